@@ -5,7 +5,7 @@
 //! once, checked again as the world is by then.
 //!
 //! **Order.** The approval is durable before anything is done, and with it the entry that says that it begins. It is
-//! carried out in a task of its own, so that it comes to its end when the approver's connection does not.
+//! carried out in a task of its own, in which it is approved too, so that it comes to its end when the approver's connection does not.
 //!
 //! **Failure.** A process that stops in between leaves it approved without an end: see
 //! [`caudal_ledger::people::approvals`].

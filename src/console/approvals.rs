@@ -6,8 +6,10 @@
 use actix_web::{HttpResponse, web};
 use caudal_ledger::people::approvals::Approval;
 use caudal_ledger::people::audit::REASON_MAX;
+use serde_json::Value;
 
 use super::acts::Act;
+use super::show::seen;
 use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
 use super::visit::{Sent, Visit};
 use super::words::Word;
@@ -88,7 +90,7 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
     blocks.push(Block::Facts(visit.say(Word::Approval).to_owned(), facts));
     blocks.push(Block::Text(
         visit.say(Word::Request).to_owned(),
-        proposal.body.clone(),
+        readable(&proposal.body),
     ));
     if approval.waits_at(now) {
         let said = |word: Word| visit.say(word).to_owned();
@@ -116,10 +118,26 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
     visit.page(Part::Approvals, title, blocks).below(above)
 }
 
+/// A body as it is understood: neither blanks nor escapes hide a part of it.
+fn readable(body: &str) -> String {
+    let parsed: Option<Value> = serde_json::from_str(body).ok();
+    let text = parsed.and_then(|parsed| serde_json::to_string_pretty(&parsed).ok());
+    text.unwrap_or_else(|| format!("{body:?}"))
+}
+
 /// Decides one.
 pub async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
     match voted(&sent, &path.to_string()).await {
-        Ok(()) => sent.visit.done(&format!("/console/approvals/{path}")),
+        Ok(()) => {
+            let page = format!("/console/approvals/{path}");
+            let (staff, now) = (sent.visit.engine().staff(), sent.visit.engine().now());
+            let state = staff.approvals.numbered(*path).map(|it| it.state(now));
+            // What failed when it was carried out is not done: the page says with which status.
+            match state {
+                Ok("done" | "rejected") => sent.visit.done(&page),
+                _ => seen(&page),
+            }
+        }
         Err(why) => sent.visit.show(Err(why)),
     }
 }

@@ -228,7 +228,7 @@ rows! {
     too_many_people Operators: "As many people have a credential as may have one.", "Revoke one first.";
     approval_not_found Operators: "There is no such approval, or it ended long ago.", "List the approvals, or read the audit log.";
     approval_ended Operators: "The approval was decided before, or its time is over.", "Ask again for what you need.";
-    approval_own Operators: "Whoever asked for something cannot approve it.", "Have another person decide.";
+    approval_own Operators: "Whoever asked for something cannot approve it, nor a credential that is newer than that.", "Have another person decide.";
     too_many_approvals Operators: "As many approvals wait as may wait.", "Have some of them decided.";
     verification_running Operators: "A verification is running.", "Try again when it is over.";
     bank_in_use Operators: "The realm has accounts: their CVUs are on its present collector account.", "Keep `collectorCbu` and `baseUrl`, or use another tenant.";

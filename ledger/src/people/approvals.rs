@@ -3,7 +3,7 @@
 //! **Shape.** What is asked for is kept as it was sent, with who asked and why. Another person approves or rejects
 //! it, within a time. What is approved is carried out once: the approval is durable first, and claims it.
 //!
-//! **Bounds.** [`WAITING_MAX`] may wait at a time; of those that ended the last [`KEPT_MAX`] are kept to be shown.
+//! **Bounds.** [`WAITING_MAX`] may wait at a time, [`WAITING_OF_ONE`] of one person; of those that ended the last [`KEPT_MAX`] are kept to be shown.
 //! The audit log has all of them.
 //!
 //! **Failure.** Where the process stops between approval and end, nobody knows whether it was carried out: it
@@ -19,6 +19,8 @@ use crate::time::Timestamp;
 
 /// How many may wait at a time.
 pub const WAITING_MAX: usize = 200;
+/// How many of one person may wait at a time.
+pub const WAITING_OF_ONE: usize = 20;
 /// How many of those that do not wait are kept.
 pub const KEPT_MAX: usize = 200;
 /// How long one waits for a decision, in milliseconds: a day.
@@ -168,10 +170,15 @@ impl Approvals {
     pub fn decide(&self, order: ApprovalOrder, now: Timestamp) -> Result<ApprovalFact, Rejection> {
         match order {
             ApprovalOrder::Ask(proposal) => {
-                let waiting = self.all().filter(|it| it.waits_at(now)).count();
-                if waiting >= WAITING_MAX {
-                    let maximum = WAITING_MAX;
-                    return Err(Rejection::TooManyApprovals { maximum });
+                let waiting = || self.all().filter(|it| it.waits_at(now));
+                let own = waiting().filter(|it| it.proposal.by == proposal.by);
+                for (count, maximum) in [
+                    (own.count(), WAITING_OF_ONE),
+                    (waiting().count(), WAITING_MAX),
+                ] {
+                    if count >= maximum {
+                        return Err(Rejection::TooManyApprovals { maximum });
+                    }
                 }
                 Ok(ApprovalFact::Asked(Proposal {
                     number: self.last.strict_add(1),
@@ -352,11 +359,15 @@ mod tests {
             done(&mut approvals, vote(number, "eva", false));
         }
         assert!(approvals.all().count() <= KEPT_MAX + 1);
-        for _ in 0..WAITING_MAX {
-            done(&mut approvals, ask("ana"));
+        let full = |maximum| Err(Rejection::TooManyApprovals { maximum });
+        for who in 0..WAITING_MAX / WAITING_OF_ONE {
+            let who = format!("p{who}");
+            for _ in 0..WAITING_OF_ONE {
+                done(&mut approvals, ask(&who));
+            }
+            // One person leaves room for the others, as long as there is any.
+            assert_eq!(approvals.decide(ask(&who), NOON), full(WAITING_OF_ONE));
         }
-        let maximum = WAITING_MAX;
-        let more = approvals.decide(ask("ana"), NOON);
-        assert_eq!(more, Err(Rejection::TooManyApprovals { maximum }));
+        assert_eq!(approvals.decide(ask("ana"), NOON), full(WAITING_MAX));
     }
 }

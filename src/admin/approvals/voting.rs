@@ -4,9 +4,10 @@ use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError as _, web};
 use caudal_actors::failure::Failure;
-use caudal_ledger::people::Role;
-use caudal_ledger::people::approvals::{ApprovalOrder, Proposal};
+use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
+use caudal_ledger::people::{Person, Role};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 use super::{ApprovalBody, entry, number, shown};
@@ -24,12 +25,22 @@ type Answer = Result<HttpResponse, ApiError>;
 /// The largest answer that is shown of what was carried out, in bytes.
 const ANSWER_MAX: usize = 256 << 10;
 
-/// Whether whoever asked may still do it: a credential that was revoked takes along what it asked for.
-fn may_still(door: &Door, proposal: &Proposal) -> bool {
-    let staff = door.engine.staff();
+/// Whether whoever asked may still do it: a credential that was revoked or replaced takes along what it asked for.
+fn may_still(door: &Door, approval: &Approval) -> bool {
+    let (staff, proposal) = (door.engine.staff(), &approval.proposal);
     let person = staff.people.named(&proposal.by);
-    let works = person.is_some_and(|it| it.works() && it.role.may(Power::Act));
+    let same = |it: &Person| it.works() && it.issued_at <= approval.asked_at;
+    let works = person.is_some_and(|it| same(it) && it.role.may(Power::Act));
     works || (proposal.role == Role::Root && door.root.is_some())
+}
+
+/// Whether whoever approves had their credential before it was asked for: nobody makes a second person for what they
+/// have asked for themselves.
+fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
+    let people = door.engine.staff().people;
+    let id = approver.credential.as_deref();
+    let person = id.and_then(|id| people.with_credential(id));
+    person.is_some_and(|it| it.issued_at <= asked_at)
 }
 
 async fn vote(
@@ -40,10 +51,14 @@ async fn vote(
 ) -> Result<(Proposal, u64), ApiError> {
     let engine = &desk.door.engine;
     let number = number(path)?;
-    let proposal = engine.staff().approvals.numbered(number)?.proposal.clone();
-    if approved && !may_still(&desk.door, &proposal) {
+    let approval = engine.staff().approvals.numbered(number)?.clone();
+    if approved && !may_still(&desk.door, &approval) {
         return Err(Rejection::ApprovalEnded.into());
     }
+    if approved && !was_here(&desk.door, &acting.operator, approval.asked_at) {
+        return Err(Rejection::ApprovalOwn.into());
+    }
+    let proposal = approval.proposal;
     let by = &acting.operator.name;
     let begins = || {
         let reason = format!("{} (approval {number} by {by})", proposal.reason);
@@ -74,15 +89,24 @@ pub async fn approve(
     path: web::Path<String>,
     acting: Acting,
 ) -> Answer {
-    let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
-    let number = proposal.number;
-    let work = carry_out(web::Data::clone(&desk), proposal, acting, begun);
+    // One task for both, so that nothing is approved and then left because the approver's connection ended.
+    let work = approved(web::Data::clone(&desk), path.into_inner(), acting);
     let work = current::answering(current::request(), work);
-    let answer = actix_web::rt::spawn(work).await;
-    let answer = answer.map_err(|_| Failure::OutcomeUnknown)?;
+    let done = actix_web::rt::spawn(work).await;
+    let (number, answer) = done.map_err(|_| Failure::OutcomeUnknown)??;
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
     let body = shown(approvals.numbered(number)?, now, answer);
     Ok(json(StatusCode::OK, &body))
+}
+
+async fn approved(
+    desk: web::Data<OperatorDesk>,
+    path: String,
+    acting: Acting,
+) -> Result<(u64, Option<Value>), ApiError> {
+    let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
+    let number = proposal.number;
+    Ok((number, carry_out(desk, proposal, acting, begun).await))
 }
 
 /// Rejects what another person asked for.

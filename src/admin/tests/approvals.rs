@@ -192,3 +192,33 @@ async fn a_mistake_is_told_at_once_and_an_approval_needs_a_reason() {
     );
     house.service.stop().await.unwrap();
 }
+
+#[actix_web::test]
+async fn another_credential_neither_keeps_a_request_nor_makes_a_second_person() {
+    let (house, path, [ana, eva, leo]) = wary().await;
+    let raise = json!({"limits": {"dailyAmount": "200.00"}});
+    let ask = async |who: &str| house.acts(who, "PATCH", &path, Some(raise.clone())).await;
+    for who in [&ana, &eva] {
+        assert_eq!(ask(who).await.0, 202);
+    }
+    // So that the clock has gone on.
+    let begun = std::time::Instant::now();
+    while begun.elapsed().as_millis() < 5 {
+        house.get("/admin/clock").await;
+    }
+    let newer = house.person("own", "approver").await;
+    let (status, body) = house.votes(&newer, &json!(1), "approve").await;
+    assert_eq!((status, &body["code"]), (403, &json!("approval_own")));
+    let rotated = house.acts(&ana, "POST", "/admin/me/rotate", None).await;
+    assert_eq!(rotated.0, 201);
+    let (status, body) = house.votes(&leo, &json!(1), "approve").await;
+    assert_eq!((status, &body["code"]), (409, &json!("approval_ended")));
+    assert_eq!(
+        house.get(&path).await.1["limits"]["dailyAmount"],
+        json!("100.00")
+    );
+    // Whoever is new may say no; what another one asked for goes on.
+    assert_eq!(house.votes(&newer, &json!(1), "reject").await.0, 200);
+    assert_eq!(house.votes(&leo, &json!(2), "approve").await.0, 200);
+    house.service.stop().await.unwrap();
+}

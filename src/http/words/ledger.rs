@@ -203,7 +203,7 @@ rules! {
     TooManyPeople: BAD_REQUEST, "Se alcanzó la cantidad máxima de personas con credencial";
     ApprovalNotFound: NOT_FOUND, "La aprobación no existe";
     ApprovalEnded: CONFLICT, "La aprobación ya fue resuelta o venció; vuelva a pedirla";
-    ApprovalOwn: FORBIDDEN, "Otra persona debe resolver lo que usted pidió";
+    ApprovalOwn: FORBIDDEN, "Debe resolverlo otra persona, con una credencial anterior al pedido";
     TooManyApprovals: BAD_REQUEST, "Hay demasiadas aprobaciones pendientes; resuelva alguna primero";
 }
 
