@@ -168,6 +168,8 @@ pub enum PeopleOrder {
         name: PersonName,
         /// What is kept of the new credential.
         credential: Credential,
+        /// The id of the one that it takes the place of, where it is to be no other.
+        instead_of: Option<String>,
     },
     /// Give another role to somebody.
     ChangeRole {
@@ -246,8 +248,16 @@ impl People {
                     credential,
                 })
             }
-            PeopleOrder::Rotate { name, credential } => {
-                let role = self.working_named(&name)?.role;
+            PeopleOrder::Rotate {
+                name,
+                credential,
+                instead_of,
+            } => {
+                let known = self.working_named(&name)?;
+                if instead_of.is_some_and(|id| id != known.credential.id) {
+                    return Err(Rejection::PersonNotFound);
+                }
+                let role = known.role;
                 Ok(PeopleFact::Issued {
                     name,
                     role,
@@ -343,8 +353,14 @@ mod tests {
         let rotate = PeopleOrder::Rotate {
             name: name("ana"),
             credential: credential("two"),
+            instead_of: Some("one".to_owned()),
         };
         done(&mut people, rotate.clone());
+        // The first one is replaced: it replaces nothing any more.
+        assert_eq!(
+            people.decide(rotate.clone()),
+            Err(Rejection::PersonNotFound)
+        );
         assert_eq!(
             (of(&people, "one"), of(&people, "two")),
             (None, Some(Role::Operator))

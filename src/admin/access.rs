@@ -9,7 +9,9 @@
 //! written nothing is done. Where the second is missing (the process or the connection ended in between) the log
 //! says `begun` alone, and the ledger itself says what happened.
 //!
-//! **Bounds.** A body that is to be acted on is read whole first: at most [`BODY_BYTES_MAX`].
+//! A body that is to be acted on is read whole first, and who acts is looked up again once it is here.
+//!
+//! **Bounds.** Such a body has at most [`BODY_BYTES_MAX`].
 //!
 //! **Failure.** What only checks ([`Weight::Checks`]) goes on without its entries, with a line in the log: a full
 //! disk must not keep anybody from verifying or shipping the journal.
@@ -267,6 +269,10 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Acting, ApiErro
         },
         Weight::Acts => {
             acting.body = read(call).await?;
+            // Whoever held it back may have lost the credential or the role by now.
+            acting.operator = people::still(door, &acting.operator)
+                .filter(|it| it.role.may(operation.power))
+                .ok_or(Refusal::NoAdminKey)?;
             acting.reason = said(call.request(), &acting.body)?;
             if acting.reason.is_none() && must_say(door, &acting.operator) {
                 return Err(Refusal::ReasonRequired.into());

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::access::{Acting, Made};
+use super::people::Operator;
 use super::shapes::List;
 use crate::http::Door;
 use crate::http::body::Body;
@@ -183,11 +184,12 @@ pub async fn revoke(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> A
     Ok(HttpResponse::NoContent().finish())
 }
 
-async fn replaced(desk: &OperatorDesk, name: PersonName) -> Answer {
+async fn replaced(desk: &OperatorDesk, name: PersonName, instead_of: Option<String>) -> Answer {
     let (text, credential) = made(&desk.door)?;
     let order = PeopleOrder::Rotate {
         name: name.clone(),
         credential,
+        instead_of,
     };
     let staff = desk.door.engine.manage(order).await?;
     tracing::warn!("a person's credential was replaced; the audit log says whose");
@@ -205,7 +207,7 @@ async fn replaced(desk: &OperatorDesk, name: PersonName) -> Answer {
     responses((status = 201, body = PersonBody))
 )]
 pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    replaced(&desk, name(&path)?).await
+    replaced(&desk, name(&path)?, None).await
 }
 
 /// Who asks, as the service knows them.
@@ -244,5 +246,10 @@ pub async fn me(acting: Acting) -> HttpResponse {
     responses((status = 201, body = PersonBody))
 )]
 pub async fn rotate_me(desk: web::Data<OperatorDesk>, acting: Acting) -> Answer {
-    replaced(&desk, name(&acting.operator.name)?).await
+    let Operator {
+        name: who,
+        credential,
+        ..
+    } = acting.operator;
+    replaced(&desk, name(&who)?, credential).await
 }

@@ -399,3 +399,41 @@ async fn an_operator_suspends_verifies_and_reactivates_an_account() {
     assert_eq!(said, why.map(|it| [it, it]).concat());
     house.service.stop().await.unwrap();
 }
+
+#[actix_web::test]
+async fn whoever_holds_the_body_back_acts_as_what_they_are_when_it_comes() {
+    use std::io::{Read as _, Write as _};
+    let house = House::open();
+    let tenant = house.tenant().await;
+    let path = format!("/admin/tenants/{tenant}");
+    let host = house.service.admin_url.trim_start_matches("http://");
+    for (name, change) in [("ana", None), ("eva", Some(json!({"role": "viewer"})))] {
+        let credential = house.person(name, "operator").await;
+        let body = r#"{"name":"Otra"}"#;
+        let head = format!(
+            "PATCH {path} HTTP/1.1\r\nhost: {host}\r\nx-admin-key: {credential}\r\nx-reason: late\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+            body.len()
+        );
+        let mut line = std::net::TcpStream::connect(host).unwrap();
+        line.write_all(head.as_bytes()).unwrap();
+        // The head is judged before the body comes.
+        for _ in 0..20 {
+            house.get("/admin/clock").await;
+        }
+        let person = format!("/admin/people/{name}");
+        let changed = match change {
+            None => house.request(Method::DELETE, &person),
+            Some(role) => house.request(Method::PATCH, &person).json(&role),
+        };
+        let changed = send(changed.header("x-reason", "now")).await;
+        assert!(matches!(changed.0, 200 | 204), "{changed:?}");
+        line.write_all(body.as_bytes()).unwrap();
+        let mut answer = String::new();
+        line.read_to_string(&mut answer).unwrap();
+        let refused = ["HTTP/1.1 401", "HTTP/1.1 403"];
+        assert!(refused.iter().any(|it| answer.starts_with(it)), "{answer}");
+    }
+    assert_eq!(house.get(&path).await.1["name"], "Una PSP");
+    house.service.stop().await.unwrap();
+}
