@@ -22,7 +22,7 @@ fn options(data: &Path, server: &Server, cell: u32) -> ServiceOptions {
         cell: Some(CellLog {
             log,
             node: "one".to_owned(),
-            lease: Duration::from_secs(2),
+            lease: Duration::from_secs(10),
             peers: None,
         }),
         pepper: Some("a pepper that does not lie in the folder".into()),
@@ -136,7 +136,9 @@ async fn a_database_that_loses_what_was_acknowledged_is_seen_and_not_followed() 
 async fn without_its_database_a_service_refuses_and_afterwards_goes_on() {
     let Some(server) = own() else { return };
     let dir = TempDir::new().unwrap();
-    let service = Service::start(options(dir.path(), &server, 0)).unwrap();
+    let mut short = options(dir.path(), &server, 0);
+    short.cell.as_mut().unwrap().lease = Duration::from_secs(2);
+    let service = Service::start(short).unwrap();
     let (_, client) = client(&service).await;
     let cvu = client.cvu().await;
     client.voucher(&cvu, "IN", "5.00", "one").await.is(201);
@@ -188,7 +190,7 @@ async fn a_service_whose_cell_is_taken_acknowledges_nothing_more() {
     let deposed = service.deposed();
     let answer = client.voucher(&cvu, "IN", "1.00", "one").await;
     assert!(matches!(answer.status, 503), "{}", answer.text);
-    deposed.await;
+    tokio::time::timeout(SOON, deposed).await.unwrap();
     let (status, text) = operators(&service, "/readyz").await;
     assert_eq!(status, 503, "{text}");
     assert!(text.contains("does not own"), "{text}");

@@ -27,10 +27,13 @@ pub async fn wait_until<T>(
 ) -> T {
     let since = Instant::now();
     loop {
-        if let Some(found) = condition().await {
+        let left = timeout.saturating_sub(since.elapsed());
+        let looked = tokio::time::timeout(left, condition()).await;
+        if let Ok(Some(found)) = looked {
             return found;
         }
-        assert!(since.elapsed() < timeout, "not within {timeout:?}: {what}");
+        let late = looked.is_err() || since.elapsed() >= timeout;
+        assert!(!late, "not within {timeout:?}: {what}");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

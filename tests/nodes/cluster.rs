@@ -13,12 +13,13 @@ use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
+use super::{account, types};
 use crate::support::bank::{Bank, PATIENT};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, wait_until};
 
 /// A lease that ends within a test.
-pub const SHORT: Duration = Duration::from_secs(2);
+pub const SHORT: Duration = Duration::from_secs(5);
 /// One that does not, however busy the machine is: nobody can wait for its end.
 const LONG: Duration = Duration::from_secs(600);
 /// What nodes show each other.
@@ -64,11 +65,19 @@ impl Cluster {
             nodes.urls.lock().unwrap().push(String::new());
             nodes.begin(n);
         }
-        let owner = nodes.owner().await;
-        let service = nodes.nodes[owner].as_ref().unwrap();
-        nodes.tenant = service.create_tenant("uno").await.unwrap().id;
-        nodes.key = nodes.issue(owner, Mode::Test).await;
-        nodes.client(owner).in_and_out().await;
+        nodes.tenant = wait_until("a tenant", SOON, async || {
+            let owner = nodes.owner().await;
+            let service = nodes.nodes[owner].as_ref().unwrap();
+            Some(service.create_tenant("uno").await.ok()?.id)
+        })
+        .await;
+        nodes.key = wait_until("a key", SOON, async || {
+            let owner = nodes.owner().await;
+            let service = nodes.nodes[owner].as_ref().unwrap();
+            service.issue_key(&nodes.tenant, Mode::Test).await.ok()
+        })
+        .await;
+        types(&nodes.client(0)).await;
         for n in 0..count {
             nodes.seen(n).await;
         }
@@ -89,7 +98,7 @@ impl Cluster {
     /// Starts a node.
     pub fn begin(&mut self, n: usize) {
         let mut log = self.server.settings(self.server.port, self.cell);
-        log.limits.patience = Duration::from_secs(2);
+        log.limits.patience = Duration::from_secs(10);
         let data = self.dir.path().join(self.name(n));
         let options = ServiceOptions {
             cell: Some(CellLog {
@@ -199,13 +208,19 @@ impl Cluster {
         .await
     }
 
-    /// Waits until a node does not own the cell.
-    pub async fn deposed(&self, n: usize) {
-        wait_until("it is deposed", SOON, async || {
-            let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
-            (cells[0]["owns"] == false).then_some(())
+    /// The epoch of the cell, as a node knows it.
+    pub async fn epoch(&self, n: usize) -> u64 {
+        let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
+        cells[0]["epoch"].as_u64().unwrap()
+    }
+
+    /// Waits until a node serves in this epoch or a later one; which one.
+    pub async fn epoch_from(&self, epoch: u64) -> usize {
+        wait_until("somebody serves in a new epoch", SOON, async || {
+            let n = self.owner().await;
+            (self.epoch(n).await >= epoch).then_some(n)
         })
-        .await;
+        .await
     }
 
     /// Ends a node as a crash would.
@@ -220,7 +235,9 @@ impl Cluster {
 
     /// Ends all of them, the owner last: nobody has to take over.
     pub async fn stop(&mut self) {
-        for n in 0..self.nodes.len() {
+        let owner = self.owner().await;
+        let others = (0..self.nodes.len()).filter(|n| *n != owner);
+        for n in others.chain([owner]) {
             if self.nodes[n].is_some() {
                 self.end(n).await;
             }
@@ -301,7 +318,7 @@ impl Load {
         });
         let mut cvus = Vec::new();
         for _ in 0..4 {
-            cvus.push(nodes.client(0).cvu().await);
+            cvus.push(account(&nodes.client(0)).await);
         }
         let clients = (0..count).map(|n| {
             let cvu = cvus[n % cvus.len()].clone();

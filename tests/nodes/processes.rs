@@ -17,6 +17,7 @@ use caudal_sandbox as sandbox;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use super::{account, types};
 use crate::support::bank::Bank;
 use crate::support::client::fresh;
 use crate::support::{Client, wait_until};
@@ -24,9 +25,9 @@ use crate::support::{Client, wait_until};
 const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
 const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
 const NODES: usize = 3;
-const LEASE: u64 = 2;
+const LEASE: u64 = 5;
 /// How long anything of this may take: many processes share the machine.
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_secs(120);
 /// How long a client waits for one answer before it asks another node.
 const PATIENCE: Duration = Duration::from_secs(4);
 
@@ -141,9 +142,21 @@ impl Site {
         if let Some(body) = body {
             call = call.json(&body);
         }
-        let answer = call.header("x-admin-key", ADMIN_KEY).answer().await?;
-        assert!(answer.status < 300, "{}", answer.text);
-        Some(answer.json)
+        let call = call.header("x-admin-key", ADMIN_KEY).raw();
+        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        let status = answer.status().as_u16();
+        let text = answer.text().await.ok()?;
+        assert!(status < 300 || status == 503, "{status}: {text}");
+        serde_json::from_str(&text).ok().filter(|_| status < 300)
+    }
+
+    /// Orders something of the owner, as often as has to be.
+    async fn order(&self, path: &str, body: Value) -> Value {
+        wait_until(path, LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            self.ask(owner, "POST", path, Some(body.clone())).await
+        })
+        .await
     }
 
     async fn cells(&self, n: usize) -> Option<Value> {
@@ -162,6 +175,16 @@ impl Site {
             None
         })
         .await
+    }
+
+    /// Waits until a node serves in a later epoch than this.
+    async fn later(&self, epoch: u64) {
+        wait_until("somebody serves in a new epoch", LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            let cell = self.cells(owner).await?;
+            (cell["owns"] == true && cell["epoch"].as_u64()? > epoch).then_some(())
+        })
+        .await;
     }
 
     /// Waits until all nodes follow to the end and know each other.
@@ -229,14 +252,15 @@ impl Site {
                 self.signal(owner, "CONT");
             }
             _ => {
-                let gave = wait_until("it is handed over", LONG, async || {
+                let before = wait_until("it is handed over", LONG, async || {
                     let owner = self.owner_but(usize::MAX).await;
+                    let before = self.cells(owner).await?["epoch"].as_u64()?;
                     let (path, body) = ("/admin/cells/0/hand-over", json!({}));
                     let given = self.ask(owner, "POST", path, Some(body)).await?;
-                    given["to"].is_string().then_some(owner)
+                    given["to"].is_string().then_some(before)
                 })
                 .await;
-                self.owner_but(gave).await;
+                self.later(before).await;
             }
         }
         self.more(64).await;
@@ -315,15 +339,18 @@ async fn agree(site: &Site, client: &mut Client, cvus: &[String]) -> (usize, usi
     }
     let mut reports = BTreeSet::new();
     for n in 0..NODES {
-        let report = site.ask(n, "POST", "/admin/verify", None).await.unwrap();
+        let report = wait_until("it is verified", LONG, async || {
+            site.ask(n, "POST", "/admin/verify", None).await
+        })
+        .await;
         assert_eq!(report["count"], 0, "{report}");
         // The owner's audit log has an entry of each check of its own; the chains below have every byte.
         let fields = ["accounts", "vouchers"];
         reports.insert(fields.map(|name| report[name].to_string()));
     }
     assert_eq!(reports.len(), 1, "{reports:?}");
-    let chains = wait_until(
-        "all have written the end of their journals",
+    wait_until(
+        "all have written the same end of their journals",
         LONG,
         async || {
             let mut chains = BTreeSet::new();
@@ -334,11 +361,11 @@ async fn agree(site: &Site, client: &mut Client, cvus: &[String]) -> (usize, usi
                 }
                 chains.insert(journal["witnessChain"].to_string());
             }
-            Some(chains)
+            // A node that is asked before the last entry of the audit log came to it has an older end.
+            (chains.len() == 1).then_some(())
         },
     )
     .await;
-    assert_eq!(chains.len(), 1, "one history: {chains:?}");
     (done.len(), lost, twice)
 }
 
@@ -357,24 +384,16 @@ async fn whatever_happens_to_owners_nothing_acknowledged_is_lost_or_there_twice(
     for n in 0..NODES {
         site.begin(n).await;
     }
-    let owner = site.owner_but(usize::MAX).await;
-    let tenant = json!({"name": "uno"});
-    let tenant = site
-        .ask(owner, "POST", "/admin/tenants", Some(tenant))
-        .await
-        .unwrap();
+    let tenant = site.order("/admin/tenants", json!({"name": "uno"})).await;
     let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
-    let key = site
-        .ask(owner, "POST", &path, Some(json!({"mode": "test"})))
-        .await
-        .unwrap();
+    let key = site.order(&path, json!({"mode": "test"})).await;
     let key = key["key"].as_str().unwrap().to_owned();
-    let url = site.known.urls.lock().unwrap()[owner].clone();
+    let url = site.known.urls.lock().unwrap()[0].clone();
     let mut client = Client::new(&url, Some(&key));
-    client.in_and_out().await;
+    types(&client).await;
     let mut cvus = Vec::new();
     for _ in 0..8 {
-        cvus.push(client.cvu().await);
+        cvus.push(account(&client).await);
     }
     let work = (0..number("CAUDAL_NODE_CLIENTS", 16)).map(|worker| {
         tokio::spawn(post(
