@@ -1,10 +1,11 @@
 //! The cell: which node owns it, which follow and how far they are, and an operator's word that it is to move.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, rt, web};
 use caudal_storage::log::Seen;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -246,8 +247,11 @@ pub async fn hand_over(
     }
     let given = match &desk.door.node {
         Some(node) => {
-            let given = node.hand_over(&desk.door.engine, to.as_deref()).await;
-            given.map_err(|why| why.to_string())
+            let (node, door) = (Arc::clone(node), desk.door.clone());
+            // Whoever asks may go away: what was begun is brought to its end.
+            let given = rt::spawn(async move { node.hand_over(&door, to.as_deref()).await });
+            let given = given.await.map_err(|why| why.to_string());
+            given.and_then(|given| given.map_err(|why| why.to_string()))
         }
         None => Err("the cell has no other nodes: cell.listen is not set".to_owned()),
     };

@@ -201,7 +201,7 @@ impl Running {
     pub(super) async fn leave(&self, door: &Door) {
         self.node.member().willing(false);
         self.task.abort();
-        match self.node.hand_over(&door.engine, None).await {
+        match self.node.hand_over(door, None).await {
             Ok(_) | Err(NotGiven::NotOwner) => {}
             Err(why) => tracing::warn!(%why, "the service ends without handing the cell over"),
         }
@@ -221,7 +221,7 @@ async fn take_turns(door: Door, node: Arc<Node>, mut turns: Turns, every: Option
         let turn = tokio::select! {
             turn = turns.recv() => turn,
             () = tokio::time::sleep(LOOK_EVERY), if !node.serves() => {
-                if let Err(why) = door.engine.look_again() {
+                if door.engine.is_at_rest() && let Err(why) = door.engine.look_again() {
                     tracing::warn!(%why, "tenants and keys cannot be read");
                 }
                 continue;
@@ -254,7 +254,7 @@ async fn take_turns(door: Door, node: Arc<Node>, mut turns: Turns, every: Option
 async fn own(door: &Door, node: &Arc<Node>) {
     while let Err(why) = door.engine.wake() {
         tracing::error!(%why, "this node owns the cell, and its actors cannot wake");
-        if node.give(&door.engine, None).await.is_ok() || !node.member().is_sure() {
+        if node.give(door, None).await.is_ok() || !node.member().owns() {
             return;
         }
         tokio::time::sleep(AGAIN).await;

@@ -5,22 +5,25 @@
 //! to the node that took the cell.
 //!
 //! **Bounds.** Requests have [`DRAIN`] to end, realms [`REST`] to come to rest. What has not by then is refused by the
-//! store, and is answered as unknown.
+//! store, and is answered as unknown. What goes on for long is cut, so that it takes none of that time.
 //!
-//! **Failure.** Where the log cannot be told, this node goes on as the owner.
+//! **Failure.** Where the log cannot be told, this node follows all the same: the log may have been told without an
+//! answer. The cell is free when its lease ends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use caudal_actors::engine::Engine;
-use caudal_actors::failure::Failure;
 use caudal_storage::StoreError;
 
 use super::Node;
+use crate::http::Door;
+use crate::http::gate::Gate;
 
-/// How long requests that are served have to end.
-const DRAIN: Duration = Duration::from_secs(2);
+/// How long requests that are served have to end: as long as a bank may take to answer.
+const DRAIN: Duration = Duration::from_secs(30);
+/// How often what goes on for long is told to end meanwhile: some of it may begin only then.
+const CUT_EVERY: Duration = Duration::from_millis(50);
 /// How long realms have to come to rest.
 const REST: Duration = Duration::from_secs(5);
 
@@ -34,11 +37,8 @@ pub enum NotGiven {
     #[error("no such node follows the cell now")]
     Nobody,
     /// The log cannot be told.
-    #[error("the cell stays where it is: {0}")]
+    #[error("this node follows, and the cell is free when its lease ends: {0}")]
     Store(StoreError),
-    /// It was not given away, and cannot go on here.
-    #[error("the cell was not given away, and the actors cannot go on: {0}")]
-    Asleep(Failure),
 }
 
 impl Node {
@@ -49,13 +49,13 @@ impl Node {
     /// When it is not given away.
     pub async fn hand_over(
         self: &Arc<Self>,
-        engine: &Engine,
+        door: &Door,
         to: Option<&str>,
     ) -> Result<Arc<str>, NotGiven> {
         if !self.serves() {
             return Err(NotGiven::NotOwner);
         }
-        self.give(engine, to).await
+        self.give(door, to).await
     }
 
     /// The same of a node that owns the cell, whether it serves or not.
@@ -64,7 +64,7 @@ impl Node {
     /// When it is not given away.
     pub async fn give(
         self: &Arc<Self>,
-        engine: &Engine,
+        door: &Door,
         to: Option<&str>,
     ) -> Result<Arc<str>, NotGiven> {
         let _giving = self.giving.lock().await;
@@ -74,8 +74,8 @@ impl Node {
         let to = self.follower(to).ok_or(NotGiven::Nobody)?;
         let began = Instant::now();
         self.serve(false);
-        let drained = tokio::time::timeout(DRAIN, self.emptied()).await;
-        let rested = tokio::time::timeout(REST, engine.rest()).await;
+        let drained = tokio::time::timeout(DRAIN, self.drain(&door.gate)).await;
+        let rested = tokio::time::timeout(REST, door.engine.rest()).await;
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!("the cell is handed over before everything has ended");
         }
@@ -88,11 +88,16 @@ impl Node {
                 tracing::info!(to = &*to, ms, "the cell was handed over");
                 Ok(to)
             }
-            Err(why) => {
-                engine.wake().map_err(NotGiven::Asleep)?;
-                self.serve(true);
-                Err(NotGiven::Store(why))
-            }
+            Err(why) => Err(NotGiven::Store(why)),
         }
+    }
+
+    /// Waits until no request is served here any more; what goes on for long ends itself.
+    async fn drain(&self, gate: &Gate) {
+        let emptied = async || {
+            gate.interrupt();
+            tokio::time::timeout(CUT_EVERY, self.emptied()).await
+        };
+        while emptied().await.is_err() {}
     }
 }

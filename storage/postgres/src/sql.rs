@@ -62,9 +62,10 @@ pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owne
      lease_until = now() + $3 * INTERVAL '1 millisecond' \
      WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) RETURNING epoch";
 
-/// Lengthens a lease. `$1` cell, `$2` epoch, `$3` milliseconds.
+/// Lengthens a lease, unless the cell is kept for another owner. `$1` cell, `$2` epoch, `$3` milliseconds.
 pub(crate) const RENEW: &str = "UPDATE caudal_cell \
-     SET lease_until = now() + $3 * INTERVAL '1 millisecond' WHERE cell = $1 AND epoch = $2";
+     SET lease_until = now() + $3 * INTERVAL '1 millisecond' \
+     WHERE cell = $1 AND epoch = $2 AND owner NOT LIKE '\t%'";
 
 /// Gives a lease back. `$1` cell, `$2` epoch.
 pub(crate) const RELEASE: &str =

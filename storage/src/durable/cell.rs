@@ -115,14 +115,12 @@ impl Cell {
         (self.epoch, self.lease) = (Epoch::default(), None);
     }
 
-    /// Lets the node of this name append, and no other for a while; this one only follows then.
+    /// Lets the node of this name append, and no other for a while.
     ///
     /// # Errors
-    /// When the log cannot be reached: this node owns the cell as before.
+    /// When the log cannot be reached: nobody knows whether the other node may append.
     pub(crate) fn offer(&mut self, to: &str) -> Result<(), LogError> {
-        self.log.offer(self.epoch, to)?;
-        self.forget();
-        Ok(())
+        self.log.offer(self.epoch, to)
     }
 
     /// Lets somebody else append, if this node may.

@@ -187,16 +187,18 @@ impl Committer {
     }
 
     /// Lets the node of this name own the cell. Nothing waits that was not written: what is submitted from now on
-    /// is refused.
+    /// is refused. Whether the log was told or not, this node follows: it may have been told without an answer.
     fn hand_over(&mut self, to: &str, reply: &Reply) {
         if self.sign.is_none() {
             let alone = "this store has no other nodes";
             return tell(reply, Err(StoreError::Invalid(alone.to_owned())));
         }
-        let given = self.cell.offer(to);
-        if given.is_ok() {
-            self.shared.role.follow();
+        if let Some(e) = self.shared.role.refusing() {
+            return tell(reply, Err(e));
         }
+        let given = self.cell.offer(to);
+        self.cell.forget();
+        self.shared.role.follow();
         let failed = |e: LogError| StoreError::Unreachable(Arc::from(e.to_string()));
         tell(reply, given.map_err(failed));
     }

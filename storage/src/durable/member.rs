@@ -37,6 +37,12 @@ impl Member {
         shared.is_some_and(|shared| shared.role.is_sure())
     }
 
+    /// Whether this node owns the cell, however sure it is of that: another may, once its lease has ended.
+    pub fn owns(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.role.refusing().is_none())
+    }
+
     /// Whether it may take the cell when nobody has it. It may not until it is told so, and not again after it has
     /// owned the cell: whoever acts for an owner has to have ended by then.
     pub fn willing(&self, willing: bool) {
@@ -56,7 +62,7 @@ impl Member {
     ///
     /// # Errors
     /// [`StoreError::NotOwner`] when it does not own the cell, [`StoreError::Unreachable`] when the log cannot be
-    /// told, which leaves everything as it was.
+    /// told: this node follows all the same, and the cell is free when its lease ends.
     pub fn hand_over(&self, to: &str) -> Result<(), StoreError> {
         let (reply, done) = sync_channel(1);
         let pushed = match self.0.upgrade() {

@@ -33,6 +33,8 @@ struct State {
     held_back: u32,
     /// So many appends are refused from now on.
     refused: u32,
+    /// The answers of so many offers are lost from now on.
+    lost_offers: u32,
     owner: Option<Arc<str>>,
     /// For whom the cell is kept.
     offered: Option<Arc<str>>,
@@ -87,6 +89,11 @@ impl MemoryLog {
     /// The next `count` appends are made, and their answers are lost.
     pub fn lose_answers(&self, count: u32) {
         lock(&self.0.state).lost = count;
+    }
+
+    /// The next `count` offers are made, and their answers are lost.
+    pub fn lose_offers(&self, count: u32) {
+        lock(&self.0.state).lost_offers = count;
     }
 
     /// The next `count` appends find nobody: their senders do not know the outcome, and each arrives before
@@ -158,6 +165,9 @@ impl Log for MemoryLog {
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
         let mut state = lock(&self.0.state);
         Self::current(&state, epoch)?;
+        if state.offered.is_some() {
+            return Err(LogError::Deposed { epoch });
+        }
         state.until = Some(state.now + length);
         Ok(Lease {
             epoch,
@@ -179,7 +189,11 @@ impl Log for MemoryLog {
             state.until = Some(state.now + OFFER);
             (state.owner, state.offered) = (None, Some(Arc::from(to)));
         }
-        Ok(())
+        match state.lost_offers.checked_sub(1) {
+            Some(left) => state.lost_offers = left,
+            None => return Ok(()),
+        }
+        Err(LogError::Unknown("the answer was lost".into()))
     }
 
     fn report(&mut self, node: &Presence) -> Result<(), LogError> {

@@ -189,3 +189,31 @@ fn what_an_owner_appended_without_hearing_of_it_is_there_when_it_follows() {
         node.has(&mut history);
     }
 }
+
+#[test]
+fn who_was_asked_to_give_the_cell_follows_even_when_the_log_does_not_answer() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([24; 16]);
+    let (mut history, mut rng) = (History::default(), Rng(34));
+    let [one, two] = ["one", "two"].map(|name| Node::join(dir.path(), name, &log));
+    one.store.member().willing(true);
+    one.owns(1);
+    history.write(one.store.as_ref(), 20, &mut rng);
+    log.lose_offers(1);
+    let told = one.store.member().hand_over("two");
+    assert!(matches!(told, Err(StoreError::Unreachable(_))), "{told:?}");
+    one.follows(2);
+    assert!(!one.store.member().owns());
+    let again = one.store.member().hand_over("two");
+    assert!(
+        matches!(again, Err(StoreError::NotOwner { .. })),
+        "{again:?}"
+    );
+    two.store.member().willing(true);
+    two.owns(1);
+    history.write(two.store.as_ref(), 20, &mut rng);
+    for node in [one, two] {
+        node.has(&mut history);
+        node.store.close().unwrap();
+    }
+}
