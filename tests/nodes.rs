@@ -59,6 +59,11 @@ async fn any_node_takes_requests_and_the_owner_judges_them() {
             .await
             .refused(401, "unauthorized");
         client.get("/v1/nothing").await.is(404);
+        // The owner's as well, however the path is written.
+        let number = fresh();
+        let body = json!({"cuit": cuit(number), "holderName": "Otra Grafía"});
+        let call = client.post("/%761/accounts", &body);
+        call.key(&format!("made-{number}")).await.is(201);
     }
     for n in 0..3 {
         for cvu in &cvus {

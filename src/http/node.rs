@@ -14,6 +14,7 @@ pub mod hand_over;
 mod parcel;
 pub mod pass;
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -200,13 +201,13 @@ impl Node {
         Some(Owner { address, epoch })
     }
 
-    /// The follower to which the cell is given: the one named, or the one that is furthest.
+    /// The follower to which the cell is given: the one named, or the one that is furthest and was seen last.
     fn follower(&self, named: Option<&str>) -> Option<Arc<str>> {
         let (standing, ago) = self.standing()?;
         let here = standing.nodes.iter().filter(|seen| seen.ago + ago <= SEEN);
         let others = here.filter(|seen| *seen.node.name != *self.name());
         let fit = others.filter(|seen| named.is_none_or(|named| *seen.node.name == *named));
-        let furthest = fit.max_by_key(|seen| seen.node.applied);
+        let furthest = fit.max_by_key(|seen| (seen.node.applied, Reverse(seen.ago)));
         furthest.map(|seen| Arc::clone(&seen.node.name))
     }
 

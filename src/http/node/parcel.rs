@@ -95,7 +95,7 @@ impl Parcel {
         // A notice does its work once, however often it comes.
         let repeats = safe
             || request.headers().contains_key(IDEMPOTENCY_KEY)
-            || request.path().starts_with(NOTICES);
+            || request.match_info().as_str().starts_with(NOTICES);
         let method = request.method().as_str().as_bytes();
         let method = reqwest::Method::from_bytes(method).map_err(|_| Failure::Bug)?;
         let path = request.uri().path_and_query();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use actix_web::body::{BoxBody, EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
-use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue};
+use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpResponse, ResponseError as _, web};
@@ -54,13 +54,13 @@ pub async fn layer<B: MessageBody + 'static>(
         return Ok(next.call(call).await?.map_into_left_body());
     };
     match door.entrance {
-        Entrance::Clients if travels(call.path()) => pass(call, next, &node).await,
+        Entrance::Clients if travels(call.match_info().as_str()) => pass(call, next, &node).await,
         Entrance::Clients => Ok(next.call(call).await?.map_into_left_body()),
         Entrance::Nodes => serve(call, next, &node).await,
     }
 }
 
-/// What the owner alone answers; health and pages are each node's own.
+/// What the owner alone answers, by its path as the routes match it; health and pages are each node's own.
 fn travels(path: &str) -> bool {
     let of = ["/v1", "/wallet", parcel::NOTICES];
     of.iter().any(|family| path.starts_with(family))
@@ -167,7 +167,8 @@ impl<'a> Held<'a> {
     async fn of(call: &mut ServiceRequest, node: &'a Node) -> Result<Self, ApiError> {
         let length = call.headers().get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-        let bare = matches!(*call.method(), Method::GET | Method::OPTIONS);
+        let bare = matches!(*call.method(), Method::GET | Method::OPTIONS)
+            && !call.headers().contains_key(TRANSFER_ENCODING);
         let most = if bare { 0 } else { BODY_BYTES };
         let most = u32::try_from(length.unwrap_or(most).min(BODY_BYTES));
         let room = most
