@@ -443,6 +443,9 @@ impl Engine {
     }
 
     async fn instruct(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        if self.is_at_rest() {
+            return Err(Failure::ShuttingDown);
+        }
         let (reply, answer) = Reply::new();
         let platform = self.platform.read();
         let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();

@@ -133,6 +133,9 @@ impl Engine {
         order: StaffOrder,
         entry: Option<AuditEntry>,
     ) -> Result<Written, Failure> {
+        if self.is_at_rest() {
+            return Err(Failure::ShuttingDown);
+        }
         let (reply, answer) = Reply::new();
         let message = StaffMessage {
             order,

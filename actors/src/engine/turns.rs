@@ -104,12 +104,14 @@ impl Engine {
             let head = store.head(stream)?;
             heads = heads.strict_add(head.map_or(0, |head| head.seq));
         }
-        if self.seen.swap(heads, Ordering::AcqRel) == heads {
+        if self.seen.load(Ordering::Acquire) == heads {
             return Ok(false);
         }
         let (platform, _) = PlatformActor::load(store.as_ref())?;
         (self.published)(&Arc::new(platform));
         self.office().look_again(store.as_ref())?;
+        // What could not be read is looked for again.
+        self.seen.store(heads, Ordering::Release);
         Ok(true)
     }
 }
