@@ -20,7 +20,7 @@ mod unbooked;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
+use crate::ids::{AccountNo, RealmId, Tag, TransferId, VoucherId};
 use crate::time::Timestamp;
 
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
@@ -146,6 +146,27 @@ fn write(
         tag,
     };
     id.write(prefix, f)
+}
+
+/// The id of a case: that of its transfer, of its money in suspense, or of what could not be booked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CaseId {
+    /// A transfer in `audit`.
+    Transfer(TransferId),
+    /// Money that no account could take.
+    Suspense(SuspenseId),
+    /// What the bank says and the ledger cannot book.
+    Unbooked(UnbookedId),
+}
+
+impl CaseId {
+    /// Reads it; each kind has a form of its own.
+    pub fn parse(text: &str) -> Option<Self> {
+        let transfer = TransferId::parse(text).map(Self::Transfer);
+        let suspense = || SuspenseId::parse(text).map(Self::Suspense);
+        let unbooked = || UnbookedId::parse(text).map(Self::Unbooked);
+        transfer.or_else(suspense).or_else(unbooked)
+    }
 }
 
 impl SuspenseId {

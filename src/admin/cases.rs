@@ -11,9 +11,7 @@ use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
-use caudal_ledger::cases::{
-    BankSays, CaseKind, Parked, SuspenseId, Unbooked, UnbookedId, UnbookedState,
-};
+use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Parked, Unbooked, UnbookedState};
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Mode;
@@ -32,23 +30,6 @@ use crate::http::respond::json;
 use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
-
-/// The id of a case: that of its transfer, of its money in suspense, or of what could not be booked.
-enum CaseId {
-    Transfer(TransferId),
-    Suspense(SuspenseId),
-    Unbooked(UnbookedId),
-}
-
-impl CaseId {
-    fn parse(text: &str) -> Result<Self, Rejection> {
-        let transfer = TransferId::parse(text).map(Self::Transfer);
-        let suspense = || SuspenseId::parse(text).map(Self::Suspense);
-        let unbooked = || UnbookedId::parse(text).map(Self::Unbooked);
-        let found = transfer.or_else(suspense).or_else(unbooked);
-        found.ok_or(Rejection::CaseNotFound)
-    }
-}
 
 /// A case.
 #[derive(Debug, Serialize, ToSchema)]
@@ -325,7 +306,7 @@ fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
 )]
 pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let engine = &desk.door.engine;
-    let body = match CaseId::parse(&path)? {
+    let body = match CaseId::parse(&path).ok_or(Rejection::CaseNotFound)? {
         CaseId::Transfer(id) => {
             let found = engine.transfer_case(id).await.map_err(no_case)?;
             let (case, calls) = found;

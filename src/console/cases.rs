@@ -8,8 +8,8 @@ mod decide;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::platform::realms;
-use caudal_ledger::cases::{CaseKind, SuspenseId, Unbooked, UnbookedId};
-use caudal_ledger::ids::{RealmId, TransferId};
+use caudal_ledger::cases::{CaseId, CaseKind, Unbooked};
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 
@@ -23,24 +23,6 @@ use crate::bodies::transfers::{BankCallBody, DecisionBody, transfer};
 use crate::http::errors::ApiError;
 
 pub use decide::decide;
-
-/// The id of a case.
-#[derive(Clone, Copy)]
-enum CaseId {
-    Transfer(TransferId),
-    Suspense(SuspenseId),
-    Unbooked(UnbookedId),
-}
-
-impl CaseId {
-    fn parse(text: &str) -> Result<Self, Rejection> {
-        let transfer = TransferId::parse(text).map(Self::Transfer);
-        let suspense = || SuspenseId::parse(text).map(Self::Suspense);
-        let unbooked = || UnbookedId::parse(text).map(Self::Unbooked);
-        let found = transfer.or_else(suspense).or_else(unbooked);
-        found.ok_or(Rejection::CaseNotFound)
-    }
-}
 
 /// Lists them, those first that have waited longest.
 pub async fn list(visit: Visit) -> HttpResponse {
@@ -157,7 +139,10 @@ pub async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
 }
 
 async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
-    let (id, engine) = (CaseId::parse(text)?, visit.engine());
+    let (id, engine) = (
+        CaseId::parse(text).ok_or(Rejection::CaseNotFound)?,
+        visit.engine(),
+    );
     visit.looks("readCase", text).await?;
     let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
     match id {

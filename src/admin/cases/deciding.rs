@@ -7,7 +7,7 @@ use caudal_actors::engine::cases::Case;
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::Target;
-use caudal_ledger::cases::{Parked, SuspenseId, Unbooked, UnbookedId};
+use caudal_ledger::cases::{CaseId, Parked, SuspenseId, Unbooked, UnbookedId};
 use caudal_ledger::ids::{RealmId, TransferId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::FourEyes;
@@ -17,7 +17,7 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::decisions::{DecideSuspense, DecideTransfer, DecideUnbooked, Dismissal, Resolution};
-use super::{CaseBody, CaseId, no_case, of_suspense, of_transfer, of_unbooked};
+use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
 use crate::admin::OperatorDesk;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
@@ -188,7 +188,7 @@ pub async fn decide(
 
 /// The same, at once or when a second person has approved it.
 pub async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
-    let body = match CaseId::parse(id)? {
+    let body = match CaseId::parse(id).ok_or(Rejection::CaseNotFound)? {
         CaseId::Transfer(id) => {
             let decided = of_transfer_by(desk, acting, id, sent).await;
             let decided = decided.map_err(|error| match error.why {
