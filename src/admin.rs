@@ -8,7 +8,7 @@
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
 mod access;
-mod accounts;
+pub(crate) mod accounts;
 mod actors;
 mod approvals;
 mod audit;

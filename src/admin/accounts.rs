@@ -3,13 +3,14 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::AccountView;
-use caudal_actors::engine::Asker;
+use caudal_actors::engine::{Asker, Engine};
 use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_actors::reply::Given;
 use caudal_actors::verify;
 use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
 use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::people::audit::REASON_MAX;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -52,19 +53,31 @@ fn read(cvu: &str) -> Result<Cvu, ApiError> {
     Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))
 }
 
-async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
-    let engine = &desk.door.engine;
-    let (realm, account) = engine.locate(cvu).await?;
-    let asker: Asker<AccountView> = Asker {
+/// Has an operator's order about the profile of an account carried out: the account after it.
+///
+/// # Errors
+/// What the ledger refuses, and those of every door.
+pub(crate) async fn change(
+    engine: &Engine,
+    realm: RealmId,
+    target: Target,
+    order: ProfileOrder,
+) -> Result<AccountView, Failure> {
+    let asker = Asker {
         keyed: None,
         request_id: current::request().id,
     };
-    let target = Target::Account(account);
-    let answered = engine.change(realm, target, order, None, asker).await?;
-    let Given::Value(view) = answered else {
+    match engine.change(realm, target, order, None, asker).await? {
+        Given::Value(view) => Ok(view),
         // Only an idempotency key keeps answers, and there is none.
-        return Err(Failure::OutcomeUnknown.into());
-    };
+        Given::Kept { .. } => Err(Failure::OutcomeUnknown),
+    }
+}
+
+async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
+    let engine = &desk.door.engine;
+    let (realm, account) = engine.locate(cvu).await?;
+    let view = change(engine, realm, Target::Account(account), order).await?;
     let status = view.account.status.as_str();
     tracing::warn!(
         cvu_last4 = cvu.last4(),

@@ -4,21 +4,17 @@ use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_actors::engine::Asker;
-use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
-use caudal_actors::reply::Given;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
 
-use super::OperatorDesk;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
+use super::{OperatorDesk, accounts};
 use crate::http::Door;
 use crate::http::body::Body;
-use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::{Mistake, Wrong};
@@ -77,16 +73,7 @@ pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: B
     let fees = rules(fees);
     can_be_charged(&desk.door, &[realm], &fees).await?;
     let order = ProfileOrder::ChangeFees(fees);
-    let asker = Asker {
-        keyed: None,
-        request_id: current::request().id,
-    };
-    let target = Target::Account(account);
-    let answered = engine.change(realm, target, order, None, asker).await?;
-    let Given::Value(view) = answered else {
-        // Only an idempotency key keeps answers, and there is none.
-        return Err(Failure::OutcomeUnknown.into());
-    };
+    let view = accounts::change(engine, realm, Target::Account(account), order).await?;
     tracing::info!(
         cvu_last4 = cvu.last4(),
         "fee schedule of an account changed"

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use actix_web::{HttpResponse, web};
-use caudal_actors::engine::Asker;
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::people::audit::REASON_MAX;
@@ -15,8 +14,8 @@ use super::super::places::found;
 use super::super::view::{Block, Field, Form, Takes};
 use super::super::visit::{Place, Sent, Visit};
 use super::super::words::Word;
+use crate::admin::accounts;
 use crate::admin::people::Power;
-use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal};
 
@@ -112,12 +111,7 @@ async fn changed(
             return Ok(());
         }
     };
-    let asker = Asker {
-        keyed: None,
-        request_id: current::request().id,
-    };
-    let ordered = engine.change(place.realm, target, order, None, asker);
-    ordered.await?;
+    accounts::change(engine, place.realm, target, order).await?;
     tracing::warn!(realm, ?target, action, by, "an operator changed an account");
     Ok(())
 }
