@@ -39,6 +39,7 @@ pub mod settings;
 pub mod trail;
 pub mod treasury;
 pub mod verify;
+mod writing;
 
 #[cfg(test)]
 mod tests;

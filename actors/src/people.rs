@@ -12,7 +12,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use actix::{Actor, AsyncContext, Context, Handler};
+use actix::{Actor, Context, Handler};
 use caudal_ledger::people::approvals::{ApprovalFact, ApprovalOrder, Approvals};
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
 use caudal_ledger::people::{People, PeopleFact, PeopleOrder};
@@ -24,6 +24,7 @@ use crate::mailbox::{Asked, Queued};
 use crate::ports::Clock;
 use crate::records::{APPROVALS_STREAM, AUDIT_STREAM, PEOPLE_STREAM, Tail, reads};
 use crate::reply::{Reply, Waits};
+use crate::writing::write_then;
 
 /// How many messages may wait for the actor.
 pub const MAILBOX: usize = 256;
@@ -203,26 +204,18 @@ impl StaffActor {
         if commit.entries.is_empty() {
             return reply.send(Ok(written));
         }
-        let (sender, durable) = tokio::sync::oneshot::channel();
-        self.store
-            .submit(commit, Box::new(move |done| drop(sender.send(done))));
-        let wait = actix::fut::wrap_future::<_, Self>(durable);
-        ctx.wait(actix::fut::ActorFutureExt::map(
-            wait,
-            move |done, actor, _| {
-                let done = done.unwrap_or(Err(StoreError::Closed));
-                reply.send(done.map_err(Failure::from).map(|_| {
-                    actor.tails = tails;
-                    actor.staff = written.staff.clone();
-                    let mut known = actor
-                        .published
-                        .write()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    *known = written.staff.clone();
-                    written
-                }));
-            },
-        ));
+        write_then(&self.store, ctx, commit, move |done, actor: &mut Self| {
+            reply.send(done.map(|()| {
+                actor.tails = tails;
+                actor.staff = written.staff.clone();
+                let mut known = actor
+                    .published
+                    .write()
+                    .unwrap_or_else(PoisonError::into_inner);
+                *known = written.staff.clone();
+                written
+            }));
+        });
     }
 }
 

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use actix::{Actor, AsyncContext, Context, Handler};
+use actix::{Actor, Context, Handler};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
@@ -18,6 +18,7 @@ use crate::mailbox::{Asked, Queued};
 use crate::ports::Clock;
 use crate::records::{PLATFORM_STREAM, Tail, reads};
 use crate::reply::{Reply, Waits};
+use crate::writing::write_then;
 
 pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange};
 
@@ -137,23 +138,15 @@ impl PlatformActor {
         }
         // The platform changes rarely: it waits for the disk before its next turn, so that what it
         // knows is always what is written.
-        let (sender, durable) = tokio::sync::oneshot::channel();
-        self.store
-            .submit(commit, Box::new(move |done| drop(sender.send(done))));
-        let wait = actix::fut::wrap_future::<_, Self>(durable);
-        ctx.wait(actix::fut::ActorFutureExt::map(
-            wait,
-            move |done, actor, _| {
-                let done = done.unwrap_or(Err(StoreError::Closed));
-                reply.send(done.map_err(Failure::from).map(|_| {
-                    actor.platform = next;
-                    actor.tail = tail;
-                    let platform = Arc::new(actor.platform.clone());
-                    (actor.published)(&platform);
-                    platform
-                }));
-            },
-        ));
+        write_then(&self.store, ctx, commit, move |done, actor: &mut Self| {
+            reply.send(done.map(|()| {
+                actor.platform = next;
+                actor.tail = tail;
+                let platform = Arc::new(actor.platform.clone());
+                (actor.published)(&platform);
+                platform
+            }));
+        });
     }
 }
 

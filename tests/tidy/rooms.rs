@@ -87,6 +87,7 @@ const ACTORS: &[&str] = &[
     "records",
     "cells",
     "failure",
+    "writing",
     "loads",
     "reply",
     "mailbox",
