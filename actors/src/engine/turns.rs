@@ -1,7 +1,7 @@
 //! An engine that rests while another node owns the cell, and wakes when this one does.
 //!
 //! **Shape.** At rest there are no realms: no supervisor, no courier, nothing that asks the bank. Lists are read from
-//! the rows of this node, and [`Engine::look_again`] follows tenants and keys. To wake is to load everything from
+//! the rows of this node, and [`Engine::look_again`] follows tenants, keys and people. To wake is to load everything from
 //! the store, as a start does.
 //!
 //! **Order.** Whoever wakes the engine owns the cell, and the store has the log to its end. Whoever has it rest waits
