@@ -214,6 +214,12 @@ pub trait Projection: Send + Sync + 'static {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError>;
+    /// The first bytes of those keys whose rows are scanned by what the next twelve bytes say, such as a realm and
+    /// the number of an account: a scan of one of these opens only the parts of the index that may have it. It
+    /// changes no row, so it may change without another version. None unless it is said.
+    fn scoped(&self) -> &[u8] {
+        &[]
+    }
 }
 
 /// The order in which a read gives what it finds.

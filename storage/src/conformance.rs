@@ -27,7 +27,14 @@ pub type Make<'a> = &'a dyn Fn(Arc<dyn Projection>) -> Arc<dyn Store>;
 #[derive(Debug)]
 pub struct Words;
 
+/// The first byte of the rows of [`place_key`].
+const PLACES: u8 = 0x41;
+
 impl Projection for Words {
+    fn scoped(&self) -> &[u8] {
+        &[PLACES]
+    }
+
     fn version(&self) -> u32 {
         7
     }
@@ -80,7 +87,7 @@ impl Projection for Words {
 pub fn place_key(stream: StreamId, seq: u64) -> Vec<u8> {
     let realm = stream.realm.to_be_bytes();
     [
-        &[0x41],
+        &[PLACES],
         &realm[..],
         &stream.number.to_be_bytes(),
         &seq.to_be_bytes(),

@@ -7,7 +7,8 @@
 //!
 //! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the
 //! fan-in of a merge. Reads take one lock for a moment and look at tables, then at runs from new
-//! to old.
+//! to old: of those that may have the key, or the beginning that all keys of a scan have (`scope`). `maintain` says how
+//! many runs there are at most.
 //!
 //! **Order.** A table is frozen between groups of commits only, so the manifest's mark is always
 //! the end of a record.
@@ -29,6 +30,7 @@ pub(crate) mod manifest;
 pub(crate) mod merge;
 pub(crate) mod open;
 pub(crate) mod run;
+pub(crate) mod scope;
 pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
@@ -46,9 +48,10 @@ use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::Run;
+use crate::index::scope::{Scopes, common};
 use crate::index::trouble::Trouble;
 use crate::num::u64_of;
-use crate::rows::{STREAM_PREFIX, parse_head, stream_key, stream_prefix};
+use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
 
 /// Bytes that one row takes in a table besides key and value, roughly.
@@ -88,6 +91,8 @@ pub(crate) struct Tuning {
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
+    /// The kinds of rows whose beginnings are in the filters of the runs that are made.
+    pub(crate) scopes: Scopes,
 }
 
 /// Signals between the committer, the flusher and the merger.
@@ -291,9 +296,9 @@ impl SortedRows {
                 sources.push(Source::table(range, order));
             }
         }
-        let prefix = common_stream(from, to).map(hash);
+        let under = common(from, to).map(|part| (part, hash(part)));
         for run in view.runs.iter() {
-            if prefix.is_none_or(|p| run.bloom.may_have(p)) {
+            if under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
                 self.opened.fetch_add(1, Ordering::Relaxed);
                 let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
                 sources.push(Source::Run(Box::new(cursor.map_err(|e| self.broken(&e))?)));
@@ -408,10 +413,4 @@ fn copy_rows(
         SortOrder::Ascending => range.take(most).map(own).collect(),
         SortOrder::Descending => range.rev().take(most).map(own).collect(),
     }
-}
-
-/// The stream that all keys between two belong to, if it is one.
-fn common_stream<'a>(from: &'a [u8], to: &[u8]) -> Option<&'a [u8]> {
-    let prefix = stream_prefix(from)?;
-    (stream_prefix(to) == Some(prefix)).then_some(prefix)
 }

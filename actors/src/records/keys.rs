@@ -4,6 +4,7 @@
 mod cases;
 mod marks;
 mod numbers;
+mod scoped;
 
 use std::borrow::Cow;
 
@@ -17,6 +18,7 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 
 pub use marks::{Marked, day, days, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
+pub use scoped::SCOPED;
 
 pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,

@@ -76,6 +76,10 @@ impl Projection for Rows {
         RowsUnder(RuleSets::ALL).version()
     }
 
+    fn scoped(&self) -> &[u8] {
+        keys::SCOPED
+    }
+
     fn project(
         &self,
         entry: &Entry,
@@ -89,6 +93,10 @@ impl Projection for Rows {
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
         16
+    }
+
+    fn scoped(&self) -> &[u8] {
+        keys::SCOPED
     }
 
     fn project(

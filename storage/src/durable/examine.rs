@@ -10,6 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::api::Projection;
 use crate::durable::checker::Parts;
 use crate::durable::checkpoint;
 use crate::durable::held::Held;
@@ -25,6 +26,7 @@ use crate::index::again::Known;
 use crate::index::blocks::{INDEX, probe};
 use crate::index::manifest::Mark;
 use crate::index::open::Wanted;
+use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::index::{SortedRows, Tuning};
 use crate::journal::check::{Checked, Trust, check, segment_numbers};
@@ -132,7 +134,7 @@ impl Site {
 pub(super) fn examine<'a>(
     site: &'a Site,
     options: &StoreOptions,
-    projection: u32,
+    projection: &dyn Projection,
 ) -> Result<Examined<'a>, OpenError> {
     let mut found = site.found(options)?;
     let trust = Trust {
@@ -256,7 +258,7 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
 fn open_index<'a>(
     site: &'a Site,
     options: &StoreOptions,
-    projection: u32,
+    projection: &dyn Projection,
     known: Option<(Birth, Known)>,
 ) -> Result<Result<SortedRows, Wanted<'a>>, OpenError> {
     let (folder, id) = (&site.folder, site.id);
@@ -268,12 +270,13 @@ fn open_index<'a>(
         known: same.map(|(_, known)| known),
         cache: options.index_cache_bytes,
         id,
-        projection,
+        projection: projection.version(),
         tuning: Tuning {
             table_bytes: options.table_bytes,
             frozen_max: options.frozen_max.max(1),
             fan_in: options.merge_fan_in.max(2),
             block_cache: options.block_cache_bytes,
+            scopes: Scopes::of(projection.scoped()),
         },
         health: Arc::clone(&site.health),
         nothing: Mark {

@@ -126,7 +126,7 @@ fn prepare(
         journal,
         testimony,
         index,
-    } = examine(&site, &options, projection.version())?;
+    } = examine(&site, &options, projection.as_ref())?;
     let Site {
         folder,
         files,

@@ -1,7 +1,7 @@
 //! Runs that were written whole before: opened without reading their rows, and read again later.
 //!
 //! **Bounds.** Opening such a run reads its fences and its filter, about one byte and a half for each row
-//! (it is what the run takes in memory), and none of its rows. One step of reading again takes
+//! (it is what the run takes in memory), and the block before them, none of its rows but what lies there. One step of reading again takes
 //! [`STEP`] blocks of at most 4 KB.
 //!
 //! **Failure.** Each block proves itself when it is read, so a run that was not read whole never
@@ -16,6 +16,7 @@ use crate::index::blocks::{BlockStore, Kind, VALUE_MAX, unseal};
 use crate::index::bloom::Bloom;
 use crate::index::manifest::Mark;
 use crate::index::run::{Fences, Run, RunInfo};
+use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::journal::format::Hash;
 use crate::num::{u64_of, usize_of32};
@@ -40,6 +41,11 @@ pub(crate) struct Loaded {
     pub(crate) whole: BTreeSet<u64>,
     /// How many bytes of blocks were read, at most.
     pub(crate) bytes: u64,
+}
+
+/// The first of the blocks that [`by_fences`] reads.
+pub(crate) fn first(info: &RunInfo) -> u32 {
+    info.fence_start - u32::from(info.fence_start > 0)
 }
 
 /// Opens a run by its fences and its filter, without its rows.
@@ -74,6 +80,7 @@ pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Troub
         info: info.clone(),
         fences: Fences::from_bytes(&fences).ok_or("a fence is unreadable")?,
         bloom: Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?,
+        scopes: Scopes::read(store, info.id, info.fence_start)?,
     })
 }
 

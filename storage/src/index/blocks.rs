@@ -56,6 +56,8 @@ pub(crate) enum Kind {
     Bloom,
     /// Rows, sorted by key, compressed.
     CompressedRows,
+    /// Which kinds of rows the Bloom filter has the beginnings of.
+    Scopes,
 }
 
 impl Kind {
@@ -67,6 +69,7 @@ impl Kind {
             Self::Fences => 3,
             Self::Bloom => 4,
             Self::CompressedRows => 5,
+            Self::Scopes => 6,
         }
     }
 }

@@ -10,9 +10,9 @@ use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, b
 use crate::index::bloom::{self, Bloom};
 use crate::index::compression::RowCompressor;
 use crate::index::run::{Fences, Run, RunInfo};
+use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::num::{u16_of, u32_of};
-use crate::rows::stream_prefix;
 
 /// The largest value that lies in its row block.
 const IN_PLACE_MAX: usize = 2048;
@@ -32,7 +32,8 @@ pub(crate) struct RunBuilder<'a> {
     info: RunInfo,
     block: Vec<u8>,
     last_key: Vec<u8>,
-    last_prefix: Vec<u8>,
+    last_beginning: Vec<u8>,
+    scopes: Scopes,
     fences: Fences,
     bloom: Bloom,
     digest: aws_lc_rs::digest::Context,
@@ -43,7 +44,8 @@ pub(crate) struct RunBuilder<'a> {
 }
 
 impl<'a> RunBuilder<'a> {
-    /// A run of at most so many keys (rows, and streams among them).
+    /// A run of at most so many keys (rows, and their beginnings among them); its filter has the beginnings of the
+    /// kinds in `scopes`.
     ///
     /// # Errors
     /// When there is no memory to compress with.
@@ -52,6 +54,7 @@ impl<'a> RunBuilder<'a> {
         id: u64,
         level: u8,
         keys: u64,
+        scopes: Scopes,
     ) -> Result<Self, Trouble> {
         Ok(Self {
             store,
@@ -63,7 +66,8 @@ impl<'a> RunBuilder<'a> {
             },
             block: vec![0; OVERHEAD],
             last_key: Vec::new(),
-            last_prefix: Vec::new(),
+            last_beginning: Vec::new(),
+            scopes,
             fences: Fences::default(),
             bloom: Bloom::new(keys),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
@@ -101,12 +105,12 @@ impl<'a> RunBuilder<'a> {
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         self.bloom.add(bloom::hash(key));
-        if let Some(prefix) = stream_prefix(key)
-            && prefix != self.last_prefix
+        if let Some(part) = self.scopes.beginning(key)
+            && part != self.last_beginning
         {
-            self.bloom.add(bloom::hash(prefix));
-            self.last_prefix.clear();
-            self.last_prefix.extend_from_slice(prefix);
+            self.bloom.add(bloom::hash(part));
+            self.last_beginning.clear();
+            self.last_beginning.extend_from_slice(part);
         }
         self.info.rows += 1;
         if self.pieces.len() > PIECES_HELD_MAX {
@@ -180,6 +184,9 @@ impl<'a> RunBuilder<'a> {
     /// As [`Self::add`].
     pub(crate) fn finish(mut self) -> Result<Arc<Run>, Trouble> {
         self.end_block()?;
+        if let Some(kinds) = self.scopes.to_bytes() {
+            self.write(with_room(&kinds), Kind::Scopes)?;
+        }
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());
         self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
@@ -198,6 +205,7 @@ impl<'a> RunBuilder<'a> {
             info: self.info,
             fences,
             bloom,
+            scopes: self.scopes,
         }))
     }
 }

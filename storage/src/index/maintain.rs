@@ -1,11 +1,20 @@
 //! Keeps the index small and on disk: freezing, flushing and merging.
 //!
+//! **Shape.** A flush makes a run of level 0; [`StoreOptions::merge_fan_in`](crate::StoreOptions) neighbours of one level
+//! become one of the next, the lowest level first. A merge that takes long lets those of lower levels pass, so that
+//! small runs do not gather behind it.
+//!
+//! **Bounds.** At most [`RUNS_REST`] runs once nothing is written, whatever the age and the fan-in: while there are more,
+//! fewer neighbours than the fan-in are merged, too. At most [`RUNS_WAIT`] ever: the flusher waits for the merger then,
+//! and commits for the flusher. As many merges are under way at once as there are levels.
+//!
 //! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the
 //! same, then the runs that were merged leave the list, and their blocks are removed when the last
 //! reader has let go of them. One manifest is written at a time.
 //!
 //! **Failure.** An error while writing poisons the store: nobody knows what sled has on disk.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,17 +22,21 @@ use std::time::Duration;
 use crate::api::{SortOrder, StoreError};
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
+use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo};
 use crate::index::trouble::Trouble;
 use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
-use crate::rows::stream_prefix;
 use crate::sync::{lock, read, wait_for, write};
 
 /// The flusher waits for the merger when there are so many runs.
-const RUNS_WAIT: usize = RUNS_MAX - 8;
+pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
+/// While there are more runs than this, the merger has something to do.
+pub(crate) const RUNS_REST: usize = 24;
+/// After so many rows a merge looks whether it is to stop, or to let others pass.
+const LOOK_EVERY: u64 = 256;
 /// How long a thread sleeps before it looks again, if nobody wakes it.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -136,14 +149,12 @@ impl SortedRows {
     fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, Trouble> {
         let mut run = None;
         if !frozen.table.is_empty() {
-            let streams = frozen
-                .table
-                .keys()
-                .filter(|k| stream_prefix(k.as_slice()).is_some());
-            let keys = u64_of(frozen.table.len() + streams.count());
-            let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys)?;
+            let scopes = self.tuning.scopes;
+            let begins = |key: &&Bytes| scopes.beginning(key.as_slice()).is_some();
+            let keys = u64_of(frozen.table.len() + frozen.table.keys().filter(begins).count());
+            let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys, scopes)?;
             for (n, (key, value)) in frozen.table.iter().enumerate() {
-                if n % 4096 == 0 && self.stopped() {
+                if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
                 }
                 builder.add(key.as_slice(), value.as_ref().map(|v| v.as_slice()))?;
@@ -187,7 +198,7 @@ impl SortedRows {
     pub(crate) fn merge_loop(&self) {
         while !self.stopped() {
             // a merge needs room for its runs twice, and whole runs to read
-            let inputs = self.healthy().then(|| self.to_merge()).flatten();
+            let inputs = self.healthy().then(|| self.to_merge(None)).flatten();
             let done = match &inputs {
                 Some(inputs) => self.merge_runs(inputs),
                 None => Ok(true),
@@ -217,18 +228,27 @@ impl SortedRows {
         }
     }
 
-    /// The oldest stretch of runs of one level that is long enough; the lowest level first.
-    fn to_merge(&self) -> Option<Vec<Arc<Run>>> {
+    /// The runs that are to be merged next, of levels below one if it is given.
+    fn to_merge(&self, below: Option<u8>) -> Option<Vec<Arc<Run>>> {
         let runs = Arc::clone(&read(&self.state).runs);
-        let mut best: Option<&[Arc<Run>]> = None;
-        for stretch in runs.chunk_by(|a, b| a.info.level == b.info.level) {
-            if stretch.len() >= self.tuning.fan_in && best.is_none() {
-                best = Some(stretch);
+        let levels: Vec<u8> = runs.iter().map(|run| run.info.level).collect();
+        let next = neighbours(&levels, self.tuning.fan_in, below)?;
+        runs.get(next).map(<[Arc<Run>]>::to_vec)
+    }
+
+    /// Merges what waits at lower levels; false when it was told to stop first.
+    fn let_pass(&self, level: u8) -> Result<bool, Trouble> {
+        while self.healthy()
+            && let Some(inputs) = self.to_merge(Some(level))
+        {
+            if !self.merge_runs(&inputs)? {
+                return Ok(false);
             }
+            drop(inputs);
+            self.bury()?;
+            self.changed.notify_all();
         }
-        // of a long stretch the oldest, so that the order of ages stays as it is
-        best.and_then(|s| s.get(s.len() - self.tuning.fan_in..))
-            .map(<[Arc<Run>]>::to_vec)
+        Ok(true)
     }
 
     /// Makes one run of several neighbours; false when it was told to stop first.
@@ -236,12 +256,7 @@ impl SortedRows {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
         let oldest = read(&self.state).runs.last().map(|r| r.info.id);
         let bottom = oldest.is_some() && oldest == ids.last().copied();
-        let level = inputs
-            .iter()
-            .map(|r| r.info.level)
-            .max()
-            .unwrap_or(0)
-            .saturating_add(1);
+        let level = inputs.iter().map(|r| r.info.level).max().unwrap_or(0);
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
@@ -250,7 +265,8 @@ impl SortedRows {
                 cursor.map_err(|e| self.unreadable(e))?,
             )));
         }
-        let mut builder = RunBuilder::new(&self.store, self.take_run_id(), level, keys)?;
+        let (id, above) = (self.take_run_id(), level.saturating_add(1));
+        let mut builder = RunBuilder::new(&self.store, id, above, keys, self.tuning.scopes)?;
         let mut stopped = false;
         let mut rows = 0u64;
         merge(
@@ -258,7 +274,7 @@ impl SortedRows {
             SortOrder::Ascending,
             &mut |key, value, run| {
                 rows += 1;
-                if rows.is_multiple_of(4096) && self.stopped() {
+                if rows.is_multiple_of(LOOK_EVERY) && (self.stopped() || !self.let_pass(level)?) {
                     stopped = true;
                     return Ok(false);
                 }
@@ -314,5 +330,63 @@ impl SortedRows {
             self.store.remove(id, blocks)?;
         }
         Ok(())
+    }
+}
+
+/// Which neighbours are merged next, of runs that have these levels, newest first: the oldest of a stretch of one level that
+/// is long enough, so that the order of ages stays as it is; of too many runs, any stretch. The lowest level comes first.
+fn neighbours(levels: &[u8], fan_in: usize, below: Option<u8>) -> Option<Range<usize>> {
+    let mut some = None;
+    let mut start = 0;
+    for stretch in levels.chunk_by(|a, b| a == b) {
+        let range = start..start + stretch.len();
+        start = range.end;
+        let passes = |level: &u8| below.is_none_or(|below| *level < below);
+        if !stretch.first().is_some_and(passes) {
+            break;
+        }
+        if stretch.len() >= fan_in {
+            return Some(range.end - fan_in..range.end);
+        }
+        if stretch.len() > 1 {
+            some.get_or_insert(range);
+        }
+    }
+    some.filter(|_| levels.len() > RUNS_REST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_of_the_lowest_level_are_merged_and_of_too_many_runs_any_neighbours() {
+        assert_eq!(neighbours(&[], 2, None), None);
+        assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, None), Some(2..5));
+        assert_eq!(neighbours(&[0, 0, 0, 0, 1, 1, 1], 3, None), Some(1..4));
+        // a merge of level 1 lets level 0 pass, and nothing of its own level
+        assert_eq!(neighbours(&[0, 0, 0, 1, 1, 1], 3, Some(1)), Some(0..3));
+        assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, Some(1)), None);
+        let runs = |few: usize| [vec![0; 1], vec![1; 3], vec![2; few]].concat();
+        let fan_in = 1000;
+        assert_eq!(neighbours(&runs(RUNS_REST - 4), fan_in, None), None);
+        assert_eq!(neighbours(&runs(RUNS_REST - 3), fan_in, None), Some(1..4));
+        assert_eq!(neighbours(&runs(RUNS_REST - 3), fan_in, Some(1)), None);
+    }
+
+    #[test]
+    fn whatever_the_age_and_the_fan_in_few_runs_are_left() {
+        for fan_in in [2, 6, 1000] {
+            let mut levels: Vec<u8> = Vec::new();
+            for _ in 0..100_000 {
+                levels.insert(0, 0);
+                while let Some(next) = neighbours(&levels, fan_in, None) {
+                    let above = levels[next.start] + 1;
+                    levels.splice(next, [above]);
+                }
+                assert!(levels.len() <= RUNS_REST, "{levels:?}");
+                assert!(levels.is_sorted(), "{levels:?}");
+            }
+        }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
-use crate::index::again::{Known, Loaded, by_fences, bytes_of};
+use crate::index::again::{self, Known, Loaded, by_fences, bytes_of};
 use crate::index::blocks::{BlockStore, MANIFEST_KEY, block_key, parse_key};
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::run::load;
@@ -100,7 +100,7 @@ impl SortedRows {
         let mut loaded = Loaded::default();
         for info in &manifest.runs {
             let rows_known = known.is_some_and(|k| k.runs.contains(&(info.id, info.digest)));
-            let from = if rows_known { info.fence_start } else { 0 };
+            let from = if rows_known { again::first(info) } else { 0 };
             loaded.bytes += bytes_of(info.blocks - from.min(info.blocks));
             runs.push(Arc::new(if rows_known {
                 by_fences(&store, info)?

@@ -1,7 +1,7 @@
 //! Immutable sorted runs: how rows are packed into blocks, and how they are found again.
 //!
 //! **Shape.** Blocks of rows (see `block`), pieces of large values behind the block that names them, the
-//! fences and the Bloom filter.
+//! block of kinds (see `scope`), the fences and the Bloom filter.
 //!
 //! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
 
@@ -14,6 +14,7 @@ use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::Bloom;
 use crate::index::compression::decompress;
+use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::num::{u32_of, u64_of, usize_of32};
 
@@ -51,6 +52,8 @@ pub(crate) struct Run {
     pub(crate) fences: Fences,
     /// The filter of its keys.
     pub(crate) bloom: Bloom,
+    /// The kinds of rows whose beginnings the filter has.
+    pub(crate) scopes: Scopes,
 }
 
 /// The first key of each row block, in order.
@@ -115,6 +118,11 @@ impl Fences {
 }
 
 impl Run {
+    /// Whether it may have a key that begins with this part, of which `hash` is the hash.
+    pub(crate) fn may_have_under(&self, part: &[u8], hash: u64) -> bool {
+        !self.scopes.cover(part) || self.bloom.may_have(hash)
+    }
+
     /// A block that passed its checks, and its kind; its payload begins behind the first `OVERHEAD` bytes.
     ///
     /// # Errors
@@ -230,6 +238,7 @@ impl Run {
 pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let mut scopes = Scopes::NONE;
     let mut next = 0;
     store.scan(info.id, 0..info.blocks, &mut |block, value| {
         let place = || format!("run {}, block {block}", info.id);
@@ -244,6 +253,8 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
             fences.extend_from_slice(payload);
         } else if kind == Kind::Bloom.byte() {
             bloom.extend_from_slice(payload);
+        } else if kind == Kind::Scopes.byte() {
+            scopes = Scopes::from_bytes(payload).ok_or("the kinds of a run are unreadable")?;
         }
         Ok(())
     })?;
@@ -256,5 +267,6 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
         info: info.clone(),
         fences,
         bloom,
+        scopes,
     })
 }

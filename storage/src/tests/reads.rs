@@ -2,9 +2,13 @@
 
 use std::sync::Arc;
 
-use super::support::Rng;
-use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::{DurableStore, Index as _, Row, SortOrder, Stats, Store as _, StoreOptions};
+use super::support::{Rng, wait_until};
+use crate::conformance::{Words, commit, entry, place_key, stream, submit};
+use crate::index::maintain::{RUNS_REST, RUNS_WAIT};
+use crate::{
+    DurableStore, Entry, Index as _, IndexWriter, Position, Projection, Row, SortOrder, Stats,
+    Store as _, StoreError, StoreOptions,
+};
 
 /// Streams, of which each run has a tenth.
 const STREAMS: u64 = 2_000;
@@ -14,33 +18,157 @@ fn row_key(number: u64) -> Vec<u8> {
     [&[0xC0], &number.to_be_bytes()[..]].concat()
 }
 
-/// A store of so many runs, with the last sequence of each stream and a row at rest for it, and a
-/// cache of so many bytes.
-fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<u64>) {
-    let options = StoreOptions {
+/// [`Words`] as it was before it said which rows are scanned by the number in their keys.
+struct Plain;
+
+impl Projection for Plain {
+    fn version(&self) -> u32 {
+        Words.version()
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        Words.project(entry, position, index)
+    }
+}
+
+/// Tables of a few hundred rows, and no merge while the runs are few.
+fn many_runs(cache: u64) -> StoreOptions {
+    StoreOptions {
         table_bytes: 48 << 10,
         merge_fan_in: 1_000,
         frozen_max: 1_000,
         block_cache_bytes: cache,
         ..StoreOptions::small()
-    };
-    let store = DurableStore::open(path, options, Arc::new(Words)).unwrap();
-    let (mut rng, mut last) = (Rng(7), vec![0; usize::try_from(STREAMS).unwrap()]);
-    while store.stats().index_runs < RUNS {
-        let mut one = commit(Vec::new());
-        for _ in 0..20 {
-            let number = rng.below(STREAMS);
-            let seq = &mut last[usize::try_from(number).unwrap()];
-            *seq += 1;
-            one.entries.push(entry(stream(number), *seq, b"x"));
-            one.hints.push(Row {
-                key: row_key(number),
-                value: Some(seq.to_be_bytes().to_vec()),
-            });
-        }
-        submit(store.as_ref(), one).unwrap();
     }
+}
+
+/// A store of so many runs, with the last sequence of each stream and a row at rest for it, and a
+/// cache of so many bytes.
+fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<u64>) {
+    let store = DurableStore::open(path, many_runs(cache), Arc::new(Words)).unwrap();
+    let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
+    fill(&store, &mut last);
     (store, last)
+}
+
+/// Writes until there are so many runs; gives how many commits that took.
+fn fill(store: &DurableStore, last: &mut [u64]) -> u64 {
+    let (mut rng, mut commits) = (Rng(7), 0);
+    while store.stats().index_runs < RUNS {
+        write(store, last, &mut rng);
+        commits += 1;
+    }
+    commits
+}
+
+/// One commit of a few entries, with the row at rest of each.
+fn write(store: &DurableStore, last: &mut [u64], rng: &mut Rng) {
+    let mut one = commit(Vec::new());
+    for _ in 0..20 {
+        let number = rng.below(STREAMS);
+        let seq = &mut last[usize::try_from(number).unwrap()];
+        *seq += 1;
+        one.entries.push(entry(stream(number), *seq, b"x"));
+        one.hints.push(Row {
+            key: row_key(number),
+            value: Some(seq.to_be_bytes().to_vec()),
+        });
+    }
+    submit(store, one).unwrap();
+}
+
+/// Scans the rows under each of these numbers, which have so many of them.
+fn scan_each(store: &DurableStore, rows: impl Iterator<Item = (u64, u64)>) -> Stats {
+    cost(store, || {
+        for (number, of) in rows {
+            let (from, to) = [0, u64::MAX]
+                .map(|seq| place_key(stream(number), seq))
+                .into();
+            for order in [SortOrder::Ascending, SortOrder::Descending] {
+                let found = store.scan(&from, &to, order, 1_000).unwrap();
+                assert_eq!(u64::try_from(found.len()).unwrap(), of, "{number}");
+            }
+        }
+    })
+}
+
+#[test]
+fn a_scan_under_a_number_opens_the_runs_that_have_it_and_none_for_a_number_without_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut store, last) = store_of_runs(folder.path(), 0);
+    let entries: u64 = last.iter().sum();
+    // one in a hundred of the filters says "perhaps" for nothing
+    let mistaken = STREAMS * RUNS / 60;
+    for again in [false, true] {
+        if again {
+            store.close().unwrap();
+            drop(store);
+            let reopened = DurableStore::open(folder.path(), many_runs(0), Arc::new(Words));
+            store = reopened.unwrap();
+        }
+        let present = scan_each(&store, (0..).zip(last.iter().copied()));
+        let absent = scan_each(&store, (STREAMS..STREAMS * 2).map(|number| (number, 0)));
+        assert!(
+            present.index_runs_opened <= 2 * (entries + mistaken),
+            "{present:?}, {entries} entries"
+        );
+        assert!(absent.index_runs_opened <= 2 * mistaken, "{absent:?}");
+        assert!(absent.index_blocks_read <= 4 * mistaken, "{absent:?}");
+    }
+    store.close().unwrap();
+}
+
+#[test]
+fn runs_of_before_are_all_opened_until_they_are_merged() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
+    let before = DurableStore::open(folder.path(), many_runs(0), Arc::new(Plain)).unwrap();
+    fill(&before, &mut last);
+    before.close().unwrap();
+    drop(before);
+    let all = || (0..).zip(last.iter().copied());
+    let absent = || (STREAMS..STREAMS * 2).map(|number| (number, 0));
+    let store = DurableStore::open(folder.path(), many_runs(0), Arc::new(Words)).unwrap();
+    scan_each(&store, all());
+    assert!(scan_each(&store, absent()).index_runs_opened >= 2 * STREAMS * RUNS);
+    store.close().unwrap();
+    drop(store);
+    let merging = StoreOptions {
+        merge_fan_in: 2,
+        ..many_runs(0)
+    };
+    let store = DurableStore::open(folder.path(), merging, Arc::new(Words)).unwrap();
+    wait_until("the runs are merged", || store.stats().index_runs <= 5);
+    scan_each(&store, all());
+    // an odd one may be left that had no neighbour
+    let spared = scan_each(&store, absent());
+    assert!(spared.index_runs_opened <= 3 * STREAMS, "{spared:?}");
+    store.close().unwrap();
+}
+
+#[test]
+fn however_much_is_written_there_are_few_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = DurableStore::open(folder.path(), many_runs(0), Arc::new(Words)).unwrap();
+    let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
+    let commits = fill(&store, &mut last);
+    let (wait, rest) = [RUNS_WAIT, RUNS_REST]
+        .map(|most| u64::try_from(most).unwrap())
+        .into();
+    let mut rng = Rng(8);
+    for _ in 0..commits * 6 {
+        write(&store, &mut last, &mut rng);
+        let runs = store.stats().index_runs;
+        assert!(runs <= wait, "{runs} runs");
+    }
+    wait_until("few runs are left", || store.stats().index_runs <= rest);
+    scan_each(&store, (0..).zip(last.iter().copied()));
+    store.close().unwrap();
 }
 
 /// What some work has cost.

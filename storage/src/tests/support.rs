@@ -227,3 +227,12 @@ pub(super) fn segments(path: &Path) -> Vec<PathBuf> {
     all.sort();
     all
 }
+
+/// Waits until something that threads of a store do in the background is done.
+pub(super) fn wait_until(what: &str, done: impl Fn() -> bool) {
+    let start = std::time::Instant::now();
+    while !done() {
+        assert!(start.elapsed() < HANG, "never: {what}");
+        std::thread::park_timeout(Duration::from_millis(2));
+    }
+}

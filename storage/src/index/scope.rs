@@ -1,0 +1,163 @@
+//! The beginnings of keys by which a scan knows which runs it need not open.
+//!
+//! **Shape.** Rows that are scanned together begin alike: those of a stream with its name, those of the layers above
+//! with the first [`SCOPE`] bytes of their keys, which are a kind of row, a realm and one number, such as that of
+//! an account. Such a beginning is put into the Bloom filter of the run, like the keys themselves. Those of
+//! streams are in the filter of every run; those of the layers above only for the kinds that the run names: a bit
+//! for each first byte, in a block of its own before the fences.
+//!
+//! **Bounds.** One key of the filter for each beginning that a run has. The block has [`BYTES`] bytes.
+//!
+//! **Failure.** The run itself says what its filter has, so other kinds may be named without a new version of the
+//! rows: a run of before is opened by the scans that its filter says nothing of, until it is merged. A program of
+//! before passes the block over, and the runs that it makes have none.
+
+use crate::index::blocks::{BlockStore, Kind, block_key, unseal};
+use crate::index::trouble::Trouble;
+use crate::rows::{STREAM_TAG, stream_prefix};
+
+/// Bytes of the beginning of a key of the layers above.
+const SCOPE: usize = 13;
+/// Bytes of the block: a bit for each first byte that a key may have.
+pub(crate) const BYTES: usize = 32;
+
+/// The kinds of rows, by the first bytes of their keys, whose beginnings are in a filter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Scopes([u8; BYTES]);
+
+impl Scopes {
+    /// No kind at all.
+    pub(crate) const NONE: Self = Self([0; BYTES]);
+
+    /// Those of these first bytes.
+    pub(crate) fn of(kinds: &[u8]) -> Self {
+        let mut scopes = Self::NONE;
+        for kind in kinds {
+            if let Some(byte) = scopes.0.get_mut(usize::from(kind >> 3)) {
+                *byte |= 1 << (kind & 7);
+            }
+        }
+        scopes
+    }
+
+    /// From the payload of its block; `None` for one of another length.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    /// The payload of its block; `None` where it names no kind, for then there is no block.
+    pub(crate) fn to_bytes(self) -> Option<[u8; BYTES]> {
+        (self != Self::NONE).then_some(self.0)
+    }
+
+    fn names(self, kind: u8) -> bool {
+        let byte = self.0.get(usize::from(kind >> 3));
+        byte.is_some_and(|byte| byte >> (kind & 7) & 1 == 1)
+    }
+
+    /// The beginning of a key that a filter of these has; `None` when it has none of such keys.
+    pub(crate) fn beginning(self, key: &[u8]) -> Option<&[u8]> {
+        beginning(key).filter(|part| self.cover(part))
+    }
+
+    /// Whether a filter of these has the beginnings of the kind of this one.
+    pub(crate) fn cover(self, part: &[u8]) -> bool {
+        let kind = part.first();
+        kind.is_some_and(|kind| *kind == STREAM_TAG || self.names(*kind))
+    }
+
+    /// The kinds that a run names, whose fences begin with this block. A block that is broken names none: all that it
+    /// takes away is what it spares.
+    ///
+    /// # Errors
+    /// When the system refuses to read.
+    pub(crate) fn read(store: &BlockStore, run: u64, fences: u32) -> Result<Self, Trouble> {
+        let Some(block) = fences.checked_sub(1) else {
+            return Ok(Self::NONE);
+        };
+        let value = store.get(&block_key(run, block))?;
+        let found = value.as_deref().and_then(|value| {
+            let (kind, _, payload) = unseal(value, run, block)?;
+            // in a run of before, rows lie there, or a piece of a large value
+            (kind == Kind::Scopes.byte()).then(|| Self::from_bytes(payload))?
+        });
+        Ok(found.unwrap_or(Self::NONE))
+    }
+}
+
+fn beginning(key: &[u8]) -> Option<&[u8]> {
+    match key.first()? {
+        &STREAM_TAG => stream_prefix(key),
+        _ => key.get(..SCOPE),
+    }
+}
+
+/// The beginning that all keys from one up to another have, if it is one.
+pub(crate) fn common<'a>(from: &'a [u8], to: &[u8]) -> Option<&'a [u8]> {
+    let part = beginning(from)?;
+    (to.starts_with(part) || is_behind(to, part)).then_some(part)
+}
+
+/// Whether a key is the first behind all that begin with a part.
+fn is_behind(key: &[u8], part: &[u8]) -> bool {
+    let mut part = part;
+    while let Some((0xff, rest)) = part.split_last() {
+        part = rest;
+    }
+    match (part.split_last(), key.split_last()) {
+        (Some((before, part)), Some((last, key))) => {
+            key == part && before.checked_add(1) == Some(*last)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROW: [u8; 15] = [0x1b, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 7, 8, 9];
+
+    #[test]
+    fn a_beginning_is_of_a_kind_that_is_named_and_of_a_key_that_is_long_enough() {
+        let scopes = Scopes::of(&[0x1b, 0x02, 0xff]);
+        assert_eq!(scopes.beginning(&ROW), ROW.get(..SCOPE));
+        assert_eq!(scopes.beginning(&ROW[..SCOPE]), ROW.get(..SCOPE));
+        assert_eq!(scopes.beginning(&ROW[..SCOPE - 1]), None);
+        assert_eq!(scopes.beginning(&[0xff; 20]), Some(&[0xff; SCOPE][..]));
+        assert_eq!(scopes.beginning(&[0x1c; 20]), None);
+        assert_eq!(scopes.beginning(&[]), None);
+        let stream = [STREAM_TAG; 22];
+        assert_eq!(Scopes::NONE.beginning(&stream), stream.get(..14));
+        assert_eq!(Scopes::NONE.beginning(&stream[..SCOPE]), None);
+        assert_eq!(Scopes::NONE.beginning(&ROW), None);
+        let bytes = scopes.to_bytes().unwrap();
+        // On disk, so they may never change.
+        let set: Vec<_> = (0..).zip(bytes).filter(|(_, byte)| *byte > 0).collect();
+        assert_eq!(set, [(0, 1 << 2), (3, 1 << 3), (31, 1 << 7)]);
+        assert_eq!(Scopes::from_bytes(&bytes), Some(scopes));
+        assert_eq!(Scopes::from_bytes(&bytes[1..]), None);
+        assert_eq!(Scopes::NONE.to_bytes(), None);
+    }
+
+    #[test]
+    fn a_scan_is_under_one_beginning_up_to_the_first_key_behind_it() {
+        let part = &ROW[..SCOPE];
+        let behind = |last: u8| [&part[..SCOPE - 1], &[last]].concat();
+        assert_eq!(common(&ROW, &[part, &[0xff; 8]].concat()), Some(part));
+        assert_eq!(common(part, &behind(8)), Some(part));
+        assert_eq!(common(part, &behind(9)), None, "a key more");
+        assert_eq!(common(part, &[&behind(8)[..], &[0]].concat()), None);
+        assert_eq!(common(&part[..5], &behind(8)), None, "less than one");
+        let full = [
+            0x1b, 0, 0, 0, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+        ];
+        assert_eq!(common(&full, &[0x1b, 0, 0, 0, 3]), Some(&full[..]));
+        assert_eq!(common(&full, &[0x1b, 0, 0, 0, 3, 0]), None);
+        assert_eq!(
+            common(&[0xff; SCOPE], &[0xff; SCOPE + 1]),
+            Some(&[0xff; SCOPE][..])
+        );
+        assert_eq!(common(&[0xff; SCOPE], &[]), None);
+    }
+}
