@@ -96,6 +96,8 @@ enum Command {
     BenchCounted(caudal_bench::counted::Args),
     #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
     BenchReopen(caudal_bench::reopen::Args),
+    #[command(name = caudal_bench::killed::COMMAND, hide = true)]
+    BenchKilled(caudal_bench::killed::Args),
 }
 
 /// A catalogue of the document.
@@ -175,6 +177,7 @@ pub fn run() -> ExitCode {
         Command::Bench(args) => bench(&args),
         Command::BenchCounted(args) => caudal_bench::counted::run(&args).map_err(Exit::failed),
         Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
+        Command::BenchKilled(args) => caudal_bench::killed::run(&args).map_err(Exit::failed),
     };
     let code = match done {
         Ok(()) => ExitCode::SUCCESS,

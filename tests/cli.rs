@@ -1,6 +1,7 @@
 //! The commands around a service, each as a program of its own.
 
 mod cuts;
+mod large;
 mod people;
 mod shell;
 

@@ -59,6 +59,8 @@ pub struct Tenth {
     pub index_bytes: u64,
     /// Resident memory of the whole process at its end, the load's own included.
     pub memory: u64,
+    /// Sorted runs of the index at its end.
+    pub index_runs: u64,
 }
 
 impl Tenth {
@@ -78,7 +80,21 @@ impl Tenth {
             journal_bytes_per_posting: scaled(since(|s| s.journal_bytes), 1, count),
             index_bytes: to.stats.index_disk_bytes,
             memory: to.memory,
+            index_runs: to.stats.index_runs,
         }
+    }
+
+    /// The parts between the readings of a run.
+    pub fn all(run: &Measured) -> Vec<Self> {
+        let readings = run.readings.iter();
+        let pairs = readings.zip(run.readings.iter().skip(1));
+        pairs.map(|(from, to)| Self::between(from, to)).collect()
+    }
+
+    /// All of a run as if it were one part; `None` without two readings.
+    pub fn whole(run: &Measured) -> Option<Self> {
+        let (from, to) = run.readings.first().zip(run.readings.last())?;
+        Some(Self::between(from, to))
     }
 }
 
@@ -146,20 +162,14 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
     store.close()?;
     let Loaded { load, wrong, .. } = loaded;
-    let readings = &load.readings;
-    let tenths: Vec<Tenth> = readings
-        .iter()
-        .zip(readings.iter().skip(1))
-        .map(|(from, to)| Tenth::between(from, to))
-        .collect();
+    let tenths = Tenth::all(&load);
     let rate = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.per_second);
     let cpu = |tenth: Option<&Tenth>| tenth.map_or(0, |t| t.cpu_nanos);
-    let whole = readings.first().zip(readings.last());
     Ok(Grown {
         by: if plan.engine { "engine" } else { "http" },
         vouchers: plan.vouchers,
         accounts: plan.accounts,
-        per_second: whole.map_or(0, |(from, to)| Tenth::between(from, to).per_second),
+        per_second: Tenth::whole(&load).map_or(0, |whole| whole.per_second),
         last_to_first: Thousandths::ratio(rate(tenths.last()), rate(tenths.first())),
         last_to_first_cpu: Thousandths::ratio(cpu(tenths.last()), cpu(tenths.first())),
         tenths,

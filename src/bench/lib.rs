@@ -3,7 +3,7 @@
 //! **Shape.** The service as it is served, with one route more that does nothing, and the load that
 //! asks it, in one process on one machine, so that ratios mean something where absolute rates do
 //! not. What one answer costs in instructions is counted apart ([`guard`]). First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
-//! then what [`webhooks`] cost.
+//! then what [`webhooks`] cost. Apart from these, the [`large`] load.
 //!
 //! A crate above the service, which it starts and asks; only the program knows it.
 //!
@@ -23,6 +23,8 @@ pub mod figures;
 pub mod growth;
 pub mod guard;
 pub mod history;
+pub mod killed;
+pub mod large;
 pub mod lists;
 pub mod load;
 pub mod machine;
@@ -122,6 +124,14 @@ pub struct Args {
     /// before (`ulimit -n 20000`).
     #[arg(long, value_name = "SECONDS")]
     overload: Option<u64>,
+    /// Only the large load: 20 million vouchers over 2 million accounts by tenths, then cold accounts, a kill, and the whole
+    /// ledger. About 30 minutes and 20 GiB of disk with a release build; it says so first.
+    #[arg(long, conflicts_with_all = ["neighbours", "overload", "instructions"])]
+    large: bool,
+    /// Of the large load only one part in so many; its figures mean little.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "large",
+        value_parser = clap::value_parser!(u64).range(1..=large::PARTS_MAX))]
+    scale: u64,
     /// Only count the instructions of an answer of each kind (needs valgrind), held against the table of this program; one
     /// that costs more than 5 % more is a failure.
     #[arg(long)]
@@ -205,6 +215,15 @@ impl Args {
 }
 
 impl Args {
+    fn large_plan(&self) -> large::Plan {
+        large::Plan {
+            part: self.scale,
+            connections: self.load_connections.max(1),
+            engine: self.engine,
+            layout: self.layout(),
+        }
+    }
+
     fn webhooks(&self) -> webhooks::Plan {
         let plan = webhooks::Plan {
             rounds: self.webhooks,
@@ -281,28 +300,41 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
         write!(std::io::stdout().lock(), "{found}")?;
         return Ok(found.passed());
     }
+    let report = if args.large {
+        let mut report = Report::new(args.layout(), args.scale > 1);
+        let plan = args.large_plan();
+        report.large = Some(large::run(&folder.path.join("large"), &plan)?);
+        report
+    } else {
+        measure(args, &folder.path)?
+    };
+    drop(folder);
+    publish(args, &report)?;
+    Ok(report.passed() && (report.bars_hold() || !args.strict))
+}
+
+/// All that is measured when nothing else is asked for.
+fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
     let mut report = Report::new(args.layout(), args.quick);
     let plan = args.cases();
     if plan.rounds > 0 {
-        let store = folder.path.join("cases");
+        let store = folder.join("cases");
         report.compared = Some(on_system(cases::run(&store, &plan))?);
     }
     let plan = args.growth();
     if plan.vouchers > 0 {
-        report.grown = Some(growth::run(&folder.path.join("load"), &plan)?);
+        report.grown = Some(growth::run(&folder.join("load"), &plan)?);
     }
     let plan = args.lists();
     if plan.accounts > 0 {
-        report.listed = Some(on_system(lists::run(&folder.path.join("lists"), &plan))?);
+        report.listed = Some(on_system(lists::run(&folder.join("lists"), &plan))?);
     }
     let plan = args.webhooks();
     if plan.rounds > 0 {
-        let store = folder.path.join("webhooks");
+        let store = folder.join("webhooks");
         report.hooked = Some(on_system(webhooks::run(&store, &plan))?);
     }
-    drop(folder);
-    publish(args, &report)?;
-    Ok(report.passed() && (report.bars_hold() || !args.strict))
+    Ok(report)
 }
 
 fn publish(args: &Args, report: &Report) -> anyhow::Result<()> {

@@ -26,7 +26,7 @@ use tokio::task::LocalSet;
 use super::bulk::{self, Acknowledged};
 use super::client::{Connection, Requests};
 use super::draw::{Asked, BenchOrder, Draw, Kind, Mix};
-use super::figures::{Histogram, Thousandths, nanos};
+use super::figures::{Histogram, Thousandths, grouped, nanos, per_second};
 use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};
 use super::tally::Tally;
@@ -126,7 +126,15 @@ pub struct Measured {
 /// # Errors
 /// When a connection cannot be made or breaks.
 pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
-    run_as(site, &site.requests, job, tally).await
+    start(site, &site.requests, job, tally, false).await
+}
+
+/// Asks until it is over, and tells whoever watches of each tenth.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_telling(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
+    start(site, &site.requests, job, tally, true).await
 }
 
 /// Asks with the requests of some tenant until it is over.
@@ -139,6 +147,16 @@ pub async fn run_as(
     job: Job,
     tally: Tally,
 ) -> anyhow::Result<(Measured, Tally)> {
+    start(site, requests, job, tally, false).await
+}
+
+async fn start(
+    site: &Site,
+    requests: &Arc<Requests>,
+    job: Job,
+    tally: Tally,
+    tells: bool,
+) -> anyhow::Result<(Measured, Tally)> {
     let (sender, ended) = oneshot::channel();
     let engine = Arc::clone(&site.engine);
     let requests = Arc::clone(requests);
@@ -149,8 +167,8 @@ pub async fn run_as(
             .build();
         let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
             let local = LocalSet::new();
-            runtime
-                .block_on(local.run_until(Run::new(job, tally, engine, (requests, actors)).run()))
+            let run = Run::new((job, tells), tally, engine, (requests, actors));
+            runtime.block_on(local.run_until(run.run()))
         });
         drop(sender.send(outcome));
     };
@@ -159,8 +177,35 @@ pub async fn run_as(
     ended.await.context("the thread of the load is gone")?
 }
 
+/// Posts a voucher at the actors' own door.
+///
+/// # Errors
+/// When it is not recorded, or was before.
+pub async fn post(
+    engine: &Engine,
+    realm: RealmId,
+    target: Target,
+    order: &BenchOrder,
+) -> anyhow::Result<()> {
+    let order = Adjustment {
+        target,
+        voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
+        amount: Amount::parse(&order.amount())?,
+        external_id: ExternalId::parse(&order.external_id())?,
+        description: None,
+        external_date: None,
+        dry_run: false,
+    };
+    match engine.post(realm, order, asker()).await? {
+        Given::Value(Outcome::Recorded(_)) => Ok(()),
+        other => anyhow::bail!("not recorded: {other:?}"),
+    }
+}
+
 struct Run {
     job: Job,
+    /// Whether whoever watches is told of each tenth.
+    tells: bool,
     engine: Arc<Engine>,
     requests: Arc<Requests>,
     actors: Actors,
@@ -176,7 +221,7 @@ struct Run {
 
 impl Run {
     fn new(
-        job: Job,
+        (job, tells): (Job, bool),
         tally: Tally,
         engine: Arc<Engine>,
         (requests, actors): (Arc<Requests>, Actors),
@@ -188,6 +233,7 @@ impl Run {
         let draw = RefCell::new(Draw::new(job.mix, tally.asked));
         Rc::new(Self {
             job,
+            tells,
             engine,
             requests,
             actors,
@@ -296,21 +342,7 @@ impl Run {
             Kind::Noop => Ok(()),
             Kind::Transfer | Kind::Bulk => anyhow::bail!("asked by HTTP alone"),
             Kind::Balance => Ok(self.engine.balance(realm, target).await.map(drop)?),
-            Kind::Post => {
-                let order = Adjustment {
-                    target,
-                    voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
-                    amount: Amount::parse(&order.amount())?,
-                    external_id: ExternalId::parse(&order.external_id())?,
-                    description: None,
-                    external_date: None,
-                    dry_run: false,
-                };
-                match self.engine.post(realm, order, asker()).await? {
-                    Given::Value(Outcome::Recorded(_)) => Ok(()),
-                    other => anyhow::bail!("not recorded: {other:?}"),
-                }
-            }
+            Kind::Post => post(&self.engine, realm, target, order).await,
         }
     }
 
@@ -376,9 +408,24 @@ impl Run {
         self.read();
         self.counts.set(true);
         let done = u64::try_from(self.measured.borrow().readings.len()).unwrap_or(u64::MAX);
+        if self.tells && done > 1 {
+            self.tell(done.saturating_sub(1));
+        }
         let next = super::figures::scaled(of.saturating_sub(warm_up), done, 10);
         let next = if done > 10 { u64::MAX } else { next };
         self.next_reading.set(next.saturating_add(warm_up));
+    }
+
+    /// Says how far it is and how fast the last tenth was.
+    fn tell(&self, tenth: u64) {
+        if let [.., from, to] = self.measured.borrow().readings.as_slice() {
+            let rate = per_second(
+                to.answers.saturating_sub(from.answers),
+                nanos(to.at.duration_since(from.at)),
+            );
+            let (all, rate) = (grouped(to.answers), grouped(rate));
+            super::say(&format!("tenth {tenth} of 10: {all} in all, {rate}/s"));
+        }
     }
 
     fn read(&self) {

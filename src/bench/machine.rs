@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -124,6 +125,15 @@ pub fn disk_bytes(folder: &Path) -> u64 {
             })
         })
         .fold(0, u64::saturating_add)
+}
+
+/// Bytes that are free for us on the disk of a folder.
+///
+/// # Errors
+/// When the system does not say.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(folder)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// How many processors there are.

@@ -1,5 +1,7 @@
 //! What is shown: a table for people, JSON for programs, and whether the bars hold.
 
+mod bars;
+mod large;
 mod tables;
 
 use std::fmt;
@@ -11,23 +13,12 @@ use super::cases::Compared;
 use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
 use super::history::History;
+use super::large::Large;
 use super::lists::Listed;
 use super::webhooks::{Hooked, State};
 use super::{machine, site};
+use bars::{Bar, at_least, below};
 use tables::{cases, lists, table, tenths, threads, webhooks};
-
-/// A limit that a figure has to keep.
-#[derive(Clone, Debug, Serialize)]
-pub struct Bar {
-    /// What is measured.
-    pub what: &'static str,
-    /// What it has to be.
-    pub bar: String,
-    /// What it is.
-    pub found: String,
-    /// Whether it holds.
-    pub holds: bool,
-}
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]
@@ -51,6 +42,8 @@ pub struct Report {
     pub listed: Option<Listed>,
     /// What webhooks cost.
     pub hooked: Option<Hooked>,
+    /// The large load.
+    pub large: Option<Large>,
 }
 
 const RATIO_BAR: Thousandths = Thousandths(450);
@@ -67,24 +60,6 @@ const MEMORY_BAR: u64 = 1 << 30;
 const HISTORY_BAR: u64 = 1_000_000;
 /// Beyond it the machine was too busy for figures to be trusted.
 const DISTURBED: Thousandths = Thousandths(100);
-
-fn at_least(what: &'static str, found: Thousandths, bar: Thousandths) -> Bar {
-    Bar {
-        what,
-        bar: format!(">= {bar}"),
-        found: found.to_string(),
-        holds: found >= bar,
-    }
-}
-
-fn below(what: &'static str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
-    Bar {
-        what,
-        bar: format!("< {} {unit}", show(bar)),
-        found: format!("{} {unit}", show(found)),
-        holds: found < bar,
-    }
-}
 
 /// The bars of the long load.
 fn growth_bars(grown: &Grown) -> Vec<Bar> {
@@ -195,6 +170,7 @@ impl Report {
             grown: None,
             listed: None,
             hooked: None,
+            large: None,
         }
     }
 
@@ -212,9 +188,14 @@ impl Report {
             .hooked
             .iter()
             .map(|h| (h.audit.passed(), h.wrong_answers.max(h.wrong_deliveries)));
+        let large = self
+            .large
+            .iter()
+            .map(|l| (l.audit.passed(), l.wrong_answers));
         compared
             .chain(grown)
             .chain(hooked)
+            .chain(large)
             .all(|(right, wrong)| right && wrong == 0)
     }
 
@@ -232,7 +213,11 @@ impl Report {
             let wrong = h.wrong_answers.max(h.wrong_deliveries);
             ("webhooks", &h.audit, wrong, h.first_wrong.as_deref())
         });
-        for (what, audit, wrong, first) in compared.chain(grown).chain(hooked) {
+        let large = self.large.iter().map(|l| {
+            let wrong = l.wrong_answers;
+            ("large load", &l.audit, wrong, l.first_wrong.as_deref())
+        });
+        for (what, audit, wrong, first) in compared.chain(grown).chain(hooked).chain(large) {
             let word = if audit.passed() && wrong == 0 {
                 "ok"
             } else {
@@ -267,6 +252,7 @@ impl Report {
     fn taken_by_others(&self) -> Thousandths {
         let rows = self.compared.iter().flat_map(|c| &c.rows);
         let tenths = self.grown.iter().flat_map(|g| &g.tenths);
+        let tenths = tenths.chain(self.large.iter().flat_map(|l| &l.tenths));
         let rows = rows.map(|row| row.taken_by_others);
         let hooked = self.hooked.iter().flat_map(|hooked| &hooked.lines);
         let all = rows.chain(tenths.map(|tenth| tenth.taken_by_others));
@@ -310,6 +296,7 @@ impl Report {
         }
         bars.extend(self.grown.iter().flat_map(growth_bars));
         bars.extend(self.hooked.iter().flat_map(hook_bars));
+        bars.extend(self.large.iter().flat_map(large::bars));
         bars
     }
 }
@@ -347,7 +334,7 @@ fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
         grouped(grown.per_second),
         micros(grown.p50_nanos),
         micros(grown.p99_nanos),
-        tenths(grown),
+        tenths(&grown.tenths),
     )?;
     let again = &grown.reopened;
     writeln!(
@@ -424,6 +411,9 @@ impl fmt::Display for Report {
         }
         if let Some(hooked) = &self.hooked {
             hooks(f, hooked)?;
+        }
+        if let Some(large) = &self.large {
+            large::show(f, large)?;
         }
         let others = self.taken_by_others();
         if others > DISTURBED {

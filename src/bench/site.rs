@@ -51,6 +51,8 @@ const TENANT: &str = "tnt_bench";
 const NEIGHBOUR: &str = "tnt_neighbour";
 /// Accounts that are opened at the same time.
 const OPENING: usize = 1024;
+/// Of so many accounts it is told how far opening them is.
+const TOLD: u64 = 500_000;
 /// How long a store may take to be let go by the threads that served it.
 const LET_GO: Duration = Duration::from_secs(60);
 
@@ -200,8 +202,10 @@ impl Site {
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
         let realm = realm(&engine)?;
-        // One after the other where few may be in memory: of those that are opened together all are.
-        let opening = layout.resident.map_or(OPENING, |_| 1);
+        // Fewer at the same time where few may be in memory: of those that are opened together all are.
+        let opening = layout
+            .resident
+            .map_or(OPENING, |most| (most / 8).clamp(1, OPENING));
         let cvus = register(&engine, realm, accounts, opening).await?;
         let door = Door {
             calendar: Arc::default(),
@@ -383,6 +387,12 @@ async fn register(
             Given::Kept { .. } => None,
         };
         let cvu = cvu.with_context(|| format!("account {number} has no CVU"))?;
+        if accounts >= TOLD && number.is_multiple_of(accounts / 10) {
+            super::say(&format!(
+                "{} accounts are open",
+                super::figures::grouped(number)
+            ));
+        }
         anyhow::Ok(cvu.to_string())
     };
     let opening = futures_util::stream::iter(1..=accounts)

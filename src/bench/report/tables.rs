@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::case::Case;
 use crate::cases::Compared;
 use crate::figures::{grouped, mebibytes, micros};
-use crate::growth::Grown;
+use crate::growth::Tenth;
 use crate::lists::ListRow;
 use crate::load;
 use crate::rows::Row;
@@ -94,7 +94,7 @@ pub fn threads(compared: &Compared) -> Table {
 }
 
 /// The tenths of the long load.
-pub fn tenths(grown: &Grown) -> Table {
+pub fn tenths(all: &[Tenth]) -> Table {
     let header = [
         "tenth",
         "req/s",
@@ -104,9 +104,10 @@ pub fn tenths(grown: &Grown) -> Table {
         "CPU µs",
         "others",
         "index MiB",
+        "runs",
         "RSS MiB",
     ];
-    let cells = (1..).zip(&grown.tenths).map(|(n, tenth): (u64, _)| {
+    let cells = (1..).zip(all).map(|(n, tenth): (u64, _)| {
         vec![
             n.to_string(),
             grouped(tenth.per_second),
@@ -116,6 +117,7 @@ pub fn tenths(grown: &Grown) -> Table {
             micros(tenth.cpu_nanos),
             tenth.taken_by_others.to_string(),
             mebibytes(tenth.index_bytes),
+            tenth.index_runs.to_string(),
             mebibytes(tenth.memory),
         ]
     });

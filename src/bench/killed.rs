@@ -1,0 +1,135 @@
+//! A process that posts and is killed: what is opened afterwards is as a kill leaves it.
+//!
+//! **Shape.** It opens the store, posts so many vouchers at the actors' own door, says so, and waits. Whoever started it
+//! kills it then. Both draw the same orders, so the one that is left knows what was acknowledged.
+//!
+//! **Failure.** A voucher that is refused ends it before it says anything, and the bench with it. If the bench
+//! dies first, it ends by itself.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail, ensure};
+use caudal_actors::engine::Engine;
+use caudal_actors::realms::Target;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use super::draw::{BenchOrder, Draw, Mix};
+use super::load;
+use super::site;
+use super::tally::Tally;
+
+/// The name of the hidden command.
+pub const COMMAND: &str = "bench-killed";
+/// Vouchers that are asked for at the same time.
+const ASKING: usize = 512;
+/// What it says when all of them are acknowledged.
+const POSTED: &str = "posted";
+
+/// Posts into a store of `caudal bench` and waits to be killed: for `caudal bench` alone.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The folder of the store.
+    dir: PathBuf,
+    /// Threads for actors.
+    #[arg(long, default_value_t = 2)]
+    arbiters: usize,
+    /// Over how many accounts.
+    #[arg(long)]
+    accounts: u64,
+    /// How many vouchers.
+    #[arg(long)]
+    vouchers: u64,
+    /// The first external id.
+    #[arg(long)]
+    asked: u64,
+}
+
+/// The orders that both processes know.
+fn orders(accounts: u64, vouchers: u64, asked: u64) -> impl Iterator<Item = BenchOrder> {
+    let accounts = usize::try_from(accounts).unwrap_or(usize::MAX);
+    let mut draw = Draw::new(Mix::Spread(accounts), asked);
+    (0..vouchers).map(move |_| draw.ask().order)
+}
+
+/// Has another process post so many vouchers over so many accounts, kills it, and notes them.
+///
+/// # Errors
+/// When that process cannot be started, or ends before it has posted them all.
+pub fn apart(
+    folder: &Path,
+    arbiters: usize,
+    (vouchers, accounts): (u64, u64),
+    tally: &mut Tally,
+) -> anyhow::Result<()> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg(COMMAND).arg(folder);
+    for (name, value) in [
+        ("--arbiters", arbiters.to_string()),
+        ("--accounts", accounts.to_string()),
+        ("--vouchers", vouchers.to_string()),
+        ("--asked", tally.asked.to_string()),
+    ] {
+        command.arg(name).arg(value);
+    }
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.context("starting the process that is to be killed")?;
+    let mut said = String::new();
+    let heard = match child.stdout.take() {
+        Some(out) => BufReader::new(out).read_line(&mut said),
+        None => Ok(0),
+    };
+    child.kill().context("killing the process that posts")?;
+    child
+        .wait()
+        .context("waiting for the process that was killed")?;
+    heard.context("listening to the process that posts")?;
+    ensure!(
+        said.trim() == POSTED,
+        "the process that was to be killed ended before it had posted"
+    );
+    for order in orders(accounts, vouchers, tally.asked) {
+        tally.note(&order, true);
+        tally.asked = order.id.saturating_add(1);
+    }
+    Ok(())
+}
+
+/// The hidden command: posts, says so and waits for its end.
+///
+/// # Errors
+/// When a voucher is refused, or nobody kills it.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    super::on_system(post(args))
+}
+
+async fn post(args: &Args) -> anyhow::Result<()> {
+    let layout = site::Layout {
+        workers: 1,
+        arbiters: args.arbiters,
+        memory: None,
+        resident: None,
+    };
+    let engine = site::open(&args.dir, layout)?.engine;
+    let realm = site::realm(&engine)?;
+    futures_util::stream::iter(orders(args.accounts, args.vouchers, args.asked))
+        .map(|order| one(&engine, realm, order))
+        .buffer_unordered(ASKING)
+        .try_collect::<()>()
+        .await?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{POSTED}")?;
+    out.flush()?;
+    // It stays open, and ends only by itself when whoever started it is gone.
+    actix_web::web::block(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
+    bail!("nobody has killed the process that posts")
+}
+
+async fn one(engine: &Arc<Engine>, realm: RealmId, order: BenchOrder) -> anyhow::Result<()> {
+    let number = u64::try_from(order.account)?.saturating_add(1);
+    let target = Target::Account(AccountNo(number));
+    load::post(engine, realm, target, &order).await
+}
