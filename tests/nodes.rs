@@ -1,6 +1,7 @@
 //! Several nodes on one log: any of them takes requests, one serves them, and another goes on when it stops.
 
 mod cluster;
+mod dev;
 mod processes;
 
 use caudal_ledger::tenants::Mode;

@@ -1,5 +1,7 @@
 //! `caudal dev`: the whole service on one machine, for a first look.
 
+mod cluster;
+
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -39,9 +41,9 @@ pub const DATA: &str = "./caudal-data";
 /// a demo tenant with keys. Starting again on the same folder keeps everything.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// The folder that keeps everything
-    #[arg(long, value_name = "DIR", default_value = DATA)]
-    data: PathBuf,
+    /// The folder that keeps everything [default: ./caudal-data; with --cluster, one that is removed at the end]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Where the API listens; port 0 picks a free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
@@ -61,6 +63,20 @@ pub struct Args {
     /// Begin anew: remove what an earlier `caudal dev` kept in the folder
     #[arg(long)]
     reset: bool,
+    /// Three nodes on one log in PostgreSQL with a synchronous standby, all on this machine, to look at; PostgreSQL's
+    /// server has to be installed. The addresses are those of the first node; the others are ten ports further each
+    #[arg(long, conflicts_with_all = ["log", "backup_to", "reset"])]
+    cluster: bool,
+    /// Start nodes and servers of a cluster again when they end; without it, it is told and they stay away
+    #[arg(long, requires = "cluster")]
+    restart: bool,
+}
+
+impl Args {
+    /// The folder of a service.
+    fn data(&self) -> PathBuf {
+        self.data.clone().unwrap_or_else(|| DATA.into())
+    }
 }
 
 /// What programs need to know of a running `caudal dev`.
@@ -99,15 +115,24 @@ impl DevFile {
 
 /// Runs it until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
+    if args.cluster {
+        return cluster::run(cluster::Plan {
+            data: args.data,
+            listen: args.listen,
+            admin_listen: args.admin_listen,
+            bank_listen: args.bank_listen,
+            restart: args.restart,
+        });
+    }
     process::keep_files_private();
     terminal::log(LogFormat::Terminal, "warn,caudal::request=info")?;
     process::give_memory_back()?;
     if args.reset {
-        reset(&args.data)?;
+        reset(&args.data())?;
     }
     terminal::wait(async {
         let signals = Signals::listen(Hangup::Ends)?;
-        let kept = args.data.join(DEV_FILE);
+        let kept = args.data().join(DEV_FILE);
         let (service, file) = start(args).await?;
         // What is not a terminal is likely kept: by a log, by a journal of the system.
         let link = service.console_link();
@@ -156,7 +181,7 @@ fn cell(url: SecretString) -> Result<CellLog, Exit> {
 
 /// Starts it; when this returns it takes requests and `dev.json` is there.
 async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
-    let data = args.data;
+    let data = args.data();
     let last = DevFile::read(&data)?;
     let admin_key = match &last {
         Some(last) => last.admin_key.clone(),
@@ -325,13 +350,15 @@ mod tests {
     fn args(dir: &TempDir) -> Args {
         let free = SocketAddr::from(([127, 0, 0, 1], 0));
         Args {
-            data: dir.path().join("data"),
+            data: Some(dir.path().join("data")),
             log: None,
             listen: free,
             admin_listen: free,
             bank_listen: free,
             backup_to: None,
             reset: false,
+            cluster: false,
+            restart: false,
         }
     }
 

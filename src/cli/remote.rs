@@ -69,6 +69,17 @@ impl Which {
                 )));
             }
         };
+        Remote::of(base, key)
+    }
+}
+
+impl Remote {
+    /// The service at an address of its admin API.
+    pub fn to(url: &str, key: SecretString) -> Result<Self, Exit> {
+        Self::of(url.parse().map_err(Exit::failed)?, key)
+    }
+
+    fn of(base: Url, key: SecretString) -> Result<Self, Exit> {
         let builder = Client::builder()
             .redirect(redirect::Policy::none())
             .no_proxy();
@@ -78,17 +89,14 @@ impl Which {
             // Plain http needs no certificates, and machines without any are welcome.
             builder.tls_certs_only([])
         };
-        let client = builder.build().map_err(Exit::failed)?;
-        Ok(Remote {
+        Ok(Self {
             base,
             key,
-            client,
+            client: builder.build().map_err(Exit::failed)?,
             reason: None,
         })
     }
-}
 
-impl Remote {
     /// The same, which says why.
     pub fn because(self, reason: Option<String>) -> Self {
         Self { reason, ..self }

@@ -18,6 +18,7 @@
 #![deny(missing_docs)]
 
 mod body;
+pub mod here;
 mod log;
 mod nodes;
 #[cfg(any(test, feature = "server"))]

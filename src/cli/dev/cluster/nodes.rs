@@ -1,0 +1,277 @@
+//! The nodes of a cluster to look at: how each is set, started and stopped, and what is asked of them.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use caudal::service::new_secret;
+use caudal_postgres::here::guard::{Ended, Guarded, Program};
+use caudal_sandbox as sandbox;
+use reqwest::Method;
+use rustix::process::Signal;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::{Value, json};
+
+use super::super::super::Exit;
+use super::super::super::remote::Remote;
+use super::super::TENANT;
+
+/// The longest that a node is waited for when it starts.
+const START_MAX: Duration = Duration::from_secs(120);
+/// The longest that it may take to end by itself.
+const STOP_MAX: Duration = Duration::from_secs(15);
+/// The longest that it may take to say who owns the cell.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+/// What a node says when it is there.
+const THERE: &str = "takes requests";
+/// How much of its log is shown when it does not start, in characters.
+const SHOWN: usize = 600;
+
+/// What all nodes have.
+pub(super) struct Secrets {
+    /// The credential of their admin API.
+    pub(super) admin_key: SecretString,
+    pepper: SecretString,
+    nodes: SecretString,
+    /// What the bank signs its notices with.
+    pub(super) notices: SecretString,
+}
+
+impl Secrets {
+    pub(super) fn new() -> Result<Self, Exit> {
+        Ok(Self {
+            admin_key: format!("cdl_admin_{}", new_secret()?).into(),
+            pepper: new_secret()?.into(),
+            nodes: new_secret()?.into(),
+            notices: new_secret()?.into(),
+        })
+    }
+}
+
+/// The demo tenant.
+pub(super) struct Tenant {
+    pub(super) id: String,
+    pub(super) test_key: String,
+}
+
+/// A node, running or not.
+pub(super) struct Node {
+    pub(super) name: String,
+    /// Its API; empty until it takes requests.
+    pub(super) url: String,
+    pub(super) admin_url: String,
+    pub(super) data: PathBuf,
+    folder: PathBuf,
+    listen: SocketAddr,
+    admin_listen: SocketAddr,
+    process: Option<Guarded>,
+    /// Where in its log it began.
+    from: usize,
+}
+
+impl Node {
+    /// The n-th, from 0; it does not run yet.
+    pub(super) fn new(
+        folder: &Path,
+        n: usize,
+        listen: SocketAddr,
+        admin_listen: SocketAddr,
+    ) -> Self {
+        let name = format!("node-{}", n + 1);
+        Self {
+            url: String::new(),
+            admin_url: String::new(),
+            data: folder.join(&name),
+            folder: folder.to_owned(),
+            listen,
+            admin_listen,
+            process: None,
+            from: 0,
+            name,
+        }
+    }
+
+    /// Its file of an ending.
+    fn file(&self, ending: &str) -> PathBuf {
+        self.folder.join(format!("{}.{ending}", self.name))
+    }
+
+    /// Starts it.
+    pub(super) fn begin(&mut self, log: &str, bank: &str, secrets: &Secrets) -> Result<(), Exit> {
+        let name = self.name.clone();
+        let failed = |why: std::io::Error| Exit::failed(format!("starting {name}: {why}"));
+        let secret = self.folder.join("nodes.secret");
+        let settings = self.settings(log, bank, &secret, secrets);
+        fs::write(&secret, secrets.nodes.expose_secret()).map_err(failed)?;
+        fs::write(self.file("toml"), settings).map_err(failed)?;
+        self.from = self.log().len();
+        let program = Program {
+            path: std::env::current_exe().map_err(failed)?,
+            arguments: vec!["serve".into(), "--config".into(), self.file("toml").into()],
+            log: self.file("log"),
+            user: None,
+            // It loses nothing by that.
+            at_the_end: "KILL",
+        };
+        self.process = Some(Guarded::start(&program).map_err(failed)?);
+        Ok(())
+    }
+
+    fn settings(&self, log: &str, bank: &str, secret: &Path, secrets: &Secrets) -> String {
+        let text = |text: &str| Value::from(text).to_string();
+        let path = |path: &Path| text(&path.to_string_lossy());
+        let hidden = |secret: &SecretString| text(secret.expose_secret());
+        format!(
+            "data = {data}\nlisten = \"{listen}\"\nadmin_listen = \"{admin}\"\nadmin_key = {admin_key}\n\
+             pepper = {pepper}\nbank_catch_up_seconds = 30\n\n\
+             [cell]\nlog = {log}\nnode = {node}\nlisten = \"127.0.0.1:0\"\nsecret_file = {secret}\n\n\
+             [bank.test]\nbase_url = {bank}\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             notice_secret = {notices}\n",
+            data = path(&self.data),
+            listen = self.listen,
+            admin = self.admin_listen,
+            admin_key = hidden(&secrets.admin_key),
+            pepper = hidden(&secrets.pepper),
+            log = text(log),
+            node = text(&self.name),
+            secret = path(secret),
+            bank = text(bank),
+            user = sandbox::USERNAME,
+            password = sandbox::PASSWORD,
+            notices = hidden(&secrets.notices),
+        )
+    }
+
+    fn log(&self) -> String {
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        // Without a file it has said nothing yet.
+        fs::read(self.file("log")).map_or_else(|_| String::new(), text)
+    }
+
+    /// Waits until it takes requests.
+    pub(super) async fn takes_requests(&mut self) -> Result<(), Exit> {
+        let began = Instant::now();
+        loop {
+            let text = self.log();
+            let mut lines = text.get(self.from..).into_iter().flat_map(str::lines);
+            let said = lines.find(|line| line.contains(THERE));
+            let said = said.and_then(|line| serde_json::from_str::<Value>(line).ok());
+            if let Some(said) = said {
+                let fields = said.get("fields").unwrap_or(&said);
+                let of = |name: &str| fields.get(name).and_then(Value::as_str);
+                if let (Some(url), Some(admin_url)) = (of("url"), of("admin")) {
+                    url.clone_into(&mut self.url);
+                    admin_url.clone_into(&mut self.admin_url);
+                    return Ok(());
+                }
+            }
+            let ended = match &mut self.process {
+                Some(process) => process.ended().map_err(Exit::failed)?,
+                None => None,
+            };
+            if ended.is_some() || began.elapsed() > START_MAX {
+                let end: Vec<char> = text.chars().rev().take(SHOWN).collect();
+                let end: String = end.into_iter().rev().collect();
+                let why = format!("{} did not start. Its log ends: {end}", self.name);
+                return Err(Exit::failed(why));
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// Whether it runs, as far as is known.
+    pub(super) const fn runs(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// How it ended; once.
+    pub(super) fn ended(&mut self) -> Result<Option<Ended>, Exit> {
+        let Some(process) = &mut self.process else {
+            return Ok(None);
+        };
+        let ended = process.ended().map_err(Exit::failed)?;
+        if ended.is_some() {
+            self.process = None;
+        }
+        Ok(ended)
+    }
+
+    /// The id of its process, while it runs.
+    pub(super) fn id(&self) -> Option<i32> {
+        self.process.as_ref().map(Guarded::id)
+    }
+
+    /// Ends it in order, or by force when that takes too long.
+    pub(super) async fn stop(&mut self) -> Result<(), Exit> {
+        let Some(mut process) = self.process.take() else {
+            return Ok(());
+        };
+        process.signal(Signal::TERM).map_err(Exit::failed)?;
+        let began = Instant::now();
+        while process.ended().map_err(Exit::failed)?.is_none() && began.elapsed() < STOP_MAX {
+            tokio::time::sleep(LOOK).await;
+        }
+        Ok(())
+    }
+}
+
+/// Who owns the cell, and in which epoch, as far as a node that runs tells.
+pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, u64)> {
+    for node in nodes.iter().filter(|node| node.runs()) {
+        let remote = Remote::to(&node.admin_url, secrets.admin_key.clone()).ok()?;
+        let asked = remote.ask_within(Method::GET, "/admin/cells", None, Some(ANSWER_MAX));
+        let Ok(cells) = asked.await else { continue };
+        let of = |name| cells.get(0).and_then(|cell| cell.get(name));
+        let owner = of("owner").and_then(Value::as_str);
+        let epoch = of("epoch").and_then(Value::as_u64);
+        if let Some((name, epoch)) = owner.zip(epoch) {
+            return Some((name.to_owned(), epoch));
+        }
+    }
+    None
+}
+
+/// Orders something of the owner, once there is one.
+async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Result<Value, Exit> {
+    let began = Instant::now();
+    loop {
+        let owner = owner(nodes, secrets).await;
+        let node = owner.and_then(|(name, _)| nodes.iter().find(|node| node.name == name));
+        let why = match node {
+            Some(node) => {
+                let remote = Remote::to(&node.admin_url, secrets.admin_key.clone())?;
+                match remote.ask(Method::POST, path, Some(body.clone())).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(why) => why,
+                }
+            }
+            None => Exit::failed("no node owns the cell"),
+        };
+        if began.elapsed() > START_MAX {
+            return Err(why);
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Makes the demo tenant and its key.
+pub(super) async fn introduce(nodes: &[Node], secrets: &Secrets) -> Result<Tenant, Exit> {
+    // Published examples have CUITs with wrong check digits.
+    let body = json!({"name": TENANT, "policy": {"relaxedTestCuit": true}});
+    let tenant = order(nodes, secrets, "/admin/tenants", body).await?;
+    let text = |value: &Value, name: &str| {
+        let text = value.get(name).and_then(Value::as_str);
+        text.map(str::to_owned)
+            .ok_or_else(|| Exit::failed(format!("a node answered without {name}")))
+    };
+    let id = text(&tenant, "id")?;
+    let path = format!("/admin/tenants/{id}/keys");
+    let key = order(nodes, secrets, &path, json!({"mode": "test"})).await?;
+    Ok(Tenant {
+        id,
+        test_key: text(&key, "key")?,
+    })
+}

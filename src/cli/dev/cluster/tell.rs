@@ -1,0 +1,129 @@
+//! What a cluster to look at tells: a table for people, a file for programs.
+
+use std::io::{self, IsTerminal as _};
+
+use caudal::service;
+use caudal_postgres::here::{Server, USER};
+use comfy_table::Table;
+use comfy_table::presets::ASCII_MARKDOWN;
+use secrecy::ExposeSecret as _;
+use serde_json::{Value, json};
+
+use super::super::super::Exit;
+use super::super::super::terminal::say;
+use super::{Cluster, server};
+
+/// The file for programs, in the folder.
+const FILE: &str = "cluster.json";
+
+/// The id of a process that may have ended.
+pub(super) fn id(id: Option<i32>) -> String {
+    id.map_or_else(|| "-".to_owned(), |id| id.to_string())
+}
+
+impl Cluster {
+    /// Writes what programs need to know.
+    pub(super) fn write(&self) -> Result<(), Exit> {
+        let nodes = self.nodes.iter().map(|node| {
+            json!({
+                "name": node.name, "url": node.url, "adminUrl": node.admin_url, "pid": node.id(),
+                "data": node.data.to_string_lossy(),
+            })
+        });
+        let servers = self.servers.iter().enumerate().map(|(n, one)| {
+            json!({
+                "name": server(n), "primary": n == self.primary, "pid": one.id(),
+                "url": Server::url(&[one], USER),
+            })
+        });
+        let tenant = self.tenant.as_ref();
+        let file = json!({
+            "nodes": nodes.collect::<Value>(),
+            "servers": servers.collect::<Value>(),
+            "bankUrl": self.bank_url,
+            "tenantId": tenant.map(|tenant| tenant.id.clone()),
+            "testKey": tenant.map(|tenant| tenant.test_key.clone()),
+            "adminKey": self.secrets.admin_key.expose_secret(),
+        });
+        let text = serde_json::to_vec_pretty(&file).map_err(Exit::failed)?;
+        Ok(service::write_file(&self.folder.path.join(FILE), &text)?)
+    }
+
+    /// Nodes and servers.
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_style(ASCII_MARKDOWN);
+        table.set_header(["", "pid", "API", "admin API", "folder"]);
+        for node in &self.nodes {
+            let data = node.data.display().to_string();
+            let (url, admin_url) = (node.url.clone(), node.admin_url.clone());
+            table.add_row([node.name.clone(), id(node.id()), url, admin_url, data]);
+        }
+        for (n, one) in self.servers.iter().enumerate() {
+            let part = match n == self.primary {
+                true => "takes writes",
+                false => "standby",
+            };
+            let data = one.data().display().to_string();
+            let (part, none) = (part.to_owned(), String::new());
+            table.add_row([server(n), id(one.id()), part, none, data]);
+        }
+        table
+    }
+
+    /// Says where everything is and what to try.
+    pub(super) fn greet(&self) -> Result<(), Exit> {
+        let kept = self.folder.path.join(FILE);
+        let kept = kept.display();
+        let after = match self.folder.keep {
+            true => "stays",
+            false => "is removed then",
+        };
+        let (first, database) = (self.nodes.first(), self.servers.get(self.primary));
+        let (Some(first), Some(database)) = (first, database) else {
+            return Ok(());
+        };
+        let of = |name: &str| format!(r#"$(sed -n 's/.*"{name}": *"\([^"]*\)".*/\1/p' {kept})"#);
+        let (mut key, mut admin_key) = (of("testKey"), of("adminKey"));
+        // What is not a terminal is likely kept.
+        if let Some(tenant) = self.tenant.as_ref().filter(|_| io::stdout().is_terminal()) {
+            self.secrets
+                .admin_key
+                .expose_secret()
+                .clone_into(&mut admin_key);
+            key.clone_from(&tenant.test_key);
+        }
+        say(&format!(
+            r#"Three nodes run on one log, in PostgreSQL with a synchronous standby. Press Ctrl-C to stop them; the folder
+{folder} {after}.
+
+{table}
+
+  sandbox bank  {bank_url}     (page: {bank_url}/docs)
+  keys          in {kept}
+  the log       psql '{database}'
+
+Open an account at one node:
+
+  KEY={key}
+  curl -sS {url}/v1/accounts -H "x-api-key: $KEY" -H 'content-type: application/json' \
+    -H 'idempotency-key: first' -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}'
+
+Any other shows it, too. See who owns the cell:
+
+  CAUDAL_ADMIN_KEY={admin_key} \
+    caudal cell status --admin-url {admin_url}
+
+Kill the owner (`kill -9` and its pid): another node goes on when the lease of 5 seconds is over, and requests wait.
+Kill the server that takes writes: its standby is promoted, and the nodes go on there.
+What happens is told below; each request has a line in the log of its node, beside the node's folder.
+"#,
+            folder = self.folder.path.display(),
+            table = self.table(),
+            bank_url = self.bank_url,
+            url = first.url,
+            admin_url = first.admin_url,
+            database = Server::url(&[database], USER),
+        ))
+    }
+}

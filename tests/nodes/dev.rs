@@ -1,0 +1,190 @@
+//! `caudal dev --cluster`: what it starts can be used and killed, and nothing of it is left afterwards.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use caudal_postgres::server::installed;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::{account, types};
+use crate::cli::caudal;
+use crate::support::{Client, wait_until};
+
+/// How long any of this may take: nine processes share the machine with all other tests.
+const LONG: Duration = Duration::from_secs(240);
+/// How long one answer is waited for before the order is sent again.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A cluster to look at.
+struct Look {
+    child: Child,
+    dir: TempDir,
+    folder: PathBuf,
+    told: Value,
+}
+
+impl Drop for Look {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Look {
+    async fn start() -> Option<Self> {
+        if !installed() {
+            return None;
+        }
+        let dir = TempDir::new().unwrap();
+        // The user who runs PostgreSQL where the tests run as root has to get in.
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+        let free = "127.0.0.1:0";
+        let out = File::create(dir.path().join("out")).unwrap();
+        let mut command = caudal(&["dev", "--cluster", "--listen", free]);
+        command.args(["--admin-listen", free, "--bank-listen", free]);
+        let command = command.env("TMPDIR", dir.path());
+        let child = command.stdout(out).stderr(Stdio::inherit()).spawn();
+        let child = child.unwrap();
+        let folder = dir.path().join(format!("caudal-cluster-{}", child.id()));
+        let mut look = Self {
+            child,
+            dir,
+            folder,
+            told: Value::Null,
+        };
+        look.told = wait_until("it says what there is", LONG, async || {
+            let ended = look.child.try_wait().unwrap();
+            assert!(ended.is_none(), "it ended: {ended:?} {}", look.said());
+            let text = fs::read(look.folder.join("cluster.json")).ok()?;
+            serde_json::from_slice(&text).ok()
+        })
+        .await;
+        Some(look)
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.dir.path().join("out")).unwrap()
+    }
+
+    fn text(&self, at: &str) -> &str {
+        self.told.pointer(at).and_then(Value::as_str).unwrap()
+    }
+
+    fn client(&self, n: usize) -> Client {
+        let url = self.text(&format!("/nodes/{n}/url"));
+        Client::new(url, Some(self.text("/testKey")))
+    }
+
+    /// The processes of nodes and servers.
+    fn processes(&self) -> Vec<i64> {
+        let all = ["nodes", "servers"].map(|kind| self.told[kind].as_array().unwrap());
+        let ids = all.iter().flat_map(|kind| kind.iter());
+        ids.map(|one| one["pid"].as_i64().unwrap()).collect()
+    }
+
+    /// Which node owns the cell, as one of them tells.
+    async fn owner(&self, asked: usize) -> usize {
+        let admin = Client::new(self.text(&format!("/nodes/{asked}/adminUrl")), None);
+        wait_until("somebody owns the cell", LONG, async || {
+            let call = admin.get("/admin/cells");
+            let cells = call.header("x-admin-key", self.text("/adminKey"));
+            let cells = cells.answer().await?;
+            let owner = cells.json[0]["owner"].as_str()?;
+            (0..3).find(|n| self.text(&format!("/nodes/{n}/name")) == owner)
+        })
+        .await
+    }
+}
+
+/// Posts a voucher, as often as it takes.
+async fn post(client: &Client, cvu: &str, id: &str) {
+    wait_until("it is posted", LONG, async || {
+        let call = client.voucher(cvu, "IN", "1.00", id).key(id).raw();
+        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        match answer.status().as_u16() {
+            201 => Some(()),
+            409 | 503 => None,
+            other => panic!("{other}: {}", answer.text().await.unwrap()),
+        }
+    })
+    .await;
+}
+
+fn signal(id: i64, name: &str) {
+    let mut kill = std::process::Command::new("kill");
+    assert!(
+        kill.args(["-s", name, &id.to_string()])
+            .status()
+            .unwrap()
+            .success()
+    );
+}
+
+/// Whether a process runs; one that nobody has asked for since its end does not.
+fn runs(id: i64) -> bool {
+    let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else {
+        return false;
+    };
+    !text.rsplit(") ").next().unwrap().starts_with('Z')
+}
+
+async fn none_runs(ids: &[i64]) {
+    wait_until("nothing is left", LONG, async || {
+        (!ids.iter().any(|id| runs(*id))).then_some(())
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn a_cluster_to_look_at_goes_on_when_its_owner_and_its_primary_are_killed_and_leaves_nothing()
+{
+    let Some(mut look) = Look::start().await else {
+        return;
+    };
+    types(&look.client(0)).await;
+    let cvu = account(&look.client(1)).await;
+    for n in 0..3 {
+        post(&look.client(n), &cvu, &format!("one-{n}")).await;
+    }
+    let ids = look.processes();
+    let owner = look.owner(0).await;
+    let other = (owner + 1) % 3;
+    signal(ids[owner], "KILL");
+    post(&look.client(other), &cvu, "after-the-owner").await;
+    signal(ids[3], "KILL");
+    post(&look.client(other), &cvu, "after-the-primary").await;
+    assert_eq!(look.client((owner + 2) % 3).available(&cvu).await, "5.00");
+    let told = format!("node-{} ended by signal 9", owner + 1);
+    for line in [
+        &told,
+        "db-1, which took writes, ended by signal 9",
+        "db-2 is promoted",
+    ] {
+        wait_until(line, LONG, async || {
+            look.said().contains(line).then_some(())
+        })
+        .await;
+    }
+    signal(look.child.id().into(), "INT");
+    let ended = wait_until("it ends", LONG, async || look.child.try_wait().unwrap()).await;
+    assert_eq!(ended.code(), Some(0), "{}", look.said());
+    assert!(!look.folder.exists(), "{}", look.folder.display());
+    none_runs(&ids).await;
+}
+
+#[actix_web::test]
+async fn a_cluster_whose_starter_is_killed_leaves_no_process() {
+    let Some(mut look) = Look::start().await else {
+        return;
+    };
+    let ids = look.processes();
+    assert!(ids.len() == 5 && ids.iter().all(|id| runs(*id)), "{ids:?}");
+    look.child.kill().unwrap();
+    look.child.wait().unwrap();
+    none_runs(&ids).await;
+}
