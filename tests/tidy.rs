@@ -37,6 +37,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "caudal-actors",
             "caudal-ledger",
+            "caudal-postgres",
             "caudal-sandbox",
             "caudal-service",
             "caudal-storage",

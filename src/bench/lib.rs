@@ -27,6 +27,7 @@ pub mod killed;
 pub mod large;
 pub mod lists;
 pub mod load;
+pub mod logs;
 pub mod machine;
 pub mod neighbours;
 pub mod overload;
@@ -34,6 +35,7 @@ pub mod reopen;
 pub mod report;
 pub mod rows;
 pub mod site;
+pub mod sql;
 pub mod tally;
 pub mod webhooks;
 
@@ -42,6 +44,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
+use secrecy::{ExposeSecret as _, SecretString};
 
 use case::{Bulk, Case};
 use report::Report;
@@ -132,6 +135,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "large",
         value_parser = clap::value_parser!(u64).range(1..=large::PARTS_MAX))]
     scale: u64,
+    /// Only compare logs: on the disk, and in the empty database at a URL without encryption, or, without a URL, in servers of
+    /// PostgreSQL that are started for it, with and without a standby. Beside it the same postings are made by plain SQL.
+    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = logs::AUTO, conflicts_with_all = ["neighbours", "overload", "large"])]
+    log: Option<SecretString>,
     /// Only count the instructions of an answer of each kind (needs valgrind), held against the table of this program; one
     /// that costs more than 5 % more is a failure.
     #[arg(long)]
@@ -249,6 +256,24 @@ impl Args {
         }
     }
 
+    /// Of a comparison of logs, where one is asked for.
+    fn logs(&self) -> Option<logs::Plan> {
+        let url = self.log.clone()?;
+        let cases = self.cases();
+        let named = url.expose_secret() != logs::AUTO;
+        Some(logs::Plan {
+            url: named.then_some(url),
+            keep: self.keep,
+            rounds: cases.rounds,
+            time: cases.time,
+            accounts: cases.accounts,
+            connections: cases.connections.iter().copied().max().unwrap_or(1),
+            bulk: cases.bulk.large,
+            clients: 64,
+            layout: cases.layout,
+        })
+    }
+
     fn lists(&self) -> lists::Plan {
         let of = |n: u64, most: u64| if self.quick { n.min(most) } else { n };
         let vouchers = of(self.lists_vouchers, 20_000);
@@ -300,22 +325,25 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
         write!(std::io::stdout().lock(), "{found}")?;
         return Ok(found.passed());
     }
-    let report = if args.large {
-        let mut report = Report::new(args.layout(), args.scale > 1);
-        let plan = args.large_plan();
-        report.large = Some(large::run(&folder.path.join("large"), &plan)?);
-        report
-    } else {
-        measure(args, &folder.path)?
-    };
+    let report = measure(args, &folder.path)?;
     drop(folder);
     publish(args, &report)?;
     Ok(report.passed() && (report.bars_hold() || !args.strict))
 }
 
-/// All that is measured when nothing else is asked for.
+/// The large load or logs alone where that is asked for, else everything.
 fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
+    if args.large {
+        let mut report = Report::new(args.layout(), args.scale > 1);
+        let plan = args.large_plan();
+        report.large = Some(large::run(&folder.join("large"), &plan)?);
+        return Ok(report);
+    }
     let mut report = Report::new(args.layout(), args.quick);
+    if let Some(plan) = args.logs() {
+        report.logs = Some(on_system(logs::run(folder, &plan))?);
+        return Ok(report);
+    }
     let plan = args.cases();
     if plan.rounds > 0 {
         let store = folder.join("cases");

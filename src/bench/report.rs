@@ -2,6 +2,7 @@
 
 mod bars;
 mod large;
+mod logs;
 mod tables;
 
 use std::fmt;
@@ -15,6 +16,7 @@ use super::growth::Grown;
 use super::history::History;
 use super::large::Large;
 use super::lists::Listed;
+use super::logs::OnLogs;
 use super::webhooks::{Hooked, State};
 use super::{machine, site};
 use bars::{Bar, at_least, below};
@@ -44,6 +46,8 @@ pub struct Report {
     pub hooked: Option<Hooked>,
     /// The large load.
     pub large: Option<Large>,
+    /// Logs on the disk and in databases.
+    pub logs: Option<OnLogs>,
 }
 
 const RATIO_BAR: Thousandths = Thousandths(450);
@@ -171,6 +175,7 @@ impl Report {
             listed: None,
             hooked: None,
             large: None,
+            logs: None,
         }
     }
 
@@ -192,10 +197,15 @@ impl Report {
             .large
             .iter()
             .map(|l| (l.audit.passed(), l.wrong_answers));
+        let logs = self.logs.iter().flat_map(|logs| {
+            let audits = logs.audits.iter();
+            audits.map(|(_, audit)| (audit.passed(), logs.wrong_answers))
+        });
         compared
             .chain(grown)
             .chain(hooked)
             .chain(large)
+            .chain(logs)
             .all(|(right, wrong)| right && wrong == 0)
     }
 
@@ -217,7 +227,14 @@ impl Report {
             let wrong = l.wrong_answers;
             ("large load", &l.audit, wrong, l.first_wrong.as_deref())
         });
-        for (what, audit, wrong, first) in compared.chain(grown).chain(hooked).chain(large) {
+        let logs = self.logs.iter().flat_map(|logs| {
+            let (wrong, first) = (logs.wrong_answers, logs.first_wrong.as_deref());
+            let audits = logs.audits.iter();
+            audits.map(move |(place, audit)| (place.title(), audit, wrong, first))
+        });
+        for (what, audit, wrong, first) in
+            compared.chain(grown).chain(hooked).chain(large).chain(logs)
+        {
             let word = if audit.passed() && wrong == 0 {
                 "ok"
             } else {
@@ -279,7 +296,7 @@ impl Report {
             }
             if let Some(found) = compared.best_bulk() {
                 bars.push(Bar {
-                    what: "vouchers a second in large bulks, at best",
+                    what: "vouchers a second in large bulks, at best".to_owned(),
                     bar: format!(">= {}", grouped(BULK_BAR)),
                     found: grouped(found),
                     holds: found >= BULK_BAR,
@@ -288,7 +305,7 @@ impl Report {
         }
         if let Some(found) = self.listed.as_ref().and_then(Listed::dearest_cursor) {
             bars.push(Bar {
-                what: "page behind a cursor by the first of its list, at worst",
+                what: "page behind a cursor by the first of its list, at worst".to_owned(),
                 bar: format!("<= {CURSOR_BAR}"),
                 found: found.to_string(),
                 holds: found <= CURSOR_BAR,
@@ -297,6 +314,7 @@ impl Report {
         bars.extend(self.grown.iter().flat_map(growth_bars));
         bars.extend(self.hooked.iter().flat_map(hook_bars));
         bars.extend(self.large.iter().flat_map(large::bars));
+        bars.extend(self.logs.iter().flat_map(logs::bars));
         bars
     }
 }
@@ -414,6 +432,9 @@ impl fmt::Display for Report {
         }
         if let Some(large) = &self.large {
             large::show(f, large)?;
+        }
+        if let Some(logs) = &self.logs {
+            writeln!(f, "{}", logs::rows(&logs.rows))?;
         }
         let others = self.taken_by_others();
         if others > DISTURBED {

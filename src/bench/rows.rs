@@ -23,7 +23,8 @@ pub struct Round {
     flush_us: u64,
     journal_bytes: u64,
     nanos: u64,
-    others: Thousandths,
+    /// The part of the machine that other processes had.
+    pub others: Thousandths,
     cpu: Cpu,
 }
 

@@ -37,7 +37,8 @@ use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelations, Mode, Policy};
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
-use caudal_storage::{DurableStore, Store};
+use caudal_postgres::{PostgresLog, Settings};
+use caudal_storage::{DurableStore, Part, Store};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::client::{NOOP_PATH, Requests};
@@ -53,6 +54,8 @@ const NEIGHBOUR: &str = "tnt_neighbour";
 const OPENING: usize = 1024;
 /// Of so many accounts it is told how far opening them is.
 const TOLD: u64 = 500_000;
+/// How long the right to append to a log in a database lasts: a busy machine does not lose it.
+const LEASE: Duration = Duration::from_secs(60);
 /// How long a store may take to be let go by the threads that served it.
 const LET_GO: Duration = Duration::from_secs(60);
 
@@ -110,6 +113,11 @@ pub struct Opened {
 /// # Errors
 /// When the store does not open.
 pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
+    open_on(folder, layout, None)
+}
+
+/// The same with the log in a database, where one is given.
+fn open_on(folder: &Path, layout: Layout, log: Option<Settings>) -> anyhow::Result<Opened> {
     let start = Instant::now();
     let memory = layout.memory.map(Plan::of);
     let mut options = EngineOptions {
@@ -121,7 +129,7 @@ pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
         plan.lay_out(&mut options, &mut storage);
     }
     options.resident = layout.resident.unwrap_or(options.resident);
-    let store = open_with(folder, storage)?;
+    let store = open_with(folder, storage, log)?;
     let store_nanos = super::figures::nanos(start.elapsed());
     let banks = Arc::new(|_: &Relation| {
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
@@ -147,14 +155,26 @@ pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
 /// # Errors
 /// When it does not open.
 pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
-    open_with(folder, caudal_storage::StoreOptions::default())
+    open_with(folder, caudal_storage::StoreOptions::default(), None)
 }
 
 fn open_with(
     folder: &Path,
     options: caudal_storage::StoreOptions,
+    log: Option<Settings>,
 ) -> anyhow::Result<Arc<DurableStore>> {
-    let store = DurableStore::open(folder, options, Arc::new(Rows));
+    let store = match log {
+        None => DurableStore::open(folder, options, Arc::new(Rows)),
+        Some(log) => {
+            let owner = Part::Owner {
+                name: "bench".to_owned(),
+                lease: LEASE,
+                patience: Duration::ZERO,
+            };
+            let log = Box::new(PostgresLog::open(log)?);
+            DurableStore::join(folder, options, Arc::new(Rows), log, &owner)
+        }
+    };
     store.with_context(|| format!("opening {}", folder.display()))
 }
 
@@ -195,8 +215,21 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
+        Self::build_on(folder, layout, accounts, None).await
+    }
+
+    /// The same with the log in a database, where one is given.
+    ///
+    /// # Errors
+    /// When anything of it fails.
+    pub async fn build_on(
+        folder: &Path,
+        layout: Layout,
+        accounts: u64,
+        log: Option<Settings>,
+    ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
-        let engine = open(folder, layout)?.engine;
+        let engine = open_on(folder, layout, log)?.engine;
         let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
         let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(PEPPER));

@@ -8,7 +8,7 @@ use crate::figures::Thousandths;
 #[derive(Clone, Debug, Serialize)]
 pub struct Bar {
     /// What is measured.
-    pub what: &'static str,
+    pub what: String,
     /// What it has to be.
     pub bar: String,
     /// What it is.
@@ -18,9 +18,9 @@ pub struct Bar {
 }
 
 /// One that a figure has to reach.
-pub fn at_least(what: &'static str, found: Thousandths, bar: Thousandths) -> Bar {
+pub fn at_least(what: impl Into<String>, found: Thousandths, bar: Thousandths) -> Bar {
     Bar {
-        what,
+        what: what.into(),
         bar: format!(">= {bar}"),
         found: found.to_string(),
         holds: found >= bar,
@@ -28,9 +28,9 @@ pub fn at_least(what: &'static str, found: Thousandths, bar: Thousandths) -> Bar
 }
 
 /// One that a figure has to stay below.
-pub fn below(what: &'static str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
+pub fn below(what: &str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
     Bar {
-        what,
+        what: what.to_owned(),
         bar: format!("< {} {unit}", show(bar)),
         found: format!("{} {unit}", show(found)),
         holds: found < bar,
