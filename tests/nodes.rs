@@ -2,7 +2,10 @@
 
 mod cluster;
 mod dev;
+mod partitions;
 mod processes;
+mod promotions;
+mod site;
 
 use caudal_ledger::tenants::Mode;
 use serde_json::{Value, json};

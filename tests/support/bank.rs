@@ -1,5 +1,6 @@
 //! The sandbox bank of a test, with its switches, and how long it is waited for.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use caudal::bank::{Config, Patience};
@@ -23,7 +24,16 @@ pub struct Bank {
 
 impl Bank {
     pub fn start() -> Self {
-        let running = Sandbox::start(sandbox::SandboxOptions::default()).unwrap();
+        Self::at(sandbox::SandboxOptions::default().listen)
+    }
+
+    /// The same at another address.
+    pub fn at(listen: SocketAddr) -> Self {
+        let options = sandbox::SandboxOptions {
+            listen,
+            ..sandbox::SandboxOptions::default()
+        };
+        let running = Sandbox::start(options).unwrap();
         let client = Client::new(&running.url(), None);
         Self {
             running,

@@ -126,6 +126,8 @@ impl Programs {
                 .chain([data.as_os_str()]),
         )?;
         server.set("wal_keep_size", "256MB")?;
+        // Its own 5 seconds are what an append would wait for after a standby is promoted.
+        server.set("wal_retrieve_retry_interval", "100ms")?;
         server.set("shared_buffers", "16MB")?;
         Ok(server)
     }

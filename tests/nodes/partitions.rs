@@ -1,0 +1,237 @@
+//! Three processes, each in a network of its own, whose owner is cut off: from the database, from the other nodes, from
+//! clients. Nothing says that the other side is gone: what is sent there is lost, as by a switch that fails.
+//!
+//! Needs root and `ip`, and says `not run` without. `CAUDAL_NODE_PARTITIONS` sets how often, once when absent. The
+//! figures go to standard output.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use caudal_postgres::here::{Programs, Server, USER};
+use caudal_postgres::server::installed;
+use tempfile::TempDir;
+
+use super::site::{EPOCHS_BACK, Host, NODES, Site, number, tell};
+use crate::support::bank::Bank;
+
+/// An address of the network that nobody has.
+const NOBODY: &str = "02:00:00:00:00:fe";
+
+/// Networks of the nodes, and one that joins them with the database, the bank and the clients, which are here.
+struct Net {
+    /// The first three numbers of its addresses.
+    net: String,
+    bridge: String,
+    spaces: Vec<String>,
+}
+
+/// What an owner is cut off from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Cut {
+    Database,
+    Nodes,
+    Clients,
+}
+
+impl Cut {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Database => "owner cut off from the database",
+            Self::Nodes => "owner cut off from the other nodes",
+            Self::Clients => "owner cut off from clients",
+        }
+    }
+}
+
+/// Runs `ip`; what it says when it refuses.
+fn ip(words: &str) -> Result<(), String> {
+    let done = Command::new("ip").args(words.split_whitespace()).output();
+    let done = done.map_err(|why| format!("ip: {why}"))?;
+    match done.status.success() {
+        true => Ok(()),
+        false => Err(format!(
+            "ip {words}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        )),
+    }
+}
+
+impl Net {
+    /// Makes it; nothing, and a line that says why, where that is not allowed.
+    fn new() -> Option<Self> {
+        let id = std::process::id();
+        let net = Self {
+            net: format!("10.{}.{}", 64 + id % 128, id / 128 % 256),
+            bridge: format!("caudal{id}"),
+            spaces: (0..NODES).map(|n| format!("caudal{id}-{n}")).collect(),
+        };
+        match net.lay() {
+            Ok(()) => Some(net),
+            Err(why) => {
+                println!(
+                    "not run: networks of their own need root and iproute2: {}",
+                    why.trim()
+                );
+                None
+            }
+        }
+    }
+
+    fn lay(&self) -> Result<(), String> {
+        let Self {
+            net,
+            bridge,
+            spaces,
+        } = self;
+        ip(&format!("link add {bridge} type bridge"))?;
+        // The first is where clients ask from.
+        for host in [2, 1, 3] {
+            ip(&format!("address add {net}.{host}/24 dev {bridge}"))?;
+        }
+        ip(&format!("link set {bridge} up"))?;
+        for (n, space) in spaces.iter().enumerate() {
+            ip(&format!("netns add {space}"))?;
+            let end = format!("cdl{}-{n}", std::process::id());
+            ip(&format!(
+                "link add {end} type veth peer name eth0 netns {space}"
+            ))?;
+            ip(&format!("link set {end} master {bridge} up"))?;
+            ip(&format!(
+                "-n {space} address add {}/24 dev eth0",
+                self.node(n)
+            ))?;
+            ip(&format!("-n {space} link set lo up"))?;
+            ip(&format!("-n {space} link set eth0 up"))?;
+        }
+        Ok(())
+    }
+
+    fn database(&self) -> String {
+        format!("{}.1", self.net)
+    }
+
+    fn clients(&self) -> String {
+        format!("{}.2", self.net)
+    }
+
+    fn bank(&self) -> String {
+        format!("{}.3", self.net)
+    }
+
+    fn node(&self, n: usize) -> String {
+        format!("{}.{}", self.net, 11 + n)
+    }
+
+    fn hosts(&self) -> Vec<Host> {
+        let host = |n: usize| Host {
+            address: self.node(n),
+            enter: ["ip", "netns", "exec", &self.spaces[n]]
+                .map(str::to_owned)
+                .to_vec(),
+        };
+        (0..NODES).map(host).collect()
+    }
+
+    /// Whom a cut parts a node from.
+    fn parted(&self, n: usize, cut: Cut) -> Vec<String> {
+        match cut {
+            Cut::Database => vec![self.database()],
+            Cut::Clients => vec![self.clients()],
+            Cut::Nodes => (0..NODES)
+                .filter(|other| *other != n)
+                .map(|n| self.node(n))
+                .collect(),
+        }
+    }
+
+    fn cut(&self, n: usize, cut: Cut) {
+        for to in self.parted(n, cut) {
+            let space = &self.spaces[n];
+            ip(&format!(
+                "-n {space} neighbour replace {to} lladdr {NOBODY} nud permanent dev eth0"
+            ))
+            .unwrap();
+        }
+    }
+
+    fn mend(&self, n: usize, cut: Cut) {
+        for to in self.parted(n, cut) {
+            ip(&format!(
+                "-n {} neighbour del {to} dev eth0",
+                self.spaces[n]
+            ))
+            .unwrap();
+        }
+    }
+}
+
+impl Drop for Net {
+    fn drop(&mut self) {
+        // Some of it is not there where it could not be made.
+        for space in &self.spaces {
+            ip(&format!("netns del {space}")).ok();
+        }
+        ip(&format!("link del {}", self.bridge)).ok();
+    }
+}
+
+/// A server that the networks reach.
+fn database(net: &Net, dir: &TempDir) -> Server {
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+    let programs = Programs::find().unwrap();
+    let server = programs
+        .make(&dir.path().join("db"), &net.database())
+        .unwrap();
+    let rules = File::options()
+        .append(true)
+        .open(server.data().join("pg_hba.conf"));
+    writeln!(rules.unwrap(), "host all all {}.0/24 trust", net.net).unwrap();
+    server.start(&[]).unwrap();
+    server
+}
+
+/// Cuts the owner off for some time; how long nothing was acknowledged.
+async fn event(site: &Site, net: &Net, cut: Cut) -> Duration {
+    site.whole().await;
+    site.more(64).await;
+    let owner = site.owner_but(usize::MAX).await;
+    let since = Instant::now();
+    net.cut(owner, cut);
+    match cut {
+        Cut::Database => {
+            site.owner_but(owner).await;
+        }
+        Cut::Nodes | Cut::Clients => site.more(64).await,
+    }
+    site.more(64).await;
+    net.mend(owner, cut);
+    site.more(64).await;
+    site.pause(since)
+}
+
+#[actix_web::test]
+async fn whatever_an_owner_is_cut_off_from_nothing_acknowledged_is_lost_or_there_twice() {
+    if !installed() {
+        return;
+    }
+    let Some(net) = Net::new() else { return };
+    let dir = TempDir::new().unwrap();
+    let server = database(&net, &dir);
+    let log = format!("{}?sslmode=disable", Server::url(&[&server], USER));
+    let bank = Bank::at(format!("{}:0", net.bank()).parse().unwrap());
+    let site = Site::start(log, bank, net.hosts()).await;
+    let mut pauses: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
+    for round in 0..number("CAUDAL_NODE_PARTITIONS", 1) {
+        let cut = [Cut::Database, Cut::Nodes, Cut::Clients][round % 3];
+        let pause = event(&site, &net, cut).await;
+        pauses.entry(cut.name()).or_default().push(pause);
+    }
+    let counts = site.end().await;
+    let back = server.sql(USER, EPOCHS_BACK).unwrap();
+    assert_eq!(back, "0", "an epoch ends where the next begins");
+    tell(pauses, &counts);
+}

@@ -1,0 +1,140 @@
+//! Three processes on a log that is replicated, whose server that takes writes is killed, under clients that try again.
+//!
+//! Two standbys follow it, and a commit waits for any one of them. After a kill the one that has more is promoted, the other
+//! follows that, and the one that was killed comes back behind it. Nothing but this decides about it, as an
+//! operator or a program of theirs would.
+//!
+//! `CAUDAL_NODE_PROMOTIONS` sets how often, once when absent. The figures go to standard output.
+
+use std::collections::BTreeMap;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
+
+use caudal_postgres::here::{Programs, Server, USER};
+use caudal_postgres::server::installed;
+use tempfile::TempDir;
+
+use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
+use crate::support::bank::Bank;
+use crate::support::wait_until;
+
+const SERVERS: usize = 3;
+/// Any one that has it suffices.
+const ANY: &str = "ANY 1 (*)";
+
+/// Servers that follow one of them.
+struct Servers {
+    all: Vec<Server>,
+    primary: usize,
+    _dir: TempDir,
+}
+
+fn name(n: usize) -> String {
+    format!("db-{n}")
+}
+
+impl Servers {
+    fn start() -> Self {
+        let dir = TempDir::new().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+        let programs = Programs::find().unwrap();
+        let place = |n: usize| dir.path().join(name(n));
+        let mut all = vec![programs.make(&place(0), "127.0.0.1").unwrap()];
+        all[0].start(&[]).unwrap();
+        for n in 1..SERVERS {
+            let standby = all[0].standby(&place(n), &name(n)).unwrap();
+            all.push(standby);
+        }
+        all[0].waits_for(ANY, SERVERS - 1).unwrap();
+        Self {
+            all,
+            primary: 0,
+            _dir: dir,
+        }
+    }
+
+    fn url(&self) -> String {
+        Server::url(&self.all.iter().collect::<Vec<_>>(), USER)
+    }
+
+    fn others(&self) -> Vec<usize> {
+        (0..SERVERS).filter(|n| *n != self.primary).collect()
+    }
+
+    /// How much of the log a standby has.
+    fn has(&self, n: usize) -> u64 {
+        let bytes = "SELECT CAST(pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0') AS BIGINT)";
+        self.all[n].sql(USER, bytes).unwrap().parse().unwrap()
+    }
+
+    /// Kills the one that takes writes, and has another take them; gives the one that was killed.
+    async fn change(&mut self) -> usize {
+        let (killed, others) = (self.primary, self.others());
+        self.all[killed].kill().unwrap();
+        for n in &others {
+            // Until then more may come that is on its way.
+            wait_until("a standby has all that it will get", LONG, async || {
+                let hears = "SELECT count(*) FROM pg_stat_wal_receiver";
+                (self.all[*n].sql(USER, hears).unwrap() == "0").then_some(())
+            })
+            .await;
+        }
+        let next = *others.iter().max_by_key(|n| self.has(**n)).unwrap();
+        let other = *others.iter().find(|n| **n != next).unwrap();
+        // Before it takes any: nothing is acknowledged that has one copy.
+        self.all[next]
+            .set("synchronous_standby_names", ANY)
+            .unwrap();
+        self.all[next].promote().unwrap();
+        self.all[other]
+            .follow(&self.all[next], &name(other))
+            .unwrap();
+        self.primary = next;
+        killed
+    }
+
+    /// The one that was killed follows the one that takes writes now.
+    fn mend(&self, killed: usize) {
+        let primary = &self.all[self.primary];
+        self.all[killed].again(primary, &name(killed)).unwrap();
+        primary.waits_for(ANY, SERVERS - 1).unwrap();
+    }
+}
+
+#[actix_web::test]
+async fn whatever_server_dies_nothing_acknowledged_is_lost_or_there_twice() {
+    if !installed() {
+        return;
+    }
+    let mut servers = Servers::start();
+    let mut site = Site::start(servers.url(), Bank::start(), loopback()).await;
+    let mut pauses: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
+    for round in 0..number("CAUDAL_NODE_PROMOTIONS", 1) {
+        site.whole().await;
+        site.more(64).await;
+        let since = Instant::now();
+        // Every other time the owner goes with it, as when they share a machine.
+        let with_owner = round % 2 == 1;
+        let what = match with_owner {
+            true => "promotion, and the owner is killed",
+            false => "promotion",
+        };
+        let owner = site.owner_but(usize::MAX).await;
+        if with_owner {
+            site.kill(owner);
+        }
+        let killed = servers.change().await;
+        site.more(64).await;
+        let pause = site.pause(since);
+        pauses.entry(what).or_default().push(pause);
+        if with_owner {
+            site.begin(owner).await;
+        }
+        servers.mend(killed);
+    }
+    let counts = site.end().await;
+    let back = servers.all[servers.primary].sql(USER, EPOCHS_BACK).unwrap();
+    assert_eq!(back, "0", "an epoch ends where the next begins");
+    tell(pauses, &counts);
+}

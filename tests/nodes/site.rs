@@ -1,0 +1,450 @@
+//! Nodes as processes on one log, clients that try again, and what all of them know at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use caudal_sandbox as sandbox;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::{account, types};
+use crate::support::bank::Bank;
+use crate::support::client::fresh;
+use crate::support::{Client, wait_until};
+
+const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
+const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
+pub const NODES: usize = 3;
+const LEASE: u64 = 5;
+/// How long anything of this may take: many processes share the machine.
+pub const LONG: Duration = Duration::from_secs(120);
+/// How long a client waits for one answer before it asks another node.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// Hosts of nodes that are all on this machine's loopback.
+pub fn loopback() -> Vec<Host> {
+    let host = |_| Host {
+        address: "127.0.0.1".to_owned(),
+        enter: Vec::new(),
+    };
+    (0..NODES).map(host).collect()
+}
+
+/// Prints how long nothing was acknowledged, by what happened.
+pub fn tell(pauses: BTreeMap<&str, Vec<Duration>>, counts: &Counts) {
+    for (what, mut found) in pauses {
+        found.sort_unstable();
+        println!(
+            "{} {what}: pause median {} ms, worst {} ms",
+            found.len(),
+            found[found.len() / 2].as_millis(),
+            found[found.len() - 1].as_millis()
+        );
+    }
+    let Counts {
+        acknowledged,
+        lost,
+        twice,
+    } = counts;
+    println!("{acknowledged} acknowledged, {lost} lost, {twice} twice, {NODES} nodes equal");
+    assert_eq!((*lost, *twice), (0, 0));
+}
+
+/// `caudal serve` as a process.
+struct Process {
+    child: Child,
+    admin: Client,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It has ended already where the test went well.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// What clients know.
+#[derive(Default)]
+struct Known {
+    urls: Mutex<Vec<String>>,
+    /// Each voucher that was acknowledged: its external id, its account and its own id.
+    done: Mutex<BTreeMap<String, (String, String)>>,
+    acknowledged: Mutex<Vec<Instant>>,
+    over: AtomicBool,
+}
+
+/// Where a node runs: its address, and the words before its command.
+pub struct Host {
+    pub address: String,
+    pub enter: Vec<String>,
+}
+
+/// Nodes and their clients.
+pub struct Site {
+    log: String,
+    bank: Bank,
+    dir: TempDir,
+    hosts: Vec<Host>,
+    nodes: Vec<Option<Process>>,
+    starts: usize,
+    known: Arc<Known>,
+    key: String,
+    cvus: Vec<String>,
+    work: Vec<JoinHandle<()>>,
+}
+
+/// What clients got.
+pub struct Counts {
+    pub acknowledged: usize,
+    pub lost: usize,
+    pub twice: usize,
+}
+
+/// How often a later record of the log has an earlier epoch than the one before.
+pub const EPOCHS_BACK: &str = "SELECT count(*) FROM (SELECT epoch, lag(epoch) OVER (ORDER BY first_commit) AS \
+                               before FROM caudal_log) AS it WHERE epoch < before";
+
+pub fn number(name: &str, usual: usize) -> usize {
+    let set = std::env::var(name).ok();
+    set.map_or(usual, |text| text.parse().unwrap())
+}
+
+impl Site {
+    /// Starts nodes on these hosts, and clients that post until the end.
+    pub async fn start(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
+        let mut site = Self {
+            log,
+            bank,
+            dir: TempDir::new().unwrap(),
+            nodes: hosts.iter().map(|_| None).collect(),
+            hosts,
+            starts: 0,
+            known: Arc::default(),
+            key: String::new(),
+            cvus: Vec::new(),
+            work: Vec::new(),
+        };
+        site.known.urls.lock().unwrap().resize(NODES, String::new());
+        for n in 0..NODES {
+            site.begin(n).await;
+        }
+        let tenant = site.order("/admin/tenants", json!({"name": "uno"})).await;
+        let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
+        let key = site.order(&path, json!({"mode": "test"})).await;
+        key["key"].as_str().unwrap().clone_into(&mut site.key);
+        let url = site.known.urls.lock().unwrap()[0].clone();
+        let client = Client::new(&url, Some(&site.key));
+        types(&client).await;
+        for _ in 0..8 {
+            site.cvus.push(account(&client).await);
+        }
+        for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
+            let known = Arc::clone(&site.known);
+            let work = post(known, site.key.clone(), site.cvus.clone(), worker);
+            site.work.push(tokio::spawn(work));
+        }
+        site
+    }
+
+    /// Ends the clients, and compares what they know with what each node has.
+    pub async fn end(mut self) -> Counts {
+        self.known.over.store(true, Ordering::Release);
+        for worker in std::mem::take(&mut self.work) {
+            worker.await.unwrap();
+        }
+        self.whole().await;
+        self.level().await;
+        agree(&self).await
+    }
+
+    /// Kills a node.
+    pub fn kill(&mut self, n: usize) {
+        let mut process = self.nodes[n].take().unwrap();
+        process.child.kill().unwrap();
+        process.child.wait().unwrap();
+    }
+
+    fn settings(&self, n: usize) -> PathBuf {
+        let secret = self.dir.path().join("secret");
+        fs::write(&secret, SECRET).unwrap();
+        let file = self.dir.path().join(format!("node-{n}.toml"));
+        let free = format!("{}:0", self.hosts[n].address);
+        let text = format!(
+            "data = \"{data}\"\nlisten = \"{free}\"\nadmin_listen = \"{free}\"\nadmin_key = \"{ADMIN_KEY}\"\n\
+             pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\n\
+             [cell]\nlog = \"{log}\"\nnode = \"node-{n}\"\n\
+             lease_seconds = {LEASE}\nlisten = \"{free}\"\nsecret_file = \"{secret}\"\n\
+             [bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             collector = \"{collector}\"\nplain_http = true\n",
+            data = self.dir.path().join(format!("node-{n}")).display(),
+            log = self.log,
+            secret = secret.display(),
+            bank = self.bank.client().url,
+            user = sandbox::USERNAME,
+            password = sandbox::PASSWORD,
+            collector = sandbox::COLLECTOR,
+        );
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    pub async fn begin(&mut self, n: usize) {
+        self.starts += 1;
+        let log = self.dir.path().join(format!("{n}-{}.log", self.starts));
+        let program = env!("CARGO_BIN_EXE_caudal").to_owned();
+        let words = [self.hosts[n].enter.clone(), vec![program]].concat();
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        // What is set for the tests is no setting of the service.
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_")) {
+            command.env_remove(name);
+        }
+        let child = command
+            .args(["serve", "--config"])
+            .arg(self.settings(n))
+            .stdout(Stdio::null())
+            .stderr(File::create(&log).unwrap())
+            .spawn()
+            .unwrap();
+        let mut process = Process {
+            child,
+            admin: Client::new("", None),
+        };
+        let said = wait_until("it takes requests", LONG, async || {
+            let ended = process.child.try_wait().unwrap();
+            let text = fs::read_to_string(&log).unwrap();
+            assert!(ended.is_none(), "it ended instead of starting: {text}");
+            let line = text.lines().find(|line| line.contains("takes requests"))?;
+            serde_json::from_str::<Value>(line).ok()
+        })
+        .await;
+        let field = |name: &str| {
+            let fields = said.get("fields").unwrap_or(&said);
+            fields[name].as_str().unwrap().to_owned()
+        };
+        process.admin = Client::new(&field("admin"), None);
+        self.known.urls.lock().unwrap()[n] = field("url");
+        self.nodes[n] = Some(process);
+    }
+
+    pub fn signal(&self, n: usize, name: &str) {
+        let id = self.nodes[n].as_ref().unwrap().child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    pub async fn ask(
+        &self,
+        n: usize,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Option<Value> {
+        let process = self.nodes[n].as_ref()?;
+        let mut call = process.admin.call(method, path);
+        if let Some(body) = body {
+            call = call.json(&body);
+        }
+        let call = call.header("x-admin-key", ADMIN_KEY).raw();
+        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        let status = answer.status().as_u16();
+        let text = answer.text().await.ok()?;
+        assert!(status < 300 || status == 503, "{status}: {text}");
+        serde_json::from_str(&text).ok().filter(|_| status < 300)
+    }
+
+    /// Orders something of the owner, as often as has to be.
+    async fn order(&self, path: &str, body: Value) -> Value {
+        wait_until(path, LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            self.ask(owner, "POST", path, Some(body.clone())).await
+        })
+        .await
+    }
+
+    pub async fn cells(&self, n: usize) -> Option<Value> {
+        let cells = self.ask(n, "GET", "/admin/cells", None).await?;
+        cells.get(0).cloned()
+    }
+
+    /// Which node serves, when it is another than this.
+    pub async fn owner_but(&self, not: usize) -> usize {
+        wait_until("somebody serves", LONG, async || {
+            for n in (0..NODES).filter(|n| *n != not) {
+                if self.cells(n).await.is_some_and(|cell| cell["owns"] == true) {
+                    return Some(n);
+                }
+            }
+            None
+        })
+        .await
+    }
+
+    /// Waits until a node serves in a later epoch than this.
+    pub async fn later(&self, epoch: u64) {
+        wait_until("somebody serves in a new epoch", LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            let cell = self.cells(owner).await?;
+            (cell["owns"] == true && cell["epoch"].as_u64()? > epoch).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until all nodes follow to the end and know each other.
+    pub async fn whole(&self) {
+        wait_until("all nodes are there", LONG, async || {
+            let cell = self.cells(0).await?;
+            let nodes = cell["nodes"].as_array()?.iter();
+            let there = nodes.filter(|node| node["present"] == true);
+            (there.count() == NODES && cell["owner"].is_string()).then_some(())
+        })
+        .await;
+    }
+
+    /// Waits until no node lacks anything, while nobody writes.
+    async fn level(&self) {
+        wait_until("no node lacks anything", LONG, async || {
+            let mut ends = BTreeSet::new();
+            for n in 0..NODES {
+                let journal = self.ask(n, "GET", "/admin/journal", None).await?;
+                ends.insert(journal["lastCommit"].as_u64()?);
+            }
+            (ends.len() == 1).then_some(())
+        })
+        .await;
+    }
+
+    pub async fn more(&self, more: usize) {
+        let known = &self.known.acknowledged;
+        let until = known.lock().unwrap().len() + more;
+        wait_until("more is acknowledged", LONG, async || {
+            (known.lock().unwrap().len() >= until).then_some(())
+        })
+        .await;
+    }
+
+    /// The longest time from `since` on in which nothing was acknowledged.
+    pub fn pause(&self, since: Instant) -> Duration {
+        let known = self.known.acknowledged.lock().unwrap();
+        let mut last = since;
+        let mut longest = Duration::ZERO;
+        for at in known.iter().filter(|at| **at > since) {
+            longest = longest.max(*at - last);
+            last = *at;
+        }
+        longest
+    }
+}
+
+/// Posts one voucher after the other; each is tried until it is acknowledged.
+async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) {
+    let mut client = Client::new("", Some(&key));
+    let mut at = worker;
+    for n in 0_usize.. {
+        if known.over.load(Ordering::Acquire) {
+            return;
+        }
+        let id = format!("{worker}-{n}-{}", fresh());
+        let cvu = &cvus[(worker + n) % cvus.len()];
+        let voucher = loop {
+            at = (at + 1) % NODES;
+            client.url = known.urls.lock().unwrap()[at].clone();
+            let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
+            let Ok(answer) = call.timeout(PATIENCE).send().await else {
+                continue;
+            };
+            let status = answer.status().as_u16();
+            let Ok(body) = answer.json::<Value>().await else {
+                continue;
+            };
+            match status {
+                201 => break body["id"].as_str().unwrap().to_owned(),
+                409 | 503 => {}
+                _ => panic!("{status}: {body}"),
+            }
+        };
+        let mut done = known.done.lock().unwrap();
+        done.insert(id, (cvu.clone(), voucher));
+        known.acknowledged.lock().unwrap().push(Instant::now());
+    }
+}
+
+/// What an account has: the external id of each of its vouchers, and each voucher's own id.
+async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200&cursor={cursor}");
+        let page = client.get(&path).await.is(200);
+        for row in page.json.as_array().unwrap() {
+            let text = |name: &str| row[name].as_str().unwrap().to_owned();
+            found.push((text("idExterno"), text("id")));
+        }
+        match page.headers.get("x-next-cursor") {
+            Some(next) => next.to_str().unwrap().clone_into(&mut cursor),
+            None => return found,
+        }
+    }
+}
+
+async fn agree(site: &Site) -> Counts {
+    let mut client = Client::new("", Some(&site.key));
+    let done = site.known.done.lock().unwrap().clone();
+    let (mut lost, mut twice) = (0, 0);
+    for n in 0..NODES {
+        client.url = site.known.urls.lock().unwrap()[n].clone();
+        let mut seen = BTreeSet::new();
+        for cvu in &site.cvus {
+            for (external, id) in movements(&client, cvu).await {
+                if !seen.insert(external.clone()) {
+                    twice += 1;
+                }
+                let right = done
+                    .get(&external)
+                    .is_none_or(|known| *known == (cvu.clone(), id));
+                assert!(right, "{external} is another voucher than was acknowledged");
+            }
+        }
+        lost += done.keys().filter(|id| !seen.contains(*id)).count();
+    }
+    let mut reports = BTreeSet::new();
+    for n in 0..NODES {
+        let report = wait_until("it is verified", LONG, async || {
+            site.ask(n, "POST", "/admin/verify", None).await
+        })
+        .await;
+        assert_eq!(report["count"], 0, "{report}");
+        // The owner's audit log has an entry of each check of its own; the chains below have every byte.
+        let fields = ["accounts", "vouchers"];
+        reports.insert(fields.map(|name| report[name].to_string()));
+    }
+    assert_eq!(reports.len(), 1, "{reports:?}");
+    wait_until(
+        "all have written the same end of their journals",
+        LONG,
+        async || {
+            let mut chains = BTreeSet::new();
+            for n in 0..NODES {
+                let journal = site.ask(n, "GET", "/admin/journal", None).await?;
+                if journal["witnessCommit"] != journal["lastCommit"] {
+                    return None;
+                }
+                chains.insert(journal["witnessChain"].to_string());
+            }
+            // A node that is asked before the last entry of the audit log came to it has an older end.
+            (chains.len() == 1).then_some(())
+        },
+    )
+    .await;
+    Counts {
+        acknowledged: done.len(),
+        lost,
+        twice,
+    }
+}
