@@ -114,7 +114,7 @@ impl Cluster {
         primary.start(&[]).map_err(failed)?;
         let standby = primary.standby(&dir(2), &server(1)).map_err(failed)?;
         primary.waits_for(ANY, 1).map_err(failed)?;
-        let secrets = Secrets::new()?;
+        let secrets = Secrets::new(&folder.path)?;
         let bank = bank(&folder.path, plan.bank_listen, &secrets.notices)?;
         let mut cluster = Self {
             nodes: Vec::new(),
@@ -252,8 +252,13 @@ impl Cluster {
             .servers
             .get(next)
             .filter(|_| !self.told.contains(&next));
+        let standby = match standby.map(Server::ended).transpose() {
+            Ok(Some(None)) => standby,
+            Ok(Some(Some(_)) | None) => None,
+            Err(why) => return Err(Exit::failed(why)),
+        };
         let Some(standby) = standby else {
-            return say("No server is left: nothing can be ordered any more");
+            return say("no server is left: orders wait and get 503");
         };
         standby.promote().map_err(failed)?;
         self.primary = next;
@@ -263,15 +268,19 @@ impl Cluster {
         ))
     }
 
-    /// A server that ended comes back as the standby.
+    /// A server that ended comes back: as the standby, or as it was where nobody could be promoted.
     fn mend(&mut self, n: usize) -> Result<(), Exit> {
         let (one, primary) = (self.servers.get(n), self.servers.get(self.primary));
-        let (Some(one), Some(primary)) = (one, primary.filter(|_| n != self.primary)) else {
+        let (Some(one), Some(primary)) = (one, primary) else {
             return Ok(());
         };
+        self.told.remove(&n);
+        if n == self.primary {
+            one.start(&[]).map_err(failed)?;
+            return say(&format!("{} runs again and takes writes", server(n)));
+        }
         one.again(primary, &server(n)).map_err(failed)?;
         primary.waits_for(ANY, 1).map_err(failed)?;
-        self.told.remove(&n);
         say(&format!(
             "{} is the standby now: there are two copies again",
             server(n)

@@ -25,6 +25,8 @@ const STOP_MAX: Duration = Duration::from_secs(15);
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(50);
+/// The file of what nodes show each other.
+const SECRET: &str = "nodes.secret";
 /// What a node says when it is there.
 const THERE: &str = "takes requests";
 /// How much of its log is shown when it does not start, in characters.
@@ -41,13 +43,17 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    pub(super) fn new() -> Result<Self, Exit> {
-        Ok(Self {
+    /// Draws them; what nodes show each other is in a file of the folder from now on.
+    pub(super) fn new(folder: &Path) -> Result<Self, Exit> {
+        let secrets = Self {
             admin_key: format!("cdl_admin_{}", new_secret()?).into(),
             pepper: new_secret()?.into(),
             nodes: new_secret()?.into(),
             notices: new_secret()?.into(),
-        })
+        };
+        // Once: a node may read it at any time.
+        fs::write(folder.join(SECRET), secrets.nodes.expose_secret()).map_err(Exit::failed)?;
+        Ok(secrets)
     }
 }
 
@@ -103,9 +109,7 @@ impl Node {
     pub(super) fn begin(&mut self, log: &str, bank: &str, secrets: &Secrets) -> Result<(), Exit> {
         let name = self.name.clone();
         let failed = |why: std::io::Error| Exit::failed(format!("starting {name}: {why}"));
-        let secret = self.folder.join("nodes.secret");
-        let settings = self.settings(log, bank, &secret, secrets);
-        fs::write(&secret, secrets.nodes.expose_secret()).map_err(failed)?;
+        let settings = self.settings(log, bank, secrets);
         fs::write(self.file("toml"), settings).map_err(failed)?;
         self.from = self.log().len();
         let program = Program {
@@ -120,7 +124,7 @@ impl Node {
         Ok(())
     }
 
-    fn settings(&self, log: &str, bank: &str, secret: &Path, secrets: &Secrets) -> String {
+    fn settings(&self, log: &str, bank: &str, secrets: &Secrets) -> String {
         let text = |text: &str| Value::from(text).to_string();
         let path = |path: &Path| text(&path.to_string_lossy());
         let hidden = |secret: &SecretString| text(secret.expose_secret());
@@ -137,7 +141,7 @@ impl Node {
             pepper = hidden(&secrets.pepper),
             log = text(log),
             node = text(&self.name),
-            secret = path(secret),
+            secret = path(&self.folder.join(SECRET)),
             bank = text(bank),
             user = sandbox::USERNAME,
             password = sandbox::PASSWORD,
