@@ -55,7 +55,7 @@ pub struct Plan {
 }
 
 /// Where postings become durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Place {
     /// The journal on this machine's disk.
@@ -69,6 +69,16 @@ pub enum Place {
 }
 
 impl Place {
+    /// What was posted there.
+    pub const fn vouchers(self) -> &'static str {
+        match self {
+            Self::Disk => "vouchers on the disk",
+            Self::Alone => "vouchers in PostgreSQL",
+            Self::Standby => "vouchers in PostgreSQL with a standby",
+            Self::Named => "vouchers in the database",
+        }
+    }
+
     /// What it is called.
     pub const fn title(self) -> &'static str {
         match self {
@@ -215,6 +225,9 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
     let mut samples = Vec::new();
     for round in 0..plan.rounds {
         for posting in Posting::ALL {
+            // Another one begins each time.
+            let begin = round.checked_rem(stands.len()).unwrap_or(0);
+            stands.rotate_left(begin);
             for stand in &mut stands {
                 let of = format!("{}: {}", stand.place.title(), posting.title(plan.bulk));
                 super::say(&format!("round {} of {}: {of}", round + 1, plan.rounds));
@@ -223,6 +236,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
         }
     }
     found.rows = rows(plan, &samples);
+    stands.sort_by_key(|stand| stand.place);
     for stand in stands {
         let place = stand.place;
         found.audits.push((place, stand.end(plan).await?));
@@ -468,7 +482,7 @@ mod tests {
             report.passed() && shown.contains("PostgreSQL with a standby"),
             "{shown}"
         );
-        assert_eq!(report.bars().len(), 8, "{shown}");
+        assert_eq!(report.bars().len(), 10, "{shown}");
         report.logs.as_mut().unwrap().wrong_answers = 1;
         assert!(!report.passed() && report.to_string().contains("FAIL"));
     }

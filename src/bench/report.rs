@@ -230,7 +230,7 @@ impl Report {
         let logs = self.logs.iter().flat_map(|logs| {
             let (wrong, first) = (logs.wrong_answers, logs.first_wrong.as_deref());
             let audits = logs.audits.iter();
-            audits.map(move |(place, audit)| (place.title(), audit, wrong, first))
+            audits.map(move |(place, audit)| (place.vouchers(), audit, wrong, first))
         });
         for (what, audit, wrong, first) in
             compared.chain(grown).chain(hooked).chain(large).chain(logs)

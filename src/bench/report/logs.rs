@@ -11,7 +11,7 @@ use crate::logs::{LogRow, OnLogs, Posting};
 const SINGLE_BAR: Thousandths = Thousandths(500);
 /// Bulks by those on the disk.
 const BULK_BAR: Thousandths = Thousandths(400);
-/// Single vouchers by plain SQL on the same server.
+/// Vouchers, single or in bulk, by plain SQL on the same server.
 const SQL_BAR: Thousandths = Thousandths(3000);
 /// The same on one account.
 const SQL_HOT_BAR: Thousandths = Thousandths(15_000);
@@ -21,7 +21,7 @@ pub(super) fn bars(logs: &OnLogs) -> Vec<Bar> {
     let of = |row: &LogRow| {
         let (to_disk, to_sql) = match row.posting {
             Posting::Single => (Some(SINGLE_BAR), Some(SQL_BAR)),
-            Posting::Bulk => (Some(BULK_BAR), None),
+            Posting::Bulk => (Some(BULK_BAR), Some(SQL_BAR)),
             Posting::Hot => (None, Some(SQL_HOT_BAR)),
             Posting::Sql | Posting::SqlHot => (None, None),
         };
