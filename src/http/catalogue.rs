@@ -86,21 +86,19 @@ impl PartialSchema for ErrorCode {
     }
 }
 
+/// What a document says of codes; when each occurs is said once, on the page of errors.
+const ABOUT: &str = "A stable word to switch on; `/docs/errors` says when each occurs and what to do about it. \
+More may be added.";
+
 /// The codes that some get, as a document shows them.
 pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
     let all = errors().into_iter();
     let shown: Vec<_> = all
         .filter(|entry| audiences.contains(&entry.audience))
         .collect();
-    let row = |entry: &Entry| format!("| `{}` | {} |\n", entry.code, entry.when);
-    let rows: String = shown.iter().map(row).collect();
-    let about = format!(
-        "A stable word to switch on; `/docs/errors` says what to do about each. More may be added.\n\n\
-        | code | when |\n| --- | --- |\n{rows}"
-    );
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .description(Some(about))
+        .description(Some(ABOUT))
         .enum_values(Some(shown.iter().map(|entry| entry.code)))
         .into()
 }

@@ -350,9 +350,10 @@ fn events_are_told_apart_by_their_type_and_each_is_a_webhook() {
         let schema = document.pointer(place.as_str().unwrap().trim_start_matches('#'));
         let schema = schema.unwrap();
         assert_eq!(
-            words(&schema["properties"]["type"]["enum"]),
+            words(&schema["allOf"][1]["properties"]["type"]["enum"]),
             BTreeSet::from([word.as_str()])
         );
+        assert_eq!(schema["allOf"][0]["$ref"], "#/components/schemas/EventHead");
         let webhook = &document["webhooks"][word]["post"]["requestBody"];
         let body = &webhook["content"]["application/json"]["schema"];
         assert_eq!(body["$ref"], *place, "{word}");

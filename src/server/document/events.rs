@@ -6,7 +6,9 @@ use utoipa::openapi::path::{
 };
 use utoipa::openapi::request_body::RequestBody;
 use utoipa::openapi::response::Response;
-use utoipa::openapi::schema::{Discriminator, Object, ObjectBuilder, OneOf, Schema, Type};
+use utoipa::openapi::schema::{
+    AllOf, AllOfBuilder, Discriminator, Object, ObjectBuilder, OneOf, Schema, Type,
+};
 use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
 
 use crate::bodies::events::{TEST, types};
@@ -15,6 +17,10 @@ use crate::bodies::events::{TEST, types};
 const ABOUT: &str = "An event: the body of a webhook, an item of the feed, the data of a message of the stream. \
 `id` is also the `webhook-id`; later events of the realm have greater ones. `sequence` counts the events of the \
 realm from 1, without gaps. `data` is what the event is about, as it was right after it; `type` says which.";
+/// The name of the schema of what all events have.
+const HEAD: &str = "EventHead";
+/// The name of the answer that a receiver gives.
+const TAKEN: &str = "Taken";
 /// What each webhook carries beside its body.
 const HEADERS: [(&str, &str, &str); 3] = [
     (
@@ -42,6 +48,9 @@ pub fn publish(document: &mut OpenApi) {
     };
     components.schemas.remove("EventData");
     components.schemas.insert(TEST.2.into(), test_data());
+    components.schemas.insert(HEAD.into(), head(all).into());
+    let taken = Response::new("Taken. 410 ends the webhook; others are sent again.");
+    components.responses.insert(TAKEN.into(), taken.into());
     for (place, name, about) in HEADERS {
         let parameter = header(name, about);
         components.parameters.insert(place.into(), parameter.into());
@@ -50,7 +59,7 @@ pub fn publish(document: &mut OpenApi) {
     let mut webhooks = Paths::new();
     for (word, about, data) in types() {
         let name = name(word);
-        let schema = one(&all, word, about, data);
+        let schema = Schema::AllOf(one(word, about, data));
         components.schemas.insert(name.clone(), schema.into());
         either.items.push(Ref::from_schema_name(&name).into());
         by_type
@@ -78,23 +87,31 @@ fn name(word: &str) -> String {
     raised.chain(["Event".to_owned()]).collect()
 }
 
-/// The schema of one type, made of what all have.
-fn one(all: &Object, word: &str, about: &str, data: &str) -> Schema {
-    let mut one = all.clone();
-    one.description = Some(about.to_owned());
-    // What these mean is said once, of all events.
-    for property in one.properties.values_mut() {
-        if let RefOr::T(Schema::Object(property)) = property {
-            property.description = None;
-        }
+/// The schema of what all events have, made of one that has the rest, too.
+fn head(mut all: Object) -> Schema {
+    for own in ["type", "data"] {
+        all.properties.shift_remove(own);
+        all.required.retain(|name| name != own);
     }
+    all.description = Some("What all events have.".to_owned());
+    Schema::Object(all)
+}
+
+/// The schema of one type: what all have, and what it is about.
+fn one(word: &str, about: &str, data: &str) -> AllOf {
     let kind = ObjectBuilder::new()
         .schema_type(Type::String)
         .enum_values(Some([word]));
-    one.properties.insert("type".into(), kind.into());
-    let data = Ref::from_schema_name(data);
-    one.properties.insert("data".into(), data.into());
-    Schema::Object(one)
+    let own = ObjectBuilder::new()
+        .property("type", kind)
+        .property("data", Ref::from_schema_name(data))
+        .required("type")
+        .required("data");
+    AllOfBuilder::new()
+        .description(Some(about))
+        .item(Ref::from_schema_name(HEAD))
+        .item(own)
+        .build()
 }
 
 fn test_data() -> RefOr<Schema> {
@@ -136,7 +153,7 @@ fn webhook(word: &str, about: &str, name: &str) -> Operation {
     body.content
         .insert("application/json".into(), content.into());
     operation.request_body = Some(body.into());
-    let taken = Response::new("Taken. 410 ends the webhook; others are sent again.");
+    let taken = Ref::from_response_name(TAKEN);
     let answers = &mut operation.responses.responses;
     answers.insert("2XX".into(), taken.into());
     operation

@@ -10,6 +10,9 @@ use super::walk;
 /// The examples, which lie in a file of their own.
 const EXAMPLES: &str = include_str!("examples.json");
 
+/// The examples are of this type; an answer may come as others, too.
+const JSON: &str = "application/json";
+
 /// What one operation is sent, and what it answers at success.
 #[derive(Deserialize)]
 struct Example {
@@ -32,13 +35,13 @@ pub fn show(document: &mut OpenApi) {
                 continue;
             };
             if let Some(RefOr::T(sent)) = &mut operation.request_body {
-                put(sent.content.values_mut(), body);
+                put(sent.content.get_mut(JSON), body);
             }
             let answers = operation.responses.responses.iter_mut();
             let made = answers.filter(|(status, _)| status.starts_with('2'));
             // What was made comes after what a dry run would make.
             if let Some((_, RefOr::T(answered))) = made.last() {
-                put(answered.content.values_mut(), answer);
+                put(answered.content.get_mut(JSON), answer);
             }
         }
     }
@@ -49,13 +52,8 @@ pub fn show(document: &mut OpenApi) {
     );
 }
 
-fn put<'a>(
-    contents: impl Iterator<Item = &'a mut RefOr<Content>>,
-    example: Option<serde_json::Value>,
-) {
-    for content in contents {
-        if let RefOr::T(content) = content {
-            content.example.clone_from(&example);
-        }
+fn put(content: Option<&mut RefOr<Content>>, example: Option<serde_json::Value>) {
+    if let Some(RefOr::T(content)) = content {
+        content.example = example;
     }
 }
