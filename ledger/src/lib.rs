@@ -35,6 +35,7 @@ pub mod people;
 pub mod reconciliation;
 pub mod rejection;
 pub mod remuneration;
+pub mod statements;
 pub mod tenants;
 pub mod text;
 pub mod time;

@@ -43,6 +43,7 @@ const LEDGER: &[&str] = &[
     "facts",
     "people",
     "treasury",
+    "statements",
     "voucher_types/of_realm",
     "tenants/platform",
     "tenants/moves",

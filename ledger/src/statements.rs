@@ -1,0 +1,415 @@
+//! Statements of an account: what it had before a period, every movement of the period, what it has after it.
+//!
+//! **Shape.** A [`Period`] is whole days of Buenos Aires, both ends included. A [`Tally`] takes the vouchers of the
+//! period one after the other and recounts what they say: no gap, each balance after the one before, the chain of
+//! hashes, and at the end `opening + credits − debits = closing`. What it comes to is a [`Statement`] without its
+//! lines, which are the vouchers [`Statement::first`] to [`Statement::last`].
+//!
+//! **The same for ever.** A statement depends on vouchers, which never change, and on how account and provider were
+//! called when the period ended. Nothing in it is of the moment at which it is asked for. The instant of a voucher is
+//! given when it is decided and never goes back within an account, so nothing more gets into a period once
+//! [`SETTLING`] has passed since its end; before that a statement is provisional. It names the sequence and the hash
+//! of its last line: after an older copy of the store was put back, a statement of another history has another hash.
+//!
+//! **Bounds.** [`DAYS_MAX`] days. How many lines there may be depends on the form in which it is asked for.
+
+use std::collections::BTreeMap;
+
+use crate::alias::Alias;
+use crate::balance::{Balance, Direction};
+use crate::chain::Digest;
+use crate::cvu::Cvu;
+use crate::ids::AccountNo;
+use crate::time::{BusinessDay, Timestamp};
+use crate::treasury::Sum;
+use crate::vouchers::Voucher;
+
+/// How many days a statement has at most: a leap year.
+pub const DAYS_MAX: usize = 366;
+/// How long after the end of a period something may still get into it, in milliseconds. A machine's clock is followed
+/// when it is set back by up to two minutes, and nodes of a cell have clocks of their own.
+pub const SETTLING: u64 = 5 * 60_000;
+
+/// Whole days of Buenos Aires, both ends included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Period {
+    /// The first day.
+    pub first: BusinessDay,
+    /// The last day, not before the first.
+    pub last: BusinessDay,
+}
+
+impl Period {
+    /// Its first instant.
+    pub fn start(self) -> Timestamp {
+        self.first.start()
+    }
+
+    /// Its last instant (millisecond).
+    pub fn end(self) -> Timestamp {
+        self.last.end()
+    }
+
+    /// The last instant (millisecond) before it; `None` when it begins with 1970.
+    pub fn before(self) -> Option<Timestamp> {
+        let last = self.start().millis().checked_sub(1)?;
+        Some(Timestamp::from_millis(last))
+    }
+
+    /// Whether nothing can get into it any more.
+    pub fn is_final(self, now: Timestamp) -> bool {
+        self.end().plus_millis(SETTLING) < now
+    }
+}
+
+/// The movements of one direction in a period.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flow {
+    /// How many there are.
+    pub count: u64,
+    /// What they come to.
+    pub amount: Sum,
+}
+
+impl Flow {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            count: self.count.strict_add(other.count),
+            amount: self.amount.plus(other.amount),
+        }
+    }
+}
+
+/// The movements of a period, direction by direction.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Flows(BTreeMap<Direction, Flow>);
+
+impl Flows {
+    /// Those of one direction.
+    pub fn of(&self, direction: Direction) -> Flow {
+        self.0
+            .get(&direction)
+            .map_or(Flow::default(), |flow| *flow)
+    }
+
+    /// What came in: it adds to the total.
+    pub fn credits(&self) -> Flow {
+        self.of(Direction::Credit)
+    }
+
+    /// What left, at once or from what was held: it takes from the total.
+    pub fn debits(&self) -> Flow {
+        self.of(Direction::Debit)
+            .plus(self.of(Direction::ConfirmHold))
+    }
+
+    /// What only moved between available and held.
+    pub fn within(&self) -> Flow {
+        self.of(Direction::Hold).plus(self.of(Direction::Release))
+    }
+
+    fn add(&mut self, voucher: &Voucher) {
+        let flow = self.0.entry(voucher.direction).or_default();
+        *flow = flow.plus(Flow {
+            count: 1,
+            amount: voucher.amount.into(),
+        });
+    }
+}
+
+/// Whose statement it is, as of the end of its period.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// The number of the account in its realm.
+    pub account: AccountNo,
+    /// Its CVU.
+    pub cvu: Cvu,
+    /// The alias that the CVU had.
+    pub alias: Option<Alias>,
+    /// The tax id of the holder.
+    pub cuit: String,
+    /// The holder's name.
+    pub holder: String,
+    /// The name of the payment service provider.
+    pub provider: String,
+}
+
+/// A statement without its lines.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Statement {
+    /// Whose it is.
+    pub of: Named,
+    /// Over which days.
+    pub period: Period,
+    /// Whether nothing can get into it any more.
+    pub is_final: bool,
+    /// What the account had before the period.
+    pub opening: Balance,
+    /// What it has after the last line.
+    pub closing: Balance,
+    /// The sequence of the first line: one more than `last` where there is none.
+    pub first: u64,
+    /// The sequence of the last line, or of the last movement before the period; 0 where there was none yet.
+    pub last: u64,
+    /// The chain of hashes up to and with that movement.
+    pub hash: Digest,
+    /// What the lines come to.
+    pub flows: Flows,
+}
+
+impl Statement {
+    /// How many lines it has.
+    pub const fn lines(&self) -> u64 {
+        self.last.strict_add(1).strict_sub(self.first)
+    }
+}
+
+/// Why vouchers are no statement: what was read is not what was written.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Broken {
+    /// A movement is missing, or there twice.
+    #[error("the movement {expected} was expected, and {found} found")]
+    Sequence {
+        /// The next number.
+        expected: u64,
+        /// The number that was there.
+        found: u64,
+    },
+    /// A movement is of another day.
+    #[error("the movement {0} is not of the period")]
+    Outside(u64),
+    /// The balance after a movement does not follow from the one before.
+    #[error("the balance after the movement {0} does not follow")]
+    Balance(u64),
+    /// Its hash does not follow.
+    #[error("the hash of the movement {0} does not follow")]
+    Chain(u64),
+    /// Opening, credits and debits do not come to the closing balance.
+    #[error("the opening balance and the movements do not come to the closing balance")]
+    Sums,
+}
+
+/// A statement that is being recounted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tally {
+    period: Period,
+    opening: Balance,
+    first: u64,
+    balance: Balance,
+    last: u64,
+    hash: Digest,
+    flows: Flows,
+}
+
+impl Tally {
+    /// Begins behind the last movement before the period; `None` where there was none.
+    pub fn begin(period: Period, before: Option<&Voucher>) -> Self {
+        let opening = before.map_or(Balance::default(), |voucher| voucher.after);
+        let last = before.map_or(0, |voucher| voucher.sequence);
+        Self {
+            period,
+            opening,
+            first: last.strict_add(1),
+            balance: opening,
+            last,
+            hash: before.map_or(Digest::default(), |voucher| voucher.hash),
+            flows: Flows::default(),
+        }
+    }
+
+    /// Takes the next movement.
+    ///
+    /// # Errors
+    /// When it does not follow from what was taken before.
+    pub fn take(&mut self, voucher: &Voucher) -> Result<(), Broken> {
+        let (expected, found) = (self.last.strict_add(1), voucher.sequence);
+        if expected != found {
+            return Err(Broken::Sequence { expected, found });
+        }
+        if voucher.at < self.period.start() || self.period.end() < voucher.at {
+            return Err(Broken::Outside(found));
+        }
+        let after = self.balance.after(voucher.direction, voucher.amount);
+        if after != Ok(voucher.after) {
+            return Err(Broken::Balance(found));
+        }
+        if voucher.hash_after(self.hash) != voucher.hash {
+            return Err(Broken::Chain(found));
+        }
+        self.flows.add(voucher);
+        (self.balance, self.last, self.hash) = (voucher.after, found, voucher.hash);
+        Ok(())
+    }
+
+    /// The statement of what was taken.
+    ///
+    /// # Errors
+    /// When it does not add up.
+    pub fn end(self, of: Named, is_final: bool) -> Result<Statement, Broken> {
+        let total = |balance: Balance| Sum::from(balance.total());
+        let (credits, debits) = (self.flows.credits().amount, self.flows.debits().amount);
+        let closing = total(self.opening).plus(credits).minus(debits);
+        if closing != total(self.balance) {
+            return Err(Broken::Sums);
+        }
+        Ok(Statement {
+            of,
+            period: self.period,
+            is_final,
+            opening: self.opening,
+            closing: self.balance,
+            first: self.first,
+            last: self.last,
+            hash: self.hash,
+            flows: self.flows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Tag;
+    use crate::money::{Amount, Money};
+    use crate::voucher_types::TypeCode;
+    use crate::vouchers::ReferenceType;
+
+    fn day(text: &str) -> BusinessDay {
+        BusinessDay::parse(text).unwrap()
+    }
+
+    fn period() -> Period {
+        Period {
+            first: day("2026-10-01"),
+            last: day("2026-10-31"),
+        }
+    }
+
+    fn cvu() -> Cvu {
+        Cvu::compose(7, 1).unwrap()
+    }
+
+    fn named() -> Named {
+        Named {
+            account: AccountNo(1),
+            cvu: cvu(),
+            alias: None,
+            cuit: "20123456786".to_owned(),
+            holder: "Ana".to_owned(),
+            provider: "Uno".to_owned(),
+        }
+    }
+
+    /// Vouchers that follow each other, all of one day.
+    fn vouchers(moves: &[(Direction, i64)], at: &str) -> Vec<Voucher> {
+        let (mut balance, mut hash, mut all) = (Balance::default(), Digest::default(), Vec::new());
+        for (place, (direction, centavos)) in (1..).zip(moves) {
+            let amount = Amount::from_centavos(*centavos).unwrap();
+            balance = balance.after(*direction, amount).unwrap();
+            let mut voucher = Voucher {
+                cvu: cvu(),
+                sequence: place,
+                direction: *direction,
+                amount,
+                after: balance,
+                type_code: TypeCode::parse("IN").unwrap(),
+                type_name: "In".to_owned(),
+                type_number: None,
+                external_id: None,
+                reference_type: ReferenceType::Adjustment,
+                reference_id: None,
+                description: None,
+                external_date: None,
+                external_date_sent: None,
+                expires_at: None,
+                gives_back: None,
+                tag: Tag::default(),
+                counterparty: None,
+                at: Timestamp::parse(at).unwrap(),
+                hash: Digest::default(),
+            };
+            voucher.hash = voucher.hash_after(hash);
+            hash = voucher.hash;
+            all.push(voucher);
+        }
+        all
+    }
+
+    const MOVES: [(Direction, i64); 6] = [
+        (Direction::Credit, 10_000),
+        (Direction::Debit, 1_500),
+        (Direction::Hold, 3_000),
+        (Direction::Release, 1_000),
+        (Direction::ConfirmHold, 2_000),
+        (Direction::Credit, 25),
+    ];
+
+    fn tallied(before: Option<&Voucher>, taken: &[Voucher]) -> Result<Statement, Broken> {
+        let mut tally = Tally::begin(period(), before);
+        for voucher in taken {
+            tally.take(voucher)?;
+        }
+        tally.end(named(), true)
+    }
+
+    #[test]
+    fn opening_and_movements_come_to_the_closing_balance() {
+        let all = vouchers(&MOVES, "2026-10-05T12:00:00Z");
+        let whole = tallied(None, &all).unwrap();
+        assert_eq!((whole.first, whole.last, whole.lines()), (1, 6, 6));
+        assert_eq!(whole.opening, Balance::default());
+        assert_eq!(whole.closing.total(), Money::from_centavos(6_525));
+        let sums = [
+            whole.flows.credits(),
+            whole.flows.debits(),
+            whole.flows.within(),
+        ];
+        let sums = sums.map(|flow| (flow.count, flow.amount.centavos()));
+        assert_eq!(sums, [(2, 10_025), (2, 3_500), (2, 4_000)]);
+        let rest = tallied(all.get(2), &all[3..]).unwrap();
+        assert_eq!((rest.first, rest.last), (4, 6));
+        assert_eq!(rest.opening.held, Money::from_centavos(3_000));
+        assert_eq!((rest.closing, rest.hash), (whole.closing, whole.hash));
+        let none = tallied(all.last(), &[]).unwrap();
+        assert_eq!((none.first, none.last, none.lines()), (7, 6, 0));
+        assert_eq!((none.opening, none.closing), (whole.closing, whole.closing));
+        assert_eq!(tallied(None, &[]).unwrap().lines(), 0);
+    }
+
+    #[test]
+    fn what_was_not_written_so_is_no_statement() {
+        let all = vouchers(&MOVES, "2026-10-05T12:00:00Z");
+        let broken = |change: &dyn Fn(&mut Voucher)| {
+            let mut changed = all.clone();
+            change(&mut changed[1]);
+            tallied(None, &changed).unwrap_err()
+        };
+        let outside = vouchers(&MOVES, "2026-11-01T03:00:00Z");
+        assert_eq!(tallied(None, &outside), Err(Broken::Outside(1)));
+        let gap = Broken::Sequence {
+            expected: 1,
+            found: 2,
+        };
+        assert_eq!(tallied(None, &all[1..]), Err(gap));
+        let more = Amount::from_centavos(1_501).unwrap();
+        assert_eq!(broken(&|it| it.amount = more), Broken::Balance(2));
+        let text = Some("other".to_owned());
+        let other = broken(&|it| it.description.clone_from(&text));
+        assert_eq!(other, Broken::Chain(2));
+        let held = Money::from_centavos(1);
+        assert_eq!(broken(&|it| it.after.held = held), Broken::Balance(2));
+    }
+
+    #[test]
+    fn a_period_is_final_when_nothing_can_get_into_it() {
+        let ends = period().end();
+        assert_eq!(ends.to_string(), "2026-11-01T02:59:59.999Z");
+        assert!(!period().is_final(ends.plus_millis(SETTLING)));
+        assert!(period().is_final(ends.plus_millis(SETTLING + 1)));
+        assert!(!period().is_final(Timestamp::default()));
+        let before = period().before().unwrap();
+        assert_eq!(before.to_string(), "2026-10-01T02:59:59.999Z");
+    }
+}
