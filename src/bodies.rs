@@ -6,6 +6,8 @@ pub mod counterparty;
 pub mod events;
 pub mod holds;
 pub mod kyc;
+pub mod nombres;
+pub mod statements;
 pub mod transfers;
 pub mod voucher_types;
 pub mod vouchers;

@@ -1,5 +1,6 @@
 //! What both families share: errors, who calls, bodies, queries, and the frame round each request.
 
+pub mod accept;
 pub mod body;
 pub mod borrowed;
 pub mod bulk;

@@ -23,6 +23,8 @@ pub mod pages;
 pub mod portable;
 pub mod server;
 pub mod service;
+pub mod sheets;
+pub mod statements;
 pub mod traces;
 pub mod v1;
 pub mod wallet;

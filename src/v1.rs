@@ -10,6 +10,7 @@ pub mod idempotency;
 pub mod lookups;
 pub mod pages;
 pub mod reconciliation;
+pub mod statements;
 pub mod transfers;
 pub mod treasury;
 pub mod voucher_types;
@@ -56,6 +57,7 @@ pub fn routes(config: &mut ServiceConfig) {
         .service(vouchers::by_external)
         .service(vouchers::read)
         .service(balances::historical)
+        .service(statements::read)
         .service(holds::list)
         .service(holds::read)
         .service(transfers::list)

@@ -11,7 +11,6 @@ pub mod cuentas;
 pub mod cvu;
 pub mod declared;
 pub mod importe;
-pub mod nombres;
 pub mod remuneracion;
 pub mod saldos;
 pub mod tesoreria;

@@ -120,7 +120,7 @@ fn verified(from: &Path) -> Value {
 }
 
 /// Restores into a new folder that has the pepper of another.
-fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value {
+pub fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value {
     fs::create_dir_all(data).unwrap();
     fs::copy(pepper.join("pepper"), data.join("pepper")).unwrap();
     let mut all = vec![

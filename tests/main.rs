@@ -90,6 +90,8 @@ mod reconciliation;
 #[cfg(test)]
 mod restores;
 #[cfg(test)]
+mod statements;
+#[cfg(test)]
 mod strangers;
 #[cfg(test)]
 mod tidy;

@@ -23,6 +23,7 @@ pub mod people;
 mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
+pub mod statements;
 pub mod treasury;
 mod turns;
 mod vouchers;

@@ -89,9 +89,7 @@ pub struct Flows(BTreeMap<Direction, Flow>);
 impl Flows {
     /// Those of one direction.
     pub fn of(&self, direction: Direction) -> Flow {
-        self.0
-            .get(&direction)
-            .map_or(Flow::default(), |flow| *flow)
+        self.0.get(&direction).map_or(Flow::default(), |flow| *flow)
     }
 
     /// What came in: it adds to the total.

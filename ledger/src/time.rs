@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, NaiveDate, NaiveTime, SecondsFormat, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, SecondsFormat, TimeZone, Utc};
 use chrono_tz::America::Argentina::Buenos_Aires;
 use serde::{Deserialize, Serialize};
 
@@ -49,6 +49,11 @@ impl Timestamp {
     fn utc(self) -> DateTime<Utc> {
         let millis = i64::try_from(self.0).unwrap_or(i64::MAX);
         DateTime::from_timestamp_millis(millis).unwrap_or_default()
+    }
+
+    /// What calendar and clock show in Buenos Aires.
+    pub fn local(self) -> NaiveDateTime {
+        self.utc().with_timezone(&Buenos_Aires).naive_local()
     }
 
     /// The business day in which the instant falls.

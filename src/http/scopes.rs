@@ -22,6 +22,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/v1/accounts", Group::Accounts),
     ("/v1/accounts/{cvu}/comprobantes", Group::Vouchers),
     ("/v1/accounts/{cvu}/movements", Group::Vouchers),
+    ("/v1/accounts/{cvu}/statements", Group::Vouchers),
     ("/v1/accounts/{cvu}/holds", Group::Holds),
     ("/v1/comprobantes", Group::Vouchers),
     ("/v1/fees", Group::Vouchers),

@@ -1,4 +1,4 @@
-//! How many streams of events each realm has open, and how many it may have.
+//! How many streams each realm has open, of events and of long answers, and how many it may have.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,6 +8,8 @@ use caudal_ledger::ids::RealmId;
 
 /// How many streams of one realm may be open at the same time.
 pub const STREAMS_MAX: usize = 64;
+/// How soon one that found no place should come back, in seconds.
+pub const RETRY_FULL: u32 = 5;
 /// How long a stream is silent at most. Its key is looked at as often, so a stream ends that soon
 /// after its key.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -14,7 +14,6 @@
 
 mod columns;
 
-use std::borrow::Cow;
 use std::fs::{DirBuilder, File};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -39,6 +38,7 @@ use crate::bodies::accounts::AccountSummary;
 use crate::bodies::holds::hold;
 use crate::bodies::transfers::transfer;
 use crate::bodies::vouchers::voucher;
+use crate::sheets::cell;
 
 /// How many vouchers are read at once.
 const PAGE: usize = 1000;
@@ -354,78 +354,5 @@ impl Table {
         };
         let synced = file.and_then(|file| file.sync_all());
         synced.map_err(|why| failed("writing", &path, why))
-    }
-}
-
-/// The value of a column, as a cell.
-fn cell(body: &Value, column: &str) -> String {
-    let mut value = Some(body);
-    for name in column.split('.') {
-        value = value.and_then(|it| it.get(name));
-    }
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => harmless(text).into_owned(),
-        Some(Value::Object(inner)) if inner.is_empty() => String::new(),
-        Some(other) => harmless(&other.to_string()).into_owned(),
-    }
-}
-
-/// What a formula can begin with, also in the wide letters that some programs take for the same.
-const FORMULA: [char; 11] = [
-    '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
-];
-
-/// A text that no spreadsheet takes for a formula. Numbers below zero stay numbers.
-///
-/// Programs of some countries part columns at `;`, so what follows one is looked at like a beginning.
-fn harmless(text: &str) -> Cow<'_, str> {
-    let number = text.strip_prefix('-').is_some_and(|digits| {
-        let mut parts = digits.splitn(2, '.');
-        parts.all(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
-    });
-    if number {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len());
-    let mut begins = true;
-    for c in text.chars() {
-        if begins && FORMULA.contains(&c) {
-            safe.push('\'');
-        }
-        begins = matches!(c, ';' | '\t' | '\r' | '\n') || (begins && c == ' ');
-        safe.push(c);
-    }
-    match safe.len() == text.len() {
-        true => Cow::Borrowed(text),
-        false => Cow::Owned(safe),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_cell_is_a_formula_and_no_number_becomes_a_text() {
-        let texts = [
-            "=1+1", "+54 11", "-x", "@SUM(A1)", "\tx", "\rx", "-", "-1.", "-1.2.3", "-1+2",
-        ];
-        for text in texts {
-            assert_eq!(harmless(text), format!("'{text}"));
-        }
-        assert_eq!(harmless("x;=1;y; -z"), "x;'=1;y; '-z");
-        assert_eq!(harmless("x\n＝1"), "x\n'＝1");
-        assert_eq!(harmless("\r=1"), "'\r'=1");
-        for text in ["", "Ana", "-5.00", "-7", "1.00", "a=b", "'x"] {
-            assert_eq!(harmless(text), text);
-        }
-    }
-
-    #[test]
-    fn a_cell_is_found_where_its_column_says() {
-        let body = json!({"a": {"b": "x"}, "n": 7, "none": null, "m": {}, "o": {"k": "v"}});
-        let found = ["a.b", "n", "none", "m", "o", "a.c", "n.b"].map(|column| cell(&body, column));
-        assert_eq!(found, ["x", "7", "", "", r#"{"k":"v"}"#, "", ""]);
     }
 }

@@ -16,10 +16,11 @@ use caudal_ledger::vouchers::{ExternalDate, Voucher};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::campos;
 use super::campos::FechaExterna;
 use super::importe::Importe;
-use super::{campos, nombres};
 use crate::bodies::counterparty::Contraparte;
+use crate::bodies::nombres;
 use crate::bodies::words::{SentidoWord, SignoWord};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;

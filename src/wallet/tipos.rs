@@ -9,7 +9,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::comprobantes::{sentido as sign_of, signo};
-use super::{campos, nombres, number};
+use super::{campos, number};
+use crate::bodies::nombres;
 use crate::bodies::words::{SenseWord, SentidoWord, SignoWord};
 use crate::http::body::{Body, Fields, read as read_body};
 use crate::http::caller::Caller;

@@ -142,6 +142,19 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
     ),
     ("GET /v1/accounts/{cvu}/balance/historical", &[("", PAST)]),
     ("GET /v1/accounts/{cvu}/balance", &[("", BALANCE)]),
+    (
+        "GET /v1/accounts/{cvu}/statements",
+        &[
+            (
+                "",
+                "cvu:s alias:s? walletAccountId:i holderName:s cuit:s provider:s from:s to:s final:b \
+                currency:s opening:o closing:o sums:o movements:i lastSequence:i hash:s lines:a",
+            ),
+            ("opening", "available:s held:s total:s"),
+            ("sums", "credit:o debit:o hold:o release:o confirmHold:o"),
+            ("sums/credit", "count:i amount:s"),
+        ],
+    ),
     ("GET /v1/accounts/{cvu}/movements", &[("0", VOUCHER)]),
     (
         "GET /v1/fees/preview",

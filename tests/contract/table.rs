@@ -184,6 +184,11 @@ pub fn table() -> Vec<Row> {
             ..cvu
         },
         Row {
+            operation: "readStatement",
+            query: "?from=2026-01-01&to=2026-01-31",
+            ..cvu
+        },
+        Row {
             operation: "createComprobantes",
             body: Some(batch),
             bytes: 1024 * 1024,

@@ -7,6 +7,7 @@
 pub mod cases;
 pub mod events;
 pub mod money;
+pub mod statements;
 pub mod webhooks;
 
 use std::collections::BTreeMap;

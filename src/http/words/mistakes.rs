@@ -102,6 +102,9 @@ pub enum Mistake {
     LongRange { max: usize } =
         "must be at most {max} days from the first, both included",
         "debe abarcar como máximo {max} días, ambos incluidos";
+    TooManyLines { lines: u64, max: u64 } =
+        "makes a period with {lines} movements, and a statement in this format has at most {max}: ask for fewer days, or for CSV",
+        "hace un período de {lines} movimientos, y un resumen en este formato tiene como máximo {max}: pida menos días, o CSV";
     After { other: &'static str } =
         "must not be after {other}",
         "no debe ser posterior a {other}";

@@ -28,7 +28,7 @@ use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::http::streams::{Seat, Streams};
+use crate::http::streams::{RETRY_FULL, Seat, Streams};
 use crate::http::text;
 use crate::http::words::{Mistake, Refusal};
 
@@ -36,8 +36,6 @@ use crate::http::words::{Mistake, Refusal};
 pub const PAGE: usize = 100;
 /// How soon a client that was cut off should come back, in milliseconds.
 const RETRY: u32 = 2000;
-/// How soon one that found no place should, in seconds.
-const RETRY_FULL: u32 = 5;
 
 /// As it is written by those who send it.
 const RESUMED: &str = "Last-Event-ID";

@@ -13,12 +13,12 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::bodies::counterparty::Contraparte;
+use crate::bodies::nombres;
 use crate::bodies::words::{CurrencyWord, LedgerTypeWord, SentidoWord, SignoWord};
 use crate::wallet::campos::FechaExterna;
 use crate::wallet::comprobantes::{sentido, signo};
 use crate::wallet::corte::Corte;
 use crate::wallet::importe::Importe;
-use crate::wallet::nombres;
 
 /// The collector account.
 #[derive(Clone, Debug, Serialize, ToSchema)]

@@ -1,0 +1,59 @@
+//! Typed reads of how something was at an instant: an account's profile, a tenant's name.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::facts::{AccountFact, PlatformFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::time::Timestamp;
+use caudal_storage::{Index, StoreError};
+
+use super::fold;
+use crate::records::{PLATFORM_STREAM, PROFILE, account_stream};
+
+/// An account as its profile was at an instant, without its movements; as it was registered, where that came later.
+pub fn profile_at(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+    until: Timestamp,
+) -> Result<Option<Account>, StoreError> {
+    let mut account: Option<Account> = None;
+    let stream = account_stream(realm, number, PROFILE);
+    fold(store, stream, 0, |fact: AccountFact, seq, at| {
+        match (account.as_mut(), &fact) {
+            (None, AccountFact::Registered(registration)) => {
+                account = Some(Account::registered(registration, at));
+            }
+            (Some(known), _) if at <= until => known.apply(&fact, seq, at),
+            (Some(_) | None, _) => {}
+        }
+    })?;
+    Ok(account)
+}
+
+/// What a tenant was called at an instant; what it was called first, where it came later.
+pub fn tenant_name_at(
+    store: &dyn Index,
+    tenant: &str,
+    until: Timestamp,
+) -> Result<Option<String>, StoreError> {
+    let mut called = None;
+    fold(store, PLATFORM_STREAM, 0, |fact: PlatformFact, _, at| {
+        let named = match fact {
+            PlatformFact::TenantCreated(created) => Some((created.id, created.name)),
+            PlatformFact::TenantChanged { id, name, .. } => Some((id, name)),
+            PlatformFact::KeyIssued(_)
+            | PlatformFact::KeyEnds { .. }
+            | PlatformFact::PlatformChanged { .. }
+            | PlatformFact::BankRelated { .. }
+            | PlatformFact::ClockConfirmed(_)
+            | PlatformFact::RealmChanged { .. } => None,
+        };
+        match named {
+            Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {
+                called = Some(name);
+            }
+            Some(_) | None => {}
+        }
+    })?;
+    Ok(called)
+}

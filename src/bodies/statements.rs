@@ -1,0 +1,214 @@
+//! A statement as it is shown. Its bytes are the same for ever, so it has a shape of its own for its lines: a field
+//! that vouchers get later does not come into statements by itself, and nothing in it is looked up in tables that grow.
+
+use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::statements::{Flow, Statement};
+use caudal_ledger::vouchers::Voucher;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::words::{LedgerTypeWord, ReferenceTypeWord};
+
+/// What an account has at one end of a statement.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[schema(as = StatementBalance)]
+pub struct StatementBalance {
+    /// What can be spent.
+    pub available: String,
+    /// What is set apart.
+    pub held: String,
+    /// The sum of both.
+    pub total: String,
+}
+
+impl From<Balance> for StatementBalance {
+    fn from(balance: Balance) -> Self {
+        Self {
+            available: balance.available.to_string(),
+            held: balance.held.to_string(),
+            total: balance.total().to_string(),
+        }
+    }
+}
+
+/// How many lines of a statement have a direction, and what they come to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+pub struct StatementSum {
+    /// How many.
+    pub count: u64,
+    /// ARS with two decimals.
+    pub amount: String,
+}
+
+impl From<Flow> for StatementSum {
+    fn from(flow: Flow) -> Self {
+        Self {
+            count: flow.count,
+            amount: flow.amount.to_string(),
+        }
+    }
+}
+
+/// What the lines of a statement come to, direction by direction.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatementSums {
+    /// Money that came in.
+    pub credit: StatementSum,
+    /// Money that left.
+    pub debit: StatementSum,
+    /// Money that was set apart; it stays in the total.
+    pub hold: StatementSum,
+    /// Money that was set apart and returned.
+    pub release: StatementSum,
+    /// Money that was set apart and left.
+    pub confirm_hold: StatementSum,
+}
+
+/// A movement in a statement.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StatementLine {
+    /// The number of the movement in its account.
+    pub sequence: u64,
+    /// The id of the voucher.
+    pub id: String,
+    /// When it was posted.
+    pub created_at: String,
+    /// `credit`, `debit`, `hold`, `release` or `confirm_hold`.
+    #[schema(value_type = LedgerTypeWord)]
+    pub ledger_type: &'static str,
+    /// ARS with two decimals.
+    pub amount: String,
+    /// What was available afterwards.
+    pub available_after: String,
+    /// What was held afterwards.
+    pub held_after: String,
+    /// The sum of both.
+    pub total_after: String,
+    /// The code of its type.
+    pub voucher_type_code: String,
+    /// The name of its type at that time.
+    pub voucher_type_name: String,
+    /// The tenant's own id.
+    pub id_externo: Option<String>,
+    /// What it belongs to.
+    #[schema(value_type = ReferenceTypeWord)]
+    pub reference_type: &'static str,
+    /// The id of what it belongs to.
+    pub reference_id: String,
+    /// A line for people.
+    pub description: Option<String>,
+    /// The name of the other side.
+    pub counterparty_name: Option<String>,
+    /// The tax id of the other side.
+    pub counterparty_cuit: Option<String>,
+    /// The CBU or CVU of the other side.
+    pub counterparty_cbu: Option<String>,
+}
+
+impl StatementLine {
+    /// Renders a movement of an account of a realm.
+    pub fn of(realm: RealmId, statement: &Statement, voucher: &Voucher) -> Self {
+        let id = voucher.id(realm, statement.of.account).to_string();
+        let other = voucher.counterparty.as_deref();
+        Self {
+            sequence: voucher.sequence,
+            created_at: voucher.at.to_string(),
+            ledger_type: voucher.direction.as_str(),
+            amount: voucher.amount.to_string(),
+            available_after: voucher.after.available.to_string(),
+            held_after: voucher.after.held.to_string(),
+            total_after: voucher.after.total().to_string(),
+            voucher_type_code: voucher.type_code.to_string(),
+            voucher_type_name: voucher.type_name.clone(),
+            id_externo: voucher.external_id.as_ref().map(ToString::to_string),
+            reference_type: voucher.reference_type.as_str(),
+            reference_id: voucher.reference_id.clone().unwrap_or_else(|| id.clone()),
+            description: voucher.description.clone(),
+            counterparty_name: other.and_then(|other| other.name.clone()),
+            counterparty_cuit: other.and_then(|other| other.cuit.clone()),
+            counterparty_cbu: other.and_then(|other| other.cbu.clone()),
+            id,
+        }
+    }
+}
+
+/// The statement of an account for whole days: the opening balance, every movement, the closing balance.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Statement)]
+pub struct StatementBody {
+    /// The CVU.
+    pub cvu: String,
+    /// The alias that it had at the end of the period.
+    pub alias: Option<String>,
+    /// The number of the wallet account.
+    pub wallet_account_id: u64,
+    /// How the holder was called at the end of the period.
+    pub holder_name: String,
+    /// The tax id of the holder.
+    pub cuit: String,
+    /// How the payment service provider was called at the end of the period.
+    pub provider: String,
+    /// The first day.
+    #[schema(format = Date)]
+    pub from: String,
+    /// The last day, whole.
+    #[schema(format = Date)]
+    pub to: String,
+    /// Whether nothing can get into it any more, so that its bytes are the same for ever; false until five minutes
+    /// after the end of its last day.
+    #[serde(rename = "final")]
+    pub is_final: bool,
+    /// `ARS`.
+    pub currency: &'static str,
+    /// What the account had before the period.
+    pub opening: StatementBalance,
+    /// What it has after the last line: the total is that of `opening`, plus `credit`, less `debit` and `confirmHold`.
+    pub closing: StatementBalance,
+    /// What the lines come to.
+    pub sums: StatementSums,
+    /// How many lines there are.
+    pub movements: u64,
+    /// The number of the last movement that it knows; 0 where the account had none yet.
+    pub last_sequence: u64,
+    /// The hash chain of the account up to and with that movement, 64 hexadecimal digits.
+    pub hash: String,
+    /// The movements, oldest first.
+    pub lines: Vec<StatementLine>,
+}
+
+impl StatementBody {
+    /// Renders a statement without its lines.
+    pub fn frame(statement: &Statement) -> Self {
+        let of = &statement.of;
+        let sum = |direction| statement.flows.of(direction).into();
+        Self {
+            cvu: of.cvu.to_string(),
+            alias: of.alias.as_ref().map(ToString::to_string),
+            wallet_account_id: of.account.0,
+            holder_name: of.holder.clone(),
+            cuit: of.cuit.clone(),
+            provider: of.provider.clone(),
+            from: statement.period.first.to_string(),
+            to: statement.period.last.to_string(),
+            is_final: statement.is_final,
+            currency: "ARS",
+            opening: statement.opening.into(),
+            closing: statement.closing.into(),
+            sums: StatementSums {
+                credit: sum(Direction::Credit),
+                debit: sum(Direction::Debit),
+                hold: sum(Direction::Hold),
+                release: sum(Direction::Release),
+                confirm_hold: sum(Direction::ConfirmHold),
+            },
+            movements: statement.lines(),
+            last_sequence: statement.last,
+            hash: statement.hash.to_string(),
+            lines: Vec::new(),
+        }
+    }
+}

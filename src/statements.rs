@@ -1,0 +1,107 @@
+//! Statements as bytes: JSON, CSV, camt.053 and PDF.
+//!
+//! **Shape.** A [`Form`] is given the statement, then its lines in their order, and writes what comes next of its
+//! bytes, so that a long statement need not be in memory. One format has one file here, and a row in [`Format`].
+//!
+//! **The same for ever.** A form knows the statement and its vouchers and nothing else: no clock, no chance, no table
+//! that may grow, no compression whose bytes are another library's choice. A change of what a form writes for a
+//! statement that could be asked for before is a change of published documents; `tests/statements` holds their bytes.
+//!
+//! **Bounds.** [`Format::lines_max`] lines. A PDF is in memory whole, all others are written as they are read.
+
+mod camt;
+mod json;
+mod pdf;
+mod table;
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::statements::Statement;
+use caudal_ledger::vouchers::Voucher;
+
+/// How many lines a statement has at most that is written as it is read.
+pub const LINES_MAX: u64 = 200_000;
+/// How many lines a PDF has at most: about 400 pages.
+pub const PDF_LINES_MAX: u64 = 10_000;
+
+/// What a statement is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// JSON, for programs.
+    Json,
+    /// Rows of CSV, for spreadsheets.
+    Csv,
+    /// ISO 20022 camt.053.001.08, for accounting.
+    Camt,
+    /// Pages, for people.
+    Pdf,
+}
+
+impl Format {
+    /// Every format; the first is given where none is asked for.
+    pub const ALL: [Self; 4] = [Self::Json, Self::Csv, Self::Camt, Self::Pdf];
+
+    /// Its media type.
+    pub const fn media(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv",
+            Self::Camt => "application/xml",
+            Self::Pdf => "application/pdf",
+        }
+    }
+
+    /// The value of `Content-Type`.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv; charset=utf-8",
+            Self::Camt => "application/xml; charset=utf-8",
+            Self::Pdf => "application/pdf",
+        }
+    }
+
+    /// How the name of a file of it ends.
+    pub const fn ending(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Camt => "xml",
+            Self::Pdf => "pdf",
+        }
+    }
+
+    /// How many lines a statement of it has at most.
+    pub const fn lines_max(self) -> u64 {
+        match self {
+            Self::Json | Self::Csv | Self::Camt => LINES_MAX,
+            Self::Pdf => PDF_LINES_MAX,
+        }
+    }
+
+    /// Begins a statement of an account of a realm.
+    pub fn begin(self, realm: RealmId, statement: Statement) -> Box<dyn Form> {
+        match self {
+            Self::Json => Box::new(json::Json::new(realm, statement)),
+            Self::Csv => Box::new(table::Table::new(realm, statement)),
+            Self::Camt => Box::new(camt::Camt::new(realm, statement)),
+            Self::Pdf => Box::new(pdf::Pdf::new(statement)),
+        }
+    }
+}
+
+/// A statement that is being written.
+pub trait Form: Send {
+    /// What comes before the lines.
+    fn head(&mut self, out: &mut Vec<u8>);
+    /// The next line.
+    fn line(&mut self, voucher: &Voucher, out: &mut Vec<u8>);
+    /// What comes after the last line.
+    fn foot(&mut self, out: &mut Vec<u8>);
+}
+
+/// What a file with the statement is called, without quotes or anything that needs them.
+pub fn file_name(statement: &Statement, format: Format) -> String {
+    let (cvu, period) = (&statement.of.cvu, statement.period);
+    let ending = format.ending();
+    format!("resumen-{cvu}-{}-{}.{ending}", period.first, period.last)
+}

@@ -1,0 +1,306 @@
+//! A statement as ISO 20022 camt.053.001.08 (bank to customer statement), as accounting programs read it.
+//!
+//! **Shape.** The booked balance of camt is the total. So credits are `CRDT` entries, debits and confirmed holds `DBIT`
+//! entries, and `OPBD + CRDT − DBIT = CLBD`. Holds and their releases leave the total as it is: they are no entries,
+//! and `AddtlStmtInf` says how many there are. `CLAV` is what is available at the end.
+//!
+//! **Of the schema.** Texts are cut to the lengths that it allows, and what XML has no place for is left out. An id has
+//! 35 characters there at most, so that of a voucher is without its `cmp_`, and a longer `idExterno` is in
+//! `AddtlTxInf`. The instants of creation are the end of the period: there is no now in a statement.
+
+use caudal_ledger::balance::Direction;
+use caudal_ledger::chain::Canonical;
+use caudal_ledger::counterparty::Counterparty;
+use caudal_ledger::cuit::{Cuit, PersonType};
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::statements::{Flow, Statement};
+use caudal_ledger::time::BusinessDay;
+use caudal_ledger::treasury::Sum;
+use caudal_ledger::vouchers::Voucher;
+use quick_xml::escape::escape;
+
+use super::Form;
+
+/// The name of the message.
+const NAMESPACE: &str = "urn:iso:std:iso:20022:tech:xsd:camt.053.001.08";
+/// The longest id, in characters.
+const ID_MAX: usize = 35;
+/// The longest name of a person, in characters.
+const NAME_MAX: usize = 140;
+/// The longest free text, in characters.
+const TEXT_MAX: usize = 500;
+/// The prefix of the id of a voucher.
+const PREFIX: &str = "cmp_";
+
+/// A statement that is being written as camt.053.
+pub(super) struct Camt {
+    realm: RealmId,
+    statement: Statement,
+}
+
+/// Elements on their way out.
+struct Xml<'a>(&'a mut Vec<u8>);
+
+impl Xml<'_> {
+    fn raw(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// An element with others in it.
+    fn within(&mut self, name: &str, inner: impl FnOnce(&mut Self)) {
+        self.raw(&format!("<{name}>"));
+        inner(self);
+        self.raw(&format!("</{name}>"));
+    }
+
+    /// Elements in each other, with a text of at most so many characters in the innermost; nothing without a text.
+    fn text(&mut self, names: &[&str], text: &str, max: usize) {
+        let clean = cleaned(text, max);
+        if clean.is_empty() {
+            return;
+        }
+        let open: String = names.iter().map(|name| format!("<{name}>")).collect();
+        let shut = names.iter().rev().map(|name| format!("</{name}>"));
+        let shut: String = shut.collect();
+        self.raw(&format!("{open}{}{shut}", escape(clean.as_str())));
+    }
+
+    fn amount(&mut self, centavos: Sum) {
+        self.raw(&format!("<Amt Ccy=\"ARS\">{centavos}</Amt>"));
+    }
+
+    fn flow(&mut self, name: &str, flow: Flow) {
+        self.within(name, |it| {
+            it.text(&["NbOfNtries"], &flow.count.to_string(), ID_MAX);
+            it.text(&["Sum"], &flow.amount.to_string(), ID_MAX);
+        });
+    }
+
+    fn balance(&mut self, code: &str, centavos: Sum, day: BusinessDay) {
+        self.within("Bal", |it| {
+            it.text(&["Tp", "CdOrPrtry", "Cd"], code, ID_MAX);
+            it.amount(centavos);
+            it.raw("<CdtDbtInd>CRDT</CdtDbtInd>");
+            it.text(&["Dt", "Dt"], &day.to_string(), ID_MAX);
+        });
+    }
+
+    /// A person's or firm's name and tax id.
+    fn party(&mut self, name: &str, cuit: Option<&str>) {
+        self.text(&["Nm"], name, NAME_MAX);
+        let Some(cuit) = cuit.filter(|cuit| !cleaned(cuit, ID_MAX).is_empty()) else {
+            return;
+        };
+        let known = Cuit::parse_relaxed(cuit).map(|it| it.person_type());
+        let kind = match known {
+            Ok(PersonType::Legal) => "OrgId",
+            Ok(PersonType::Human) | Err(_) => "PrvtId",
+        };
+        self.within("Id", |it| {
+            it.within(kind, |it| {
+                it.within("Othr", |it| {
+                    it.text(&["Id"], cuit, ID_MAX);
+                    it.text(&["SchmeNm", "Prtry"], "CUIT", ID_MAX);
+                });
+            });
+        });
+    }
+
+    /// The other side of an entry: who paid or who was paid.
+    fn other(&mut self, other: &Counterparty, adds: bool) {
+        let (party, account) = match adds {
+            true => ("Dbtr", "DbtrAcct"),
+            false => ("Cdtr", "CdtrAcct"),
+        };
+        let texts = [&other.name, &other.cuit, &other.cbu];
+        let told =
+            |text: &&Option<String>| text.as_deref().is_some_and(|it| !cleaned(it, 1).is_empty());
+        if !texts.iter().any(told) {
+            return;
+        }
+        self.within("RltdPties", |it| {
+            if texts.iter().take(2).any(told) {
+                it.within(party, |it| {
+                    let name = other.name.as_deref();
+                    it.within("Pty", |it| {
+                        it.party(name.map_or("", |name| name), other.cuit.as_deref());
+                    });
+                });
+            }
+            if let Some(cbu) = other
+                .cbu
+                .as_deref()
+                .filter(|cbu| !cleaned(cbu, 1).is_empty())
+            {
+                it.within(account, |it| {
+                    it.text(&["Id", "Othr", "Id"], cbu, ID_MAX - 1);
+                });
+            }
+        });
+    }
+}
+
+/// A text without what XML cannot have, and not longer than so many characters.
+fn cleaned(text: &str, max: usize) -> String {
+    let has = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
+    let clean: String = text.chars().filter(has).take(max).collect();
+    clean.trim().to_owned()
+}
+
+impl Camt {
+    /// Begins one.
+    pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
+        Self { realm, statement }
+    }
+
+    /// The id of the statement: one of other lines or other days has another.
+    fn id(&self) -> String {
+        let it = &self.statement;
+        let digest = Canonical::after(it.hash)
+            .text(&it.period.first.to_string())
+            .text(&it.period.last.to_string())
+            .text(if it.is_final { "final" } else { "provisional" })
+            .digest()
+            .to_string();
+        format!("{}-{digest}", it.of.cvu)
+            .chars()
+            .take(ID_MAX)
+            .collect()
+    }
+
+    fn account(&self, xml: &mut Xml<'_>) {
+        let of = &self.statement.of;
+        xml.within("Acct", |xml| {
+            xml.within("Id", |xml| {
+                xml.within("Othr", |xml| {
+                    xml.text(&["Id"], of.cvu.as_str(), ID_MAX - 1);
+                    xml.text(&["SchmeNm", "Prtry"], "CVU", ID_MAX);
+                });
+            });
+            xml.raw("<Ccy>ARS</Ccy>");
+            xml.within("Ownr", |xml| xml.party(&of.holder, Some(&of.cuit)));
+            xml.within("Svcr", |xml| {
+                xml.within("FinInstnId", |xml| {
+                    xml.text(&["Nm"], &of.provider, NAME_MAX)
+                });
+            });
+        });
+    }
+
+    fn summary(&self, xml: &mut Xml<'_>) {
+        let flows = &self.statement.flows;
+        let (credits, debits) = (flows.credits(), flows.debits());
+        xml.within("TxsSummry", |xml| {
+            xml.flow("TtlNtries", credits.plus(debits));
+            xml.flow("TtlCdtNtries", credits);
+            xml.flow("TtlDbtNtries", debits);
+        });
+    }
+
+    fn entry(&self, voucher: &Voucher, adds: bool, xml: &mut Xml<'_>) {
+        let id = voucher
+            .id(self.realm, self.statement.of.account)
+            .to_string();
+        let id = id.strip_prefix(PREFIX).map_or(id.as_str(), |digits| digits);
+        xml.text(&["NtryRef"], &voucher.sequence.to_string(), ID_MAX);
+        xml.amount(voucher.amount.into());
+        xml.text(&["CdtDbtInd"], if adds { "CRDT" } else { "DBIT" }, ID_MAX);
+        xml.raw("<Sts><Cd>BOOK</Cd></Sts>");
+        xml.text(&["BookgDt", "DtTm"], &voucher.at.to_string(), ID_MAX);
+        xml.text(&["AcctSvcrRef"], id, ID_MAX);
+        xml.within("BkTxCd", |xml| {
+            xml.within("Prtry", |xml| {
+                xml.text(&["Cd"], voucher.reference_type.as_str(), ID_MAX);
+                xml.raw("<Issr>Caudal</Issr>");
+            });
+        });
+        xml.within("NtryDtls", |xml| {
+            xml.within("TxDtls", |xml| self.details(voucher, (id, adds), xml));
+        });
+        let name = voucher.type_name.as_str();
+        let text = match voucher.description.as_deref() {
+            Some(text) => format!("{name}: {text}"),
+            None => name.to_owned(),
+        };
+        xml.text(&["AddtlNtryInf"], &text, TEXT_MAX);
+    }
+
+    fn details(&self, voucher: &Voucher, (id, adds): (&str, bool), xml: &mut Xml<'_>) {
+        let own = voucher.external_id.as_ref().map(ToString::to_string);
+        let own = own.map_or_else(String::new, |own| own);
+        let fits = own.chars().count() <= ID_MAX;
+        let other = voucher.other_side();
+        xml.within("Refs", |xml| {
+            xml.text(&["AcctSvcrRef"], id, ID_MAX);
+            if fits {
+                xml.text(&["EndToEndId"], &own, ID_MAX);
+            }
+            let rail = other.as_ref().and_then(|other| other.coelsa_id.as_deref());
+            if let Some(rail) = rail {
+                xml.text(&["ClrSysRef"], rail, ID_MAX);
+            }
+        });
+        if let Some(other) = &other {
+            xml.other(other, adds);
+        }
+        if !fits {
+            xml.text(&["AddtlTxInf"], &format!("idExterno {own}"), TEXT_MAX);
+        }
+    }
+}
+
+impl Form for Camt {
+    fn head(&mut self, out: &mut Vec<u8>) {
+        let mut xml = Xml(out);
+        let (it, id) = (&self.statement, self.id());
+        let (from, until) = (it.period.start().to_string(), it.period.end().to_string());
+        xml.raw("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+        xml.raw(&format!("<Document xmlns=\"{NAMESPACE}\"><BkToCstmrStmt>"));
+        xml.within("GrpHdr", |xml| {
+            xml.text(&["MsgId"], &id, ID_MAX);
+            xml.text(&["CreDtTm"], &until, ID_MAX);
+        });
+        xml.raw("<Stmt>");
+        xml.text(&["Id"], &id, ID_MAX);
+        xml.text(&["CreDtTm"], &until, ID_MAX);
+        xml.within("FrToDt", |xml| {
+            xml.text(&["FrDtTm"], &from, ID_MAX);
+            xml.text(&["ToDtTm"], &until, ID_MAX);
+        });
+        self.account(&mut xml);
+        let (first, last) = (it.period.first, it.period.last);
+        xml.balance("OPBD", it.opening.total().into(), first);
+        xml.balance("CLBD", it.closing.total().into(), last);
+        xml.balance("CLAV", it.closing.available.into(), last);
+        self.summary(&mut xml);
+        xml.raw("\n");
+    }
+
+    fn line(&mut self, voucher: &Voucher, out: &mut Vec<u8>) {
+        let adds = match voucher.direction {
+            Direction::Credit => true,
+            Direction::Debit | Direction::ConfirmHold => false,
+            Direction::Hold | Direction::Release => return,
+        };
+        let mut xml = Xml(out);
+        xml.within("Ntry", |xml| self.entry(voucher, adds, xml));
+        xml.raw("\n");
+    }
+
+    fn foot(&mut self, out: &mut Vec<u8>) {
+        let mut xml = Xml(out);
+        let it = &self.statement;
+        let mut text = format!(
+            "{} retenciones y liberaciones no cambian el saldo contable y no son asientos. Hasta el movimiento {}, \
+             huella {}.",
+            it.flows.within().count,
+            it.last,
+            it.hash
+        );
+        if !it.is_final {
+            text.insert_str(0, "Provisorio: pueden agregarse movimientos al período. ");
+        }
+        xml.text(&["AddtlStmtInf"], &text, TEXT_MAX);
+        xml.raw("</Stmt></BkToCstmrStmt></Document>\n");
+    }
+}

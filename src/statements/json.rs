@@ -1,0 +1,52 @@
+//! A statement as JSON: one object, whose last field is the list of lines.
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::statements::Statement;
+use caudal_ledger::vouchers::Voucher;
+
+use super::Form;
+use crate::bodies::statements::{StatementBody, StatementLine};
+
+/// What the frame ends with, while it has no lines.
+const END: &[u8] = b"]}";
+
+/// A statement that is being written as JSON.
+pub(super) struct Json {
+    realm: RealmId,
+    statement: Statement,
+    begun: bool,
+}
+
+impl Json {
+    /// Begins one.
+    pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
+        Self {
+            realm,
+            statement,
+            begun: false,
+        }
+    }
+}
+
+impl Form for Json {
+    fn head(&mut self, out: &mut Vec<u8>) {
+        // memory takes all, and no key is anything but a text
+        serde_json::to_writer(&mut *out, &StatementBody::frame(&self.statement)).ok();
+        if out.ends_with(END) {
+            out.truncate(out.len() - END.len());
+        }
+    }
+
+    fn line(&mut self, voucher: &Voucher, out: &mut Vec<u8>) {
+        if self.begun {
+            out.push(b',');
+        }
+        self.begun = true;
+        let line = StatementLine::of(self.realm, &self.statement, voucher);
+        serde_json::to_writer(&mut *out, &line).ok();
+    }
+
+    fn foot(&mut self, out: &mut Vec<u8>) {
+        out.extend_from_slice(END);
+    }
+}

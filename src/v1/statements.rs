@@ -1,0 +1,240 @@
+//! Statements of an account, in the form that the client would like.
+//!
+//! **Shape.** The vouchers are pinned, recounted, and written twice at most: once for the hash of the bytes, which is
+//! the `ETag`, and once more as they leave where they were too many to keep.
+//!
+//! **Bounds.** [`Format::lines_max`] lines, [`KEPT_MAX`] bytes in memory but for a PDF, [`PAGE`] vouchers at a time. A
+//! long statement takes a seat among the realm's streams while it leaves.
+//!
+//! **Failure.** What cannot be read is an error before the first byte. If that comes later, the answer breaks off
+//! before its end, as the client sees by the length that was promised.
+
+use actix_web::body::SizedStream;
+use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, VARY};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get, web};
+use aws_lc_rs::digest::{Context, SHA256};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_actors::engine::statements::Pin;
+use caudal_actors::failure::Failure;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::statements::{DAYS_MAX, Period, Statement};
+use futures_util::stream::unfold;
+
+use super::target;
+use crate::bodies::statements::StatementBody;
+use crate::http::accept::preferred;
+use crate::http::caller::Caller;
+use crate::http::declared;
+use crate::http::errors::ApiError;
+use crate::http::problems::Problems;
+use crate::http::query::{Query, day};
+use crate::http::respond::unchanged;
+use crate::http::streams::{RETRY_FULL, Seat};
+use crate::http::words::{Mistake, Refusal};
+use crate::statements::{Form, Format, file_name};
+
+/// How many vouchers are read at once.
+const PAGE: usize = 500;
+/// How many bytes are kept from the first writing for the answer: 1 MiB.
+const KEPT_MAX: usize = 1 << 20;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// The days that a query asks for: both, in order, not in the future, and not too many.
+fn period(caller: &Caller, query: &mut Query) -> Option<Period> {
+    let today = caller.engine().now().business_day();
+    let (first, last) = (query.required("from", day), query.required("to", day));
+    let (first, last) = (first?, last?);
+    for (name, day) in [("from", first), ("to", last)] {
+        if day > today {
+            query.mistake(name, Mistake::InTheFuture);
+        }
+    }
+    if first > last {
+        query.mistake("from", Mistake::After { other: "to" });
+    } else if first.days_to(last) >= DAYS_MAX {
+        query.mistake("to", Mistake::LongRange { max: DAYS_MAX });
+    }
+    Some(Period { first, last })
+}
+
+/// A statement on its way out.
+struct Writing {
+    caller: Caller,
+    pin: Pin,
+    form: Box<dyn Form>,
+    /// The sequence of the next line.
+    next: u64,
+    begun: bool,
+    done: bool,
+    /// Its place among the streams of the realm, while it leaves as it is written.
+    seat: Option<Seat>,
+}
+
+impl Writing {
+    fn new(caller: &Caller, pin: Pin, form: Box<dyn Form>) -> Self {
+        Self {
+            caller: caller.clone(),
+            pin,
+            form,
+            next: pin.before + 1,
+            begun: false,
+            done: false,
+            seat: None,
+        }
+    }
+
+    /// The next bytes, some of which may be none; `None` behind the last ones.
+    async fn more(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        if self.done {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        if !self.begun {
+            self.begun = true;
+            self.form.head(&mut out);
+        }
+        let (engine, realm) = (self.caller.engine(), self.caller.realm());
+        if self.next <= self.pin.last {
+            let page = engine
+                .statement_lines(realm, self.pin, self.next, PAGE)
+                .await?;
+            let last = page.last().ok_or(Failure::Damaged)?;
+            self.next = last.sequence + 1;
+            for voucher in &page {
+                self.form.line(voucher, &mut out);
+            }
+        }
+        if self.next > self.pin.last {
+            self.done = true;
+            self.form.foot(&mut out);
+        }
+        Ok(Some(out))
+    }
+}
+
+/// What the first writing gave: the hash of all bytes, how many there are, and the bytes if they are few.
+struct Written {
+    tag: String,
+    length: u64,
+    kept: Option<Vec<u8>>,
+}
+
+async fn written(mut writing: Writing, whole: bool) -> Result<Written, Failure> {
+    let mut hash = Context::new(&SHA256);
+    let (mut length, mut kept) = (0_u64, Some(Vec::new()));
+    while let Some(bytes) = writing.more().await? {
+        hash.update(&bytes);
+        length += u64::try_from(bytes.len()).map_err(|_| Failure::Bug)?;
+        let room = |kept: &Vec<u8>| whole || kept.len() + bytes.len() <= KEPT_MAX;
+        kept = kept.filter(room);
+        if let Some(kept) = &mut kept {
+            kept.extend(bytes);
+        }
+    }
+    let tag = format!("\"{}\"", URL_SAFE_NO_PAD.encode(hash.finish()));
+    Ok(Written { tag, length, kept })
+}
+
+/// The statement of an account as an answer.
+async fn answer(request: &HttpRequest, caller: &Caller, pin: Pin, format: Format) -> Answer {
+    let realm = caller.realm();
+    let statement = caller.engine().statement(realm, pin).await?;
+    let begin = |statement: &Statement| {
+        let form = format.begin(realm, statement.clone());
+        Writing::new(caller, pin, form)
+    };
+    let Written { tag, length, kept } = written(begin(&statement), format == Format::Pdf).await?;
+    if unchanged(request, &tag) {
+        let mut answer = HttpResponse::NotModified();
+        answer
+            .insert_header((ETAG, tag))
+            .insert_header((VARY, "accept"));
+        return Ok(answer.finish());
+    }
+    let mut answer = head(&statement, format, tag);
+    if let Some(bytes) = kept {
+        return Ok(answer.body(bytes));
+    }
+    let streams = &caller.door.hooks.streams;
+    let full = || {
+        let most = streams.options().streams_max;
+        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
+    };
+    let mut writing = begin(&statement);
+    writing.seat = Some(streams.take(realm).ok_or_else(full)?);
+    let bytes = unfold(Some(writing), |writing| async {
+        let mut writing = writing?;
+        match writing.more().await {
+            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some(writing))),
+            Ok(None) => None,
+            Err(why) => {
+                tracing::warn!(%why, "a statement breaks off");
+                Some((Err(why), None))
+            }
+        }
+    });
+    Ok(answer.body(SizedStream::new(length, Box::pin(bytes))))
+}
+
+fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::Ok();
+    answer
+        .insert_header((CONTENT_TYPE, format.content_type()))
+        .insert_header((ETAG, tag))
+        .insert_header((VARY, "accept"));
+    if format != Format::Json {
+        let name = file_name(statement, format);
+        let file = format!("attachment; filename=\"{name}\"");
+        answer.insert_header((CONTENT_DISPOSITION, file));
+    }
+    answer
+}
+
+/// Gives the statement of an account for whole days: opening balance, movements, closing balance.
+///
+/// As JSON, CSV (`text/csv`), camt.053.001.08 (`application/xml`) or PDF, by `Accept`. Five minutes after its last
+/// day a statement is `final`: the same days give the same bytes for ever, and `ETag` is their hash. Holder, alias and
+/// provider are those of the end of the period. At most 366 days, 200000 movements, 10000 in a PDF.
+#[utoipa::path(
+    operation_id = "readStatement",
+    tag = "Vouchers",
+    params(
+        declared::CvuInPath,
+        ("from" = String, Query, description = "the first day, YYYY-MM-DD, in Argentina"),
+        ("to" = String, Query, description = "the last day, whole; not in the future"),
+        ("If-None-Match" = Option<String>, Header, description = "an `ETag` that was read before: 304 if the bytes are the same")
+    ),
+    responses(
+        (status = 200, content(
+            (StatementBody = "application/json"),
+            (String = "text/csv"),
+            (String = "application/xml"),
+            (String = "application/pdf")
+        )),
+        (status = 304, description = "the bytes are those of `If-None-Match`"),
+        Problems
+    )
+)]
+#[get("/v1/accounts/{cvu}/statements")]
+pub async fn read(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let target = target(&path)?;
+    let period = period(&caller, &mut query);
+    let period = query.finish(period)?;
+    let forms = Format::ALL.map(|format| (format.media(), format));
+    let format = preferred(&request, &forms).unwrap_or(Format::Json);
+    let realm: RealmId = caller.realm();
+    let pin = caller.engine().statement_pin(realm, target, period).await?;
+    let (lines, max) = (pin.lines(), format.lines_max());
+    if lines > max {
+        return Err(ApiError::field("to", Mistake::TooManyLines { lines, max }));
+    }
+    answer(&request, &caller, pin, format).await
+}
