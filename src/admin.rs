@@ -21,6 +21,7 @@ pub(crate) mod elsewhere;
 mod fees;
 mod health;
 mod keys;
+pub(crate) mod log;
 mod memory;
 mod outgoing;
 pub mod people;
@@ -50,6 +51,8 @@ use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
 
 use crate::http::errors::ApiError;
+use crate::http::paths::{Paths, Table};
+use crate::http::routes::Routes;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Bounds, ConnectionLimits, Listening};
 use crate::http::words::Refusal;
@@ -135,6 +138,8 @@ pub fn start(
         grace: GRACE,
     };
     let data = web::Data::new(door.clone());
+    let paths: Paths = &PATHS;
+    let counted = web::Data::new(Routes::new(&door.measures, paths, false));
     let desk = web::Data::from(Arc::new(OperatorDesk {
         started_at: door.engine.now(),
         started: Instant::now(),
@@ -146,6 +151,7 @@ pub fn start(
         App::new()
             .app_data(desk.clone())
             .app_data(data.clone())
+            .app_data(counted.clone())
             .configure(routes)
             .configure(beside.clone())
             .default_service(web::to(not_found))
@@ -157,6 +163,9 @@ pub fn start(
     actix_web::rt::spawn(server);
     Ok(Running { addr, handle })
 }
+
+/// The paths of the document of operators.
+static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
 
 /// The route table.
 fn routes(config: &mut web::ServiceConfig) {
@@ -203,6 +212,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/cells/{cell}/hand-over", "POST").post(cells::hand_over))
         .service(at("/clock", "GET").get(clock::show))
         .service(at("/clock/confirm", "POST").post(clock::confirm))
+        .service(at("/log", "GET, PUT").get(log::show).put(log::change))
         .service(at("/journal", "GET").get(storage::journal))
         .service(at("/memory", "GET").get(memory::show))
         .service(

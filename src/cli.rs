@@ -5,11 +5,13 @@
 //! help (the message says what to do); 4 another node took the cell.
 
 mod admin;
+mod approvals;
 mod backup;
 mod cell;
 mod dev;
 mod health;
 mod listen;
+mod log;
 mod people;
 mod process;
 mod realm;
@@ -64,7 +66,13 @@ enum Command {
     /// Say who may run a service, and as what
     #[command(subcommand)]
     Admin(people::Admin),
+    /// List, approve and refuse what waits for a second person
+    #[command(subcommand)]
+    Approvals(approvals::Approvals),
     Audit(Box<people::AuditArgs>),
+    /// Show how much a running service logs, and change it for a while
+    #[command(subcommand)]
+    Log(log::Log),
     Status(status::Args),
     Health(health::Args),
     Listen(Box<listen::Args>),
@@ -163,6 +171,8 @@ pub fn run() -> ExitCode {
         Command::Key(errand) => admin::key(errand),
         Command::Cell(errand) => cell::run(errand),
         Command::Admin(errand) => people::admin(errand),
+        Command::Approvals(errand) => approvals::run(errand),
+        Command::Log(errand) => log::run(errand),
         Command::Audit(args) => people::audit(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
@@ -186,6 +196,7 @@ pub fn run() -> ExitCode {
             ExitCode::from(code)
         }
     };
+    caudal::traces::export::end();
     caudal::log::end();
     code
 }

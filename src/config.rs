@@ -7,6 +7,7 @@ mod cell;
 mod connections;
 mod rates;
 mod sizes;
+mod traces;
 mod webhooks;
 mod wrong;
 
@@ -98,6 +99,8 @@ pub struct Settings {
     realm_rate_limit: RateLimit,
     bank: Banks,
     backup: backup::BackupTo,
+    /// Where spans are sent.
+    pub traces: traces::Traces,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -154,6 +157,7 @@ impl Default for Settings {
             realm_rate_limit: RateLimit::of(REALM_RATE),
             bank: Banks::default(),
             backup: backup::BackupTo::default(),
+            traces: traces::Traces::default(),
         }
     }
 }
@@ -242,6 +246,7 @@ impl Settings {
         let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
         let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
         let backup = self.backup.plan(&mut wrong);
+        self.traces.check(&mut wrong);
         let calendar =
             calendar::load(self.calendar.as_deref()).map_err(|why| wrong.add("calendar", why));
         let (Some(data), Some(admin_key), Some(banking), Ok(calendar), true) =

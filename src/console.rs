@@ -29,6 +29,7 @@ mod figures;
 mod journal;
 mod lists;
 mod live;
+mod log;
 mod login;
 mod movements;
 mod overview;
@@ -122,6 +123,7 @@ impl Console {
             .service(get("/actors").get(actors::page))
             .service(get("/journal").get(journal::page).post(journal::verify))
             .service(get("/backups").get(backups::page).post(backups::ship))
+            .service(get("/log").get(log::page).post(log::change))
             .service(get("/audit").get(audit::page))
             .service(get("/approvals").get(approvals::list))
             .service(

@@ -26,6 +26,7 @@ pub mod query;
 pub mod rate;
 pub mod request;
 pub mod respond;
+pub mod routes;
 pub mod scopes;
 pub mod shapes;
 pub mod strangers;
@@ -44,6 +45,7 @@ use ipnet::IpNet;
 
 use crate::backup::run::Backup;
 use crate::keys::{Keyring, RootKey};
+use crate::measures::Measures;
 use crate::memory::Plan;
 use crate::outgoing::Outgoing;
 use crate::webhooks::{Reach, Sealer};
@@ -73,6 +75,8 @@ pub struct Door {
     pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
+    /// What is counted of requests and of the rest of the work.
+    pub measures: Arc<Measures>,
     /// How the memory of the process is divided, where it is watched.
     pub memory: Option<Plan>,
     /// How the journal is shipped elsewhere, where it is.

@@ -16,6 +16,7 @@ pub mod console;
 pub mod http;
 pub mod keys;
 pub mod log;
+pub mod measures;
 pub mod memory;
 pub mod notices;
 pub mod outgoing;

@@ -8,11 +8,14 @@
 //! counted ([`dropped`]), so that nobody who asks waits for who reads the log. What the store says at
 //! ERROR is written at once instead, since the process may end with it.
 //!
+//! **Changes.** How much is logged can be changed for a while ([`level`]).
+//!
 //! **Order.** [`begin`] once, [`end`] before the process ends: it writes what waits, within a second.
 //!
 //! **Never in a line:** names, CUITs, keys, aliases, emails, amounts, and of CBUs and CVUs more than
 //! the last four digits. A route stands there as its pattern, which has none of them.
 
+pub mod level;
 mod terminal;
 
 use std::fmt;
@@ -29,6 +32,7 @@ use tracing_subscriber::fmt::format::{FormatEvent, FormatFields, Writer};
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormattedFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::reload;
 
 /// How the log is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
@@ -70,19 +74,33 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     let buffered = io::BufWriter::with_capacity(WRITE_BYTES, io::stderr());
     let (queue, guard) = queue(LINES_MAX, buffered);
     let lost = queue.error_counter();
+    let usual = filter.to_string();
     let log = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(Output(queue));
     let colours = io::IsTerminal::is_terminal(&io::stderr());
-    let begun = match format {
-        LogFormat::Text => log.with_ansi(colours).try_init(),
-        LogFormat::Terminal => log
-            .with_ansi(colours)
-            .event_format(terminal::Terminal)
-            .try_init(),
-        LogFormat::Json => log.fmt_fields(Members).event_format(JsonLine).try_init(),
+    // The same three times: what is changed later has a type of its own for each format.
+    let (begun, apply) = match format {
+        LogFormat::Text => {
+            let log = log.with_ansi(colours).with_filter_reloading();
+            let apply = applying(log.reload_handle());
+            (log.try_init(), apply)
+        }
+        LogFormat::Terminal => {
+            let log = log.with_ansi(colours).event_format(terminal::Terminal);
+            let log = log.with_filter_reloading();
+            let apply = applying(log.reload_handle());
+            (log.try_init(), apply)
+        }
+        LogFormat::Json => {
+            let log = log.fmt_fields(Members).event_format(JsonLine);
+            let log = log.with_filter_reloading();
+            let apply = applying(log.reload_handle());
+            (log.try_init(), apply)
+        }
     };
     begun.map_err(|why| why.to_string())?;
+    level::changeable(usual, apply);
     let guard = Mutex::new(Some(guard));
     let begun = Begun {
         format,
@@ -92,6 +110,11 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
     BEGUN
         .set(begun)
         .map_err(|_| "it was begun before".to_owned())
+}
+
+/// How another filter is put in the place of a log's own.
+fn applying<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> level::Apply {
+    Box::new(move |filter| handle.reload(filter).map_err(|why| why.to_string()))
 }
 
 /// A queue of so many lines before whatever takes them.

@@ -20,10 +20,11 @@ use crate::bodies::words;
 use crate::http::errors::ApiError;
 use crate::http::node::pass;
 use crate::http::paths::{Paths, Table};
+use crate::http::routes::Routes;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Listening};
 use crate::http::words::Refusal;
-use crate::http::{Door, frame};
+use crate::http::{Door, Entrance, frame};
 use crate::notices;
 use crate::pages::{About, Site};
 use crate::{v1, wallet};
@@ -64,10 +65,13 @@ pub fn start(
     let door = web::Data::new(door);
     let paths: Paths = &PATHS;
     let nodes = door.node.is_some();
+    let clients = door.entrance == Entrance::Clients;
+    let routes = web::Data::new(Routes::new(&door.measures, paths, clients));
     let app = move || {
         let app = App::new()
             .app_data(door.clone())
             .app_data(paths)
+            .app_data(routes.clone())
             .wrap(Condition::new(nodes, from_fn(pass::layer)))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())

@@ -1,24 +1,47 @@
 //! Traces of other services (W3C `traceparent`) that requests belong to, remembered for what goes out on
 //! their behalf.
 //!
+//! **Shape.** A request that continues a trace is a span of it, and so is each call that goes out for it ([`Leg`]).
+//! Spans can be sent to a collector ([`export`]); then requests without a trace may begin one.
+//!
 //! **Bounds.** A trace is remembered under its request's id, for the newest [`TRACES_MAX`] requests that
 //! brought one, in memory alone. Whatever goes out on behalf of the request continues the trace
-//! ([`traceparent`]) as a span of its own.
+//! ([`leg`]) as a span of its own.
+
+pub mod export;
+#[cfg(feature = "otlp")]
+mod otlp;
+pub mod span;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{LazyLock, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use actix_web::http::header::HeaderMap;
+
+use span::{Finished, Kind};
 
 /// How many requests have their traces remembered, the newest ones.
 pub const TRACES_MAX: usize = 8_192;
 /// The header of a trace, taken and passed on.
 pub const TRACEPARENT: &str = "traceparent";
-/// What is taken of a `traceparent`.
+/// The flag of a trace that is recorded.
+const SAMPLED: u8 = 1;
+
+/// The trace of a request, with the request as a span of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Trace {
     id: u128,
     flags: u8,
+    /// The span of whoever asked; `None` where the trace begins here.
+    parent: Option<u64>,
+    /// The span of the request.
+    span: u64,
+}
+
+/// The id of a span: random, and never 0 because of the variant.
+fn span_id() -> u64 {
+    uuid::Uuid::now_v7().as_u64_pair().1
 }
 
 impl Trace {
@@ -36,9 +59,49 @@ impl Trace {
         let (version, id) = (part(2)?, part(32)?);
         let (parent, flags) = (part(16)?, part(2)?);
         let id = u128::from_str_radix(id, 16).ok().filter(|id| *id != 0)?;
-        let good = version != "ff" && parent.contains(|c| c != '0');
+        let parent = u64::from_str_radix(parent, 16).ok().filter(|id| *id != 0)?;
         let flags = u8::from_str_radix(flags, 16).ok()?;
-        good.then_some(Self { id, flags })
+        (version != "ff").then(|| Self {
+            id,
+            flags,
+            parent: Some(parent),
+            span: span_id(),
+        })
+    }
+
+    /// A trace that begins here, where this request is to begin one.
+    pub fn begun() -> Option<Self> {
+        (export::is_on() && export::begins()).then(|| Self {
+            id: uuid::Uuid::now_v7().as_u128(),
+            flags: SAMPLED,
+            parent: None,
+            span: span_id(),
+        })
+    }
+
+    /// Whether spans of it are sent to a collector.
+    pub fn is_sent(self) -> bool {
+        self.flags & SAMPLED == SAMPLED && export::is_on()
+    }
+
+    /// Sends the span of the request, which has been answered; `name` and `about` say nothing personal.
+    pub fn answered(
+        self,
+        name: String,
+        began: SystemTime,
+        about: Vec<(&'static str, String)>,
+        failed: bool,
+    ) {
+        export::send(Finished {
+            trace: self.id,
+            span: self.span,
+            parent: self.parent.map(|parent| (parent, true)),
+            kind: Kind::Answered,
+            name,
+            began,
+            about,
+            failed,
+        });
     }
 
     /// The trace of a request's headers.
@@ -80,15 +143,51 @@ pub(crate) fn remember(request_id: &str, trace: Trace) {
     traces.remember(request_id, trace);
 }
 
-/// The header under which the trace of a request goes on, as a new span; `None` without a trace.
-pub fn traceparent(request_id: &str) -> Option<String> {
+/// Something that goes out on behalf of a request, as a span of its trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Leg {
+    trace: Trace,
+    span: u64,
+    began: SystemTime,
+}
+
+/// What goes out on behalf of a request from now on; `None` without a trace.
+pub fn leg(request_id: &str) -> Option<Leg> {
     let traces = TRACES.lock().unwrap_or_else(PoisonError::into_inner);
     let trace = *traces.of.get(request_id)?;
     drop(traces);
-    // Random, and never 0 because of the variant.
-    let (_, span) = uuid::Uuid::now_v7().as_u64_pair();
-    let Trace { id, flags } = trace;
-    Some(format!("00-{id:032x}-{span:016x}-{flags:02x}"))
+    Some(Leg {
+        trace,
+        span: span_id(),
+        began: SystemTime::now(),
+    })
+}
+
+impl Leg {
+    /// The header ([`TRACEPARENT`]) that goes along.
+    pub fn header(&self) -> String {
+        let Trace { id, flags, .. } = self.trace;
+        format!("00-{id:032x}-{:016x}-{flags:02x}", self.span)
+    }
+
+    /// Sends the span, which has ended: `name` is a word of ours, `status` what was answered, if anything was.
+    pub fn ended(self, name: &str, request_id: &str, status: Option<u16>) {
+        if !self.trace.is_sent() {
+            return;
+        }
+        let mut about = vec![("caudal.request_id", request_id.to_owned())];
+        about.extend(status.map(|status| ("http.response.status_code", status.to_string())));
+        export::send(Finished {
+            trace: self.trace.id,
+            span: self.span,
+            parent: Some((self.trace.span, false)),
+            kind: Kind::Asked,
+            name: name.to_owned(),
+            began: self.began,
+            about,
+            failed: status.is_none_or(|status| status >= 400),
+        });
+    }
 }
 
 #[cfg(test)]
@@ -118,11 +217,19 @@ mod tests {
     #[test]
     fn a_trace_goes_on_as_another_span_while_it_is_remembered() {
         let trace = Trace::parse(GOOD).unwrap();
-        assert_eq!(traceparent("unknown"), None);
+        assert!(leg("unknown").is_none());
         remember("mine", trace);
-        let (one, two) = (traceparent("mine").unwrap(), traceparent("mine").unwrap());
+        let next = || leg("mine").unwrap().header();
+        let (one, two) = (next(), next());
         assert_ne!(one, two);
-        assert_eq!(Trace::parse(&one), Some(trace));
+        let [one, two] = [one, two].map(|it| Trace::parse(&it).unwrap());
+        assert_eq!((one.id(), two.id()), (trace.id(), trace.id()));
+        // A span has its own id, and says whose part it is.
+        let spans = [trace.parent, Some(trace.span), one.parent, two.parent];
+        let distinct: std::collections::BTreeSet<_> = spans.into_iter().collect();
+        assert_eq!(distinct.len(), spans.len(), "{spans:?}");
+        // Nothing is sent anywhere.
+        assert!(!trace.is_sent() && Trace::begun().is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use tempfile::TempDir;
 use crate::strangers::process::Process;
 use crate::support::canary::{lines, offence};
 use crate::support::client::fresh;
-use crate::support::{SOON, TestService, Value, json, wait_until};
+use crate::support::{SOON, TestService, Value, json, named, wait_until};
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 
@@ -227,4 +227,90 @@ fn the_canary_sees_what_it_is_there_for() {
     ] {
         assert!(offence(good).is_none(), "{good}");
     }
+}
+
+#[actix_web::test]
+async fn how_much_is_logged_is_changed_for_a_while() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::serve(dir.path(), ":").await;
+    let (admin, key) = process.admin();
+    let change = async |body: Value| {
+        let sent = admin.call("PUT", "/admin/log").json(&body);
+        sent.header("x-admin-key", key).await.is(200).json
+    };
+    let ask = async |id: &str| {
+        let asked = process
+            .client
+            .get("/v1/accounts")
+            .header("x-request-id", id);
+        asked.await.refused(401, "unauthorized");
+    };
+    let quiet =
+        json!({"directives": "caudal::request=warn", "seconds": 3600, "reason": "too loud"});
+    let changed = change(quiet).await;
+    assert_eq!(changed["directives"], "caudal::request=warn");
+    assert_eq!(changed["error"], Value::Null);
+    assert!(
+        changed["endsInSeconds"].as_u64().unwrap() <= 3600,
+        "{changed}"
+    );
+    ask("unheard").await;
+    let ended = change(json!({})).await;
+    assert_eq!(ended["directives"], Value::Null);
+    assert!(ended["usual"].as_str().unwrap().contains("info"), "{ended}");
+    ask("heard").await;
+    // One queue: whatever was said before is written by then.
+    wait_until("the line of the second request", SOON, async || {
+        process.log().contains("\"heard\"").then_some(())
+    })
+    .await;
+    let log = process.log();
+    assert!(!log.contains("unheard"), "{log}");
+    assert!(log.contains("caudal::request=warn for 3600 s"), "{log}");
+    process.stop().await;
+}
+
+#[actix_web::test]
+async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
+    let service = TestService::start().await;
+    for (directives, field) in [
+        (json!("hyper=trace"), "directives"),
+        (json!("debug"), "directives"),
+    ] {
+        let body = json!({"directives": directives});
+        let refused = service.admin("PUT", "/admin/log", &body).await;
+        assert_eq!(
+            named(&refused.refused(400, "invalid_request").json),
+            [field]
+        );
+    }
+    let body = json!({"directives": "caudal=debug", "seconds": 3601});
+    let refused = service.admin("PUT", "/admin/log", &body).await;
+    assert_eq!(
+        named(&refused.refused(400, "invalid_request").json),
+        ["seconds"]
+    );
+    let body = json!({"directives": "caudal=debug", "reason": "a look"});
+    let said = service.admin("PUT", "/admin/log", &body).await.is(200);
+    assert!(
+        said["error"]
+            .as_str()
+            .unwrap()
+            .contains("not begun by caudal"),
+        "{}",
+        said.text
+    );
+    assert_eq!(
+        service.admin_get("/admin/log").await.is(200)["usual"],
+        Value::Null
+    );
+    let noted = service
+        .admin_get("/admin/audit?action=changeLog&limit=1")
+        .await
+        .is(200);
+    let reason = noted["items"][0]["reason"].as_str().unwrap().to_owned();
+    assert!(
+        reason.ends_with(": a look") && reason.contains("not begun"),
+        "{reason}"
+    );
 }

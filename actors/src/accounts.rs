@@ -198,6 +198,9 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, queued: Queued<AccountMessage>, ctx: &mut Context<Self>) {
+        if let Some(desk) = &self.desk {
+            desk.shared.times.account.record(queued.waited());
+        }
         self.handle(queued.take(), ctx);
     }
 }

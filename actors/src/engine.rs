@@ -64,6 +64,7 @@ use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::residency::Residency;
 use crate::scribe::Ticket;
 use crate::settings::{Pauses, Settings};
+use crate::times::Times;
 use crate::treasury::Treasury;
 
 pub use crate::banks::Banks;
@@ -127,6 +128,7 @@ struct Realms {
     residency: Arc<Residency>,
     pauses: Pauses,
     schedule: Schedule,
+    times: Times,
     event_rules: u16,
     treasury_every: Duration,
     treasury_patience: Duration,
@@ -219,6 +221,20 @@ impl Engine {
         sink: Arc<dyn WebhookSink>,
         options: EngineOptions,
     ) -> Result<Self, Failure> {
+        Self::timed(store, clock, (banks, sink), options, Times::default())
+    }
+
+    /// The same, with handles by which it is counted how long messages wait.
+    ///
+    /// # Errors
+    /// As [`Self::carrying`].
+    pub fn timed(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        (banks, sink): (Banks, Arc<dyn WebhookSink>),
+        options: EngineOptions,
+        times: Times,
+    ) -> Result<Self, Failure> {
         let cells = Cells::one(store);
         let loaded = PlatformActor::load(cells.platform().as_ref())?;
         clock.begin(clock::known(&cells, &loaded.0)?);
@@ -236,6 +252,7 @@ impl Engine {
             residency: Arc::new(Residency::new(options.resident)),
             pauses: options.pauses,
             schedule: options.webhooks,
+            times,
             event_rules: options.event_rules,
             treasury_every: options.treasury_every,
             treasury_patience: options.treasury_patience,

@@ -36,6 +36,7 @@ pub mod reply;
 pub mod residency;
 pub mod scribe;
 pub mod settings;
+pub mod times;
 pub mod trail;
 pub mod treasury;
 pub mod verify;

@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;
 use actix::fut::wrap_future;
@@ -113,6 +114,7 @@ impl<M: Asked> Drop for Untaken<M> {
 pub struct Queued<M: Asked> {
     message: Untaken<M>,
     permit: Permit,
+    since: Instant,
 }
 
 impl<M: Asked> Message for Queued<M> {
@@ -125,9 +127,16 @@ impl<M: Asked> Queued<M> {
         self.message.message()
     }
 
+    /// How long it has waited.
+    pub fn waited(&self) -> Duration {
+        self.since.elapsed()
+    }
+
     /// Takes the message: its turn has come, and its place is free.
     pub fn take(self) -> M {
-        let Self { message, permit } = self;
+        let Self {
+            message, permit, ..
+        } = self;
         drop(permit);
         message.take()
     }
@@ -213,6 +222,7 @@ impl<A: Actor> Mailbox<A> {
         let queued = Queued {
             message: message.into(),
             permit,
+            since: Instant::now(),
         };
         // A clone that has sent nothing yet: never parked, so actix takes what we have counted.
         match self.addr.clone().try_send(queued) {

@@ -373,6 +373,7 @@ impl Handler<Queued<RealmMessage>> for RealmSupervisor {
 
 impl RealmSupervisor {
     fn take(&mut self, queued: Queued<RealmMessage>, ctx: &mut Context<Self>) {
+        self.shared.times.supervisor.record(queued.waited());
         let mut message = queued.take();
         if message.is_left() {
             return;

@@ -32,6 +32,7 @@ use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Waits};
 use crate::settings::{Pauses, Settings};
+use crate::times::Times;
 use crate::trail::Trail;
 use page::LogLine;
 
@@ -76,6 +77,8 @@ pub struct Shared {
     pub event_rules: u16,
     /// Which request wrote which of the newest vouchers.
     pub trail: Arc<Trail>,
+    /// Where it is counted how long messages wait.
+    pub times: Times,
     /// The thread of couriers; without one they run on the realm's own.
     pub couriers: Option<ArbiterHandle>,
 }

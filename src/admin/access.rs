@@ -109,6 +109,8 @@ operations! {
     GET "/status" readStatus: Read, Reads;
     GET "/clock" readClock: Read, Reads;
     POST "/clock/confirm" confirmClock: Act, Acts;
+    GET "/log" readLog: Read, Reads;
+    PUT "/log" changeLog: Act, Acts;
     GET "/journal" readJournal: Read, Reads;
     GET "/memory" readMemory: Read, Reads;
     GET "/cells" listCells: Read, Reads;
@@ -333,8 +335,14 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
         false => Outcome::Failed { of, status },
     };
     let made = answer.response().extensions().get::<Made>().cloned();
+    let came = answer.response().extensions().get::<Came>().cloned();
     let acting = Acting {
         subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
+        reason: match (came, &acting.reason) {
+            (Some(Came(came)), Some(reason)) => Some(format!("{came}: {reason}")),
+            (Some(Came(came)), None) => Some(came),
+            (None, reason) => reason.clone(),
+        },
         ..acting.clone()
     };
     if let Err(why) = acting.note(door, outcome).await {
@@ -346,6 +354,11 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
 /// What an operation made: the subject of the entry that says how it ended. It travels with the answer.
 #[derive(Clone, Debug)]
 pub struct Made(pub String);
+
+/// What came of an operation, where the status alone does not say it: the entry that says how it ended has it before
+/// the reason. It travels with the answer.
+#[derive(Clone, Debug)]
+pub struct Came(pub String);
 
 impl Acting {
     /// Who decides and why, for what keeps both: a person by their own name, whatever the body says; `root` says

@@ -98,6 +98,8 @@ params! {
         action: Option<String> = text("action") as Option<String>;
         /// Only those about this tenant, key, CVU, case or name.
         subject: Option<String> = text("subject") as Option<String>;
+        /// Only those of the request with this id.
+        request_id: Option<String> = text("requestId") as Option<String>;
         /// A date or date-time; not before it.
         from: Option<Timestamp> = since("from") as Option<DayOrInstant>;
         /// A date (the whole day) or date-time; not after it.
@@ -113,7 +115,14 @@ params! {
 
 /// The names of [`AuditParams`].
 pub const PARAMETERS: &[&str] = &[
-    "operator", "action", "subject", "from", "to", "limit", "cursor",
+    "operator",
+    "action",
+    "subject",
+    "requestId",
+    "from",
+    "to",
+    "limit",
+    "cursor",
 ];
 
 /// Lists the audit log, newest first. A page with few entries or none still says in `X-Next-Cursor` where the log
@@ -139,6 +148,7 @@ pub async fn list(
             operator: sent.operator,
             action: sent.action,
             subject: sent.subject,
+            request_id: sent.request_id,
         },
         from: sent.from,
         to: sent.to,

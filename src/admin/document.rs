@@ -11,8 +11,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, memory,
-    outgoing, redeliveries, staff, status, storage, tenants, treasury, webhooks,
+    access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
+    memory, outgoing, redeliveries, staff, status, storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -52,6 +52,8 @@ use crate::http::words::FieldError;
         cells::hand_over,
         clock::show,
         clock::confirm,
+        log::show,
+        log::change,
         storage::journal,
         memory::show,
         backup::show,

@@ -133,7 +133,7 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     }
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
-        .body(page.0)
+        .body(page.0 + &desk.door.measures.text())
 }
 
 #[derive(Default)]

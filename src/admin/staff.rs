@@ -10,7 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
-use super::access::{Acting, Made};
+use super::access::{Acting, Came, Made};
 use super::people::Operator;
 use super::shapes::List;
 use crate::http::Door;
@@ -154,6 +154,9 @@ pub async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
 pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let name = name(&path)?;
     let ChangePerson { role } = ChangePerson::read(sent)?;
+    // Nobody changes it in between: the audit log says from what to what.
+    let _alone = desk.changes.lock().await;
+    let before = found(&desk.door.engine.staff(), &name)?.role;
     let order = PeopleOrder::ChangeRole {
         name: name.clone(),
         role,
@@ -164,7 +167,10 @@ pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent
         "a person got another role; the audit log says who"
     );
     let person = shown(found(&staff, &name)?, None);
-    Ok(json(StatusCode::OK, &person))
+    let mut answer = json(StatusCode::OK, &person);
+    let came = format!("{} before, {} now", before.as_str(), role.as_str());
+    answer.extensions_mut().insert(Came(came));
+    Ok(answer)
 }
 
 /// Revokes a person's credential: from this answer on it does not work.

@@ -22,7 +22,7 @@ use super::redact::{for_the_journal, to_be_shown};
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
 use crate::clients::USER_AGENT;
-use crate::traces::{TRACEPARENT, traceparent};
+use crate::traces::{TRACEPARENT, leg};
 
 /// How many idle connections a runtime keeps, and how long: less than servers do, so that few are
 /// found closed.
@@ -283,8 +283,9 @@ impl HttpGateway {
             Ok(id) => request.header(REQUEST_ID, id),
             Err(_) => request,
         };
-        let request = match traceparent(trip.request_id) {
-            Some(trace) => request.header(TRACEPARENT, trace),
+        let leg = leg(trip.request_id);
+        let request = match &leg {
+            Some(leg) => request.header(TRACEPARENT, leg.header()),
             None => request,
         };
         let started = Instant::now();
@@ -295,6 +296,10 @@ impl HttpGateway {
             limited(response, entry.body_max).await
         })
         .await;
+        if let Some(leg) = leg {
+            let name = format!("bank {}", entry.operation);
+            leg.ended(&name, trip.request_id, status.map(|it| it.as_u16()));
+        }
         let (said, result) = described(outcome, status);
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         tracing::info!(

@@ -17,6 +17,7 @@ use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
 use caudal::keys::Keyring;
+use caudal::measures::Measures;
 use caudal::memory::{Plan, watch};
 use caudal::outgoing::Outgoing;
 use caudal::server::{self, Running};
@@ -113,18 +114,26 @@ pub struct Opened {
 /// # Errors
 /// When the store does not open.
 pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
-    open_on(folder, layout, None)
+    open_on(folder, layout, None, &Measures::new()?)
 }
 
-/// The same with the log in a database, where one is given.
-fn open_on(folder: &Path, layout: Layout, log: Option<Settings>) -> anyhow::Result<Opened> {
+/// The same with the log in a database, where one is given, and counted.
+fn open_on(
+    folder: &Path,
+    layout: Layout,
+    log: Option<Settings>,
+    measures: &Measures,
+) -> anyhow::Result<Opened> {
     let start = Instant::now();
     let memory = layout.memory.map(Plan::of);
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
         ..EngineOptions::default()
     };
-    let mut storage = caudal_storage::StoreOptions::default();
+    let mut storage = caudal_storage::StoreOptions {
+        times: measures.store(),
+        ..caudal_storage::StoreOptions::default()
+    };
     if let Some(plan) = memory {
         plan.lay_out(&mut options, &mut storage);
     }
@@ -136,13 +145,8 @@ fn open_on(folder: &Path, layout: Layout, log: Option<Settings>) -> anyhow::Resu
         Ok(bank)
     });
     let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
-    let engine = Engine::carrying(
-        store,
-        Arc::new(GuardedClock::of_machine()),
-        banks,
-        sink,
-        options,
-    )?;
+    let clock = Arc::new(GuardedClock::of_machine());
+    let engine = Engine::timed(store, clock, (banks, sink), options, measures.actors())?;
     Ok(Opened {
         engine: Arc::new(engine),
         store_nanos,
@@ -206,6 +210,7 @@ pub struct Site {
     /// The threads of its actors.
     pub actors: Actors,
     server: Running,
+    upkeep: JoinHandle<()>,
     watch: Option<JoinHandle<()>>,
 }
 
@@ -229,7 +234,10 @@ impl Site {
         log: Option<Settings>,
     ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
-        let engine = open_on(folder, layout, log)?.engine;
+        // Counted as in a service, so that what that costs is in every figure.
+        let measures = Arc::new(Measures::new()?);
+        let engine = open_on(folder, layout, log, &measures)?.engine;
+        let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
         let actors = Actors::now();
         let keyring = Arc::new(Keyring::new(PEPPER));
@@ -256,6 +264,7 @@ impl Site {
             log_every: 1,
             strangers: Arc::default(),
             rate: None,
+            measures,
             memory,
             backup: None,
             outgoing: Arc::new(Outgoing::free()),
@@ -284,6 +293,7 @@ impl Site {
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
             actors,
             server,
+            upkeep,
             watch,
         })
     }
@@ -306,6 +316,7 @@ impl Site {
     pub async fn close(self) -> anyhow::Result<Weak<dyn Store>> {
         let held = Arc::downgrade(self.engine.store());
         self.server.handle.stop(true).await;
+        self.upkeep.abort();
         if let Some(watch) = self.watch {
             watch.abort();
         }

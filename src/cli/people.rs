@@ -98,6 +98,9 @@ pub struct AuditArgs {
     /// Only what was done to this tenant, key, CVU, case or person
     #[arg(long)]
     subject: Option<String>,
+    /// Only what was done in the request with this id
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
     /// Not before this date or instant
     #[arg(long, value_name = "INSTANT")]
     from: Option<String>,
@@ -181,6 +184,7 @@ pub fn audit(args: AuditArgs) -> Result<(), Exit> {
         operator,
         action,
         subject,
+        request_id,
         from,
         to,
         limit,
@@ -190,6 +194,7 @@ pub fn audit(args: AuditArgs) -> Result<(), Exit> {
         ("operator", operator),
         ("action", action),
         ("subject", subject),
+        ("requestId", request_id),
         ("from", from),
         ("to", to),
     ];

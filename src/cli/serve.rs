@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use caudal::config::{EXAMPLE, Settings};
 use caudal::service::Service;
+use caudal::traces::export;
 
 use super::Exit;
 use super::process;
@@ -38,8 +39,13 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     process::keep_files_private();
     let settings = Settings::load(file).map_err(Exit::usage)?;
     let (format, log) = (settings.log_format, settings.log.clone());
+    let traces = settings.traces.clone();
     let mut options = settings.options().map_err(Exit::usage)?;
     terminal::log(format, &log)?;
+    if let Some(endpoint) = &traces.endpoint {
+        let failed = |why| Exit::usage(format!("traces.endpoint: {why}"));
+        export::begin(endpoint, traces.every).map_err(failed)?;
+    }
     process::keep_memory_private();
     process::warn_if_shared(file);
     process::give_memory_back()?;

@@ -55,6 +55,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.pepper = None;
         settings.calendar = None;
         settings.backup.to = None;
+        settings.traces.endpoint = None;
         // Without them, they follow from the machine.
         settings.memory_bytes = None;
         settings.actors.resident = None;

@@ -25,6 +25,7 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
     let place = |word: Word, text: String| format!("{} {text}", visit.say(word));
     vec![
         tile(Word::Node, ready, place(Word::Up, up)),
+        requests(visit),
         tile(
             Word::CommitsASecond,
             tongue.tenths(point.commits),
@@ -53,6 +54,30 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
         ),
         tile(Word::Backup, backup(visit), String::new()),
     ]
+}
+
+/// How many requests of clients are answered, and how soon.
+fn requests(visit: &Visit) -> Tile {
+    let (tongue, pulse) = (visit.tongue(), &visit.console.pulse);
+    let minute = pulse.requests();
+    let soon = |percent: u64| {
+        minute
+            .within(percent)
+            .map(|within| tongue.millis(within).text)
+    };
+    let hint = match (soon(50), soon(99)) {
+        (Some(half), Some(most)) => format!(
+            "{} {half} · {} {most}",
+            visit.say(Word::Median),
+            visit.say(Word::NinetyNine)
+        ),
+        _ => visit.say(Word::NoRequests).to_owned(),
+    };
+    Tile {
+        label: visit.say(Word::RequestsASecond),
+        cell: tongue.tenths(pulse.last().requests),
+        hint,
+    }
 }
 
 fn backup(visit: &Visit) -> Cell {

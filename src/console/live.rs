@@ -25,11 +25,14 @@ use super::figures::tiles;
 use super::visit::Visit;
 use crate::admin::people;
 use crate::http::Door;
+use crate::measures::tally::Counts;
 
 /// How often a sample is taken.
 pub const EVERY: Duration = Duration::from_secs(2);
 /// How many samples are kept: ten minutes.
 pub const KEPT: usize = 300;
+/// The samples of a minute.
+const MINUTE: usize = 31;
 /// How many streams may be open at the same time.
 pub const STREAMS_MAX: usize = 16;
 
@@ -48,6 +51,8 @@ pub struct Point {
     pub group: u64,
     /// Commits that waited at its end.
     pub queued: u64,
+    /// Requests of clients that were answered, in tenths a second.
+    pub requests: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -57,16 +62,18 @@ struct Sample {
     flushes: u64,
     flush_us: u64,
     queued: u64,
+    requests: Counts,
 }
 
 impl Sample {
-    fn of(at: Timestamp, stats: &Stats) -> Self {
+    fn of(at: Timestamp, stats: &Stats, requests: Counts) -> Self {
         Self {
             at,
             commits: stats.commits,
             flushes: stats.flushes,
             flush_us: stats.flush_us,
             queued: stats.queued,
+            requests,
         }
     }
 
@@ -85,6 +92,10 @@ impl Sample {
             flush: mean(flush, flushes),
             group: mean(times(commits, 10), flushes),
             queued: self.queued,
+            requests: mean(
+                times(self.requests.since(&before.requests).sum(), 10_000),
+                millis,
+            ),
         }
     }
 }
@@ -140,6 +151,16 @@ impl Pulse {
         }
     }
 
+    /// The requests of the last minute by how long they took.
+    pub fn requests(&self) -> Counts {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = samples.iter().rev().take(MINUTE);
+        match (newest.next(), newest.next_back()) {
+            (Some(it), Some(before)) => it.requests.since(&before.requests),
+            _ => Counts::default(),
+        }
+    }
+
     fn seat(&self) -> Option<Seat> {
         let taken = self.streams.fetch_add(1, Ordering::AcqRel);
         let seat = Seat(Arc::clone(&self.streams));
@@ -160,7 +181,8 @@ impl Drop for Seat {
 pub fn take(console: Arc<Console>, door: Door) {
     actix_web::rt::spawn(async move {
         loop {
-            let sample = Sample::of(door.engine.now(), &door.engine.stats());
+            let requests = door.measures.requests.read();
+            let sample = Sample::of(door.engine.now(), &door.engine.stats(), requests);
             console.pulse.take(sample);
             tokio::select! {
                 () = door.gate.closed() => return,
@@ -230,6 +252,7 @@ pub async fn stream(visit: Visit) -> HttpResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measures::tally::Tally;
 
     #[test]
     fn points_are_what_happened_between_samples() {
@@ -241,6 +264,7 @@ mod tests {
             flushes,
             flush_us: flushes * 300,
             queued: 7,
+            requests: Counts::default(),
         };
         pulse.take(sample(10, 100, 10));
         pulse.take(sample(12, 105, 12));
@@ -253,6 +277,23 @@ mod tests {
             pulse.take(sample(second, 0, 0));
         }
         assert_eq!(pulse.points().len(), KEPT - 1);
+    }
+
+    #[test]
+    fn requests_are_those_of_the_last_minute() {
+        let (pulse, tally) = (Pulse::default(), Tally::default());
+        assert_eq!(pulse.requests(), Counts::default());
+        for second in 0..200 {
+            let requests = tally.read();
+            pulse.take(Sample {
+                at: Timestamp::from_millis(second * 2000),
+                requests,
+                ..Sample::default()
+            });
+            tally.count(Duration::from_millis(3));
+        }
+        assert_eq!(pulse.requests().sum(), 30);
+        assert_eq!(pulse.last().requests, 5);
     }
 
     #[test]

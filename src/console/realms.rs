@@ -1,13 +1,23 @@
 //! The events of a realm, the newest first.
 
 use actix_web::{HttpResponse, web};
-use caudal_ledger::events::{EventKinds, Subject};
+use caudal_ledger::events::{Event, EventKinds, Subject};
+use caudal_ledger::ids::RealmId;
 
 use super::view::{Block, Cell, Page, Part, ROWS, Table};
 use super::visit::Visit;
 use super::words::Word;
 use crate::bodies::events::about;
 use crate::http::errors::ApiError;
+
+/// The columns of a table of events.
+pub const COLUMNS: [(Word, bool); 5] = [
+    (Word::Number, true),
+    (Word::At, false),
+    (Word::Kind, false),
+    (Word::Account, true),
+    (Word::About, false),
+];
 
 /// Lists them, from a number downwards.
 pub async fn events(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
@@ -25,42 +35,14 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
     let page = engine
         .events(place.realm, after, EventKinds::default(), ROWS)
         .await?;
-    let columns = [
-        (Word::Number, true),
-        (Word::At, false),
-        (Word::Kind, false),
-        (Word::Account, true),
-        (Word::About, false),
-    ];
     let shown = page
         .items
         .iter()
         .rev()
         .filter(|event| event.id.number <= to);
-    let rows = shown.map(|event| {
-        let about = about(event);
-        let about = Cell::maybe_code(about.as_ref()).leads(match &event.subject {
-            Subject::Voucher(_) => about.map(|id| format!("/console/vouchers/{id}")),
-            Subject::Transfer(_) => about.map(|id| format!("/console/transfers/{id}")),
-            _ => None,
-        });
-        let account = event.account.0;
-        let whose = (account > 0).then(|| format!("/console/accounts/{}-{account}", place.realm.0));
-        vec![
-            tongue.count(event.id.number),
-            tongue.time(event.at),
-            Cell::code(event.kind.as_str()),
-            Cell::figure(if account > 0 {
-                account.to_string()
-            } else {
-                String::new()
-            })
-            .leads(whose),
-            about,
-        ]
-    });
+    let rows = shown.map(|event| row(visit, place.realm, event));
     let next = (after > 0).then(|| format!("{}?to={after}", place.address("events")));
-    let table = Table::new(tongue, Word::Events, Word::NoEvents, &columns)
+    let table = Table::new(tongue, Word::Events, Word::NoEvents, &COLUMNS)
         .with(rows)
         .next(next);
     let page = visit.page(
@@ -69,4 +51,28 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
         vec![Block::Table(table)],
     );
     Ok(page.below(place.above(tongue)))
+}
+
+/// A row of such a table.
+pub fn row(visit: &Visit, realm: RealmId, event: &Event) -> Vec<Cell> {
+    let tongue = visit.tongue();
+    let about = about(event);
+    let about = Cell::maybe_code(about.as_ref()).leads(match &event.subject {
+        Subject::Voucher(_) => about.map(|id| format!("/console/vouchers/{id}")),
+        Subject::Transfer(_) => about.map(|id| format!("/console/transfers/{id}")),
+        _ => None,
+    });
+    let account = event.account.0;
+    let whose = (account > 0).then(|| format!("/console/accounts/{}-{account}", realm.0));
+    let number = match account {
+        0 => String::new(),
+        some => some.to_string(),
+    };
+    vec![
+        tongue.count(event.id.number),
+        tongue.time(event.at),
+        Cell::code(event.kind.as_str()),
+        Cell::figure(number).leads(whose),
+        about,
+    ]
 }

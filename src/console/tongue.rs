@@ -4,6 +4,8 @@
 
 use std::fmt::Display;
 
+use std::time::Duration;
+
 use caudal_ledger::time::Timestamp;
 
 use super::cells::{Cell, Kind, Tone};
@@ -133,6 +135,13 @@ impl Tongue {
         Cell::figure(format!("{} {unit}", self.grouped(&shown)))
     }
 
+    /// How long something took, in milliseconds and their tenths.
+    pub fn millis(self, took: Duration) -> Cell {
+        let tenths = took.as_micros().div_ceil(100);
+        let shown = format!("{}.{}", tenths / 10, tenths % 10);
+        Cell::figure(format!("{} ms", self.grouped(&shown)))
+    }
+
     /// How long something has lasted.
     pub fn lasting(self, seconds: u64) -> Cell {
         let (days, hours) = (seconds / 86_400, seconds / 3600 % 24);
@@ -192,6 +201,11 @@ mod tests {
             assert_eq!(en.bytes(bytes).text, text);
         }
         assert_eq!(en.bytes(u64::MAX).text, "16,777,215.9 TiB");
+        assert_eq!(
+            es.millis(Duration::from_micros(1_234_501)).text,
+            "1.234,6 ms"
+        );
+        assert_eq!(en.millis(Duration::from_micros(7)).text, "0.1 ms");
         let at = Timestamp::parse("2026-03-02T02:30:05Z").unwrap();
         assert_eq!(es.time(at).text, "2026-03-01 23:30:05");
         let lasting = [

@@ -216,13 +216,15 @@ pub enum Part {
     Journal,
     /// Where the journal is kept besides.
     Backups,
+    /// How much is logged.
+    Log,
     /// Who did what.
     Audit,
 }
 
 impl Part {
     /// Every part with its address and its name.
-    pub const ALL: [(Self, &'static str, Word); 12] = [
+    pub const ALL: [(Self, &'static str, Word); 13] = [
         (Self::Overview, "/console/", Word::Overview),
         (Self::Search, "/console/search", Word::Search),
         (Self::Tenants, "/console/tenants", Word::Tenants),
@@ -238,6 +240,7 @@ impl Part {
         (Self::Actors, "/console/actors", Word::Actors),
         (Self::Journal, "/console/journal", Word::Journal),
         (Self::Backups, "/console/backups", Word::Backups),
+        (Self::Log, "/console/log", Word::Log),
         (Self::Audit, "/console/audit", Word::Audit),
     ];
 }

@@ -86,6 +86,10 @@ texts! {
     Ready = "Listo", "Ready";
     NotReady = "No está listo", "Not ready";
     Up = "Activo hace", "Up for";
+    RequestsASecond = "Solicitudes por segundo", "Requests per second";
+    Median = "mediana", "median";
+    NinetyNine = "p99", "p99";
+    NoRequests = "ninguna en el último minuto", "none in the last minute";
     CommitsASecond = "Confirmaciones por segundo", "Commits per second";
     LastCommit = "Última confirmación", "Last commit";
     FlushMicros = "Escritura media (µs)", "Mean flush (µs)";
@@ -238,6 +242,7 @@ texts! {
     Bank = "Banco", "Bank";
     Events = "Eventos", "Events";
     Event = "Evento", "Event";
+    NewestOfRealm = "entre los últimos 10.000 del entorno", "among the newest 10,000 of the realm";
     NoEvents = "Todavía no hubo eventos.", "There were no events yet.";
 
     // Transfers and the bank.
@@ -384,6 +389,15 @@ texts! {
     Reject = "Rechazar", "Reject";
     DecidedBy = "Decidió", "Decided by";
     DecidedAt = "Decidido", "Decided at";
+    Log = "Registro", "Log";
+    LogUsual = "Definido al inicio", "Set at the start";
+    LogNow = "Por ahora", "For now";
+    LogEnds = "Termina en", "Ends in";
+    LogDropped = "Líneas descartadas", "Lines dropped";
+    LogChange = "Cambiar el registro", "Change the log";
+    LogDirectives = "Destinos, por ejemplo caudal::bank=debug; vacío termina el cambio", "Targets, for instance caudal::bank=debug; empty ends the change";
+    LogSeconds = "Segundos, hasta una hora", "Seconds, an hour at most";
+    LogFixed = "El registro de este proceso no lo escribe caudal: no se puede cambiar aquí.", "The log of this process is not written by caudal: it cannot be changed here.";
     Audit = "Auditoría", "Audit log";
     NoAudit = "Ningún registro coincide.", "No entry matches.";
     Role = "Rol", "Role";

@@ -98,7 +98,51 @@ impl Known {
 /// The paths of the document with their operations: for telling 404 from 405, for refusing parameters that
 /// an operation does not have, and for paths in another case.
 #[derive(Debug)]
-pub struct Table(Vec<Known>);
+pub struct Table {
+    known: Vec<Known>,
+    places: Places,
+}
+
+/// The paths by their segments, for finding that of each request.
+#[derive(Debug, Default)]
+struct Places {
+    /// The path that ends here, as its place among the paths of the document.
+    at: Option<usize>,
+    spelled: BTreeMap<String, Places>,
+    any: Option<Box<Places>>,
+}
+
+impl Places {
+    fn of(known: &[Known]) -> Self {
+        let mut root = Self::default();
+        for (at, path) in known.iter().enumerate() {
+            path.segments
+                .iter()
+                .fold(&mut root, |here, segment| here.under(segment))
+                .at = Some(at);
+        }
+        root
+    }
+
+    /// What is below a segment, made if need be.
+    fn under(&mut self, segment: &str) -> &mut Self {
+        if is_parameter(segment) {
+            return self.any.get_or_insert_default();
+        }
+        self.spelled.entry(segment.to_owned()).or_default()
+    }
+
+    fn find<'p>(&self, mut rest: impl Iterator<Item = &'p str> + Clone) -> Option<usize> {
+        let Some(segment) = rest.next() else {
+            return self.at;
+        };
+        let spelled = self.spelled.get(segment);
+        let found = spelled.and_then(|below| below.find(rest.clone()));
+        // A parameter is never empty.
+        let any = self.any.as_ref().filter(|_| !segment.is_empty());
+        found.or_else(|| any?.find(rest))
+    }
+}
 
 /// The table, made when it is first asked for: the document that it is taken from is large.
 pub type Paths = &'static LazyLock<Table>;
@@ -110,11 +154,31 @@ impl Table {
         let none = Shared::new();
         let shared = components.map_or(&none, |components| &components.parameters);
         let paths = document.paths.paths.iter();
-        Self(
+        Self::from(
             paths
                 .map(|(path, item)| known(path, item, shared))
                 .collect(),
         )
+    }
+
+    fn from(known: Vec<Known>) -> Self {
+        let places = Places::of(&known);
+        Self { known, places }
+    }
+
+    /// How many paths there are.
+    pub fn count(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Which of the paths this one is of: below [`Self::count`].
+    pub fn place(&self, path: &str) -> Option<usize> {
+        self.places.find(path.split('/'))
+    }
+
+    /// The path of a place, with its parameters in braces.
+    pub fn pattern(&self, place: usize) -> Option<String> {
+        Some(self.known.get(place)?.segments.join("/"))
     }
 
     /// The path of the document that a path is of.
@@ -122,7 +186,7 @@ impl Table {
         // A path that is spelled out goes before one with a parameter in its place.
         let parameters =
             |known: &&Known| known.segments.iter().filter(|it| is_parameter(it)).count();
-        let fits = self.0.iter().filter(|known| known.fits(path, same));
+        let fits = self.known.iter().filter(|known| known.fits(path, same));
         fits.min_by_key(parameters)
     }
 
@@ -178,7 +242,7 @@ mod tests {
             segments: path.split('/').map(str::to_owned).collect(),
             operations: vec![(Method::GET, vec!["q".into()])],
         });
-        Table(segments.collect())
+        Table::from(segments.collect())
     }
 
     #[test]
@@ -204,7 +268,7 @@ mod tests {
     #[test]
     fn what_is_spelled_out_goes_before_a_parameter() {
         let mut table = table(&["/v1/x/{id}", "/v1/x/list"]);
-        table.0[1].operations = vec![(Method::POST, vec![])];
+        table.known[1].operations = vec![(Method::POST, vec![])];
         assert_eq!(table.methods("/v1/x/list").as_deref(), Some("POST"));
         assert_eq!(table.methods("/v1/x/1").as_deref(), Some("GET"));
         assert_eq!(
@@ -213,5 +277,11 @@ mod tests {
         );
         assert_eq!(table.parameters(&Method::GET, "/v1/x/1"), ["q"]);
         assert!(table.parameters(&Method::PUT, "/v1/x/1").is_empty());
+        let pattern = |path: &str| table.pattern(table.place(path)?);
+        assert_eq!(pattern("/v1/x/list").as_deref(), Some("/v1/x/list"));
+        assert_eq!(pattern("/v1/x/lists").as_deref(), Some("/v1/x/{id}"));
+        for none in ["/v1/x/", "/v1/x", "/v1/x/1/2", "", "/", "/v1/y/1"] {
+            assert_eq!(pattern(none), None, "{none}");
+        }
     }
 }

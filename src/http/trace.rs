@@ -6,13 +6,15 @@
 //! and how long it took. What handlers log meanwhile carries the id by the span; what actors, the bank's
 //! gateway and the courier log on behalf of it names the id itself, since they work elsewhere.
 //!
+//! Every answer is counted by its route ([`super::routes`]), whether it has a line or not.
+//!
 //! **Order.** A refusal always has its line; of what succeeds it may be one in so many
 //! ([`Door::log_every`](super::Door)). A server error is a WARN, all else INFO.
 //!
 //! **Traces.** A request that continues a trace has it remembered ([`crate::traces`]).
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant, SystemTime};
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -24,6 +26,7 @@ use tracing_actix_web::RootSpanBuilder;
 use super::Door;
 use super::current::{self, Language, Request};
 use super::paths::is_wallet;
+use super::routes::Routes;
 use crate::keys::Identity;
 use crate::log::REQUESTS;
 use crate::traces::{Trace, remember};
@@ -37,6 +40,8 @@ pub struct Code(pub std::borrow::Cow<'static, str>);
 struct Began {
     at: Instant,
     method: Method,
+    /// The trace, where spans of it are sent, and when the request came by the clock of the machine.
+    trace: Option<(Trace, SystemTime)>,
 }
 
 /// See the module.
@@ -45,8 +50,9 @@ pub struct Requests;
 
 impl RootSpanBuilder for Requests {
     fn on_request_start(call: &ServiceRequest) -> Span {
-        let trace = Trace::of(call.headers());
-        let id = current::request_id(call.headers(), trace);
+        let given = Trace::of(call.headers());
+        let id = current::request_id(call.headers(), given);
+        let trace = given.or_else(Trace::begun);
         let span = tracing::info_span!(
             target: REQUESTS,
             "request",
@@ -66,13 +72,29 @@ impl RootSpanBuilder for Requests {
         extensions.insert(Began {
             at: Instant::now(),
             method: call.method().clone(),
+            trace: trace
+                .filter(|trace| trace.is_sent())
+                .map(|trace| (trace, SystemTime::now())),
         });
         span
     }
 
     fn on_request_end<B: MessageBody>(_: Span, outcome: &Result<ServiceResponse<B>, Error>) {
         match outcome {
-            Ok(answer) => line(answer),
+            Ok(answer) => {
+                let began = answer.request().extensions().get::<Began>().cloned();
+                let took = began.as_ref().map(|began| began.at.elapsed());
+                if let (Some(took), Some(routes)) =
+                    (took, answer.request().app_data::<web::Data<Routes>>())
+                {
+                    let request = answer.request();
+                    routes.count((request.method(), request.path()), answer.status(), took);
+                }
+                line(answer, took);
+                if let Some((trace, at)) = began.and_then(|began| began.trace) {
+                    answered(answer, trace, at);
+                }
+            }
             // Every error of ours is an answer by then.
             Err(why) => {
                 let status = why.as_response_error().status_code().as_u16();
@@ -80,6 +102,28 @@ impl RootSpanBuilder for Requests {
             }
         }
     }
+}
+
+/// Sends the span of a request.
+fn answered<B: MessageBody>(answer: &ServiceResponse<B>, trace: Trace, at: SystemTime) {
+    let (request, status) = (answer.request(), answer.status());
+    let pattern = request.match_pattern();
+    let route = pattern.as_deref().map_or("none", |route| route);
+    let method = request.method().as_str();
+    let extensions = request.extensions();
+    let id = extensions
+        .get::<Request>()
+        .map(|request| request.id.clone());
+    let tenant = extensions.get::<Identity>().map(|it| it.tenant.clone());
+    let mut about = vec![
+        ("http.request.method", method.to_owned()),
+        ("http.route", route.to_owned()),
+        ("http.response.status_code", status.as_u16().to_string()),
+    ];
+    about.extend(id.map(|id| ("caudal.request_id", id)));
+    about.extend(tenant.map(|tenant| ("caudal.tenant", tenant)));
+    let name = format!("{method} {route}");
+    trace.answered(name, at, about, status.is_server_error());
 }
 
 /// Whether what succeeded has its line: one in so many of each thread, none of none.
@@ -92,7 +136,7 @@ fn chosen(every: u32) -> bool {
     })
 }
 
-fn line<B: MessageBody>(answer: &ServiceResponse<B>) {
+fn line<B: MessageBody>(answer: &ServiceResponse<B>, took: Option<Duration>) {
     if !tracing::enabled!(target: REQUESTS, tracing::Level::INFO) {
         return;
     }
@@ -109,7 +153,7 @@ fn line<B: MessageBody>(answer: &ServiceResponse<B>) {
     let mode = identity.map(|identity| identity.mode.as_str());
     let began = extensions.get::<Began>();
     let method = began.map(|began| began.method.as_str());
-    let duration_us = began.map(|began| micros(began.at));
+    let duration_us = took.map(micros);
     let (pattern, said) = (request.match_pattern(), answer.response().extensions());
     let route = pattern.as_deref().unwrap_or("none");
     let code = said.get::<Code>().map(|Code(code)| code.as_ref());
@@ -121,8 +165,8 @@ fn line<B: MessageBody>(answer: &ServiceResponse<B>) {
     }
 }
 
-fn micros(since: Instant) -> u64 {
-    u64::try_from(since.elapsed().as_micros()).unwrap_or(u64::MAX)
+fn micros(took: Duration) -> u64 {
+    u64::try_from(took.as_micros()).unwrap_or(u64::MAX)
 }
 
 /// The code of a refusal that was kept as text.

@@ -34,6 +34,8 @@ use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance, Hooks};
 use crate::keys::{Keyring, RootKey};
+use crate::measures::banks::counted;
+use crate::measures::{Measures, hooks};
 use crate::notices;
 use crate::outgoing::Outgoing;
 use crate::webhooks::resolve::SystemLookup;
@@ -53,6 +55,7 @@ struct Parts {
     catch_up: Option<JoinHandle<()>>,
     nodes: Option<nodes::Running>,
     watch: Option<JoinHandle<()>>,
+    upkeep: JoinHandle<()>,
     backup: Option<run::Running>,
     grace: Duration,
     store: Weak<dyn Store>,
@@ -122,6 +125,21 @@ fn released(store: &Weak<dyn Store>) {
     }
 }
 
+/// No store is made for a service that cannot listen. Both are let go of until there is one.
+fn can_listen(options: &ServiceOptions) -> Result<(), StartError> {
+    drop(listen(options.admin_listen, "admin_listen")?);
+    drop(listen(options.listen, "listen")?);
+    Ok(())
+}
+
+/// Begins to count what the service does; the store is told where.
+fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
+    let failed = |why| StartError::Setting(format!("the metrics cannot be laid out: {why}"));
+    let measures = Measures::new().map_err(failed)?;
+    options.storage.times = measures.store();
+    Ok(Arc::new(measures))
+}
+
 /// Starts the admin listener, with the console on it.
 fn operate(
     door: &Door,
@@ -136,11 +154,10 @@ fn operate(
 }
 
 impl Parts {
-    fn start(options: ServiceOptions) -> Result<Self, StartError> {
+    fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
         let room = descriptors::raise()?;
-        // No store is made for a service that cannot listen. Both are let go of until there is one.
-        drop(listen(options.admin_listen, "admin_listen")?);
-        drop(listen(options.listen, "listen")?);
+        let measures = count(&mut options)?;
+        can_listen(&options)?;
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
@@ -151,9 +168,11 @@ impl Parts {
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
-        let (outgoing, banks, sink) = leaving(&options.data, banks, sink)?;
+        let ports = (counted(&measures, banks), hooks::counted(&measures, sink));
+        let (outgoing, ports) = leaving(&options.data, ports)?;
         let actors = options.engine.resting(joined.is_some());
-        let engine = Engine::carrying(store, options.clock, banks, sink, actors)?;
+        let times = measures.actors();
+        let engine = Engine::timed(store, options.clock, ports, actors, times)?;
         let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
@@ -168,6 +187,7 @@ impl Parts {
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: rate(options.rate, options.realm_rate),
             memory: options.memory,
+            measures: Arc::clone(&measures),
             outgoing,
             backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
             log: opened.log,
@@ -178,13 +198,9 @@ impl Parts {
         let listener = listen(options.admin_listen, "admin_listen")?;
         let (admin, console) = operate(&door, listener)?;
         let listener = listen(options.listen, "listen")?;
-        let how = Listening {
-            workers: workers(options.workers),
-            bounds: Arc::new(bounds(options.limits, room, &door.gate)),
-            head: options.deadlines.head,
-            answer: options.answer,
-            grace: options.grace,
-        };
+        let bounds = bounds(options.limits, room, &door.gate);
+        let patience = (options.deadlines.head, options.answer, options.grace);
+        let how = listening(bounds, workers(options.workers), patience);
         let failed = |why| StartError::io("starting the public listener", why);
         let public = server::start(door.clone(), listener, &how, options.extra);
         let (public, grace) = (public.map_err(failed)?, options.grace);
@@ -197,6 +213,7 @@ impl Parts {
             catch_up,
             nodes,
             watch,
+            upkeep: measures.keep_up(),
             backup,
             door,
             public,
@@ -227,6 +244,7 @@ impl Parts {
         for task in self.catch_up.iter().chain(&self.watch) {
             task.abort();
         }
+        self.upkeep.abort();
         stop(&self.public.handle, gracefully, self.grace).await;
         if let Some(nodes) = self.nodes {
             nodes.end().await;
@@ -247,6 +265,21 @@ impl Parts {
             tracing::warn!(%why, "the sandbox bank did not end well");
         }
         (closed, self.store)
+    }
+}
+
+/// How the public listener listens, and how long it waits: for heads, for whoever takes an answer, at the end.
+fn listening(
+    bounds: Bounds,
+    workers: usize,
+    (head, answer, grace): (Duration, Duration, Duration),
+) -> Listening {
+    Listening {
+        workers,
+        bounds: Arc::new(bounds),
+        head,
+        answer,
+        grace,
     }
 }
 
@@ -297,18 +330,20 @@ fn workers(set: usize) -> usize {
 }
 
 /// What leaves, behind what holds it.
-type Leaving = (Arc<Outgoing>, Banks, Arc<dyn WebhookSink>);
+type Leaving = (Arc<Outgoing>, Ports);
+/// The banks, and who carries events to webhooks.
+type Ports = (Banks, Arc<dyn WebhookSink>);
 
 /// Puts what leaves behind what holds it, where the folder says so.
-fn leaving(data: &Path, banks: Banks, sink: Arc<dyn WebhookSink>) -> Result<Leaving, StartError> {
+fn leaving(data: &Path, (banks, sink): Ports) -> Result<Leaving, StartError> {
     let outgoing = Arc::new(folder::outgoing(data)?);
     if !outgoing.is_held() {
-        return Ok((outgoing, banks, sink));
+        return Ok((outgoing, (banks, sink)));
     }
     tracing::warn!("transfers and webhooks are held until POST /admin/outgoing/release");
     let (sink, holds) = (outgoing.sink(sink), Arc::clone(&outgoing));
     let banks: Banks = Arc::new(move |relation| Ok(holds.bank(banks(relation)?)));
-    Ok((outgoing, banks, sink))
+    Ok((outgoing, (banks, sink)))
 }
 
 /// Begins to ship the journal to where it is kept besides, if anywhere.

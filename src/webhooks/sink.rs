@@ -33,7 +33,7 @@ use super::resolve::{Checked, Lookup, ResolveError, SystemLookup};
 use super::seal::{SealError, Sealer};
 use crate::bodies::events;
 use crate::clients::{Clients, USER_AGENT};
-use crate::traces::{TRACEPARENT, traceparent};
+use crate::traces::{Leg, TRACEPARENT, leg};
 use crate::walletentidad::notices;
 
 /// How long an idle connection is kept: less than servers do, so that few are found closed.
@@ -140,10 +140,14 @@ impl HttpSink {
 
     async fn attempt(&self, parcel: &Parcel) -> Sent {
         let since = Instant::now();
-        let answered = self.post(parcel, since).await;
+        let leg = parcel.caused_by.as_deref().and_then(leg);
+        let answered = self.post(parcel, since, leg).await;
         let millis = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
         let result = answered.as_ref().map(|response| response.status().as_u16());
         log(parcel, result.map_err(|trouble| *trouble), millis);
+        if let (Some(leg), Some(cause)) = (leg, &parcel.caused_by) {
+            leg.ended("webhook delivery", cause, result.ok());
+        }
         let response = match answered {
             Ok(response) => response,
             Err(trouble) => {
@@ -170,7 +174,12 @@ impl HttpSink {
     }
 
     /// Posts a parcel; the answer's head is there when this returns.
-    async fn post(&self, parcel: &Parcel, since: Instant) -> Result<Response, Trouble> {
+    async fn post(
+        &self,
+        parcel: &Parcel,
+        since: Instant,
+        leg: Option<Leg>,
+    ) -> Result<Response, Trouble> {
         let url = guard::parse(&parcel.url, &self.reach).map_err(|why| {
             tracing::debug!(%why, "a webhook's URL is none to send to");
             Trouble::Forbidden
@@ -180,7 +189,7 @@ impl HttpSink {
             tracing::error!(%why, tenant, "a webhook cannot be sent");
             Trouble::Unsendable
         };
-        let (headers, body) = self.letter(parcel).map_err(unsendable)?;
+        let (headers, body) = self.letter(parcel, leg).map_err(unsendable)?;
         let client = self.clients.here();
         let client = client.ok_or_else(|| unsendable(Unsendable::Client))?;
         let request = client.post(url).headers(headers).body(body);
@@ -199,7 +208,11 @@ impl HttpSink {
     }
 
     /// The headers and the body; the bytes that are signed are the bytes that are sent.
-    fn letter(&self, parcel: &Parcel) -> Result<(HeaderMap, Vec<u8>), Unsendable> {
+    fn letter(
+        &self,
+        parcel: &Parcel,
+        leg: Option<Leg>,
+    ) -> Result<(HeaderMap, Vec<u8>), Unsendable> {
         let (id, body) = render(parcel)?;
         let timestamp = (parcel.at.millis() / 1_000).to_string();
         let message = Message {
@@ -229,7 +242,7 @@ impl HttpSink {
         if let Some(id) = &parcel.caused_by {
             for (name, value) in [
                 ("x-request-id", Some(id.as_ref().to_owned())),
-                (TRACEPARENT, traceparent(id)),
+                (TRACEPARENT, leg.map(|leg| leg.header())),
             ] {
                 // What is for tracing alone is left out where it is no text of a header.
                 if let Some(Ok(value)) = value.map(HeaderValue::try_from) {

@@ -32,6 +32,7 @@ mod rows;
 mod sync;
 #[cfg(test)]
 mod tests;
+pub mod times;
 
 pub use api::*;
 pub use durable::{

@@ -3,7 +3,7 @@
 use caudal::service::TEST_ADMIN_KEY;
 
 use super::{caudal, said};
-use crate::support::{TestService, Value};
+use crate::support::{TestService, Value, json};
 
 #[actix_web::test]
 async fn a_person_is_let_in_acts_with_a_reason_and_stands_in_the_log() {
@@ -55,4 +55,67 @@ async fn a_person_is_let_in_acts_with_a_reason_and_stands_in_the_log() {
     assert_eq!(code, Some(0), "{err}");
     let (code, _, err) = run(&ana, &["admin", "people", "list"]);
     assert!(code == Some(1) && err.contains("x-admin-key"), "{err}");
+}
+
+#[actix_web::test]
+async fn a_second_person_approves_from_the_command_line() {
+    let service = TestService::start().await;
+    let admin = service.admin_client().url;
+    let run = |credential: &str, arguments: &[&str]| {
+        let mut command = caudal(arguments);
+        let command = command.env("CAUDAL_ADMIN_URL", &admin);
+        let command = command.env("CAUDAL_ADMIN_KEY", credential);
+        let command = command.env("CAUDAL_REASON", "seen on paper");
+        said(&command.output().unwrap())
+    };
+    let done = |credential: &str, arguments: &[&str]| {
+        let (code, out, err) = run(credential, arguments);
+        assert_eq!(code, Some(0), "{arguments:?}: {err}");
+        out
+    };
+    let eva = ["admin", "people", "add", "eva", "--role", "approver"];
+    let eva = done(TEST_ADMIN_KEY, &eva);
+    let eva = eva.lines().next().unwrap();
+    let change = async |body: Value| {
+        let asked = service
+            .admin_client()
+            .call("PATCH", "/admin/tenants/tnt_first");
+        let asked = asked.json(&body).header("x-admin-key", TEST_ADMIN_KEY);
+        asked.header("x-reason", "a larger client").await
+    };
+    let eyes = json!({"fourEyes": {"limitRaises": true}});
+    let wary = json!({"limits": {"dailyAmount": "100.00"}, "policy": eyes});
+    change(wary).await.is(200);
+    for _ in 0..2 {
+        let raise = json!({"limits": {"dailyAmount": "99000.00"}});
+        change(raise).await.is(202);
+    }
+    let waiting = done(eva, &["approvals", "list"]);
+    assert_eq!(waiting.matches("waiting").count(), 2, "{waiting}");
+    assert!(done(eva, &["approvals", "show", "1"]).contains("99000.00"));
+    // The configured key is nobody's, and no second person.
+    let (code, _, err) = run(TEST_ADMIN_KEY, &["approvals", "approve", "1"]);
+    assert!(code == Some(1) && err.contains("approver"), "{err}");
+    assert!(done(eva, &["approvals", "approve", "1"]).contains("done"));
+    assert!(done(eva, &["approvals", "reject", "2"]).contains("rejected"));
+    let (code, _, err) = run(eva, &["approvals", "reject", "3"]);
+    assert_eq!(code, Some(1), "{err}");
+    // From what to what a role was changed stands in the audit log.
+    done(
+        TEST_ADMIN_KEY,
+        &["admin", "people", "role", "eva", "viewer"],
+    );
+    let log = done(
+        TEST_ADMIN_KEY,
+        &["audit", "--action", "changePerson", "--json"],
+    );
+    let rows: Vec<Value> = serde_json::from_str(&log).unwrap();
+    assert_eq!(
+        rows[0]["reason"],
+        "approver before, viewer now: seen on paper"
+    );
+    assert_eq!(
+        (&rows[0]["outcome"], &rows[0]["subject"]),
+        (&json!("done"), &json!("eva"))
+    );
 }

@@ -157,6 +157,12 @@ async fn an_account_is_shown_with_its_balances_and_its_actor() {
     ] {
         assert!(page.contains(shown), "{shown}: {page}");
     }
+    for kind in ["account.created", "voucher.created", "transfer.audit"] {
+        assert!(
+            page.contains(kind),
+            "{kind} is not among its events: {page}"
+        );
+    }
     let past = format!("/console/accounts/{}?at=2020-01-01", told.cvu);
     let past = browser.get(&past).await.is(200).text;
     assert!(

@@ -4,7 +4,7 @@ use super::browser::{Browser, credential, order, token};
 use crate::support::{TestService, json};
 
 /// Every page that is asked for by itself.
-pub const PAGES: [&str; 13] = [
+pub const PAGES: [&str; 14] = [
     "/console/",
     "/console/search",
     "/console/tenants",
@@ -15,6 +15,7 @@ pub const PAGES: [&str; 13] = [
     "/console/actors",
     "/console/journal",
     "/console/backups",
+    "/console/log",
     "/console/audit",
     "/console/approvals",
     "/console/parts/equation",

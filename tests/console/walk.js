@@ -105,6 +105,7 @@ function pages({ first, sent, hook, voucher, cases }) {
     actors: "/console/actors",
     journal: "/console/journal",
     backups: "/console/backups",
+    log: "/console/log",
     audit: "/console/audit",
     approvals: "/console/approvals",
     "not-found": "/console/nowhere",

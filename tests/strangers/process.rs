@@ -136,6 +136,17 @@ impl Process {
         Some(Client::new(reply["url"].as_str()?, None))
     }
 
+    /// A client of the admin listener of a `caudal serve`, and the key that goes along.
+    pub fn admin(&self) -> (Client, &'static str) {
+        let log = self.log();
+        let lines = log
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let mut found = lines.filter(|line| line["message"] == "takes requests");
+        let place = found.next().unwrap()["admin"].as_str().unwrap().to_owned();
+        (Client::new(&place, None), ADMIN_KEY)
+    }
+
     /// What it has written on standard error.
     pub fn log(&self) -> String {
         fs::read_to_string(&self.errors).unwrap()

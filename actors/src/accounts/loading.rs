@@ -13,6 +13,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{ActorContext as _, AsyncContext as _, Context};
@@ -67,10 +68,12 @@ impl AccountActor {
             vitals,
             number,
         } = wanted;
+        let began = Instant::now();
         let read = read(Arc::clone(&shared), number);
         let read = wrap_future::<_, Self>(read).map(move |read, actor, ctx: &mut Context<Self>| {
             match read {
                 Ok(Loaded { account, row, .. }) => {
+                    shared.times.activation.record(began.elapsed());
                     let desk = Desk::new(shared, Arc::clone(&vitals), account, row);
                     actor.desk = Some(Box::new(desk));
                     actor.begin(ctx);

@@ -11,9 +11,9 @@
 use std::sync::Arc;
 
 use caudal_ledger::events::{Event, EventId, EventKinds};
-use caudal_ledger::ids::{RealmId, Tag};
+use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Index, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::Engine;
 use super::read_slots::Cost;
@@ -48,6 +48,20 @@ impl Engine {
         let cost = Cost::scan_if(kinds != EventKinds::EVERY);
         self.scan(realm, cost, move |store| {
             page(store, realm, after, kinds, limit)
+        })
+        .await
+    }
+
+    /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm; and
+    /// whether older ones were not looked at.
+    pub async fn account_events(
+        &self,
+        realm: RealmId,
+        account: AccountNo,
+        limit: usize,
+    ) -> Result<(Vec<Event>, bool), Failure> {
+        self.scan(realm, Cost::Scan, move |store| {
+            of_account(store, (realm, account), limit)
         })
         .await
     }
@@ -107,6 +121,34 @@ pub(super) fn id(
     }
     let event = reads::events::row_at(store, realm, number)?;
     Ok(event.map(|event| event.id(realm, number)))
+}
+
+fn of_account(
+    store: &dyn Index,
+    (realm, account): (RealmId, AccountNo),
+    limit: usize,
+) -> Result<(Vec<Event>, bool), StoreError> {
+    let (mut found, mut looks) = (Vec::new(), LOOKS_MAX);
+    let mut last = reads::totals(store, realm)?.events;
+    while last > 0 && looks > 0 && found.len() < limit {
+        let wanted = looks.min(LOOK_PAGE);
+        let order = SortOrder::Descending;
+        let rows = reads::events::rows_within(store, realm, (1, last), order, wanted)?;
+        if rows.is_empty() {
+            break;
+        }
+        for (number, row) in rows {
+            last = number.saturating_sub(1);
+            looks = looks.saturating_sub(1);
+            if row.account == account {
+                found.push(reads::events::event(store, realm, number, &row)?);
+                if found.len() == limit {
+                    break;
+                }
+            }
+        }
+    }
+    Ok((found, last > 0))
 }
 
 /// One page of the log, as of now.

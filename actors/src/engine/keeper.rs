@@ -220,6 +220,7 @@ impl Realms {
             pauses: self.pauses,
             schedule: self.schedule,
             event_rules: self.event_rules,
+            times: self.times.clone(),
             meter: Arc::default(),
             settings,
             claims: self.claims.clone(),

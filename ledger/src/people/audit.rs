@@ -121,6 +121,8 @@ pub struct AuditFilter {
     pub action: Option<String>,
     /// Those about a subject.
     pub subject: Option<String>,
+    /// Those of a request.
+    pub request_id: Option<String>,
 }
 
 impl AuditFilter {
@@ -132,6 +134,7 @@ impl AuditFilter {
         same(&self.operator, &entry.operator)
             && same(&self.action, &entry.action)
             && same(&self.subject, &entry.subject)
+            && same(&self.request_id, &entry.request_id)
     }
 }
 

@@ -10,6 +10,7 @@ use caudal_storage::SortOrder;
 
 use super::super::movements;
 use super::super::places::found;
+use super::super::realms::{COLUMNS, row};
 use super::super::tongue::Tongue;
 use super::super::transfers::bank_calls;
 use super::super::view::{
@@ -61,6 +62,7 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
         blocks.push(Block::Table(latest(visit, &place, target, key).await?));
         blocks.push(Block::Table(holds(visit, &place, target).await?));
     }
+    blocks.push(Block::Table(events(visit, &place, account).await?));
     blocks.extend(actor(visit, &place, account).await?);
     blocks.extend(orders::forms(visit, key, account));
     let title = account.cvu.map_or_else(
@@ -70,6 +72,20 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
     Ok(visit
         .page(Part::Tenants, title, blocks)
         .below(place.above(visit.tongue())))
+}
+
+/// Its newest events.
+async fn events(visit: &Visit, place: &Place, account: &Account) -> Result<Table, ApiError> {
+    let (engine, realm) = (visit.engine(), place.realm);
+    let found = engine.account_events(realm, account.number, BRIEF);
+    let (items, more) = found.await?;
+    let rows = items.iter().map(|event| row(visit, realm, event));
+    let mut table = Table::new(visit.tongue(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
+    if more && items.len() < BRIEF {
+        // They are found among those of the realm, which are not looked through to the end.
+        table.title = format!("{} · {}", table.title, visit.say(Word::NewestOfRealm));
+    }
+    Ok(table)
 }
 
 fn balances(visit: &Visit, view: &AccountView) -> Vec<Tile> {

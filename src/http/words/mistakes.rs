@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use super::{Choices, Say as _, words};
 use crate::http::current::Language;
+use crate::log::level::NotDirectives;
 use crate::webhooks::guard::UrlError;
 
 words! {
@@ -215,6 +216,9 @@ pub enum Mistake {
         "must be the CBU of a bank account, not a CVU",
         "debe ser el CBU de una cuenta bancaria, no un CVU";
     Bank { why: String } = "{why}", "{why}";
+    NotLogDirectives =
+        "must be targets of caudal with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal::bank=debug,caudal_actors=debug",
+        "debe ser destinos de caudal con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal::bank=debug,caudal_actors=debug";
     NotCharged =
         "is no type that is charged: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
         "no es un tipo al que se cobre comisión: debe ser CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL o un tipo propio que exista";
@@ -235,6 +239,12 @@ impl Mistake {
 impl From<NotAName> for Mistake {
     fn from(NotAName: NotAName) -> Self {
         Self::NotAPersonName
+    }
+}
+
+impl From<NotDirectives> for Mistake {
+    fn from(NotDirectives: NotDirectives) -> Self {
+        Self::NotLogDirectives
     }
 }
 

@@ -27,7 +27,8 @@ use crate::num::u64_of;
 /// The head of a stream, and where it is thought to be.
 type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
 
-type Outcome = (Done, Result<CommitNo, StoreError>);
+/// Who is told, what, and when a commit had come.
+type Outcome = (Done, Result<CommitNo, StoreError>, Option<Instant>);
 
 /// Checks that entries follow their streams; remembers heads so that disk is seldom asked.
 #[derive(Debug, Default)]
@@ -141,7 +142,8 @@ impl Committer {
         {
             let mut outcomes = Vec::with_capacity(items.len());
             let last = self.group(items, &mut outcomes);
-            for (done, result) in outcomes {
+            self.shared.options.times.ended(&outcomes);
+            for (done, result, _) in outcomes {
                 finish(done, result);
             }
             // only now: it waits when the flusher is behind
@@ -220,13 +222,13 @@ impl Committer {
     }
 
     /// Makes one group durable and visible; says when it was the last.
-    fn group(&mut self, items: Vec<Item>, outcomes: &mut Vec<Outcome>) -> Option<Last> {
+    fn group(&mut self, items: Vec<(Instant, Item)>, outcomes: &mut Vec<Outcome>) -> Option<Last> {
         let mut commits = Vec::with_capacity(items.len());
         let (mut notes, mut closing) = (Vec::new(), None);
         self.record.clear();
         let index = Arc::clone(&self.shared.index);
         let tail = self.cell.tail();
-        for item in items {
+        for (came, item) in items {
             match item {
                 Item::Commit(commit, done, _) => {
                     let accepted = self
@@ -240,11 +242,12 @@ impl Committer {
                             commits.push(commit);
                             CommitNo(number)
                         }),
+                        Some(came),
                     ));
                 }
                 Item::Barrier(done) => {
                     let last = tail.commit.0 + u64_of(commits.len());
-                    outcomes.push((done, Ok(CommitNo(last))));
+                    outcomes.push((done, Ok(CommitNo(last)), None));
                 }
                 Item::Note(rows) => notes.extend(rows),
                 Item::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
@@ -255,7 +258,7 @@ impl Committer {
         self.applier.note(&notes);
         let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits, &tail)));
         if let Err(e) = made.unwrap_or_else(|_| Err(self.shared.lost("the committer panicked"))) {
-            for (_, result) in outcomes.iter_mut().filter(|o| o.1.is_ok()) {
+            for (_, result, _) in outcomes.iter_mut().filter(|o| o.1.is_ok()) {
                 *result = Err(e.clone());
             }
         }
@@ -288,6 +291,7 @@ impl Committer {
         let bytes = u64_of(sealed.bytes().len());
         let entries = u64_of(places.len());
         self.shared.counters.add(commits.len(), entries, bytes);
+        self.shared.options.times.group_of(commits.len());
         if let Err(e) = self.applier.commits(commits, places, &placed, &sealed) {
             let why = format!("a durable commit cannot be indexed: {e}");
             return Err(self.shared.lost(&why));
@@ -304,7 +308,9 @@ fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Place
     if let Some(e) = shared.health.poisoned() {
         return Err(LogError::Lost(Arc::from(e.to_string())));
     }
-    let us = u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX);
+    let took = start.elapsed();
+    shared.options.times.flush.record(took);
+    let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
     shared.counters.flushed(us);
     placed
 }

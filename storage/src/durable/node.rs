@@ -39,6 +39,7 @@ pub(crate) fn run(shared: &Arc<Shared>, kit: Kit, lease: Duration) {
 fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Duration) -> Option<Kit> {
     loop {
         let items = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
+        let items = items.into_iter().map(|(_, item)| item);
         if refuse(shared, items, &applier) {
             return None;
         }
@@ -76,7 +77,7 @@ fn may_take(shared: &Shared) -> bool {
 }
 
 /// Answers what a follower is asked; says whether that was to close.
-fn refuse(shared: &Shared, items: Vec<Item>, applier: &Applier) -> bool {
+fn refuse(shared: &Shared, items: impl Iterator<Item = Item>, applier: &Applier) -> bool {
     let mut closes = false;
     for item in items {
         match item {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::files::Faults;
 use crate::log::Epoch;
+use crate::times::Times;
 
 /// The least bytes of a segment.
 pub(super) const SEGMENT_MIN: u32 = 64 << 10;
@@ -130,6 +131,8 @@ pub struct StoreOptions {
     pub deposed: Option<OnDeposed>,
     /// Called when a node begins to own the cell, or ends.
     pub turned: Option<OnTurn>,
+    /// Where it is counted how long commits and flushes take.
+    pub times: Times,
     /// Makes the n-th change to files fail: for tests.
     pub faults: Option<Arc<Faults>>,
 }
@@ -162,6 +165,7 @@ impl Default for StoreOptions {
             progress: None,
             deposed: None,
             turned: None,
+            times: Times::default(),
             faults: None,
         }
     }

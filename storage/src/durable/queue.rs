@@ -26,7 +26,8 @@ pub(crate) enum Item {
 
 #[derive(Default)]
 struct Waiting {
-    items: VecDeque<Item>,
+    /// With when each came.
+    items: VecDeque<(Instant, Item)>,
     commits: usize,
     bytes: u64,
     notes: usize,
@@ -64,6 +65,7 @@ impl Queue {
     /// commits or notes wait as may, or the bytes of commits would be too many. A commit is never too large for an
     /// empty queue, and barriers are always taken.
     pub(crate) fn push(&self, item: Item) -> Result<(), (Item, StoreError)> {
+        let now = Instant::now();
         let mut waiting = lock(&self.waiting);
         if waiting.closed {
             return Err((item, StoreError::Closed));
@@ -87,7 +89,7 @@ impl Queue {
         }
         // a note waits for what comes after it: nobody waits for a note
         let wakes = !matches!(item, Item::Note(_));
-        waiting.items.push_back(item);
+        waiting.items.push_back((now, item));
         if waiting.idle && wakes {
             waiting.idle = false;
             self.some.notify_one();
@@ -95,14 +97,14 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for one item, at most so long, and takes all that wait, up to the limits of a group.
+    /// Waits for one item, at most so long, and takes all that wait, up to the limits of a group, with when they came.
     /// `None` when the queue was shut.
     pub(crate) fn take(
         &self,
         commits_max: usize,
         bytes_max: u64,
         most: Option<Duration>,
-    ) -> Option<Vec<Item>> {
+    ) -> Option<Vec<(Instant, Item)>> {
         let began = Instant::now();
         let mut waiting = lock(&self.waiting);
         while waiting.items.is_empty() {
@@ -124,7 +126,7 @@ impl Queue {
         let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
         let (mut commits, mut bytes, mut notes) = (0, 0, 0);
         while commits < commits_max && bytes < bytes_max {
-            let Some(item) = waiting.items.pop_front() else {
+            let Some((came, item)) = waiting.items.pop_front() else {
                 break;
             };
             let last = matches!(item, Item::Close(_) | Item::Yield(..));
@@ -136,7 +138,7 @@ impl Queue {
                 Item::Note(_) => notes += 1,
                 Item::Barrier(_) | Item::Yield(..) | Item::Close(_) => {}
             }
-            group.push(item);
+            group.push((came, item));
             if last {
                 break;
             }
@@ -153,7 +155,7 @@ impl Queue {
         if waiting.dropped {
             return None;
         }
-        let item = waiting.items.pop_front();
+        let item = waiting.items.pop_front().map(|(_, item)| item);
         match &item {
             Some(Item::Commit(_, _, bytes)) => {
                 waiting.commits -= 1;
@@ -174,7 +176,7 @@ impl Queue {
         waiting.bytes = 0;
         waiting.notes = 0;
         self.some.notify_all();
-        waiting.items.drain(..).collect()
+        waiting.items.drain(..).map(|(_, item)| item).collect()
     }
 
     /// How many commits wait.

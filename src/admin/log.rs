@@ -1,0 +1,121 @@
+//! How much is logged: what is in force, and a change for a while.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::OperatorDesk;
+use super::access::{Acting, Came};
+use crate::http::body::Body;
+use crate::http::body::read::{integer, line, text};
+use crate::http::errors::ApiError;
+use crate::http::request::request;
+use crate::http::respond::json;
+use crate::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives};
+
+/// The longest reason, in characters.
+const REASON_MAX: usize = 500;
+
+/// How much is logged.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Log)]
+pub struct LogBody {
+    /// What was set at the start; null where the log is not this program's.
+    usual: Option<String>,
+    /// What is changed for now; null when nothing is.
+    directives: Option<String>,
+    /// After how many seconds the change ends by itself.
+    ends_in_seconds: Option<u64>,
+    /// Lines that were dropped since the start because whoever reads the log is slow.
+    dropped_lines: usize,
+    /// Why it could not be changed; null when it could, or was not asked to be.
+    error: Option<String>,
+}
+
+impl LogBody {
+    fn now(error: Option<String>) -> Self {
+        let now = level::now();
+        let left = now.changed.as_ref().map(|(_, left)| left.as_secs());
+        Self {
+            usual: now.usual,
+            directives: now.changed.map(|(directives, _)| directives.to_string()),
+            ends_in_seconds: left,
+            dropped_lines: crate::log::dropped(),
+            error,
+        }
+    }
+}
+
+/// Says how much is logged.
+#[utoipa::path(
+    get,
+    path = "/admin/log",
+    operation_id = "readLog",
+    tag = "Operation",
+    responses((status = 200, body = LogBody))
+)]
+pub async fn show(_: web::Data<OperatorDesk>) -> HttpResponse {
+    json(StatusCode::OK, &LogBody::now(None))
+}
+
+request! {
+    /// How much is to be logged for a while.
+    strict struct ChangeLog as LogChange {
+        /// Which targets say how much, laid over what was set at the start: `warn`, `info`, `debug` or `trace` for each.
+        /// Absent or null ends a change at once.
+        directives: Option<Directives> = optional("directives", text(Directives::parse))
+            as Option<String> { max_length = 200, example = "caudal::bank=debug" };
+        /// After how many seconds it ends by itself, an hour at most; ten minutes when absent.
+        seconds: Option<u64> = optional("seconds", integer(1, CHANGED_MAX.as_secs()))
+            as Option<u32> { minimum = 1, maximum = 3600 };
+        /// Why.
+        reason: Option<String> = optional("reason", line(REASON_MAX))
+            as Option<String> { max_length = 500 };
+    }
+}
+
+/// Logs more or less of some parts of this program for a while; it ends by itself. It is the log of this process alone.
+#[utoipa::path(
+    put,
+    path = "/admin/log",
+    operation_id = "changeLog",
+    tag = "Operation",
+    request_body(content = ChangeLog),
+    responses((status = 200, body = LogBody))
+)]
+pub async fn change(acting: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
+    let ChangeLog {
+        directives,
+        seconds,
+        reason,
+    } = ChangeLog::read(sent)?;
+    let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
+    let reason = acting.reason.or(reason);
+    let said = changed(directives.map(|it| (it, lasting)), reason.as_deref());
+    let error = said.as_ref().err().cloned();
+    let mut answer = json(StatusCode::OK, &LogBody::now(error));
+    let (Ok(came) | Err(came)) = said;
+    answer.extensions_mut().insert(Came(came));
+    Ok(answer)
+}
+
+/// Changes it: what came of it, for the audit log.
+///
+/// # Errors
+/// Why it could not be changed.
+pub(crate) fn changed(
+    to: Option<(Directives, Duration)>,
+    reason: Option<&str>,
+) -> Result<String, String> {
+    let came = match &to {
+        Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
+        None => "as it was set at the start".to_owned(),
+    };
+    level::change(to)?;
+    tracing::warn!(to = came, reason, "how much is logged was changed");
+    Ok(came)
+}

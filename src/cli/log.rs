@@ -1,0 +1,68 @@
+//! `caudal log`: how much a running service logs, changed for a while.
+
+use clap::Subcommand;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::Exit;
+use super::admin::Asking;
+use super::remote::shown;
+
+/// An errand about the log.
+#[derive(Debug, Subcommand)]
+pub enum Log {
+    /// Show how much is logged, and for how long a change of it goes on
+    Show {
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// Log more or less of some parts for a while; it ends by itself
+    Set {
+        /// Which parts say how much, for instance caudal::bank=debug,caudal_actors=debug: warn, info, debug or trace
+        directives: String,
+        /// For how many seconds, an hour at most; ten minutes unless set
+        #[arg(long = "for", value_name = "SECONDS")]
+        seconds: Option<u64>,
+        #[command(flatten)]
+        asking: Asking,
+    },
+    /// End the change at once
+    Reset {
+        #[command(flatten)]
+        asking: Asking,
+    },
+}
+
+/// Does it.
+pub fn run(errand: Log) -> Result<(), Exit> {
+    const PATH: &str = "/admin/log";
+    match errand {
+        Log::Show { asking } => asking.run(Method::GET, PATH, None, page),
+        Log::Set {
+            directives,
+            seconds,
+            asking,
+        } => {
+            let mut body = json!({"directives": directives});
+            if let (Some(seconds), Some(fields)) = (seconds, body.as_object_mut()) {
+                fields.insert("seconds".to_owned(), json!(seconds));
+            }
+            asking.run(Method::PUT, PATH, Some(body), page)
+        }
+        Log::Reset { asking } => asking.run(Method::PUT, PATH, Some(json!({})), page),
+    }
+}
+
+fn page(log: &Value) -> String {
+    let mut lines = vec![format!("set at the start  {}", shown(log, "usual"))];
+    if log.get("directives").is_some_and(Value::is_string) {
+        let left = shown(log, "endsInSeconds");
+        lines.push(format!("for now           {}", shown(log, "directives")));
+        lines.push(format!("ends              in {left} s"));
+    }
+    lines.push(format!("lines dropped     {}", shown(log, "droppedLines")));
+    if let Some(why) = log.get("error").and_then(Value::as_str) {
+        lines.push(format!("not changed       {why}"));
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,42 @@
+//! Settings of traces: the collector to which spans are sent.
+
+use serde::Deserialize;
+
+use super::Wrong;
+
+/// What a file may set.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Traces {
+    /// Where spans are sent; nowhere without it.
+    pub endpoint: Option<String>,
+    /// Of so many requests that bring no trace one begins one; 0 is none.
+    pub every: u32,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self {
+            endpoint: None,
+            every: 100,
+        }
+    }
+}
+
+impl Traces {
+    /// Notes what is wrong.
+    pub(super) fn check(&self, wrong: &mut Wrong) {
+        let Some(endpoint) = &self.endpoint else {
+            return;
+        };
+        let url = url::Url::parse(endpoint);
+        if !url.is_ok_and(|url| matches!(url.scheme(), "http" | "https")) {
+            let why = "is the whole address of the collector, for instance http://127.0.0.1:4318/v1/traces";
+            wrong.add("traces.endpoint", why);
+        }
+        if cfg!(not(feature = "otlp")) {
+            let why = "needs a program that was built with `--features otlp`";
+            wrong.add("traces.endpoint", why);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! How much is logged: what was set at the start, and a change of it that ends by itself.
+//!
+//! **Shape.** A change names targets of ours and how much each says, and is laid over what was set; all else stays.
+//! A thread that is there only while something is changed waits for its end. The log is that of the process, so
+//! several services in one share it.
+//!
+//! **Bounds.** A change lasts [`CHANGED_MAX`] at most and has [`DIRECTIVES_MAX`] characters. Only targets of ours can
+//! be named, which are tested to log nothing personal: libraries log what was sent. Warnings cannot be switched off.
+//!
+//! **Failure.** A change that cannot be ended by itself, because there is no thread for that, is not begun.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tracing_subscriber::EnvFilter;
+
+/// The longest that a change lasts: an hour.
+pub const CHANGED_MAX: Duration = Duration::from_secs(3600);
+/// How long a change lasts unless it says: ten minutes.
+pub const CHANGED_USUAL: Duration = Duration::from_secs(600);
+/// The longest text of a change, in characters.
+pub const DIRECTIVES_MAX: usize = 200;
+/// What targets of ours begin with.
+const OURS: &str = "caudal";
+/// How much a target may be told to say.
+const LEVELS: [&str; 4] = ["warn", "info", "debug", "trace"];
+
+/// What is no change of the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotDirectives;
+
+/// Which targets say how much, for instance `caudal::bank=debug,caudal_actors=debug`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Directives(String);
+
+/// One target of ours and how much it says, and nothing else.
+fn directive(part: &str) -> Option<&str> {
+    let (target, level) = part.split_once('=')?;
+    let named = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b':');
+    let ours = target.starts_with(OURS) && target.bytes().all(named);
+    (ours && LEVELS.contains(&level)).then_some(part)
+}
+
+impl Directives {
+    /// Reads them: targets of ours with `warn`, `info`, `debug` or `trace`, with commas between.
+    ///
+    /// # Errors
+    /// For anything else, and what is longer than [`DIRECTIVES_MAX`].
+    pub fn parse(text: &str) -> Result<Self, NotDirectives> {
+        let parts: Option<Vec<_>> = text.split(',').map(|part| directive(part.trim())).collect();
+        match parts {
+            Some(parts) if text.len() <= DIRECTIVES_MAX => Ok(Self(parts.join(","))),
+            _ => Err(NotDirectives),
+        }
+    }
+}
+
+impl fmt::Display for Directives {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// How much is logged now.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Level {
+    /// What was set at the start; `None` where the log was not begun by this program.
+    pub usual: Option<String>,
+    /// What was changed, and for how long that goes on.
+    pub changed: Option<(Directives, Duration)>,
+}
+
+/// Puts a filter in the place of the one in force.
+pub(super) type Apply = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
+
+/// The one log that can be changed.
+static TURNED: OnceLock<Arc<Turning>> = OnceLock::new();
+
+/// Lets the log be changed from now on.
+pub(super) fn changeable(usual: String, apply: Apply) {
+    // It is begun once.
+    drop(TURNED.set(Arc::new(Turning::new(usual, apply))));
+}
+
+/// How much is logged now.
+pub fn now() -> Level {
+    TURNED.get().map_or_else(Level::default, |it| it.now())
+}
+
+/// Logs more or less of some targets for a while, instead of what was changed before; with nothing, ends the change.
+///
+/// # Errors
+/// A sentence that says why nothing was changed.
+pub fn change(to: Option<(Directives, Duration)>) -> Result<(), String> {
+    let turning = TURNED.get();
+    let turning =
+        turning.ok_or("the log of this process was not begun by caudal, and stays as it is")?;
+    match to {
+        Some((directives, lasting)) => turning.change(directives, lasting),
+        None => turning.back(&mut turning.lock()),
+    }
+}
+
+struct Changed {
+    directives: Directives,
+    ends: Instant,
+}
+
+#[derive(Default)]
+struct State {
+    changed: Option<Changed>,
+    /// Whether somebody waits for the end of a change.
+    watched: bool,
+}
+
+struct Turning {
+    usual: String,
+    apply: Apply,
+    state: Mutex<State>,
+    /// That the end is another one.
+    moved: Condvar,
+}
+
+impl Turning {
+    fn new(usual: String, apply: Apply) -> Self {
+        Self {
+            usual,
+            apply,
+            state: Mutex::default(),
+            moved: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now(&self) -> Level {
+        let state = self.lock();
+        let changed = state.changed.as_ref();
+        Level {
+            usual: Some(self.usual.clone()),
+            changed: changed.map(|it| {
+                let left = it.ends.saturating_duration_since(Instant::now());
+                (it.directives.clone(), left)
+            }),
+        }
+    }
+
+    fn change(self: &Arc<Self>, directives: Directives, lasting: Duration) -> Result<(), String> {
+        let filter = EnvFilter::try_new(format!("{},{directives}", self.usual));
+        let filter = filter.map_err(|why| why.to_string())?;
+        let mut state = self.lock();
+        if !state.watched {
+            let watching = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("log-level".to_owned());
+            let begun = thread.spawn(move || watching.watch());
+            begun
+                .map_err(|why| format!("no thread could be started that ends the change: {why}"))?;
+            state.watched = true;
+        }
+        let applied = (self.apply)(filter);
+        if applied.is_ok() {
+            let ends = Instant::now() + lasting.min(CHANGED_MAX);
+            state.changed = Some(Changed { directives, ends });
+        }
+        self.moved.notify_one();
+        applied
+    }
+
+    /// Ends a change, if there is one.
+    fn back(&self, state: &mut State) -> Result<(), String> {
+        if state.changed.is_none() {
+            return Ok(());
+        }
+        let usual = EnvFilter::try_new(&self.usual).map_err(|why| why.to_string())?;
+        (self.apply)(usual)?;
+        state.changed = None;
+        self.moved.notify_one();
+        Ok(())
+    }
+
+    /// Waits until a change has ended, by itself or by somebody.
+    fn watch(&self) {
+        let mut state = self.lock();
+        while let Some(changed) = &state.changed {
+            let left = changed.ends.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                // Without a log to change there is nobody to tell, either.
+                self.back(&mut state).ok();
+                state.changed = None;
+                break;
+            }
+            let waited = self.moved.wait_timeout(state, left);
+            (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        }
+        state.watched = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn only_targets_of_ours_are_told_how_much_to_say() {
+        let read = |text: &str| Directives::parse(text).map(|it| it.to_string());
+        assert_eq!(
+            read("caudal::bank=debug").as_deref(),
+            Ok("caudal::bank=debug")
+        );
+        let two = read("caudal::request=warn, caudal_actors=trace");
+        assert_eq!(
+            two.as_deref(),
+            Ok("caudal::request=warn,caudal_actors=trace")
+        );
+        let long = format!("caudal::{}=info", "a".repeat(DIRECTIVES_MAX));
+        for bad in [
+            "",
+            "debug",
+            "info",
+            "hyper=trace",
+            "caudal",
+            "caudal=",
+            "caudal=off",
+            "caudal=error",
+            "caudal[request]=trace",
+            "caudal=debug,",
+            "caudal=debug,trace",
+            "Caudal=debug",
+            &long,
+        ] {
+            assert_eq!(read(bad), Err(NotDirectives), "{bad}");
+        }
+    }
+
+    /// A log that tells which filters it got.
+    fn told() -> (Arc<Turning>, mpsc::Receiver<String>) {
+        let (tell, told) = mpsc::channel();
+        let apply =
+            move |filter: EnvFilter| tell.send(filter.to_string()).map_err(|it| it.to_string());
+        (
+            Arc::new(Turning::new("info".to_owned(), Box::new(apply))),
+            told,
+        )
+    }
+
+    fn debug() -> Directives {
+        Directives::parse("caudal::bank=debug").unwrap()
+    }
+
+    #[test]
+    fn a_change_ends_by_itself() {
+        let (turning, told) = told();
+        turning.change(debug(), Duration::from_millis(1)).unwrap();
+        // However late the thread is, it comes.
+        assert_eq!(told.recv().unwrap(), "caudal::bank=debug,info");
+        assert_eq!(told.recv().unwrap(), "info");
+        let ended = turning.lock();
+        assert!(ended.changed.is_none());
+    }
+
+    #[test]
+    fn a_change_is_ended_and_replaced_and_lasts_no_longer_than_it_may() {
+        let (turning, told) = told();
+        turning.change(debug(), Duration::MAX).unwrap();
+        let (directives, left) = turning.now().changed.unwrap();
+        assert!(directives == debug() && left <= CHANGED_MAX);
+        let other = Directives::parse("caudal=trace").unwrap();
+        turning.change(other.clone(), CHANGED_USUAL).unwrap();
+        assert_eq!(turning.now().changed.unwrap().0, other);
+        turning.back(&mut turning.lock()).unwrap();
+        assert_eq!(turning.now().changed, None);
+        turning.back(&mut turning.lock()).unwrap();
+        let filters: Vec<_> = told.try_iter().collect();
+        assert_eq!(
+            filters,
+            ["caudal::bank=debug,info", "caudal=trace,info", "info"]
+        );
+        assert_eq!(turning.now().usual.as_deref(), Some("info"));
+    }
+}

@@ -1,0 +1,128 @@
+//! How many requests took how long: the buckets of the exported histogram, for the console to read.
+//!
+//! **Shape.** One counter for each bucket, added to where the histogram is recorded to. What happened in a while is
+//! the difference of two readings ([`Counts::since`]).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const fn micros(n: u64) -> Duration {
+    Duration::from_micros(n)
+}
+
+/// The upper bounds of the buckets of every histogram of time; one more bucket is beyond them.
+pub const BOUNDS: [Duration; 20] = [
+    micros(5),
+    micros(25),
+    micros(100),
+    micros(250),
+    micros(500),
+    micros(1_000),
+    micros(2_500),
+    micros(5_000),
+    micros(10_000),
+    micros(25_000),
+    micros(50_000),
+    micros(100_000),
+    micros(250_000),
+    micros(500_000),
+    micros(1_000_000),
+    micros(2_500_000),
+    micros(5_000_000),
+    micros(10_000_000),
+    micros(20_000_000),
+    micros(30_000_000),
+];
+const BUCKETS: usize = BOUNDS.len() + 1;
+
+/// Counters of requests by how long they took.
+#[derive(Debug, Default)]
+pub struct Tally([AtomicU64; BUCKETS]);
+
+/// A reading of a [`Tally`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts([u64; BUCKETS]);
+
+impl Tally {
+    /// One that took so long.
+    pub fn count(&self, took: Duration) {
+        let at = BOUNDS.partition_point(|bound| *bound < took);
+        if let Some(bucket) = self.0.get(at) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many there were so far.
+    pub fn read(&self) -> Counts {
+        let Self(buckets) = self;
+        Counts(std::array::from_fn(|at| {
+            buckets.get(at).map_or(0, |it| it.load(Ordering::Relaxed))
+        }))
+    }
+}
+
+impl Counts {
+    /// Those that came after an earlier reading.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let mut both = self.0.iter().zip(before.0);
+        Self(std::array::from_fn(|_| {
+            both.next().map_or(0, |(now, then)| now.abs_diff(then))
+        }))
+    }
+
+    /// How many there are.
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// The time within which so many of a hundred ended, drawn straight between the bounds of its bucket; beyond
+    /// the last bound it is that bound. `None` where there was no request.
+    pub fn within(&self, percent: u64) -> Option<Duration> {
+        let wanted = (u128::from(self.sum()) * u128::from(percent)).div_ceil(100);
+        let (mut passed, mut from) = (0_u128, Duration::ZERO);
+        if wanted == 0 {
+            return None;
+        }
+        for (count, bound) in self.0.iter().zip(BOUNDS) {
+            let after = passed + u128::from(*count);
+            if after >= wanted {
+                let width = bound.abs_diff(from).as_micros();
+                let part = (width * (wanted - passed)).checked_div(u128::from(*count));
+                let part = part.and_then(|part| u64::try_from(part).ok());
+                return Some(from + Duration::from_micros(part?));
+            }
+            (passed, from) = (after, bound);
+        }
+        Some(from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_rise() {
+        assert!(BOUNDS.is_sorted_by(|one, next| one < next));
+    }
+
+    #[test]
+    fn the_time_of_so_many_of_a_hundred_lies_in_its_bucket() {
+        let tally = Tally::default();
+        assert_eq!(tally.read().within(50), None);
+        let before = tally.read();
+        for _ in 0..98 {
+            tally.count(micros(1_000));
+        }
+        tally.count(micros(40_000));
+        let first = tally.read();
+        assert_eq!((first.sum(), first.within(99)), (99, Some(micros(50_000))));
+        assert_eq!(first.within(50), Some(micros(755)));
+        tally.count(Duration::from_secs(3600));
+        let later = tally.read();
+        assert_eq!(later.since(&first).within(50), BOUNDS.last().copied());
+        assert_eq!(later.since(&before).sum(), 100);
+        assert_eq!(later.since(&later), Counts::default());
+    }
+}
