@@ -25,7 +25,9 @@ mod messages;
 mod money;
 mod profile;
 pub mod remittance;
+mod reversals;
 pub mod saga;
+mod sitting;
 mod transfers;
 mod views;
 
@@ -55,7 +57,8 @@ pub use views::{
 };
 
 use crate::mailbox::{Asked as _, Queued};
-use crate::scribe::{Shared, Vitals};
+use crate::scribe::Shared;
+use crate::vitals::Vitals;
 use loading::Coming;
 
 /// Messages that wait for one account at most.
@@ -106,12 +109,17 @@ impl AccountActor {
             let wait = Duration::from_millis(wait).clamp(least, ALARM_MAX);
             let alarm = ctx.run_later(wait, |actor, ctx| {
                 actor.alarm = None;
+                let turn = actor.desk.as_ref().map(|desk| desk.vitals.turn());
                 match &mut actor.desk {
-                    Some(desk) if desk.vitals.doubtful() => return ctx.stop(),
-                    Some(desk) => desk.expire(),
+                    // Another one has the account, or will.
+                    Some(desk) if desk.vitals.doubtful() || desk.vitals.retired() => ctx.stop(),
+                    Some(desk) => {
+                        desk.expire();
+                        actor.set_alarm(ctx);
+                    }
                     None => {}
                 }
-                actor.set_alarm(ctx);
+                drop(turn);
             });
             self.alarm = Some((at, alarm));
         }
@@ -147,7 +155,7 @@ impl Desk {
         Observed {
             account: self.account.clone(),
             mailbox: self.vitals.queued.count(),
-            pending_commits: self.vitals.in_flight.load(Ordering::Acquire),
+            pending_commits: self.vitals.in_flight(),
             active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),
         }
     }
@@ -201,7 +209,10 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
         if let Some(desk) = &self.desk {
             desk.shared.times.account.record(queued.waited());
         }
-        self.handle(queued.take(), ctx);
+        // It counts as a turn before it counts no more as waiting: see `vitals`.
+        let turn = self.desk.as_ref().map(|desk| desk.vitals.turn());
+        self.taken(queued.take(), ctx);
+        drop(turn);
     }
 }
 
@@ -210,6 +221,14 @@ impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
+        let turn = self.desk.as_ref().map(|desk| desk.vitals.turn());
+        self.taken(message, ctx);
+        drop(turn);
+    }
+}
+
+impl AccountActor {
+    fn taken(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
         let Some(mut message) = self.without_account(message, ctx) else {
             return;
         };

@@ -29,6 +29,8 @@ use std::time::Instant;
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
 
+use crate::mailbox::Wake;
+
 /// How many entries of a realm are with the store at once while another realm writes too. It
 /// takes the store about a millisecond to write them.
 pub const SHARE: usize = 64;
@@ -105,9 +107,6 @@ struct State {
     /// Whom to wake when the lane is eased.
     wake: Option<Wake>,
 }
-
-/// Wakes whoever waits for a lane to be eased. It only sends a message.
-pub type Wake = Box<dyn FnOnce() + Send>;
 
 /// The lane of a realm.
 pub struct Lane {

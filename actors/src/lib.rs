@@ -9,8 +9,9 @@
 //! [`failure::Failure::Overloaded`]. An order whose asker has left is dropped when its turn comes,
 //! before it is decided, and never after.
 //!
-//! **Order.** All actors of a realm run on one arbiter (thread), so what the supervisor forwards
-//! arrives in its order, and commits leave in the order in which they were decided.
+//! **Order.** What a supervisor forwards to an account arrives in its order, and the commits of an
+//! account leave in the order in which they were decided, on whichever thread it lives
+//! ([`threads`]).
 //!
 //! **Failure.** A commit that fails makes its account doubtful: the actor stops, and the next order
 //! loads it again from what is on disk.
@@ -36,10 +37,12 @@ pub mod reply;
 pub mod residency;
 pub mod scribe;
 pub mod settings;
+pub mod threads;
 pub mod times;
 pub mod trail;
 pub mod treasury;
 pub mod verify;
+pub mod vitals;
 mod writing;
 
 #[cfg(test)]

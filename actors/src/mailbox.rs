@@ -3,7 +3,8 @@
 //! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is
 //! given back when the message is taken, or dropped with the actor. actix's own capacity bounds
 //! nothing here: each clone of an address may always put one message more, and every sender has a
-//! clone of its own. So this is the only module that may call `try_send`.
+//! clone of its own. So this is the only module that may call `try_send`. A [`Crowd`] counts over many actors
+//! what waits for each, for whoever has to hold back before it is too much.
 //!
 //! **Bounds.** The most that waits is given where a mailbox is made; each actor names it.
 //!
@@ -11,8 +12,9 @@
 //! done ([`Untaken`]): its actor stopped, or died in an earlier turn. A full mailbox is [`Failure::Overloaded`], one whose actor is gone
 //! [`Failure::ShuttingDown`]. In both cases nothing was done.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix::dev::ToEnvelope;
@@ -23,20 +25,103 @@ use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 use crate::failure::Failure;
 use crate::reply::Waits;
 
+/// Messages that may wait for a crowd before it is pressed.
+pub const CROWD_MAX: usize = 512;
+/// A pressed crowd is eased once no more than so many wait for it.
+const CROWD_EASED: usize = CROWD_MAX / 2;
+
+/// Wakes whoever waits. It only sends a message.
+pub type Wake = Box<dyn FnOnce() + Send>;
+
+/// How many messages wait for many actors together.
+#[derive(Default)]
+pub struct Crowd {
+    count: AtomicUsize,
+    /// Whom to wake when it is eased.
+    wake: Mutex<Option<Wake>>,
+}
+
+impl fmt::Debug for Crowd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Crowd")
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Crowd {
+    /// Whether [`CROWD_MAX`] or more wait.
+    pub fn is_pressed(&self) -> bool {
+        self.count.load(Ordering::SeqCst) >= CROWD_MAX
+    }
+
+    /// Wakes once no more than half of that wait: at once, if it is so. The latest who asks is woken.
+    pub fn when_eased(&self, wake: Wake) {
+        *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(wake);
+        // Whoever eases it from now on finds it there; if that was before, it is eased here.
+        if self.count.load(Ordering::SeqCst) <= CROWD_EASED {
+            self.wake();
+        }
+    }
+
+    fn join(&self) {
+        self.count.fetch_add(1, Ordering::SeqCst);
+    }
+
+    fn leave(&self) {
+        if self.count.fetch_sub(1, Ordering::SeqCst) == CROWD_EASED + 1 {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        let wake = self
+            .wake
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(wake) = wake {
+            wake();
+        }
+    }
+}
+
 /// How many messages wait for one actor.
 #[derive(Clone, Debug, Default)]
-pub struct Waiting(Arc<AtomicUsize>);
+pub struct Waiting(Arc<Counted>);
+
+#[derive(Debug, Default)]
+struct Counted {
+    own: AtomicUsize,
+    /// The crowd that it is one of.
+    crowd: Option<Arc<Crowd>>,
+}
 
 impl Waiting {
+    /// What waits for one of a crowd.
+    pub fn among(crowd: Option<Arc<Crowd>>) -> Self {
+        let own = AtomicUsize::new(0);
+        Self(Arc::new(Counted { own, crowd }))
+    }
+
     /// How many wait now.
     pub fn count(&self) -> usize {
-        self.0.load(Ordering::Acquire)
+        self.0.own.load(Ordering::Acquire)
     }
 
     /// A permit, whether there is room or not: for what was refused or granted room before.
     pub fn permit(&self) -> Permit {
-        self.0.fetch_add(1, Ordering::AcqRel);
-        Permit(self.clone())
+        self.0.own.fetch_add(1, Ordering::AcqRel);
+        self.permitted()
+    }
+
+    /// Likewise, for what does not wait for a thread to come round to it, and so does not count in the crowd.
+    fn permit_apart(&self) -> Permit {
+        self.0.own.fetch_add(1, Ordering::AcqRel);
+        Permit {
+            of: self.clone(),
+            crowded: false,
+        }
     }
 
     /// A permit, if fewer than `most` wait.
@@ -44,18 +129,37 @@ impl Waiting {
         let more = |count: usize| count.checked_add(1).filter(|count| *count <= most);
         let taken = self
             .0
+            .own
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
-        taken.ok().map(|_| Permit(self.clone()))
+        taken.ok().map(|_| self.permitted())
+    }
+
+    fn permitted(&self) -> Permit {
+        if let Some(crowd) = &self.0.crowd {
+            crowd.join();
+        }
+        Permit {
+            of: self.clone(),
+            crowded: true,
+        }
     }
 }
 
 /// The right to one place in a mailbox. It is given back when this is dropped.
 #[derive(Debug)]
-pub struct Permit(Waiting);
+pub struct Permit {
+    of: Waiting,
+    /// Whether it counts in the crowd, where there is one.
+    crowded: bool,
+}
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.0.fetch_sub(1, Ordering::AcqRel);
+        let Counted { own, crowd } = &*self.of.0;
+        own.fetch_sub(1, Ordering::AcqRel);
+        if let Some(crowd) = crowd.as_ref().filter(|_| self.crowded) {
+            crowd.leave();
+        }
     }
 }
 
@@ -190,6 +294,11 @@ impl<A: Actor> Mailbox<A> {
         self.waiting.permit()
     }
 
+    /// Likewise, for a message that waits for something else than its actor's thread.
+    pub fn reserve_apart(&self) -> Permit {
+        self.waiting.permit_apart()
+    }
+
     /// Puts a message into the mailbox.
     ///
     /// # Errors
@@ -300,5 +409,54 @@ mod tests {
         assert_eq!(mailbox.tell(Vec::new()), Err(Failure::Overloaded));
         assert_eq!(mailbox.put(reserved, Vec::new()), Ok(()));
         assert_eq!(waiting.count(), 1);
+    }
+
+    #[test]
+    fn a_crowd_is_pressed_by_all_together_and_wakes_once_when_half_of_it_has_left() {
+        let crowd = Arc::new(Crowd::default());
+        let (one, other) = (
+            Waiting::among(Some(Arc::clone(&crowd))),
+            Waiting::among(Some(Arc::clone(&crowd))),
+        );
+        let woken = Arc::new(AtomicUsize::new(0));
+        let wake = || -> Wake {
+            let woken = Arc::clone(&woken);
+            Box::new(move || {
+                woken.fetch_add(1, Ordering::SeqCst);
+            })
+        };
+        crowd.when_eased(wake());
+        assert_eq!(woken.load(Ordering::SeqCst), 1, "nobody waits");
+        let mut permits: Vec<_> = (1..CROWD_MAX).map(|_| one.permit()).collect();
+        assert!(!crowd.is_pressed());
+        permits.push(other.permit());
+        assert!(crowd.is_pressed());
+        assert_eq!((one.count(), other.count()), (CROWD_MAX - 1, 1));
+        crowd.when_eased(wake());
+        permits.truncate(CROWD_EASED + 1);
+        assert_eq!(woken.load(Ordering::SeqCst), 1);
+        permits.pop();
+        assert_eq!(woken.load(Ordering::SeqCst), 2);
+        permits.clear();
+        assert_eq!(woken.load(Ordering::SeqCst), 2, "it is woken once");
+        let apart: Vec<_> = (0..CROWD_MAX).map(|_| one.permit_apart()).collect();
+        assert_eq!((one.count(), crowd.is_pressed()), (apart.len(), false));
+        drop(apart);
+        assert_eq!((one.count(), crowd.count.load(Ordering::SeqCst)), (0, 0));
+    }
+
+    #[test]
+    fn whoever_waits_for_a_crowd_is_woken_whatever_comes_and_goes_meanwhile() {
+        let crowd = Arc::new(Crowd::default());
+        for _ in 0..100 {
+            let waiting = Waiting::among(Some(Arc::clone(&crowd)));
+            let permits: Vec<_> = (0..CROWD_MAX).map(|_| waiting.permit()).collect();
+            let (woken, wakes) = std::sync::mpsc::channel();
+            std::thread::scope(|threads| {
+                threads.spawn(|| drop(permits));
+                crowd.when_eased(Box::new(move || woken.send(()).unwrap()));
+            });
+            assert_eq!(wakes.try_recv(), Ok(()), "nobody woke it");
+        }
     }
 }

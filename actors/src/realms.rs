@@ -34,7 +34,6 @@ mod webhooks;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::{Actor, ActorContext as _, AsyncContext, Context, Handler};
@@ -56,7 +55,8 @@ use crate::meter::Meter;
 use crate::records::{Tail, reads};
 use crate::reply::{Answered, Given, Reply};
 use crate::residency::Residents;
-use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
+use crate::scribe::{Scribe, Shared, Ticket, Write};
+use crate::vitals::Vitals;
 use children::Children;
 
 pub use cases::{CaseMessage, ReturnSaid};
@@ -185,7 +185,7 @@ impl RealmSupervisor {
         if !self.vitals.doubtful() {
             return Ok(());
         }
-        if self.vitals.in_flight.load(Ordering::Acquire) > 0 {
+        if !self.vitals.settled_all() {
             return Err(Failure::Overloaded);
         }
         self.load_types()?;

@@ -9,7 +9,6 @@
 
 mod page;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::ArbiterHandle;
@@ -25,15 +24,16 @@ use crate::lanes::Lane;
 use crate::life::Life;
 use crate::loads::Loads;
 use crate::lookout::Lookout;
-use crate::mailbox::Waiting;
 use crate::meter::{Meter, Taken};
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
 use crate::reply::{Answered, ClaimGuard, Claims, Given, Keyed, Rendered, Reply, Waits};
 use crate::settings::{Pauses, Settings};
+use crate::threads::Threads;
 use crate::times::Times;
 use crate::trail::Trail;
+use crate::vitals::Vitals;
 use page::LogLine;
 
 pub use page::Write;
@@ -81,6 +81,8 @@ pub struct Shared {
     pub times: Times,
     /// The thread of couriers; without one they run on the realm's own.
     pub couriers: Option<ArbiterHandle>,
+    /// The threads of the realm's accounts.
+    pub threads: Threads,
 }
 
 impl Shared {
@@ -88,49 +90,6 @@ impl Shared {
     pub fn settings(&self) -> Arc<Settings> {
         let settings = self.settings.read();
         Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-/// The pulse of an actor, read by its supervisor and by operators.
-#[derive(Debug, Default)]
-pub struct Vitals {
-    /// Messages forwarded to it and not yet taken.
-    pub queued: Waiting,
-    /// Commits handed to the store and not yet durable.
-    pub in_flight: AtomicUsize,
-    /// A commit failed: what the actor knows may never have been written.
-    pub doubtful: AtomicBool,
-    /// It waits for the bank.
-    pub busy: AtomicBool,
-    /// Its desk is lent: others may be deciding for it.
-    pub lent: AtomicBool,
-    /// The movement up to which the ledger is durable.
-    pub durable_sequence: AtomicU64,
-    /// When it last took a message, in milliseconds since 1970.
-    pub active_at: AtomicU64,
-}
-
-impl Vitals {
-    /// Whether nothing would be lost or disturbed if the actor went away now.
-    pub fn idle(&self) -> bool {
-        let none = |count: &AtomicUsize| count.load(Ordering::Acquire) == 0;
-        let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
-        self.queued.count() == 0 && none(&self.in_flight) && not(&self.busy) && not(&self.lent)
-    }
-
-    /// Whether nothing is in flight.
-    fn settled_all(&self) -> bool {
-        self.in_flight.load(Ordering::Acquire) == 0
-    }
-
-    /// Makes the actor's supervisor replace it: what it knows may never have been written.
-    pub fn doubt(&self) {
-        self.doubtful.store(true, Ordering::Release);
-    }
-
-    /// Whether a commit failed.
-    pub fn doubtful(&self) -> bool {
-        self.doubtful.load(Ordering::Acquire)
     }
 }
 
@@ -173,24 +132,25 @@ pub struct Scribe {
     parts_tail: Option<Tail>,
 }
 
+/// Counts a commit of several accounts; `false`, and all of them in doubt, when one may not write.
+fn begin_all(pulses: &[(Arc<Vitals>, Option<u64>)]) -> bool {
+    let begun = pulses
+        .iter()
+        .take_while(|(vitals, _)| vitals.begin())
+        .count();
+    if begun == pulses.len() {
+        return true;
+    }
+    let (begun, others) = pulses.split_at(begun);
+    begun.iter().for_each(|(vitals, _)| vitals.give_up());
+    others.iter().for_each(|(vitals, _)| vitals.doubt());
+    false
+}
+
 /// What is written stays in the meter; what is not was never taken.
 fn end_of(taken: Taken, written: bool) {
     if written {
         taken.keep();
-    }
-}
-
-impl Vitals {
-    /// Notes how a commit ended.
-    fn settled(&self, ok: bool, sequence: Option<u64>) {
-        match (ok, sequence) {
-            (true, Some(sequence)) => {
-                self.durable_sequence.fetch_max(sequence, Ordering::AcqRel);
-            }
-            (true, None) => {}
-            (false, _) => self.doubtful.store(true, Ordering::Release),
-        }
-        self.in_flight.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -230,13 +190,12 @@ impl Scribe {
                 );
             }));
         }
-        if self.vitals.doubtful() {
+        page.assert_whole();
+        if !self.vitals.begin() {
             // Another actor may have the account by now, and the store might take this for its next
             // movement.
             return then(Err(Failure::Overloaded));
         }
-        page.assert_whole();
-        self.vitals.in_flight.fetch_add(1, Ordering::AcqRel);
         let commit = Commit {
             entries: page.entries,
             hints: page.hints,
@@ -327,8 +286,8 @@ impl Scribe {
             return release(reply, guards, answered);
         }
         page.assert_in_order();
-        for (vitals, _) in &pulses {
-            vitals.in_flight.fetch_add(1, Ordering::AcqRel);
+        if !begin_all(&pulses) {
+            return release(reply, guards, Err(Failure::Overloaded));
         }
         let nothing = page.entries.is_empty();
         let published = Arc::clone(&self.shared.published);
@@ -406,7 +365,7 @@ impl Scribe {
 
     /// Gives up a request because its records cannot be made.
     pub fn fail<T>(&mut self, why: StoreError, reply: Option<Reply<Answered<T>>>) {
-        self.vitals.doubtful.store(true, Ordering::Release);
+        self.vitals.doubt();
         if let Some(reply) = reply {
             reply.send(Err(why.into()));
         }

@@ -47,10 +47,12 @@ mod rest;
 mod rules;
 mod secrets;
 mod storms;
+mod threads;
 mod totals;
 mod treasury;
 
 use bank::TestBank;
+use threads::threads;
 
 const REALM: RealmId = RealmId(1);
 
@@ -120,7 +122,8 @@ impl World {
             })
         };
         let options = EngineOptions {
-            arbiters: 0,
+            arbiters: threads(),
+            spread: true,
             treasury_every: Duration::ZERO,
             ..EngineOptions::default()
         };

@@ -95,6 +95,8 @@ const ACTORS: &[&str] = &[
     "reply",
     "mailbox",
     "lanes",
+    "vitals",
+    "threads",
     "trail",
     "lookout",
     "life",

@@ -83,9 +83,10 @@ impl Desk {
             };
             return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
-        let settings = self.shared.settings();
         let now = self.now();
-        let context = self.context(&settings, now);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(now);
         let decided = self
             .account
             .decide_transfer(number, verdict, decision, &context);
@@ -101,7 +102,8 @@ impl Desk {
             transfer.apply(&record.fact, now);
         }
         let account = self.account.number;
-        let written = self.record_all(movements);
+        let written = self.record_all(movements, &sitting);
+        drop(sitting);
         self.note_business();
         match written {
             Ok(page) => self
@@ -114,8 +116,9 @@ impl Desk {
     /// Credits money in suspense. Its case is claimed until that is on disk, so nobody else decides
     /// about it meanwhile; voucher and decision are one commit.
     fn credit(&mut self, mut parked: Parked, decision: Decision, ticket: Ticket<Parked>) {
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let decided = self.account.decide_credit(&parked, decision, &context);
         let (vouchers, fact) = match decided {
             Ok(decided) => decided,
@@ -125,12 +128,13 @@ impl Desk {
             }
         };
         let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-        let written = self.record(&vouchers).and_then(|mut page| {
+        let written = self.record(&vouchers, &sitting).and_then(|mut page| {
             let entry = self.write_case(&fact)?;
             parked.apply(&fact, entry.seq);
             page.entries.push(entry);
             Ok(page)
         });
+        drop(sitting);
         match written {
             Ok(page) => self.scribe.finish(page, Ok(parked), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
@@ -164,8 +168,9 @@ impl Desk {
                 .scribe
                 .finish(Write::default(), Ok(Heard::Known), ticket);
         }
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let id = ExternalId::parse(&format!("recovered-{}", left.origin));
         let decided = id
             .map_err(|_| Rejection::TransferNotFound)
@@ -174,7 +179,7 @@ impl Desk {
         match decided {
             Ok(movements) => {
                 tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
-                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)));
+                self.settle(Ok(movements), &[], Some((Heard::Done, ticket)), sitting);
             }
             // It waits already, for money or for a person.
             Err(_) if said.is_some() => {

@@ -1,10 +1,11 @@
 //! An account's actor as others hold it: its mailbox, its pulse, and a place reserved in it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::{AccountActor, AccountMessage};
 use crate::mailbox::{Mailbox, Permit};
-use crate::scribe::Vitals;
+use crate::vitals::Vitals;
 
 /// One actor and its pulse.
 #[derive(Clone, Debug)]
@@ -20,14 +21,19 @@ pub struct Child {
 impl Child {
     /// Forwards a message. There is room: whoever found it has checked that.
     pub fn send(&self, message: AccountMessage) {
+        let permit = match self.vitals.lent.load(Ordering::Acquire) {
+            // It waits for a disk or for another account.
+            true => self.mailbox.reserve_apart(),
+            false => self.mailbox.reserve(),
+        };
         // A dropped message answers "outcome unknown"; the actor is gone.
-        drop(self.mailbox.put(self.mailbox.reserve(), message));
+        drop(self.mailbox.put(permit, message));
     }
 
     /// Reserves a place in its mailbox, so that it stays until the message comes.
     pub fn reserve(self) -> Reserved {
         Reserved {
-            permit: self.mailbox.reserve(),
+            permit: self.mailbox.reserve_apart(),
             child: self,
         }
     }

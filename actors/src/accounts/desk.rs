@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use caudal_ledger::accounts::{Account, Context, Movements};
+use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{CaseFact, UnbookedFact};
 use caudal_ledger::facts::{AccountFact, BankCall, LedgerFactRef};
@@ -23,6 +23,7 @@ use caudal_ledger::transfers::{Suspense, Transfer, TransferFact};
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Entry, Fact, Row, StoreError, StreamId};
 
+use super::sitting::Sitting;
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
 use crate::meter::Meter;
@@ -30,8 +31,8 @@ use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
 use crate::reply::{ClaimGuard, Reply};
-use crate::scribe::{Scribe, Shared, Ticket, Vitals, Write};
-use crate::settings::Settings;
+use crate::scribe::{Scribe, Shared, Ticket, Write};
+use crate::vitals::Vitals;
 
 /// How many movements a row at rest has to spare the next load. A row is the whole account, which is
 /// merged again and again: one for each movement of an account that comes and goes tripled the index,
@@ -193,11 +194,15 @@ impl Desk {
         }))
     }
 
-    /// Applies vouchers and gives the page that makes them durable.
+    /// Applies vouchers that were decided in a sitting, and gives the page that makes them durable.
     ///
     /// # Errors
     /// When a fact cannot be encoded; the account is in doubt then.
-    pub(super) fn record(&mut self, vouchers: &[Arc<Voucher>]) -> Result<Write, StoreError> {
+    pub(super) fn record(
+        &mut self,
+        vouchers: &[Arc<Voucher>],
+        sitting: &Sitting<'_>,
+    ) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
         for voucher in vouchers {
@@ -217,7 +222,7 @@ impl Desk {
             self.unsettled.push_back(Arc::clone(voucher));
             page.sequence = Some(voucher.sequence);
         }
-        page.taken = self.meter.take(vouchers);
+        page.taken = sitting.take(vouchers);
         let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
         if self.account.sequence.strict_sub(last) >= SNAPSHOT_EVERY {
             page.hints.push(self.row()?);
@@ -240,8 +245,7 @@ impl Desk {
     pub(super) fn rest(&mut self) {
         let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
         let behind = self.account.sequence.strict_sub(last);
-        let settled = self.vitals.in_flight.load(Ordering::Acquire) == 0;
-        if !settled || self.vitals.doubtful() || behind < REST_AFTER {
+        if !self.vitals.settled_all() || self.vitals.doubtful() || behind < REST_AFTER {
             return;
         }
         match self.row() {
@@ -250,13 +254,17 @@ impl Desk {
         }
     }
 
-    /// Applies movements and gives the page that makes them durable.
+    /// Applies movements that were decided in a sitting, and gives the page that makes them durable.
     ///
     /// # Errors
     /// As [`Self::record`], or when the end of a stream cannot be read.
-    pub(super) fn record_all(&mut self, movements: Movements) -> Result<Write, StoreError> {
+    pub(super) fn record_all(
+        &mut self,
+        movements: Movements,
+        sitting: &Sitting<'_>,
+    ) -> Result<Write, StoreError> {
         let vouchers: Vec<_> = movements.vouchers.into_iter().map(Arc::new).collect();
-        let mut page = self.record(&vouchers)?;
+        let mut page = self.record(&vouchers, sitting)?;
         if movements.transfers.is_empty() {
             return Ok(page);
         }
@@ -351,11 +359,13 @@ impl Desk {
         if !due || self.shared.clock.doubt().is_some() {
             return;
         }
-        let settings = self.shared.settings();
-        let context = self.context(&settings, now);
-        let due = self.account.decide_expiries(&context);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let due = self.account.decide_expiries(&sitting.context(now));
         let due: Vec<_> = due.into_iter().map(Arc::new).collect();
-        match self.record(&due) {
+        let recorded = self.record(&due, &sitting);
+        drop(sitting);
+        match recorded {
             Ok(page) => self.scribe.commit(page, |_| {}),
             Err(why) => self.scribe.fail::<()>(why, None),
         }
@@ -381,9 +391,9 @@ impl Desk {
             .commit(Write::default(), move |done| reply.send(done.and(value)));
     }
 
-    /// What a movement is judged with.
-    pub(super) fn context<'a>(&self, settings: &'a Settings, now: Timestamp) -> Context<'a> {
-        settings.context(self.shared.realm, now, self.meter.usage())
+    /// Sits down to decide, with the desk's meter: see [`Sitting`].
+    pub(super) fn sit<'m>(&self, meter: &'m Arc<Meter>) -> Sitting<'m> {
+        Sitting::new(meter, &self.shared)
     }
 
     /// The present, by the service's clock.

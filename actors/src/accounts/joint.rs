@@ -31,6 +31,7 @@ use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
+use super::sitting::Sitting;
 use super::{
     AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Reserved, TransferView,
     is_kept,
@@ -217,9 +218,12 @@ fn transfer(
     let (Some(sender), Some(receiver)) = (desks.remove(&from), desks.remove(&to)) else {
         return;
     };
-    let decided = match sender.seen(order, Some(to)) {
+    let seen = sender.seen(order, Some(to));
+    let meter = Arc::clone(&sender.meter);
+    let sitting = sender.sit(&meter);
+    let decided = match seen {
         Ok(Some(view)) => Ok(Err(view)),
-        Ok(None) => both_halves(sender, receiver, order).map(Ok),
+        Ok(None) => both_halves(sender, receiver, order, &sitting).map(Ok),
         Err(why) => Err(why),
     };
     let (outcome, halves) = match decided {
@@ -228,6 +232,7 @@ fn transfer(
         Ok(Ok((view, out, into))) => (Ok(Outcome::Recorded(view)), Some((out, into))),
     };
     let Some((out, into)) = halves.filter(|_| !dry_run) else {
+        drop(sitting);
         // The answer shows what both were.
         let nothing = (Arc::clone(&receiver.vitals), Write::default());
         let page = Write::default();
@@ -236,8 +241,9 @@ fn transfer(
             .finish_joint(page, vec![nothing], outcome, ticket);
     };
     let pages = sender
-        .record_all(out)
-        .and_then(|out| Ok((out, receiver.record_all(into)?)));
+        .record_all(out, &sitting)
+        .and_then(|out| Ok((out, receiver.record_all(into, &sitting)?)));
+    drop(sitting);
     match pages {
         Ok((page, other)) => {
             let other = (Arc::clone(&receiver.vitals), other);
@@ -253,9 +259,9 @@ fn both_halves(
     sender: &Desk,
     receiver: &Desk,
     order: &Send,
+    sitting: &Sitting<'_>,
 ) -> Result<(TransferView, Movements, Movements), Failure> {
-    let settings = sender.shared.settings();
-    let context = sender.context(&settings, sender.now());
+    let context = sitting.context(sender.now());
     // The one that receives may refuse before anything is decided about the one that sends.
     let (one, other) = (&sender.account, &receiver.account);
     let into = other.decide_receive(order, one, &context)?;

@@ -25,7 +25,8 @@ use super::{AccountActor, AccountMessage, Desk};
 use crate::failure::Failure;
 use crate::mailbox::Asked as _;
 use crate::records::reads::Loaded;
-use crate::scribe::{Shared, Vitals};
+use crate::scribe::Shared;
+use crate::vitals::Vitals;
 
 /// How an actor comes to its account.
 #[derive(Debug)]

@@ -153,8 +153,9 @@ impl Desk {
     ) -> Result<(Write, Result<Outcome<Placed>, Failure>), caudal_storage::StoreError> {
         let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let decided = self.account.decide_post(order, existing, &context);
         let account = match existing {
             Some((account, _)) => account,
@@ -172,7 +173,7 @@ impl Desk {
                 let page = if dry_run {
                     Write::default()
                 } else {
-                    self.record(&vouchers)?
+                    self.record(&vouchers, &sitting)?
                 };
                 let outcome = first(vouchers.into_iter());
                 (page, outcome.map(placed).map(Outcome::Recorded))
@@ -186,8 +187,9 @@ impl Desk {
             Ok(existing) => existing,
             Err(why) => return self.scribe.fail(why, ticket.reply),
         };
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let seen = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let decided = self.account.decide_hold(order, seen, &context);
         let mut page = Write::default();
@@ -199,7 +201,7 @@ impl Desk {
                 let view = self.opened(&vouchers);
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
                 if !dry_run {
-                    match self.record(&vouchers) {
+                    match self.record(&vouchers, &sitting) {
                         Ok(recorded) => page = recorded,
                         Err(why) => return self.scribe.fail(why, ticket.reply),
                     }
@@ -207,6 +209,7 @@ impl Desk {
                 view.map(Outcome::Recorded)
             }
         };
+        drop(sitting);
         self.scribe.finish(page, outcome, ticket);
     }
 
@@ -226,14 +229,15 @@ impl Desk {
         dry_run: bool,
         ticket: Ticket<HoldView>,
     ) {
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
         let number = id.0.sequence;
         let open = self.account.holds.get(&number);
         let Some(mut hold) = open.filter(|hold| hold.tag == id.0.tag).cloned() else {
             let outcome = self.no_open_hold(id);
             return self.scribe.finish(Write::default(), Err(outcome), ticket);
         };
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let mut page = Write::default();
         let outcome = match self.account.decide_step(number, step, amount, &context) {
             Err(rejection) => Err(rejection.into()),
@@ -245,7 +249,7 @@ impl Desk {
                     .for_each(|v| hold.apply(v));
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
                 if !dry_run {
-                    match self.record(&vouchers) {
+                    match self.record(&vouchers, &sitting) {
                         Ok(recorded) => page = recorded,
                         Err(why) => return self.scribe.fail(why, ticket.reply),
                     }
@@ -253,6 +257,7 @@ impl Desk {
                 Ok(HoldView { account, hold })
             }
         };
+        drop(sitting);
         self.scribe.finish(page, outcome, ticket);
     }
 
@@ -299,9 +304,10 @@ impl Desk {
     /// What a movement would cost.
     fn quote(&self, voucher_type: VoucherType, amount: Amount) -> Result<Quote, Failure> {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
-        let settings = self.shared.settings();
         let now = self.now();
-        let context = self.context(&settings, now);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(now);
         let schedules = self.account.schedules(&context);
         let (rule, source) = schedules.rule(&voucher_type.code);
         let charges = rule.map_or(Some(caudal_ledger::fees::Charges::default()), |rule| {
@@ -358,12 +364,13 @@ impl Desk {
 
     /// Credits money that arrived, or keeps it for a person to look at.
     fn cash_in(&mut self, arrived: CashIn, ticket: Ticket<Heard>) {
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let (written, heard) = match self.account.decide_cash_in(&arrived, &context) {
             Ok(vouchers) => {
                 let vouchers: Vec<_> = vouchers.into_iter().map(Arc::new).collect();
-                (self.record(&vouchers), Heard::Done)
+                (self.record(&vouchers, &sitting), Heard::Done)
             }
             Err(refused) => {
                 let suspense = Suspense {
@@ -378,6 +385,7 @@ impl Desk {
                 (page, Heard::Suspended)
             }
         };
+        drop(sitting);
         match written {
             Ok(page) => self.scribe.finish(page, Ok(heard), ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),

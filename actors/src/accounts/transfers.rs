@@ -1,9 +1,11 @@
 //! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
 
+use std::sync::Arc;
+
 use actix::{Addr, AsyncContext as _, Context};
 use caudal_ledger::accounts::{Account, Movements};
 use caudal_ledger::facts::BankCall;
-use caudal_ledger::ids::{AccountNo, OriginId, TransferId};
+use caudal_ledger::ids::{AccountNo, OriginId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::{
@@ -14,6 +16,7 @@ use caudal_ledger::vouchers::Outcome;
 use tokio::sync::oneshot;
 
 use super::remittance::{Errand, Remittance, Said, TransferSaid};
+use super::sitting::Sitting;
 use super::{AccountActor, Desk, Heard, TransferView};
 use crate::failure::Failure;
 use crate::mailbox::Asked;
@@ -146,9 +149,10 @@ impl Desk {
             self.end(Ok(Outcome::Replayed(view)), ticket);
             return None;
         }
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
         let origin = self.origin(order);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
             Ok(decided) => decided,
             Err(rejection) => {
@@ -167,7 +171,9 @@ impl Desk {
         }
         let request_id = ticket.request_id.clone();
         let (sender, durable) = oneshot::channel();
-        match self.record_all(movements) {
+        let recorded = self.record_all(movements, &sitting);
+        drop(sitting);
+        match recorded {
             Ok(page) => {
                 let outcome = Ok(Outcome::Recorded(view));
                 self.scribe
@@ -203,8 +209,9 @@ impl Desk {
         let Some((account, transfer)) = sent else {
             return Ok(None);
         };
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let context = sitting.context(self.now());
         self.account
             .sent_before(order, receiver, (account, &transfer), &context)?;
         Ok(Some(TransferView { account, transfer }))
@@ -239,9 +246,9 @@ impl Desk {
             tracing::info!(request_id, transfer = %id, found, "a transfer waits for the bank");
         }
         let remittance = Remittance {
-            bank: std::sync::Arc::clone(&self.shared.bank),
-            slots: std::sync::Arc::clone(&self.shared.bank_slots),
-            lookout: std::sync::Arc::clone(&self.shared.lookout),
+            bank: Arc::clone(&self.shared.bank),
+            slots: Arc::clone(&self.shared.bank_slots),
+            lookout: Arc::clone(&self.shared.lookout),
             pauses: self.shared.pauses,
             transfer,
             found,
@@ -284,7 +291,9 @@ impl Desk {
             transfers: fact.map(record).into_iter().collect(),
         };
         if !movements.is_empty() || !calls.is_empty() {
-            self.settle(Ok(movements), calls, None);
+            let meter = Arc::clone(&self.meter);
+            let sitting = self.sit(&meter);
+            self.settle(Ok(movements), calls, None, sitting);
         }
     }
 
@@ -303,7 +312,9 @@ impl Desk {
             // It has a record under the reference that is not what was ordered: refusing the order
             // says nothing of that.
             Said::Refused(_) if self.disputed(number) => {
-                return self.settle(Ok(Movements::default()), &said.calls, None);
+                let meter = Arc::clone(&self.meter);
+                let sitting = self.sit(&meter);
+                return self.settle(Ok(Movements::default()), &said.calls, None, sitting);
             }
             Said::Refused(why) => {
                 if !self.account.transfers.contains_key(&number) {
@@ -311,10 +322,11 @@ impl Desk {
                     drop(self.late(number, &BankWord::Failed { reason }));
                 }
                 let rejection = Account::refused_by_bank(&why);
-                let settings = self.shared.settings();
-                let context = self.context(&settings, self.now());
+                let meter = Arc::clone(&self.meter);
+                let sitting = self.sit(&meter);
+                let context = sitting.context(self.now());
                 let movements = self.account.reject(number, rejection, &context);
-                return self.settle(movements, &said.calls, None);
+                return self.settle(movements, &said.calls, None, sitting);
             }
         };
         if !self.account.transfers.contains_key(&number)
@@ -322,8 +334,10 @@ impl Desk {
         {
             tracing::warn!(%why, transfer = number, "a late word of the bank was not compared");
         }
-        let movements = self.settled(number, &word);
-        self.settle(movements, &said.calls, None);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let movements = self.settled(number, &word, &sitting);
+        self.settle(movements, &said.calls, None, sitting);
     }
 
     fn disputed(&self, number: u64) -> bool {
@@ -331,18 +345,24 @@ impl Desk {
         open.is_some_and(|transfer| transfer.dispute.is_some())
     }
 
-    fn settled(&self, number: u64, word: &BankTransfer) -> Result<Movements, Rejection> {
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
+    fn settled(
+        &self,
+        number: u64,
+        word: &BankTransfer,
+        sitting: &Sitting<'_>,
+    ) -> Result<Movements, Rejection> {
+        let context = sitting.context(self.now());
         self.account.settle_transfer(number, word, &context)
     }
 
-    /// Commits what the bank's word comes to, with the calls that brought it.
+    /// Commits what the bank's word comes to, with the calls that brought it; the sitting in which that was
+    /// decided ends.
     pub(super) fn settle(
         &mut self,
         movements: Result<Movements, Rejection>,
         calls: &[BankCall],
         heard: Option<(Heard, Ticket<Heard>)>,
+        sitting: Sitting<'_>,
     ) {
         let movements = match movements {
             Ok(movements) => movements,
@@ -364,10 +384,11 @@ impl Desk {
             }
         }
         let written = self.write_bank(calls).and_then(|entries| {
-            let mut page = self.record_all(movements)?;
+            let mut page = self.record_all(movements, &sitting)?;
             page.entries.extend(entries);
             Ok(page)
         });
+        drop(sitting);
         self.note_business();
         match (written, heard) {
             (Ok(page), None) => self.scribe.commit(page, |_| {}),
@@ -383,10 +404,12 @@ impl Desk {
             let heard = self.late(number, &said.word);
             return self.scribe.finish(Write::default(), heard, ticket);
         }
-        let movements = self.settled(number, said);
+        let meter = Arc::clone(&self.meter);
+        let sitting = self.sit(&meter);
+        let movements = self.settled(number, said, &sitting);
         let nothing = movements.as_ref().is_ok_and(Movements::is_empty);
         let heard = if nothing { Heard::Known } else { Heard::Done };
-        self.settle(movements, &[], Some((heard, ticket)));
+        self.settle(movements, &[], Some((heard, ticket)), sitting);
     }
 
     /// A word of the bank about a transfer that is not open any more moves nothing. Where it
@@ -421,66 +444,5 @@ impl Desk {
         };
         let store = self.shared.store.as_ref();
         Ok(reads::money::transfer(store, self.shared.realm, place)?)
-    }
-
-    /// Whether a voucher of a transfer is not on disk yet.
-    fn in_flight(&self, number: u64) -> bool {
-        let account = self.account.number;
-        let names = |reference: &str| {
-            TransferId::parse(reference)
-                .is_some_and(|id| (id.0.account, id.0.sequence) == (account, number))
-        };
-        let durable = self
-            .vitals
-            .durable_sequence
-            .load(std::sync::atomic::Ordering::Acquire);
-        let newest_first = self.unsettled.iter().rev();
-        newest_first
-            .take_while(|voucher| voucher.sequence > durable)
-            .any(|voucher| voucher.reference_id.as_deref().is_some_and(names))
-    }
-
-    /// Credits what came back of a transfer.
-    fn reverse(&mut self, number: u64, (amount, coelsa_id): (Amount, &str), ticket: Ticket<Heard>) {
-        // The index shows a transfer as of the last commit: one of which something is in flight,
-        // seen before the index is read, is asked for again by the bank.
-        let open = self.account.transfers.contains_key(&number);
-        let in_flight = !open && self.in_flight(number);
-        let transfer = match self.known(number) {
-            Ok(Some(transfer)) if transfer.receiver.is_some() => {
-                tracing::error!(
-                    account = self.account.number.0,
-                    transfer = number,
-                    "the bank reverses a transfer that it was never asked for; reconcile the day"
-                );
-                return self
-                    .scribe
-                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
-            }
-            Ok(Some(transfer)) if !in_flight => transfer,
-            Ok(Some(_)) => {
-                let busy = Err(Failure::Overloaded);
-                return self.scribe.finish(Write::default(), busy, ticket);
-            }
-            Ok(None) => {
-                return self
-                    .scribe
-                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
-            }
-            Err(why) => return self.scribe.finish(Write::default(), Err(why), ticket),
-        };
-        let settings = self.shared.settings();
-        let context = self.context(&settings, self.now());
-        let decided = self
-            .account
-            .decide_reversal(&transfer, amount, coelsa_id, &context);
-        match decided {
-            Ok(movements) => self.settle(Ok(movements), &[], Some((Heard::Done, ticket))),
-            Err(why) => {
-                tracing::error!(%why, account = self.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
-                self.scribe
-                    .finish(Write::default(), Ok(Heard::Ignored), ticket);
-            }
-        }
     }
 }

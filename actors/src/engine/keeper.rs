@@ -36,6 +36,7 @@ use crate::realms::{self, RealmMessage, RealmSupervisor};
 use crate::records::reads;
 use crate::scribe::Shared;
 use crate::settings::Settings;
+use crate::threads::Threads;
 
 /// A realm that has stood so long is calm: its next fall is a first.
 const CALM: Duration = Duration::from_secs(60);
@@ -207,6 +208,9 @@ impl Realms {
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let (heart, life, gone) = life::begin();
+        let at = usize::try_from(realm.0)
+            .unwrap_or(0)
+            .checked_rem(self.arbiters.len());
         let shared = Shared {
             realm,
             life,
@@ -228,13 +232,14 @@ impl Realms {
             trail: Arc::default(),
             sink: Arc::clone(&self.sink),
             couriers: self.couriers.clone(),
+            threads: match at.filter(|_| self.spread) {
+                Some(at) => Threads::beside(&self.arbiters, at),
+                None => Threads::default(),
+            },
         };
         let waiting = Waiting::default();
         let supervisor =
             RealmSupervisor::load((heart, shared), self.residency.join(), waiting.clone())?;
-        let at = usize::try_from(realm.0)
-            .unwrap_or(0)
-            .checked_rem(self.arbiters.len());
         let addr = match at.and_then(|at| self.arbiters.get(at)) {
             Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
             None => supervisor.start(),

@@ -14,6 +14,9 @@ use crate::treasury;
 pub struct EngineOptions {
     /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
+    /// Whether the accounts of a realm live on the other threads than its supervisor's
+    /// ([`crate::threads`]), or with it. With fewer than two threads it says nothing.
+    pub spread: bool,
     /// The most accounts of all realms that are in memory at the same time, until
     /// [`Residency::set_most`](crate::residency::Residency::set_most) says otherwise.
     pub resident: usize,
@@ -49,6 +52,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             arbiters: 2,
+            spread: false,
             resident: 150_000,
             pauses: Pauses::default(),
             webhooks: Schedule::default(),

@@ -1,4 +1,5 @@
-//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when many.
+//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when many; each on the
+//! thread of its number ([`crate::threads`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,7 +17,8 @@ use crate::failure::Failure;
 use crate::mailbox::{Asked, Mailbox};
 use crate::reply::{Reply, Waits};
 use crate::residency::Residents;
-use crate::scribe::{Shared, Vitals};
+use crate::scribe::Shared;
+use crate::vitals::Vitals;
 
 /// Candidates that are looked at before one account begins beyond the bound.
 const ROOM_TRIES: u32 = 64;
@@ -113,7 +115,7 @@ impl Children {
                 child.touched = true;
                 return Ok(child.clone());
             }
-            if child.vitals.in_flight.load(Ordering::Acquire) > 0 {
+            if !child.vitals.retire() {
                 // What is on its way has to arrive or fail before the disk can be read.
                 return Err(Failure::Overloaded);
             }
@@ -131,7 +133,7 @@ impl Children {
         if number > self.last {
             return Err(Rejection::AccountNotFound.into());
         }
-        let vitals = Arc::new(Vitals::default());
+        let vitals = self.shared.threads.vitals();
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::wanted(shared, Arc::clone(&vitals), number);
         Ok(self.keep(number, actor, vitals))
@@ -139,7 +141,7 @@ impl Children {
 
     /// Starts the actor of an account that is about to be registered.
     pub fn start_unborn(&mut self, registration: &Registration) -> Result<Child, Failure> {
-        let vitals = Arc::new(Vitals::default());
+        let vitals = self.shared.threads.vitals();
         let shared = Arc::clone(&self.shared);
         let actor = AccountActor::unborn(shared, Arc::clone(&vitals), registration);
         self.last = self.last.max(registration.number);
@@ -148,8 +150,12 @@ impl Children {
 
     fn keep(&mut self, number: AccountNo, actor: AccountActor, vitals: Arc<Vitals>) -> Child {
         self.make_room();
+        let addr = match self.shared.threads.of(number) {
+            Some(thread) => AccountActor::start_in_arbiter(thread, move |_| actor),
+            None => actor.start(),
+        };
         let child = Child {
-            mailbox: Mailbox::new(actor.start(), vitals.queued.clone(), accounts::MAILBOX),
+            mailbox: Mailbox::new(addr, vitals.queued.clone(), accounts::MAILBOX),
             vitals,
             touched: false,
         };
@@ -205,7 +211,7 @@ impl Children {
     pub fn passivate(&mut self, number: AccountNo) -> bool {
         match self.living.get(&number) {
             None => true,
-            Some(child) if !child.vitals.idle() => false,
+            Some(child) if !(child.vitals.idle() && child.vitals.retire()) => false,
             Some(child) => {
                 child.send(AccountMessage::Passivate);
                 self.forget(number);
@@ -234,11 +240,8 @@ impl Children {
             ..RealmReport::default()
         };
         for child in self.living.values() {
-            let count = |c: &std::sync::atomic::AtomicUsize| c.load(Ordering::Acquire);
             report.queued += child.mailbox.count();
-            report.in_flight = report
-                .in_flight
-                .saturating_add(count(&child.vitals.in_flight));
+            report.in_flight += child.vitals.in_flight();
             let busy = usize::from(child.vitals.busy.load(Ordering::Acquire));
             report.waiting_for_bank += busy;
         }

@@ -1,8 +1,9 @@
 //! Orders that wait for the store before anything is decided about them.
 //!
-//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), orders that the store would
-//! have to write are deferred: they stay here, as they came, with their places in the mailbox. The lane wakes the
-//! supervisor when it is eased, and they take their turns. So under too much load an order waits
+//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), or the accounts that live on other threads
+//! have not come round to what they were sent ([`crate::threads`]), orders that the store would
+//! have to write are deferred: they stay here, as they came, with their places in the mailbox. The supervisor is woken
+//! when that is eased, and they take their turns. So under too much load an order waits
 //! where it can still be dropped: it claims nothing, nothing of it is decided, and when its asker has
 //! left meanwhile its turn is skipped. What was decided waits for the disk for a few milliseconds
 //! only.
@@ -19,8 +20,8 @@ use actix::Context;
 use super::{RealmMessage, RealmSupervisor};
 use crate::mailbox::{Asked as _, Queued, give_way};
 
-/// How many orders take their turns before the accounts take theirs. Only then does the lane know of
-/// them, so no more than these come to a lane that is pressed.
+/// How many orders take their turns before the accounts of the same thread take theirs. Only then does the lane
+/// know of them, so no more than these come to a lane that is pressed.
 const IN_A_ROW_MAX: usize = 64;
 
 impl RealmSupervisor {
@@ -34,7 +35,7 @@ impl RealmSupervisor {
             return Some(queued);
         }
         match self.deferred.is_empty() {
-            true if !self.shared.lane.is_pressed() => {
+            true if !self.is_pressed() => {
                 self.in_a_row += 1;
                 if self.in_a_row >= IN_A_ROW_MAX {
                     self.in_a_row = 0;
@@ -49,21 +50,30 @@ impl RealmSupervisor {
         None
     }
 
-    /// Has the lane say when it is eased.
+    /// Whether what was let pass is so much that the store has to come round to it first.
+    fn is_pressed(&self) -> bool {
+        self.shared.lane.is_pressed() || self.shared.threads.pressed().is_some()
+    }
+
+    /// Has whoever is pressed say when that is eased.
     fn call_back(&self, ctx: &Context<Self>) {
         let home = self.home(ctx);
         let permit = home.reserve();
-        self.shared.lane.when_eased(Box::new(move || {
+        let wake = Box::new(move || {
             // A supervisor that is gone has nobody waiting.
             drop(home.put(permit, RealmMessage::Eased));
-        }));
+        });
+        match self.shared.threads.pressed() {
+            Some(crowd) => crowd.when_eased(wake),
+            None => self.shared.lane.when_eased(wake),
+        }
     }
 
     /// Lets deferred orders take their turns until the lane is pressed again.
     pub(super) fn go_on(&mut self, ctx: &mut Context<Self>) {
         let mut resumed = 0_usize;
         while resumed < IN_A_ROW_MAX
-            && !self.shared.lane.is_pressed()
+            && !self.is_pressed()
             && let Some(mut queued) = self.deferred.pop_front()
         {
             if !queued.message().is_left() {

@@ -8,7 +8,7 @@ use super::*;
 use crate::engine::money::ItemOutcome;
 use crate::lanes::PRESSED;
 
-type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Asks, and sees whether there is an answer at once. All actors live on this thread: none takes a
 /// turn before the test gives way.
@@ -23,7 +23,7 @@ fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
 }
 
 /// Asks so many times; gives those who wait, and how many were refused at once.
-fn crowd<'a, T: std::fmt::Debug>(
+pub fn crowd<'a, T: std::fmt::Debug>(
     size: usize,
     each: impl Fn(usize) -> Asking<'a, Result<T, Failure>>,
 ) -> (Vec<Asking<'a, Result<T, Failure>>>, usize) {

@@ -2,8 +2,8 @@
 //! told to panic, and dice.
 
 use std::rc::Rc;
-use std::sync::Once;
 use std::sync::atomic::AtomicI64;
+use std::sync::{Mutex, Once, mpsc};
 
 use caudal_ledger::balance::Balance;
 use caudal_ledger::clients::{Client, Mark, UNCODED_MAX};
@@ -57,7 +57,11 @@ pub struct HarnessClock {
     start: tokio::time::Instant,
     jumped: AtomicU64,
     fuse: AtomicI64,
+    gate: Mutex<Option<Gate>>,
 }
+
+/// Where the next who asks for the time waits: it says that it is there, and goes on when the other end is dropped.
+pub type Gate = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 impl Default for HarnessClock {
     fn default() -> Self {
@@ -74,6 +78,7 @@ impl Default for HarnessClock {
             start: tokio::time::Instant::now(),
             jumped: AtomicU64::new(0),
             fuse: AtomicI64::new(0),
+            gate: Mutex::default(),
         }
     }
 }
@@ -86,6 +91,11 @@ impl HarnessClock {
     /// The `n`-th question for the time from now on panics; 0 takes the fuse out.
     pub fn arm(&self, n: i64) {
         self.fuse.store(n, Ordering::Relaxed);
+    }
+
+    /// Has the next who asks for the time wait.
+    pub fn shut(&self, gate: Gate) {
+        *self.gate.lock().unwrap() = Some(gate);
     }
 
     /// The time, without a risk.
@@ -105,6 +115,11 @@ impl Clock for HarnessClock {
     fn now(&self) -> Timestamp {
         if self.fuse.load(Ordering::Relaxed) > 0 && self.fuse.fetch_sub(1, Ordering::Relaxed) == 1 {
             std::panic::panic_any(Blown);
+        }
+        let gate = self.gate.lock().unwrap().take();
+        if let Some((here, open)) = gate {
+            here.send(()).ok();
+            open.recv().ok();
         }
         self.peek()
     }
@@ -152,7 +167,8 @@ impl Harness {
         bank: Arc<dyn BankGateway>,
     ) -> Rc<Self> {
         let options = EngineOptions {
-            arbiters: 0,
+            arbiters: threads(),
+            spread: true,
             ..EngineOptions::default()
         };
         let engine = Engine::start(
@@ -176,7 +192,8 @@ impl Harness {
         sink: Arc<dyn WebhookSink>,
     ) -> Rc<Self> {
         let options = EngineOptions {
-            arbiters: 0,
+            arbiters: threads(),
+            spread: true,
             ..EngineOptions::default()
         };
         let engine = Engine::carrying(

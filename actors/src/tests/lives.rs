@@ -341,7 +341,7 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
 }
 
 #[actix::test]
-async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
+pub async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
     let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
     let first = Harness::new(1, ACCOUNTS, EACH, Arc::clone(&bank)).await;
     let store = first.store.crash(0);
@@ -351,7 +351,8 @@ async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
         Arc::<super::harness::HarnessClock>::clone(&first.clock),
         Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
         EngineOptions {
-            arbiters: 2,
+            arbiters: threads().max(2),
+            spread: threads() > 0,
             ..EngineOptions::default()
         },
     );

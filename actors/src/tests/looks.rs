@@ -53,7 +53,8 @@ async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
         Ok(bank)
     });
     let options = EngineOptions {
-        arbiters: 0,
+        arbiters: threads(),
+        spread: true,
         list_rows: BOUND,
         ..EngineOptions::default()
     };

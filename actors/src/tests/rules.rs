@@ -114,7 +114,8 @@ fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
         Ok(bank)
     };
     let options = EngineOptions {
-        arbiters: 0,
+        arbiters: threads(),
+        spread: true,
         event_rules,
         ..EngineOptions::default()
     };

@@ -59,7 +59,8 @@ impl Post {
             Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
             Arc::<Sink>::clone(&sink),
             EngineOptions {
-                arbiters: 0,
+                arbiters: threads(),
+                spread: true,
                 ..EngineOptions::default()
             },
         );

@@ -31,7 +31,7 @@ impl Harness {
     }
 
     /// What is left until a day's limit, as a refusal says.
-    async fn left(&self) -> Quantity {
+    pub async fn left(&self) -> Quantity {
         let refused = self.post(1, "OUT", 1_000_000, "too-much").await;
         let Err(Failure::Rejected(Rejection::LimitExceeded(breach))) = refused else {
             panic!("not refused");
@@ -61,7 +61,7 @@ async fn harness() -> Rc<Harness> {
 }
 
 #[actix::test]
-async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
+pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
     let harness = harness().await;
     harness.store.set_automatic(false);
     let orders: Vec<_> = (0..64)
@@ -103,7 +103,7 @@ async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
 }
 
 #[actix::test]
-async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no_more() {
+pub async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no_more() {
     let harness = harness().await;
     limited(harness.give((1, 2), 5_000, "inside").await).unwrap();
     let hold = value(harness.hold(1, 400, "h", None).await);
@@ -138,7 +138,7 @@ async fn what_stays_with_the_tenant_does_not_count_and_what_comes_back_counts_no
 }
 
 #[actix::test]
-async fn what_is_refused_undone_or_only_asked_takes_nothing() {
+pub async fn what_is_refused_undone_or_only_asked_takes_nothing() {
     let harness = harness().await;
     let items = |count: i64, each: i64, id: &str| -> Vec<_> {
         let item = |n| adjustment(1 + n % ACCOUNTS, "OUT", each, &format!("{id}-{n}"));

@@ -429,7 +429,8 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
             Ok(bank)
         });
         let options = EngineOptions {
-            arbiters: 0,
+            arbiters: threads(),
+            spread: true,
             ..EngineOptions::default()
         };
         let clock = Arc::<TestClock>::default();

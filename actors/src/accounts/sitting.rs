@@ -1,0 +1,55 @@
+//! One sitting of an account: the settings and the meter by which it decides, until what it decided is counted.
+//!
+//! **Order.** Nothing is judged and nothing is recorded outside a sitting: [`Sitting::context`] is the only way to the
+//! one, and a page is made with the other's sitting in hand (`Desk::record`). A sitting ends before its commit is
+//! handed over, and none begins inside another: it may sit alone ([`Meter::alone`]), and would wait for itself.
+//!
+//! **Settings.** They are read once the seat is taken. So whoever decides by settings without a limit over the
+//! sum has counted it all before anybody decides by settings that have one.
+
+use std::sync::Arc;
+
+use caudal_ledger::accounts::Context;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::vouchers::Voucher;
+
+use crate::meter::{Meter, Seat, Taken};
+use crate::scribe::Shared;
+use crate::settings::Settings;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Sitting<'m> {
+    seat: Seat<'m>,
+    realm: RealmId,
+    settings: Arc<Settings>,
+}
+
+impl<'m> Sitting<'m> {
+    /// Sits down at a meter: alone where a limit over the sum is set.
+    pub(super) fn new(meter: &'m Arc<Meter>, shared: &Shared) -> Self {
+        let mut seat = meter.together();
+        let mut settings = shared.settings();
+        if !settings.total.are_none() {
+            drop(seat);
+            seat = meter.alone();
+            settings = shared.settings();
+        }
+        Self {
+            seat,
+            realm: shared.realm,
+            settings,
+        }
+    }
+
+    /// What a movement is judged with.
+    pub(super) fn context(&self, now: Timestamp) -> Context<'_> {
+        self.settings.context(self.realm, now, self.seat.usage())
+    }
+
+    /// Counts vouchers that are being recorded.
+    pub(super) fn take(&self, vouchers: &[Arc<Voucher>]) -> Taken {
+        self.seat.take(vouchers)
+    }
+}
