@@ -8,8 +8,9 @@
 //! account's balance is held against the [`book::Book`], which knows the answers, the prices and
 //! nothing else of the rules, and against the bank's own list.
 //!
-//! **Bounds.** All actors live on one thread whose clock stands still, fewer of them than accounts, so a
-//! story takes milliseconds and runs the same way each time.
+//! **Bounds.** Fewer actors than accounts. All of them live on one thread whose clock stands still, so a story takes
+//! milliseconds and runs the same way each time. Some stories are also played on several threads by the clock of the
+//! machine: there each run is another one.
 //!
 //! **Failure.** A story that fails shrinks: fewer scenes, fewer orders, smaller amounts, no hazard, a
 //! calm end. Every order prints as a call.
@@ -18,13 +19,14 @@ mod ask;
 mod bank;
 pub mod book;
 mod clock;
+mod pace;
 mod stage;
 
 use std::ops::Range;
 
 use proptest::prelude::*;
 
-pub use stage::play;
+pub use stage::{play, play_on};
 
 /// Accounts of a story.
 pub const ACCOUNTS: u64 = 4;

@@ -3,19 +3,24 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use caudal_proptests::engine::{play, stories};
+use caudal_proptests::engine::{Story, book::Book, play, play_on, stories};
 use caudal_proptests::{cases, config};
 use proptest::test_runner::{Config, TestRunner};
 
 /// Stories in the usual run.
 const STORIES: u32 = 384;
 
-#[test]
-fn whatever_was_answered_holds_and_is_done_once() {
+/// Stories on several threads in the usual run.
+const ON_THREADS: u32 = 24;
+/// Threads of the actors: the supervisor's, and two for the accounts.
+const THREADS: usize = 3;
+
+/// Plays so many stories; gives how often each outcome was seen.
+fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, usize> {
     let seen = RefCell::new(BTreeMap::<String, usize>::new());
     let config = Config {
         source_file: Some(file!()),
-        ..config(STORIES)
+        ..config(stories_of)
     };
     let outcome = TestRunner::new(config).run(&stories(), |story| {
         let book = play(&story);
@@ -28,7 +33,23 @@ fn whatever_was_answered_holds_and_is_done_once() {
         Ok(())
     });
     outcome.unwrap_or_else(|why| panic!("{why}"));
-    println!("stories: {} with {:?}", cases(STORIES), seen.borrow());
+    seen.into_inner()
+}
+
+#[test]
+fn whatever_was_answered_holds_on_several_threads() {
+    let seen = played(ON_THREADS, |story| play_on(THREADS, story));
+    println!("stories: {} with {seen:?}", cases(ON_THREADS));
+    for outcome in ["done", "unknown"] {
+        let count = seen.get(outcome).copied().unwrap_or_default();
+        assert!(count > 0, "no {outcome}");
+    }
+}
+
+#[test]
+fn whatever_was_answered_holds_and_is_done_once() {
+    let seen = played(STORIES, play);
+    println!("stories: {} with {seen:?}", cases(STORIES));
     // The stories reach what they are about.
     for outcome in [
         "done",
@@ -39,7 +60,7 @@ fn whatever_was_answered_holds_and_is_done_once() {
         "hold_not_open",
         "hold_remaining",
     ] {
-        let count = seen.borrow().get(outcome).copied().unwrap_or_default();
+        let count = seen.get(outcome).copied().unwrap_or_default();
         assert!(count > 0, "no {outcome}");
     }
 }

@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
 use caudal_actors::engine::money::{TransferFilter, TransferView};
-use caudal_actors::engine::{Engine, EngineOptions};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::{BankGateway, Clock as _};
@@ -33,16 +33,13 @@ use caudal_ledger::voucher_types::{CreateVoucherType, Sense, SystemType, TypeCod
 use caudal_storage::{FaultyStore, StoreError};
 use tokio::task::JoinHandle;
 
-use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, is_open, origin, target};
+use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, origin, target};
 use super::bank::Bank;
 use super::book::{Book, Outcome};
 use super::clock::StillClock;
-use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, RESIDENT, Scene, Story};
+use super::pace::{Pace, Postman};
+use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, Scene, Story};
 
-/// How often the thread is given away before everything has come to rest.
-const TURNS: usize = 200;
-/// How long a story may take to come to rest, by its own clock.
-const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 const EVERYTHING: ListPage = ListPage {
     order: Way::Ascending,
     limit: 100_000,
@@ -51,6 +48,7 @@ const EVERYTHING: ListPage = ListPage {
 };
 
 struct Stage {
+    pace: Pace,
     store: Arc<FaultyStore>,
     clock: Arc<StillClock>,
     bank: Arc<Bank>,
@@ -58,18 +56,18 @@ struct Stage {
     cvus: Vec<Cvu>,
 }
 
-fn start(store: &Arc<FaultyStore>, clock: &Arc<StillClock>, bank: &Arc<Bank>) -> Rc<Engine> {
+fn start(
+    pace: Pace,
+    store: &Arc<FaultyStore>,
+    clock: &Arc<StillClock>,
+    bank: &Arc<Bank>,
+) -> Rc<Engine> {
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
-    let options = EngineOptions {
-        arbiters: 0,
-        resident: RESIDENT,
-        ..EngineOptions::default()
-    };
     let engine = Engine::start(
         Arc::<FaultyStore>::clone(store),
         Arc::<StillClock>::clone(clock),
         Arc::new(move |_| Ok(Arc::clone(&bank))),
-        options,
+        pace.options(),
     );
     Rc::new(engine.unwrap())
 }
@@ -124,35 +122,13 @@ fn tenant() -> NewTenant {
     }
 }
 
-/// Lets everybody do what can be done without the disk.
-async fn come_to_rest() {
-    for _ in 0..TURNS {
-        tokio::task::yield_now().await;
-    }
-}
-
-/// Brings the bank's notices, until each was heard.
-async fn postman(engine: Rc<Engine>, bank: Arc<Bank>) {
-    loop {
-        let Some(notice) = bank.notice() else {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-            continue;
-        };
-        if let Err(why) = ask::hear(&engine, notice.clone()).await {
-            assert!(is_open(&why), "{why}");
-            bank.keep(notice);
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    }
-}
-
 impl Stage {
-    async fn new() -> Self {
+    async fn new(pace: Pace) -> Self {
         let store = FaultyStore::new(Arc::new(Rows), 1);
         store.set_automatic(true);
         let clock = Arc::new(StillClock::new());
         let bank = Arc::new(Bank::new(Arc::clone(&clock)));
-        let engine = start(&store, &clock, &bank);
+        let engine = start(pace, &store, &clock, &bank);
         let create = PlatformOrder::CreateTenant(tenant());
         engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
@@ -174,6 +150,7 @@ impl Stage {
             given(engine.post(REALM, funds, asker()).await).unwrap();
         }
         Self {
+            pace,
             store,
             clock,
             bank,
@@ -219,10 +196,10 @@ impl Stage {
 
     /// Lets so many commits be written, one after the other.
     async fn write(&self, commits: usize) {
-        come_to_rest().await;
+        self.pace.come_to_rest().await;
         for _ in 0..commits {
             self.store.step();
-            come_to_rest().await;
+            self.pace.come_to_rest().await;
         }
     }
 
@@ -230,7 +207,7 @@ impl Stage {
     fn cut(&mut self, keep: usize) {
         self.store = self.store.crash(keep);
         self.store.set_automatic(true);
-        self.engine = start(&self.store, &self.clock, &self.bank);
+        self.engine = start(self.pace, &self.store, &self.clock, &self.bank);
     }
 
     /// The realm rests, and goes on.
@@ -265,7 +242,7 @@ impl Stage {
     async fn scene(&mut self, scene: &Scene, asked: &[Asked], book: &mut Book) {
         self.endanger(scene.hazard).await;
         self.store.set_automatic(scene.end == End::Calm);
-        let post = actix::spawn(postman(Rc::clone(&self.engine), Arc::clone(&self.bank)));
+        let mut post = Some(Postman::start(&self.engine, &self.bank));
         let begun: Vec<_> = asked
             .iter()
             .map(|asked| (asked.clone(), self.begin(asked)))
@@ -274,7 +251,9 @@ impl Stage {
             End::Calm => {}
             End::Cut(after, keep) => {
                 self.write(after).await;
-                post.abort();
+                if let Some(post) = post.take() {
+                    post.task.abort();
+                }
                 self.clock.arm(0);
                 self.cut(keep);
             }
@@ -286,14 +265,22 @@ impl Stage {
         let mut open = Vec::new();
         for (asked, task) in begun {
             // Nobody answers any more for a service without power.
+            let cut = self.pace != Pace::Still && matches!(scene.end, End::Cut(..));
+            if cut && !task.is_finished() {
+                task.abort();
+                open.push(asked);
+                continue;
+            }
             let waited = tokio::time::timeout(Duration::from_secs(60), task).await;
             match waited.ok().and_then(|ended| ask::known(ended.unwrap())) {
                 Some(outcome) => book.enter(asked.number, asked.order, outcome),
                 None => open.push(asked),
             }
         }
-        post.abort();
         self.clock.arm(0);
+        if let Some(post) = post.take() {
+            post.stop().await;
+        }
         book.unknown += open.len();
         for asked in open {
             loop {
@@ -302,7 +289,7 @@ impl Stage {
                     book.enter(asked.number, asked.order, outcome);
                     break;
                 }
-                tokio::time::sleep(Duration::from_millis(50)).await;
+                tokio::time::sleep(self.pace.pause(Duration::from_millis(50))).await;
             }
         }
     }
@@ -317,7 +304,7 @@ impl Stage {
     /// person decides. Then the bank's list is looked through.
     async fn settled(&self) {
         let since = tokio::time::Instant::now();
-        let post = actix::spawn(postman(Rc::clone(&self.engine), Arc::clone(&self.bank)));
+        let post = Postman::start(&self.engine, &self.bank);
         loop {
             let transfers = self.transfers().await;
             let open: Vec<_> = transfers
@@ -332,12 +319,12 @@ impl Stage {
                     self.decide(view).await;
                 }
             }
-            assert!(since.elapsed() < PATIENCE, "{transfers:?}");
-            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(since.elapsed() < self.pace.patience(), "{transfers:?}");
+            tokio::time::sleep(self.pace.pause(Duration::from_secs(1))).await;
         }
         // The one that was taken last is on its way.
-        come_to_rest().await;
-        post.abort();
+        self.pace.come_to_rest().await;
+        post.stop().await;
         let collectors = self.engine.collectors();
         let on = collectors.values().next().unwrap();
         // What the store refuses the first time is taken in when the list is read again.
@@ -430,17 +417,26 @@ fn resolve(order: Order, orders: &mut Vec<Order>, book: &Book) -> Option<(usize,
     Some((orders.len() - 1, order))
 }
 
-/// Plays a story; gives its book.
+/// Plays a story on one thread whose clock stands still; gives its book.
 pub fn play(story: &Story) -> Book {
+    play_at(Pace::Still, story)
+}
+
+/// Plays a story with the actors on so many threads, the accounts beside their supervisor; gives its book.
+pub fn play_on(threads: usize, story: &Story) -> Book {
+    play_at(Pace::Threads(threads), story)
+}
+
+fn play_at(pace: Pace, story: &Story) -> Book {
     let runner = actix::System::with_tokio_rt(|| {
         tokio::runtime::Builder::new_current_thread()
             .enable_all()
-            .start_paused(true)
+            .start_paused(pace == Pace::Still)
             .build()
             .unwrap()
     });
     runner.block_on(async {
-        let mut stage = Stage::new().await;
+        let mut stage = Stage::new(pace).await;
         let (mut book, mut orders) = (Book::default(), Vec::<Order>::new());
         for scene in story {
             let mut asked = Vec::new();
