@@ -260,6 +260,7 @@ impl Settings {
             workers: self.workers,
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
+                spread: self.actors.spread,
                 webhooks: schedule,
                 ..engine::EngineOptions::default()
             },

@@ -152,6 +152,9 @@ pub struct Args {
     /// Threads for actors.
     #[arg(long, default_value_t = 2)]
     arbiters: usize,
+    /// Have the accounts of the tenant live on the other threads than its supervisor's, as `spread` of the settings does.
+    #[arg(long)]
+    spread: bool,
     /// Have the process keep to so much memory, the load's own included, as `memory_bytes` of the settings does.
     #[arg(long, value_name = "BYTES")]
     memory_bytes: Option<u64>,
@@ -162,6 +165,7 @@ impl Args {
         Layout {
             workers: self.workers.unwrap_or_else(machine::processors).max(1),
             arbiters: self.arbiters,
+            spread: self.spread,
             memory: self.memory_bytes,
             resident: None,
         }
@@ -442,6 +446,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                spread: false,
                 memory: None,
                 resident: None,
             },

@@ -428,6 +428,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                spread: false,
                 memory: None,
                 resident: None,
             },

@@ -448,6 +448,7 @@ mod tests {
         let layout = Layout {
             workers: 1,
             arbiters: 1,
+            spread: false,
             memory: None,
             resident: None,
         };

@@ -1,6 +1,6 @@
 //! What the machine says of this process: CPU of each thread, memory, bytes on disk.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -13,9 +13,17 @@ pub type Cpu = BTreeMap<String, u64>;
 /// Nanoseconds of a clock tick, for kernels without statistics of the scheduler.
 const TICK: u64 = 10_000_000;
 
-/// The threads of the runtime that run actors; its others serve HTTP.
+/// The threads of the runtime that run actors, each with its name; its others serve HTTP.
 #[derive(Clone, Debug, Default)]
-pub struct Actors(BTreeSet<OsString>);
+pub struct Actors(BTreeMap<OsString, String>);
+
+/// What the names of the threads of actors begin with.
+const ACTORS: &str = "actors";
+/// The thread of the couriers: the last that an engine starts.
+const COURIERS: &str = "couriers";
+
+/// The threads that serve HTTP, together.
+pub const HTTP: &str = "http";
 
 /// How the threads of the runtime are called, whatever they do.
 const RUNTIME: &str = "actix-rt";
@@ -26,7 +34,28 @@ impl Actors {
         let runtime = threads()
             .into_iter()
             .filter(|(_, name, _)| name.starts_with(RUNTIME));
-        Self(runtime.map(|(task, ..)| task).collect())
+        Self(
+            runtime
+                .map(|(task, ..)| (task, ACTORS.to_owned()))
+                .collect(),
+        )
+    }
+
+    /// These, and those that an engine has started since with so many threads for actors, by their number.
+    #[must_use]
+    pub fn and_since(mut self, arbiters: usize) -> Self {
+        let mut since: Vec<_> = Self::now().0.into_keys().collect();
+        since.retain(|task| !self.0.contains_key(task));
+        // The kernel counts them up.
+        since.sort_by_key(|task| task.to_string_lossy().parse::<u64>().ok());
+        for (at, task) in since.into_iter().enumerate() {
+            let name = match at < arbiters {
+                true => format!("{ACTORS} {at}"),
+                false => COURIERS.to_owned(),
+            };
+            self.0.insert(task, name);
+        }
+        self
     }
 
     /// The CPU time of every living thread, by what it does.
@@ -34,9 +63,9 @@ impl Actors {
         let mut cpu = Cpu::new();
         for (task, name, nanos) in threads() {
             let numbered = |c: char| c.is_ascii_digit() || c == '-';
-            let duty = match (name.starts_with(RUNTIME), self.0.contains(&task)) {
-                (true, true) => "actors",
-                (true, false) => "http",
+            let duty = match (name.starts_with(RUNTIME), self.0.get(&task)) {
+                (true, Some(name)) => name,
+                (true, None) => HTTP,
                 (false, _) => name.trim_end_matches(numbered),
             };
             let sum = cpu.entry(duty.to_owned()).or_default();
@@ -96,6 +125,13 @@ pub fn spent(before: &Cpu, after: &Cpu) -> Cpu {
         (name.clone(), nanos.saturating_sub(earlier))
     };
     after.iter().map(since).filter(|(_, n)| *n > 0).collect()
+}
+
+/// What the actors spent of it, couriers included.
+pub fn of_actors(spent: &Cpu) -> u64 {
+    let actors = spent.iter();
+    let actors = actors.filter(|(name, _)| name.starts_with(ACTORS) || *name == COURIERS);
+    actors.fold(0, |sum, (_, nanos)| sum.saturating_add(*nanos))
 }
 
 /// Memory of this process in bytes: now, and at its highest.

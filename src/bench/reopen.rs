@@ -102,6 +102,7 @@ async fn measure(args: &Args) -> anyhow::Result<Reopened> {
     let layout = site::Layout {
         workers: 1,
         arbiters: args.arbiters,
+        spread: false,
         memory: None,
         resident: None,
     };

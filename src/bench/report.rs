@@ -20,7 +20,7 @@ use super::logs::OnLogs;
 use super::webhooks::{Hooked, State};
 use super::{machine, site};
 use bars::{Bar, at_least, below};
-use tables::{cases, lists, table, tenths, threads, webhooks};
+use tables::{cases, ceilings, lists, table, tenths, threads, webhooks};
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]
@@ -34,6 +34,8 @@ pub struct Report {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
+    /// Whether accounts live on other threads than their supervisors.
+    pub spread: bool,
     /// Whether it was a quick run, whose figures mean little.
     pub quick: bool,
     /// The cases.
@@ -169,6 +171,7 @@ impl Report {
             processors: machine::processors(),
             workers: layout.workers,
             arbiters: layout.arbiters,
+            spread: layout.spread,
             quick,
             compared: None,
             grown: None,
@@ -384,15 +387,37 @@ fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
     past(f, "after opening again", again.history)
 }
 
+impl Report {
+    fn compared(&self, f: &mut fmt::Formatter<'_>, compared: &Compared) -> fmt::Result {
+        writeln!(f, "{}\n", cases(&compared.rows))?;
+        writeln!(f, "{}\n", threads(compared))?;
+        writeln!(f, "{}\n", ceilings(compared, self.workers))?;
+        for (what, ratio) in [
+            ("vouchers in bulk by single ones", compared.bulk_to_spread),
+            ("transfers by single vouchers", compared.transfer_to_spread),
+        ] {
+            if let Some(ratio) = ratio {
+                writeln!(f, "{what}, at the most connections: {ratio}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "caudal {}: {} processors, {} HTTP workers, {} threads for actors{}\n",
+            "caudal {}: {} processors, {} HTTP workers, {} threads for actors{}{}\n",
             self.version,
             self.processors,
             self.workers,
             self.arbiters,
+            if self.spread {
+                ", accounts beside their supervisors"
+            } else {
+                ""
+            },
             if self.quick {
                 "; a quick run: the figures mean little"
             } else {
@@ -400,16 +425,7 @@ impl fmt::Display for Report {
             },
         )?;
         if let Some(compared) = &self.compared {
-            writeln!(f, "{}\n", cases(&compared.rows))?;
-            writeln!(f, "{}", threads(compared))?;
-            for (what, ratio) in [
-                ("vouchers in bulk by single ones", compared.bulk_to_spread),
-                ("transfers by single vouchers", compared.transfer_to_spread),
-            ] {
-                if let Some(ratio) = ratio {
-                    writeln!(f, "{what}, at the most connections: {ratio}")?;
-                }
-            }
+            self.compared(f, compared)?;
         }
         if let Some(grown) = &self.grown {
             growth(f, grown)?;

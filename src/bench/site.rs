@@ -93,6 +93,8 @@ pub struct Layout {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
+    /// Whether the accounts of a realm live on other threads than its supervisor.
+    pub spread: bool,
     /// What the process aims at, in bytes; nobody looks without it.
     pub memory: Option<u64>,
     /// The most accounts in memory; what the engine does without a setting, when there is none.
@@ -128,6 +130,7 @@ fn open_on(
     let memory = layout.memory.map(Plan::of);
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
+        spread: layout.spread,
         ..EngineOptions::default()
     };
     let mut storage = caudal_storage::StoreOptions {
@@ -234,12 +237,13 @@ impl Site {
         log: Option<Settings>,
     ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
+        let before = Actors::now();
         // Counted as in a service, so that what that costs is in every figure.
         let measures = Arc::new(Measures::new()?);
         let engine = open_on(folder, layout, log, &measures)?.engine;
         let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
-        let actors = Actors::now();
+        let actors = before.and_since(layout.arbiters);
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
         let realm = realm(&engine)?;

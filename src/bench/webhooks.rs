@@ -355,7 +355,7 @@ impl Run<'_> {
         let drain_nanos = nanos(since.elapsed());
         let cpu = machine::spent(&cpu, &self.site.actors.cpu());
         // The store's threads may still be busy with what was there before.
-        let cpu = cpu.get("actors").copied().unwrap_or(0);
+        let cpu = machine::of_actors(&cpu);
         self.order(number, WebhookOrder::Remove).await?;
         let noted = self.site.engine.stats().journal_bytes;
         let noted = noted.saturating_sub(journal);
@@ -464,6 +464,7 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
+                spread: false,
                 memory: None,
                 resident: None,
             },

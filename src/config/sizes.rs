@@ -13,6 +13,8 @@ use super::MIB;
 pub(super) struct Actors {
     /// How many threads run actors; couriers have one more.
     pub(super) threads: usize,
+    /// Whether the accounts of a tenant live on the other threads than its supervisor, with which they live otherwise.
+    pub(super) spread: bool,
     /// The most accounts in memory, of all realms; without it, as many as `memory_bytes` leaves.
     pub(super) resident: Option<usize>,
 }
@@ -22,6 +24,7 @@ impl Default for Actors {
         let usual = engine::EngineOptions::default();
         Self {
             threads: usual.arbiters,
+            spread: usual.spread,
             resident: None,
         }
     }

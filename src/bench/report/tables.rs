@@ -7,10 +7,11 @@ use comfy_table::{CellAlignment, Table};
 
 use crate::case::Case;
 use crate::cases::Compared;
-use crate::figures::{grouped, mebibytes, micros};
+use crate::figures::{grouped, mebibytes, micros, per_second};
 use crate::growth::Tenth;
 use crate::lists::ListRow;
 use crate::load;
+use crate::machine;
 use crate::rows::Row;
 use crate::webhooks::Hooked;
 
@@ -67,9 +68,8 @@ pub fn cases(rows: &[Row]) -> Table {
     table(&header, cells.collect())
 }
 
-/// CPU by thread for one voucher, or for one answer of what posts none, of each case at the most
-/// connections.
-pub fn threads(compared: &Compared) -> Table {
+/// The cases at the most connections, and the threads that any of them keeps busy.
+fn busy(compared: &Compared) -> (Vec<&Row>, Vec<&str>) {
     let rows: Vec<&Row> = Case::ALL
         .iter()
         .filter_map(|case| compared.at_most_connections(*case))
@@ -80,14 +80,43 @@ pub fn threads(compared: &Compared) -> Table {
         *most = (*most).max(*nanos);
     }
     names.retain(|name, nanos| *nanos >= 50 && *name != load::THREAD);
+    (rows, names.into_keys().collect())
+}
+
+/// CPU by thread for one voucher, or for one answer of what posts none, of each case at the most
+/// connections.
+pub fn threads(compared: &Compared) -> Table {
+    let (rows, names) = busy(compared);
     let mut header = vec!["CPU µs a voucher (or answer), by thread"];
-    header.extend(names.keys());
+    header.extend(&names);
     header.push(load::THREAD);
     let cells = rows.iter().map(|row| {
         let of = |name: &str| row.cpu_nanos_by_thread.get(name).copied().unwrap_or(0);
         let mut cells = vec![format!("{} × {}", row.name, row.connections)];
-        cells.extend(names.keys().map(|name| micros(of(name))));
+        cells.extend(names.iter().map(|name| micros(of(name))));
         cells.push(micros(of(load::THREAD)));
+        cells
+    });
+    table(&header, cells.collect())
+}
+
+/// How many vouchers (or answers) a second each thread could do, had it a processor for itself and waited for nobody;
+/// those of HTTP together, with a processor for each.
+pub fn ceilings(compared: &Compared, workers: usize) -> Table {
+    let (rows, names) = busy(compared);
+    let mut header = vec!["most a second, by thread"];
+    header.extend(&names);
+    let together = u64::try_from(workers).unwrap_or(1);
+    let cells = rows.iter().map(|row| {
+        let of = |name: &str| {
+            let processors = if name == machine::HTTP { together } else { 1 };
+            match row.cpu_nanos_by_thread.get(name) {
+                Some(nanos) if *nanos >= 50 => grouped(per_second(processors, *nanos)),
+                Some(_) | None => "-".to_owned(),
+            }
+        };
+        let mut cells = vec![format!("{} × {}", row.name, row.connections)];
+        cells.extend(names.iter().map(|name| of(name)));
         cells
     });
     table(&header, cells.collect())
