@@ -28,6 +28,7 @@ pub mod people;
 mod redeliveries;
 mod relations;
 mod requests;
+mod restores;
 mod shapes;
 mod staff;
 mod status;
@@ -185,6 +186,7 @@ fn routes(config: &mut web::ServiceConfig) {
                 .get(keys::list)
                 .post(keys::post),
         )
+        .configure(of_restores)
         .service(at("/keys/{id}", "DELETE").delete(keys::revoke))
         .service(at("/keys/{id}/rotate", "POST").post(keys::rotate))
         .service(
@@ -232,6 +234,18 @@ fn routes(config: &mut web::ServiceConfig) {
         .service(at("/readyz", "GET").get(health::readyz))
         .service(at("/metrics", "GET").get(health::metrics))
         .configure(|config| PAGES.routes(config));
+}
+
+/// The routes about realms that are taken back to an instant.
+fn of_restores(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            at("/tenants/{id}/restores", "GET, POST")
+                .get(restores::list)
+                .post(restores::begin),
+        )
+        .service(at("/tenants/{id}/restores/switch", "POST").post(restores::switch))
+        .service(at("/tenants/{id}/restores/release", "POST").post(restores::release));
 }
 
 /// The routes about people, their approvals and the audit log.

@@ -78,7 +78,7 @@ enum Command {
     Listen(Box<listen::Args>),
     Verify(verify::Args),
     Backup(Box<backup::Args>),
-    Restore(restore::Args),
+    Restore(Box<restore::Args>),
     #[command(subcommand)]
     Realm(Box<realm::Realm>),
     /// Print the OpenAPI document of the API, or one of its catalogues as Markdown
@@ -179,7 +179,7 @@ pub fn run() -> ExitCode {
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(*args),
-        Command::Restore(args) => restore::run(args),
+        Command::Restore(args) => restore::run(*args),
         Command::Realm(errand) => realm::run(*errand),
         Command::Openapi { catalogue } => openapi(catalogue),
         Command::Completions { shell } => shell::completions(shell, Cli::command()),

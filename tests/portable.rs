@@ -2,6 +2,7 @@
 
 mod closed;
 mod dying;
+mod instant;
 mod rows;
 
 use std::fs;

@@ -3,7 +3,7 @@
 //! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one
 //! made of the realm's relation, which an operator may change. A relation that names no bank, or one
 //! that cannot be reached, leaves a gateway that asks nobody: every operation has failed, and is tried
-//! again by whoever tries again.
+//! again by whoever tries again. What leaves waits here while the realm's [`Hold`] holds it.
 //!
 //! **Order.** An operation that has begun ends at the bank where it began; the next one finds the new
 //! relation.
@@ -23,6 +23,7 @@ use caudal_ledger::tenants::{BankRelation, Mode, Tenant};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Destination};
 
+use crate::hold::Hold;
 use crate::ports::{
     BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
@@ -146,13 +147,24 @@ type Made = Result<Arc<dyn BankGateway>, NoBank>;
 
 /// The bank of a realm, whatever its relation is at the moment.
 #[derive(Debug)]
-pub struct RealmBank(RwLock<(Relation, Made)>);
+pub struct RealmBank {
+    kept: RwLock<(Relation, Made)>,
+    hold: Arc<Hold>,
+}
 
 impl RealmBank {
-    /// The bank of a relation.
-    pub fn new(banks: &Banks, relation: Relation) -> Self {
+    /// The bank of a relation, behind what holds the realm's transfers back.
+    pub fn new(banks: &Banks, relation: Relation, hold: Arc<Hold>) -> Self {
         let made = make(banks, &relation);
-        Self(RwLock::new((relation, made)))
+        Self {
+            kept: RwLock::new((relation, made)),
+            hold,
+        }
+    }
+
+    /// What holds back what leaves the realm.
+    pub fn hold(&self) -> &Arc<Hold> {
+        &self.hold
     }
 
     /// Follows a relation that may have changed.
@@ -161,12 +173,12 @@ impl RealmBank {
             return;
         }
         let made = make(banks, &relation);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = (relation, made);
+        *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (relation, made);
     }
 
     /// The relation as it is.
     pub fn relation(&self) -> Relation {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.0.clone()
     }
 
@@ -175,8 +187,22 @@ impl RealmBank {
     /// # Errors
     /// Why there is none.
     pub fn now(&self) -> Made {
-        let kept = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.1.clone()
+    }
+
+    /// The gateway of the moment for what a client waits for, or the answer in its place.
+    fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
+        match self.hold.is_held() {
+            true => Err(HELD),
+            false => self.now().map_err(|why| silent(&why)),
+        }
+    }
+
+    /// The gateway for what nobody waits for, once nothing is held, or the answer in its place.
+    async fn left(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
+        self.hold.leave().await;
+        self.now().map_err(|why| silent(&why))
     }
 }
 
@@ -189,20 +215,31 @@ fn make(banks: &Banks, relation: &Relation) -> Made {
     made
 }
 
-/// The answer of nobody: who asks keeps waiting.
-fn nobody<'a, T: 'a>(why: &NoBank) -> LocalFuture<'a, BankReply<T>> {
+/// What is answered in place of the bank while the realm's outgoing is held.
+const HELD: &str = r#"{"message":"what leaves this realm is held until an operator releases it"}"#;
+
+/// What is answered in place of a bank that there is not.
+const fn silent(why: &NoBank) -> &'static str {
     // Which setting is wrong is the operator's to know.
-    let body = match why {
+    match why {
         NoBank::Absent => r#"{"message":"no bank is set for this mode"}"#,
         NoBank::Wrong { .. } => r#"{"message":"the bank cannot be asked at present"}"#,
-    };
-    Box::pin(std::future::ready(BankReply {
+    }
+}
+
+/// The answer of nobody: who asks keeps waiting.
+fn nobody<'a, T: 'a>(body: &'static str) -> LocalFuture<'a, BankReply<T>> {
+    Box::pin(std::future::ready(unasked(body)))
+}
+
+fn unasked<T>(body: &str) -> BankReply<T> {
+    BankReply {
         result: Err(BankError::Failed {
             status: None,
             body: body.to_owned(),
         }),
         calls: Vec::new(),
-    }))
+    }
 }
 
 impl BankGateway for RealmBank {
@@ -226,11 +263,11 @@ impl BankGateway for RealmBank {
         holder: &'a Holder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
-        match self.now() {
+        match self.served() {
             Ok(bank) => {
                 Box::pin(async move { bank.create_cvu(client_id, holder, request_id).await })
             }
-            Err(why) => nobody(&why),
+            Err(why) => nobody(why),
         }
     }
 
@@ -245,9 +282,9 @@ impl BankGateway for RealmBank {
         alias: Option<&'a Alias>,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Alias>> {
-        match self.now() {
+        match self.served() {
             Ok(bank) => Box::pin(async move { bank.set_alias(cvu, cuit, alias, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(why),
         }
     }
 
@@ -257,9 +294,9 @@ impl BankGateway for RealmBank {
         name: &'a str,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
-        match self.now() {
+        match self.served() {
             Ok(bank) => Box::pin(async move { bank.rename(cvu, name, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(why),
         }
     }
 
@@ -269,9 +306,9 @@ impl BankGateway for RealmBank {
         cuit: Cuit,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
-        match self.now() {
+        match self.served() {
             Ok(bank) => Box::pin(async move { bank.close(cvu, cuit, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(why),
         }
     }
 
@@ -280,10 +317,12 @@ impl BankGateway for RealmBank {
         order: &'a TransferOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.transfer(order, request_id).await }),
-            Err(why) => nobody(&why),
-        }
+        Box::pin(async move {
+            match self.left().await {
+                Ok(bank) => bank.transfer(order, request_id).await,
+                Err(why) => unasked(why),
+            }
+        })
     }
 
     fn give_back<'a>(
@@ -291,10 +330,12 @@ impl BankGateway for RealmBank {
         order: &'a ReturnOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.give_back(order, request_id).await }),
-            Err(why) => nobody(&why),
-        }
+        Box::pin(async move {
+            match self.left().await {
+                Ok(bank) => bank.give_back(order, request_id).await,
+                Err(why) => unasked(why),
+            }
+        })
     }
 
     fn transfer_status<'a>(
@@ -304,7 +345,7 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.transfer_status(origin, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(silent(&why)),
         }
     }
 
@@ -315,7 +356,7 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.movements(day, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(silent(&why)),
         }
     }
 
@@ -326,7 +367,7 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<Found>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.lookup(whom, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(silent(&why)),
         }
     }
 
@@ -337,7 +378,7 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.balance(asking, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(silent(&why)),
         }
     }
 
@@ -346,10 +387,12 @@ impl BankGateway for RealmBank {
         order: &'a EnrolmentOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<FundWord>> {
-        match self.now() {
-            Ok(bank) => Box::pin(async move { bank.enrol(order, request_id).await }),
-            Err(why) => nobody(&why),
-        }
+        Box::pin(async move {
+            match self.left().await {
+                Ok(bank) => bank.enrol(order, request_id).await,
+                Err(why) => unasked(why),
+            }
+        })
     }
 
     fn fund_position<'a>(
@@ -359,7 +402,7 @@ impl BankGateway for RealmBank {
     ) -> LocalFuture<'a, BankReply<Option<FundReport>>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.fund_position(reference, request_id).await }),
-            Err(why) => nobody(&why),
+            Err(why) => nobody(silent(&why)),
         }
     }
 }

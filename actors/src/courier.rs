@@ -212,8 +212,15 @@ impl Courier {
             response: Response::Status(0),
             retry_after: None,
         };
-        let sink = Arc::clone(&self.shared.sink);
-        let sent = async move { sink.send(parcel).await };
+        let (shared, mut parcel) = (Arc::clone(&self.shared), parcel);
+        let sent = async move {
+            if shared.hold.is_held() {
+                shared.hold.leave().await;
+                // It is signed with the time at which it leaves.
+                parcel.at = shared.clock.now();
+            }
+            shared.sink.send(parcel).await
+        };
         ctx.spawn(sent.into_actor(self).map(move |sent, courier, ctx| {
             courier.sent(number, as_answered(ended, sent), ctx);
         }));

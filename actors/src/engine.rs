@@ -14,6 +14,8 @@ pub mod cases;
 mod catch_up;
 mod clock;
 pub mod events;
+mod following;
+pub mod generations;
 mod keeper;
 pub mod lists;
 pub mod money;
@@ -40,7 +42,6 @@ use caudal_ledger::alias::Alias;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::{Answer, Registration};
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, Store};
@@ -48,17 +49,15 @@ use dashmap::DashMap;
 use tokio::sync::{Notify, oneshot};
 
 use crate::accounts::{AccountView, BalanceView, Versions};
-use crate::banks::{Collectors, RealmBank, Relation};
+use crate::banks::{Collectors, RealmBank};
 use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
-use crate::platform::{
-    self, Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published,
-};
+use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
-use crate::realms::{self, MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target};
+use crate::realms::{MoneyMessage, ProfileMessage, RealmMessage, RealmSupervisor, Target};
 use crate::records::reads;
 use crate::reply::{Answered, Claims, Keyed, Reply};
 use crate::residency::Residency;
@@ -108,6 +107,7 @@ pub struct Engine {
     list_rows: u64,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
+    copying: Mutex<Option<generations::Copying>>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -152,47 +152,6 @@ struct Supervised {
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
     kept: Kept,
-}
-
-impl Realms {
-    /// Starts the supervisors of new tenants and tells the others their settings.
-    fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
-        let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
-        if *rests {
-            return Ok(());
-        }
-        for (tenant, mode) in platform::realms(platform) {
-            let realm = tenant.realm(mode);
-            let settings = Settings::of(platform, tenant, mode);
-            let relation = Relation::of(tenant, mode);
-            let open = platform.is_open(realm);
-            match self.supervisors.get(&realm) {
-                Some(known) => {
-                    known.kept.serve(open);
-                    known.bank.follow(&self.banks, relation);
-                    let mut now = known
-                        .settings
-                        .write()
-                        .unwrap_or_else(PoisonError::into_inner);
-                    *now = Arc::new(settings);
-                }
-                None => self.add(realm, settings, relation, open)?,
-            }
-        }
-        self.count_collectors();
-        Ok(())
-    }
-
-    fn tell(&self, realm: RealmId, message: RealmMessage) -> Result<(), Failure> {
-        let known = self.supervisors.get(&realm);
-        let mailbox = known.map(|known| known.value().mailbox.clone());
-        let mailbox = mailbox.ok_or(Rejection::TenantNotFound)?;
-        // The rest of the places is for whoever reads, and for the bank.
-        if mailbox.count() >= realms::ORDERS_MAX && message.waits_for_store() {
-            return Err(Failure::Overloaded);
-        }
-        mailbox.tell(message)
-    }
 }
 
 impl Engine {
@@ -296,6 +255,7 @@ impl Engine {
             read_slots: read_slots::ReadSlots::default(),
             list_rows: options.list_rows,
             treasury,
+            copying: Mutex::default(),
         })
     }
 

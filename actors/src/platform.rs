@@ -126,6 +126,9 @@ impl PlatformActor {
             Ok(facts) => facts,
             Err(rejection) => return reply.send(Err(rejection.into())),
         };
+        if facts.is_empty() {
+            return reply.send(Ok(Arc::new(self.platform.clone())));
+        }
         let mut next = self.platform.clone();
         let mut commit = Commit::default();
         let mut tail = self.tail;

@@ -20,6 +20,7 @@ use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
 use crate::failure::Failure;
+use crate::hold::Hold;
 use crate::lanes::Lane;
 use crate::life::Life;
 use crate::loads::Loads;
@@ -53,6 +54,8 @@ pub struct Shared {
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.
     pub bank: Arc<dyn BankGateway>,
+    /// Holds back what leaves the realm.
+    pub hold: Arc<Hold>,
     /// The calls about transfers that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
     /// The accounts of the realm that wait to be read.

@@ -321,10 +321,11 @@ impl Treasury {
 /// The ledger's side of realms: those of one cell as of one commit of it.
 fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
     let mut sides = Sides::new();
+    // Each as it lies, so that all are read as of one commit.
+    let lie: Vec<_> = realms.iter().map(|realm| cells.lies(*realm)).collect();
     for store in cells.all() {
-        let here = |realm: &RealmId| Arc::ptr_eq(cells.of(*realm), store);
-        let here: Vec<_> = realms.iter().copied().filter(here).collect();
-        sides.extend(reads::totals_of(store.as_ref(), &here)?);
+        let found = reads::totals_of(store.as_ref(), &lie)?;
+        sides.extend(found.into_iter().map(|(realm, it)| (realm.home(), it)));
     }
     Ok(sides)
 }

@@ -15,7 +15,9 @@ use crate::kyc::Kyc;
 use crate::limits::{Limits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
-use crate::tenants::{ApiKey, BankRelation, Mode, Policy, RealmState, Tenant};
+use crate::tenants::{
+    ApiKey, BankRelation, Copied, Mode, Policy, RealmState, RestorePoint, Tenant,
+};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -278,6 +280,46 @@ pub enum PlatformFact {
         mode: Mode,
         /// How it stands from here on.
         state: RealmState,
+    },
+    /// A copy of a realm as it was at an instant is made: another generation of it.
+    RestoreBegun {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation, which no other of the realm has.
+        number: u32,
+        /// What is copied.
+        point: RestorePoint,
+    },
+    /// All of the copy is here.
+    RestoreCopied {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation.
+        number: u32,
+        /// What it came to.
+        copied: Copied,
+    },
+    /// Another generation of a realm is in force from here on, and what leaves the realm is held.
+    GenerationSet {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation; 0 is the first.
+        number: u32,
+        /// Since when.
+        at: Timestamp,
+    },
+    /// What leaves a realm is held no more.
+    OutgoingReleased {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
     },
 }
 

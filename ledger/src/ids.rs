@@ -4,6 +4,7 @@
 //! takes places that had something else in the history that is gone. So an id has a [`Tag`] beside the
 //! place, drawn from that history: an id that was published once never names anything else.
 
+mod realm;
 mod tag;
 
 use std::fmt;
@@ -13,48 +14,8 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Canonical;
 use crate::text::ExternalId;
 
+pub use realm::{GENERATION_MAX, Mode, REALM_MAX, RealmId};
 pub use tag::Tag;
-
-/// Live or test: two worlds that share nothing.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mode {
-    /// Real money, at the bank of the tenant's live relation.
-    Live,
-    /// Play money, at the bank of the tenant's test relation.
-    Test,
-}
-
-impl Mode {
-    /// The word on the wire and in keys.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Live => "live",
-            Self::Test => "test",
-        }
-    }
-}
-
-/// The number of a realm (tenant × mode), from 1; 0 is the platform.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct RealmId(pub u32);
-
-impl RealmId {
-    /// How many client ids a realm has at the bank: those whose digits before the last seven are
-    /// its number.
-    pub const CLIENTS: u64 = 10_000_000;
-
-    /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
-    /// them out in pairs.
-    pub const fn mode(self) -> Mode {
-        if self.0 % 2 == 1 {
-            Mode::Live
-        } else {
-            Mode::Test
-        }
-    }
-}
 
 /// The number of an account in its realm, from 1: the wallet account id.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]

@@ -266,6 +266,17 @@ pub enum Rejection {
     /// The realm is being filled from a file.
     #[error("the realm is being filled from a file; import that to its end first")]
     RealmImporting,
+    /// The realm has no generation of that number.
+    #[error("the realm has no such generation; the list of the tenant's restores shows them")]
+    RestoreNotFound,
+    /// The generation cannot come into force, or another copy cannot be made now.
+    #[error(
+        "the generation is not whole yet, or another realm is being copied; look at the tenant's restores"
+    )]
+    RestoreConflict,
+    /// Nothing was there at that instant, or it is yet to come.
+    #[error("a realm is restored to an instant between the creation of its tenant and now")]
+    RestoreInstant,
     /// The key does not exist.
     #[error("key not found")]
     KeyNotFound,
@@ -438,6 +449,9 @@ codes! {
     TenantNotFound = "tenant_not_found";
     TenantTaken = "tenant_taken";
     RealmImporting = "realm_importing";
+    RestoreNotFound = "restore_not_found";
+    RestoreConflict = "restore_conflict";
+    RestoreInstant = "restore_instant";
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";
     TooManyKeys = "too_many_keys";

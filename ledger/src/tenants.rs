@@ -1,9 +1,11 @@
 //! Tenants, their two realms, their settings and their keys.
 
 pub mod four_eyes;
+mod generations;
 pub mod moves;
 pub mod orders;
 mod platform;
+pub mod restores;
 pub mod scopes;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +19,7 @@ use crate::time::Timestamp;
 
 pub use crate::ids::Mode;
 pub use four_eyes::FourEyes;
+pub use generations::{Generation, Generations};
 pub use platform::Platform;
 use scopes::{Network, Scope};
 
@@ -153,6 +156,26 @@ pub enum RealmState {
     Imported(RealmSource),
     /// An operator closed it.
     Closed,
+}
+
+/// What a generation of a realm is a copy of; [`restores`] has the steps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RestorePoint {
+    /// The generation that is copied.
+    pub from: u32,
+    /// The instant: nothing of the first commit that has something later, and nothing behind it.
+    pub at: Timestamp,
+    /// Nothing behind this commit either.
+    pub until: u64,
+}
+
+/// What a copy of a realm came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Copied {
+    /// How many entries it has.
+    pub entries: u64,
+    /// A digest over all of them in their order.
+    pub digest: Digest,
 }
 
 /// Whether an operator wants a realm served.

@@ -12,7 +12,7 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, outgoing, redeliveries, staff, status, storage, tenants, treasury, webhooks,
+    memory, outgoing, redeliveries, restores, staff, status, storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -28,6 +28,10 @@ use crate::http::words::FieldError;
         tenants::change,
         tenants::platform,
         tenants::settings,
+        restores::list,
+        restores::begin,
+        restores::switch,
+        restores::release,
         fees::set,
         accounts::suspend,
         accounts::reactivate,
@@ -79,7 +83,7 @@ use crate::http::words::FieldError;
 struct Operations;
 
 /// The tags, in the order of need.
-const TAGS: [(&str, &str); 6] = [
+const TAGS: [(&str, &str); 7] = [
     (
         "Tenants",
         "PSPs that use this service, with their policy, limits, fees and banks.",
@@ -87,6 +91,10 @@ const TAGS: [(&str, &str); 6] = [
     (
         "Keys",
         "API keys of tenants: issued and shown once, rotated with overlap, revoked at once.",
+    ),
+    (
+        "Restores",
+        "One realm of a tenant taken back to an instant while everybody else goes on.",
     ),
     (
         "Cases",

@@ -273,7 +273,7 @@ fn networks(raw: &str) -> Result<Vec<Network>, Mistake> {
         .ok_or(Mistake::NotNetworks { max: NETWORKS_MAX })
 }
 
-fn mode(text: &str) -> Result<Mode, Mistake> {
+pub(super) fn mode(text: &str) -> Result<Mode, Mistake> {
     match text {
         "live" => Ok(Mode::Live),
         "test" => Ok(Mode::Test),

@@ -127,6 +127,8 @@ request! {
         decisions_above: Option<Option<Money>> = nullable("decisionsAbove", money) as Option<String>;
         /// Limits that let more pass than before.
         limit_raises: Option<bool> = optional("limitRaises", boolean) as Option<bool>;
+        /// Putting another generation of a realm into force.
+        restores: Option<bool> = optional("restores", boolean) as Option<bool>;
     }
 }
 
@@ -135,6 +137,7 @@ impl FourEyesRequest {
         FourEyes {
             decisions_above: self.decisions_above.unwrap_or(old.decisions_above),
             limit_raises: self.limit_raises.unwrap_or(old.limit_raises),
+            restores: self.restores.unwrap_or(old.restores),
         }
     }
 }

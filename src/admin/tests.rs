@@ -103,13 +103,17 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 21] = [
+const PATHS: [(&str, &str); 25] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
     ("PATCH", NOBODY),
     ("GET", "/admin/tenants/tnt_nobody/keys"),
     ("POST", "/admin/tenants/tnt_nobody/keys"),
+    ("GET", "/admin/tenants/tnt_nobody/restores"),
+    ("POST", "/admin/tenants/tnt_nobody/restores"),
+    ("POST", "/admin/tenants/tnt_nobody/restores/switch"),
+    ("POST", "/admin/tenants/tnt_nobody/restores/release"),
     ("POST", "/admin/keys/abc/rotate"),
     ("DELETE", "/admin/keys/abc"),
     ("GET", "/admin/platform"),
@@ -207,7 +211,7 @@ async fn a_tenant_is_created_changed_and_kept() {
     let policy = json!({
         "closeRequiresZeroBalance": true,
         "relaxedTestCuit": true,
-        "fourEyes": {"decisionsAbove": null, "limitRaises": false},
+        "fourEyes": {"decisionsAbove": null, "limitRaises": false, "restores": false},
     });
     assert_eq!(changed["policy"], policy);
     assert_eq!(changed["limits"]["dailyAmount"], Value::Null);

@@ -33,6 +33,7 @@ pub mod neighbours;
 pub mod overload;
 pub mod reopen;
 pub mod report;
+pub mod restoring;
 pub mod rows;
 pub mod site;
 pub mod sql;
@@ -123,6 +124,9 @@ pub struct Args {
     /// Only measure a quiet tenant beside a flood of batches, for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
+    /// Only measure a tenant beside a copy of another one's realm, for so many seconds each.
+    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["overload", "neighbours"])]
+    restoring: Option<u64>,
     /// Only ask for twice what the service can do, for so many seconds; raise the limit of open files
     /// before (`ulimit -n 20000`).
     #[arg(long, value_name = "SECONDS")]
@@ -314,6 +318,17 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
             layout: args.layout(),
         };
         let found = on_system(neighbours::run(&folder.path, &plan))?;
+        write!(std::io::stdout().lock(), "{found}")?;
+        return Ok(found.wrong == 0 && (found.holds() || !args.strict));
+    }
+    if let Some(seconds) = args.restoring {
+        let plan = restoring::Plan {
+            accounts: args.accounts.max(1),
+            clients: 8,
+            time: Duration::from_secs(seconds.max(1)),
+            layout: args.layout(),
+        };
+        let found = on_system(restoring::run(&folder.path, &plan))?;
         write!(std::io::stdout().lock(), "{found}")?;
         return Ok(found.wrong == 0 && (found.holds() || !args.strict));
     }

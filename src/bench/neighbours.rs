@@ -42,9 +42,12 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Times {
-    answers: u64,
-    median: u64,
-    slow: u64,
+    /// How many.
+    pub(super) answers: u64,
+    /// The median.
+    pub(super) median: u64,
+    /// The 99th hundredth.
+    pub(super) slow: u64,
 }
 
 /// What came of it.
@@ -64,7 +67,8 @@ pub struct Neighbours {
 }
 
 impl Times {
-    fn of(times: &Histogram) -> Self {
+    /// What a histogram says.
+    pub(super) fn of(times: &Histogram) -> Self {
         Self {
             answers: times.count(),
             median: times.quantile(500),

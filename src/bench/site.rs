@@ -49,8 +49,8 @@ use super::machine::Actors;
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
 const PEPPER: &[u8] = b"the pepper of a bench";
 const TENANT: &str = "tnt_bench";
-/// A tenant beside it.
-const NEIGHBOUR: &str = "tnt_neighbour";
+/// The tenant beside it.
+pub const NEIGHBOUR: &str = "tnt_neighbour";
 /// Accounts that are opened at the same time.
 const OPENING: usize = 1024;
 /// Of so many accounts it is told how far opening them is.

@@ -89,7 +89,7 @@ pub struct Asking {
     which: Which,
     /// Print the answer as JSON
     #[arg(long)]
-    json: bool,
+    pub json: bool,
     /// Why you do it, for the audit log; needed by whatever changes something, as soon as there are people
     #[arg(long, value_name = "TEXT", env = "CAUDAL_REASON")]
     reason: Option<String>,
@@ -212,7 +212,7 @@ fn issued(key: &Value) -> String {
 }
 
 /// An id as one segment of a path.
-fn segment(id: &str) -> Result<&str, Exit> {
+pub fn segment(id: &str) -> Result<&str, Exit> {
     let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     if !id.is_empty() && id.bytes().all(good) {
         Ok(id)

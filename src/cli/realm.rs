@@ -1,6 +1,7 @@
 //! `caudal realm`: one tenant's live or test realm as a file, and out of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Take};
@@ -14,8 +15,10 @@ use caudal::portable::format::FRAME_BYTES;
 use caudal::portable::import::{self, Scratch};
 use caudal::portable::read;
 use caudal::portable::tables::{self, Style};
+use caudal_actors::cells::Cells;
+use caudal_actors::platform::PlatformActor;
 use caudal_actors::verify;
-use caudal_ledger::ids::Mode;
+use caudal_ledger::ids::{GENERATION_MAX, Mode};
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
 use clap::Subcommand;
@@ -75,6 +78,9 @@ pub struct Taken {
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
+    /// Which generation of the realm, where it was taken back to an instant; the one that is in force unless set
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=i64::from(GENERATION_MAX)))]
+    generation: Option<u32>,
     /// As what
     #[arg(long, value_enum, default_value = "file")]
     format: Format,
@@ -265,24 +271,35 @@ fn export(args: &Taken) -> Result<(), Exit> {
     ))
 }
 
-/// Writes a realm's file, from wherever it is.
+/// Writes a realm's file, from wherever it is: of the generation that is asked for, or that turns out to be in force.
 fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
-    let wanted = Wanted {
-        tenant: args.tenant.clone(),
-        mode: args.mode.into(),
-        until: args.at.unwrap_or(Until::End),
-        frame_bytes: FRAME_BYTES,
-    };
-    match (&args.data, &args.from) {
-        (Some(data), _) => from_folder(data, to, wanted),
-        (None, Some(from)) => wait(from_depot(from, args.store.as_deref(), to, wanted)),
-        (None, None) => Err(Exit::usage(
-            "name a folder with --data, or a backup with --from",
-        )),
+    let mut generation = args.generation;
+    loop {
+        let wanted = Wanted {
+            tenant: args.tenant.clone(),
+            mode: args.mode.into(),
+            until: args.at.unwrap_or(Until::End),
+            generation,
+            frame_bytes: FRAME_BYTES,
+        };
+        let export = match (&args.data, &args.from) {
+            (Some(data), _) => from_folder(data, to, wanted)?,
+            (None, Some(from)) => wait(from_depot(from, args.store.as_deref(), to, wanted))?,
+            (None, None) => {
+                return Err(Exit::usage(
+                    "name a folder with --data, or a backup with --from",
+                ));
+            }
+        };
+        let in_force = export.in_force();
+        if generation.is_some() || in_force == 0 {
+            return Ok(export.finish()?);
+        }
+        generation = Some(in_force);
     }
 }
 
-fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Checked, Exit> {
+fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
     line.finish_and_clear();
@@ -310,12 +327,11 @@ fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Checked, Exit> 
         })
         .map_err(BackupError::from)?;
     bar.finish_and_clear();
-    if let Some(why) = wrong {
-        return Err(why.into());
-    }
-    let made = export.finish()?;
     stopped.store.close().map_err(Exit::failed)?;
-    Ok(made)
+    match wrong {
+        Some(why) => Err(why.into()),
+        None => Ok(export),
+    }
 }
 
 async fn from_depot(
@@ -323,7 +339,7 @@ async fn from_depot(
     store: Option<&str>,
     to: &Path,
     wanted: Wanted,
-) -> Result<Checked, Exit> {
+) -> Result<Export, Exit> {
     let depot = depot::open(from, false)?;
     let kept = chain::find(depot.as_ref(), store).await?;
     let mut export = Export::begin(to, kept.history, wanted)?;
@@ -332,7 +348,7 @@ async fn from_depot(
     let walked = chain::walk(depot.as_ref(), &kept, take, &mut |it| bar.set_position(it)).await;
     bar.finish_and_clear();
     walked?;
-    Ok(export.finish()?)
+    Ok(export)
 }
 
 fn put(args: &Import) -> Result<(), Exit> {
@@ -340,7 +356,12 @@ fn put(args: &Import) -> Result<(), Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(&args.data, false, &line)?;
     line.finish_and_clear();
-    let store = stopped.store.as_ref();
+    // A realm that was taken back to an instant here is filled in the generation that is in force.
+    let (platform, _) = PlatformActor::load(stopped.store.as_ref()).map_err(BackupError::from)?;
+    let cells = Cells::one(Arc::clone(&stopped.store));
+    cells.follow(&platform);
+    let seen = cells.of(checked.head.realm);
+    let store = seen.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
     let bar = terminal::bytes("trying it", checked.bytes);
     let mut done = |bytes| bar.set_position(bytes);
@@ -351,7 +372,9 @@ fn put(args: &Import) -> Result<(), Exit> {
     bar.finish_and_clear();
     import::compare(store, file, &checked)?;
     let line = terminal::progress("entries replayed:");
-    let verified = verify::store(store, &mut |entries| line.set_position(entries));
+    let verified = verify::store(stopped.store.as_ref(), &mut |entries| {
+        line.set_position(entries)
+    });
     line.finish_and_clear();
     let (report, _) = verified.map_err(BackupError::from)?;
     if let Some(first) = report.differences.first() {

@@ -1,6 +1,8 @@
-//! `caudal restore`: makes a data folder of a backup.
+//! `caudal restore`: makes a data folder of a backup, or takes one realm of a running service back to an instant.
 
-use std::path::PathBuf;
+mod tenant;
+
+use std::path::{Path, PathBuf};
 
 use caudal::backup::chain;
 use caudal::backup::depot;
@@ -12,36 +14,66 @@ use caudal_storage::StoreOptions;
 use serde_json::{Value, json};
 
 use super::Exit;
+use super::admin::{self, Asking};
 use super::backup::found;
 use super::process;
 use super::terminal::{self, say, wait};
 use super::verify;
+use tenant::{Force, Wanted};
 
-/// Restore a backup into a new data folder, and verify it
+/// Restore a backup into a new data folder, and verify it; or take one realm of a running service back to an instant
 ///
-/// Records are written as they were, the index is made anew, and everything is verified as by `caudal verify`. A restore
-/// that is cut off begins anew when the command runs again.
+/// With --from: records are written as they were, the index is made anew, and everything is verified as by `caudal verify`.
+/// A restore that is cut off begins anew when the command runs again.
+///
+/// With --tenant: the realm is copied as it was at --at, beside it and while everybody goes on; the copy is compared and
+/// verified, and put into force. What leaves the realm is held from then on until --release. --generation puts another
+/// one into force, 0 being what the realm always was. Without any of these its generations are listed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where the backup is: a folder, or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "PLACE")]
-    from: String,
+    #[arg(long, value_name = "PLACE", required_unless_present = "tenant")]
+    from: Option<String>,
     /// The new data folder; it may hold the file `pepper`, and nothing else
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    #[arg(long, value_name = "DIR", required_unless_present = "tenant")]
+    data: Option<PathBuf>,
     /// Which store, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID")]
     store: Option<String>,
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number; needs
-    /// --new-history
-    #[arg(long, value_name = "INSTANT|COMMIT", requires = "new_history", value_parser = until)]
+    /// --new-history or --tenant
+    #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
     /// Make it a history of its own: a store with a new id, which does not go on in the place of the one that was backed up
     #[arg(long)]
     new_history: bool,
-    /// Print what was done as JSON
-    #[arg(long)]
-    json: bool,
+    /// One realm of a running service: the tenant
+    #[arg(
+        long,
+        value_name = "ID",
+        requires = "mode",
+        conflicts_with_all = ["from", "data", "store", "new_history"]
+    )]
+    tenant: Option<String>,
+    /// Which of its realms
+    #[arg(long, requires = "tenant")]
+    mode: Option<admin::Mode>,
+    /// Make the copy, and leave it for --generation to put it into force
+    #[arg(long, requires = "tenant", requires = "at")]
+    copy_only: bool,
+    /// Put this generation into force
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "tenant",
+        conflicts_with = "at"
+    )]
+    generation: Option<u64>,
+    /// Let leave what is held since another generation came into force
+    #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation"])]
+    release: bool,
+    #[command(flatten)]
+    asking: Asking,
 }
 
 /// Reads where something is to end.
@@ -59,19 +91,33 @@ pub(super) fn until(text: &str) -> Result<Until, String> {
 
 /// Does it.
 pub fn run(args: Args) -> Result<(), Exit> {
+    if let (Some(tenant), Some(mode)) = (&args.tenant, args.mode) {
+        let wanted = args.wanted()?;
+        return tenant::run((tenant, mode.into()), wanted, args.asking);
+    }
+    if args.at.is_some() && !args.new_history {
+        return Err(Exit::usage(
+            "--at needs --new-history: the past is a history of its own",
+        ));
+    }
     process::keep_files_private();
     // That the index has to be made is no news here.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal::log::LogFormat::Text, usual)?;
-    let done = wait(store(&args))?;
-    let verified = verify::folder(&args.data)?;
+    let (Some(from), Some(data)) = (&args.from, &args.data) else {
+        return Err(Exit::usage(
+            "name the backup with --from, and the new folder with --data",
+        ));
+    };
+    let done = wait(store(&args, from, data))?;
+    let verified = verify::folder(data)?;
     let ok = verified.ok;
     let verified = serde_json::to_value(verified).map_err(Exit::failed)?;
-    if args.json {
+    if args.asking.json {
         let all = json!({ "restored": done, "verified": verified });
         say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?)?;
     } else {
-        show(&args, &done)?;
+        show(&args, data, &done)?;
         verify::show(&verified)?;
     }
     match ok {
@@ -80,15 +126,35 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
 }
 
+impl Args {
+    /// What is wanted of a realm.
+    fn wanted(&self) -> Result<Wanted, Exit> {
+        let force = if self.copy_only {
+            Force::Later
+        } else {
+            Force::Now
+        };
+        match (self.at, self.generation) {
+            (Some(Until::Instant(at)), _) => Ok(Wanted::At(Timestamp::from_millis(at), force)),
+            (Some(Until::Commit(_) | Until::End), _) => Err(Exit::usage(
+                "a realm is taken back to an instant, as 2026-03-01T12:00:00Z",
+            )),
+            (None, Some(number)) => Ok(Wanted::Switch(number)),
+            (None, None) if self.release => Ok(Wanted::Release),
+            (None, None) => Ok(Wanted::List),
+        }
+    }
+}
+
 /// Writes the journal.
-async fn store(args: &Args) -> Result<Value, Exit> {
-    let depot = depot::open(&args.from, false)?;
+async fn store(args: &Args, from: &str, data: &Path) -> Result<Value, Exit> {
+    let depot = depot::open(from, false)?;
     let depot = depot.as_ref();
     let kept = chain::find(depot, args.store.as_deref()).await?;
     let mark = restore::pepper_check(depot, &kept).await?;
-    let path = service::for_restore(&args.data, mark.as_deref())?;
-    let _held = service::hold(&args.data)?;
-    service::hold_outgoing(&args.data, args.new_history)?;
+    let path = service::for_restore(data, mark.as_deref())?;
+    let _held = service::hold(data)?;
+    service::hold_outgoing(data, args.new_history)?;
     let bar = terminal::bytes("restoring", kept.cover.bytes());
     let how = (args.at.unwrap_or(Until::End), args.new_history);
     let options = StoreOptions::default();
@@ -104,11 +170,11 @@ async fn store(args: &Args) -> Result<Value, Exit> {
     Ok(told)
 }
 
-fn show(args: &Args, done: &Value) -> Result<(), Exit> {
+fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
     let part = |name| super::remote::shown(done, name);
     say(&format!(
         "{}: restored up to commit {}, the last entry of {}; chain {}",
-        args.data.display(),
+        data.display(),
         part("commit"),
         part("latest"),
         part("chain"),

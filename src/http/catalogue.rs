@@ -216,6 +216,9 @@ rows! {
     tenant_not_found Operators: "There is no such tenant.", "List the tenants.";
     tenant_taken Operators: "A tenant with this id exists.", "Choose another id.";
     realm_importing Operators: "The realm is being filled from a file.", "Import that file to its end first.";
+    restore_not_found Operators: "The realm has no generation of that number.", "List the tenant's restores.";
+    restore_conflict Operators: "The generation is not whole, or another realm is being copied.", "Wait until the copy is whole, or begin it again.";
+    restore_instant Operators: "The instant is before the tenant was created, or yet to come.", "Name an instant in between.";
     key_not_found Operators: "There is no such key.", "List the keys of the tenant.";
     key_not_active Operators: "The key is revoked or has expired.", "Issue another.";
     too_many_keys Operators: "The tenant has as many active keys as it may have.", "Revoke one first.";

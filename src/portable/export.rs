@@ -1,7 +1,8 @@
 //! Takes a realm out of a chain of records.
 //!
 //! **Shape.** [`Export::record`] is given every record of a store from the first one on, from its journal or from a
-//! depot. The platform's facts among them say which number the realm has and what the tenant has set.
+//! depot. The platform's facts among them say which number the realm has and what the tenant has set, and at the end
+//! which generation of the realm is in force: where that is another one than was taken, the export is made again.
 //!
 //! **Order.** The file has another name until all of it is on disk, and is never put over another.
 //!
@@ -32,6 +33,8 @@ pub struct Wanted {
     pub mode: Mode,
     /// Up to where.
     pub until: Until,
+    /// Which generation of it ([`caudal_ledger::tenants::restores`]); the first one unless it is said.
+    pub generation: Option<u32>,
     /// A frame takes no further commit when it has so many bytes: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
 }
@@ -141,7 +144,11 @@ impl Export {
             self.realm = tenant.map(|tenant| tenant.realm(self.wanted.mode));
             return Ok(());
         }
-        if self.realm != Some(RealmId(entry.stream.realm)) {
+        let generation = self.wanted.generation;
+        let lies = self
+            .realm
+            .map(|it| generation.map_or(it, |number| it.under(number)));
+        if lies != Some(RealmId(entry.stream.realm)) {
             return Ok(());
         }
         let item = Item::of(entry.stream, (entry.seq, entry.at), entry.body);
@@ -177,6 +184,11 @@ impl Export {
         let frame = format::pack(kind, bytes).map_err(BackupError::Refused)?;
         let written = self.out.write_all(&frame);
         written.map_err(|why| failed("writing", &self.paths.0, why))
+    }
+
+    /// Which generation of the realm is in force where the records end.
+    pub fn in_force(&self) -> u32 {
+        self.realm.map_or(0, |realm| self.platform.in_force(realm))
     }
 
     /// Everything was given: ends the file, durably.

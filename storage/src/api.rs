@@ -431,6 +431,10 @@ pub trait Store: Index {
     fn checks(&self) -> Checks {
         Checks::default()
     }
+    /// How many bytes of the disk are free above the floor below which writes are refused; `None` where nobody knows.
+    fn room(&self) -> Option<u64> {
+        None
+    }
     /// Whether writes are possible now.
     ///
     /// # Errors

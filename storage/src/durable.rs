@@ -18,6 +18,7 @@ mod cell;
 pub(crate) mod checker;
 pub(crate) mod checkpoint;
 mod committer;
+mod counters;
 mod examine;
 mod follower;
 pub(crate) mod held;
@@ -41,7 +42,7 @@ pub(crate) mod witness;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
@@ -52,6 +53,7 @@ use crate::api::{
 };
 use crate::codec::hex;
 use crate::durable::checker::Checker;
+use crate::durable::counters::Counters;
 use crate::durable::held::Held;
 use crate::durable::identity::Identity;
 use crate::durable::queue::{Item, Queue};
@@ -78,32 +80,6 @@ pub(crate) use open::disk_log;
 pub use options::{OnDeposed, OnProgress, OnTurn, Part, Progress, StoreOptions, Turn};
 pub use records::{Records, Spot};
 pub use restore::Restore;
-
-/// Figures since the start of the process.
-#[derive(Debug, Default)]
-struct Counters {
-    commits: AtomicU64,
-    entries: AtomicU64,
-    flushes: AtomicU64,
-    journal_bytes: AtomicU64,
-    last_commit: AtomicU64,
-    last_flush_us: AtomicU64,
-    flush_us: AtomicU64,
-}
-
-impl Counters {
-    fn add(&self, commits: usize, entries: u64, bytes: u64) {
-        self.commits.fetch_add(u64_of(commits), Ordering::Relaxed);
-        self.entries.fetch_add(entries, Ordering::Relaxed);
-        self.journal_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    fn flushed(&self, us: u64) {
-        self.flushes.fetch_add(1, Ordering::Relaxed);
-        self.last_flush_us.store(us, Ordering::Relaxed);
-        self.flush_us.fetch_add(us, Ordering::Relaxed);
-    }
-}
 
 /// What all threads of a store share.
 struct Shared {
@@ -471,6 +447,12 @@ impl Store for DurableStore {
 
     fn checks(&self) -> Checks {
         self.shared.checker.shown()
+    }
+
+    fn room(&self) -> Option<u64> {
+        let free = self.shared.held.folder().free_space().ok()?;
+        let floor = self.shared.options.free_space_floor;
+        free.checked_sub(floor).or(Some(0))
     }
 
     fn ready(&self) -> Result<(), StoreError> {

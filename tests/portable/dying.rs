@@ -32,6 +32,7 @@ fn finely(data: &Path, to: &Path) -> Checked {
         tenant: OTHER.to_owned(),
         mode: Mode::Test,
         until: Until::End,
+        generation: None,
         frame_bytes: 700,
     };
     let mut export = Export::begin(to, records.history(), wanted).unwrap();

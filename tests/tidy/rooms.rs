@@ -45,8 +45,10 @@ const LEDGER: &[&str] = &[
     "treasury",
     "statements",
     "voucher_types/of_realm",
+    "tenants/generations",
     "tenants/platform",
     "tenants/moves",
+    "tenants/restores",
     "tenants/orders",
     "cases/suspense",
     "cases/unbooked",
@@ -103,6 +105,7 @@ const ACTORS: &[&str] = &[
     "residency",
     "meter",
     "settings",
+    "hold",
     "banks",
     "scribe",
     "accounts",
@@ -113,6 +116,7 @@ const ACTORS: &[&str] = &[
     "treasury",
     "engine",
     "verify",
+    "restores",
 ];
 /// The rooms of `src`; each may know those before it.
 const SRC: &[&str] = &[

@@ -227,13 +227,9 @@ impl Books {
 
     /// Where the transfer or return of a reference is, in whichever cell.
     fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, Place)>, Failure> {
-        for store in self.cells.all() {
-            let found = reads::money::of_origin(store.as_ref(), origin)?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
+        Ok(self
+            .cells
+            .find(|store| reads::money::of_origin(store, origin))?)
     }
 
     /// The return of money in suspense that a reference means, with its realm and its number there.
@@ -241,13 +237,9 @@ impl Books {
         &self,
         origin: Option<OriginId>,
     ) -> Result<Option<(RealmId, u64)>, Failure> {
-        for store in self.cells.all() {
-            let found = reads::cases::return_of(store.as_ref(), origin)?;
-            if found.is_some() {
-                return Ok(found);
-            }
-        }
-        Ok(None)
+        Ok(self
+            .cells
+            .find(|store| reads::cases::return_of(store, origin))?)
     }
 
     /// Whether a movement is a return of money in suspense that no realm here knows to have asked for.
@@ -266,7 +258,8 @@ impl Books {
             .collect();
         for (realm, settings) in spoken {
             let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));
-            let store = self.cells.of(realm).as_ref();
+            let cell = self.cells.of(realm);
+            let store = cell.as_ref();
             let found = lookout::returned(store, realm, &settings.tenant, movement)?;
             if let Some(notice) = found {
                 return Ok(Some((realm, notice)));

@@ -209,7 +209,8 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub fn case_figures(&self, realm: RealmId) -> Result<CaseFigures, Failure> {
-        let store = self.cells.of(realm).as_ref();
+        let cell = self.cells.of(realm);
+        let store = cell.as_ref();
         let oldest = |kind| {
             let first = reads::cases::open(store, realm, kind, 1)?;
             Ok::<_, Failure>(first.first().map(|(since, _)| *since))

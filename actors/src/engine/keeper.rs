@@ -27,6 +27,7 @@ use tokio::time::{Instant, sleep};
 use super::{Engine, Realms, Supervised};
 use crate::banks::{RealmBank, Relation};
 use crate::failure::Failure;
+use crate::hold::Hold;
 use crate::lanes::Lane;
 use crate::life::{self, Gone};
 use crate::loads::Loads;
@@ -157,9 +158,10 @@ impl Realms {
         realm: RealmId,
         settings: Settings,
         relation: Relation,
-        open: bool,
+        (open, held): (bool, bool),
     ) -> Result<(), Failure> {
-        let bank = Arc::new(RealmBank::new(&self.banks, relation));
+        let hold = Arc::new(Hold::new(held));
+        let bank = Arc::new(RealmBank::new(&self.banks, relation, hold));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let published = Arc::new(Notify::new());
         let load = || {
@@ -187,7 +189,7 @@ impl Realms {
     /// The way to the supervisor of a realm that has none.
     fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
         let addr = Context::<RealmSupervisor>::new().address();
-        let store = Arc::clone(self.cells.of(realm));
+        let store = self.cells.of(realm);
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         (
             Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
@@ -203,7 +205,7 @@ impl Realms {
         bank: Arc<RealmBank>,
         published: Arc<Notify>,
     ) -> Result<Started, Failure> {
-        let store = Arc::clone(self.cells.of(realm));
+        let store = self.cells.of(realm);
         let last = reads::events::last_at(store.as_ref(), realm)?;
         let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
@@ -218,6 +220,7 @@ impl Realms {
             store,
             lane: Arc::clone(&lane),
             clock: Arc::clone(&self.clock),
+            hold: Arc::clone(bank.hold()),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             lookout: Arc::new(Lookout::since(last)),

@@ -269,7 +269,8 @@ impl Books {
         movement: &BankMovement,
         returned: bool,
     ) -> Result<(Option<Placed>, Option<Parked>), Failure> {
-        let store = self.cells.of(realm).as_ref();
+        let cell = self.cells.of(realm);
+        let store = cell.as_ref();
         let landed = match &movement.coelsa_id {
             Some(id) => reads::money::landed(store, realm, rail_of(movement, returned), id)?,
             None => None,
@@ -302,7 +303,8 @@ impl Books {
         let Some(TransferView { account, transfer }) = transfer else {
             return Ok(None);
         };
-        let store = self.cells.of(realm).as_ref();
+        let cell = self.cells.of(realm);
+        let store = cell.as_ref();
         let left = reads::money::confirmed(store, realm, *account, transfer.sequence)?;
         match left {
             Some(sequence) => self.placed(realm, *account, sequence),
@@ -347,7 +349,8 @@ impl Books {
     ) -> Result<Vec<Reconciled>, Failure> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let store = self.cells.of(realm).as_ref();
+            let cell = self.cells.of(realm);
+            let store = cell.as_ref();
             let places = reads::money::bank_day(store, realm, day, after, KEYS_PAGE)?;
             after = places.last().copied();
             for (account, sequence) in &places {
@@ -367,7 +370,8 @@ impl Books {
         realm: RealmId,
         (account, sequence): (AccountNo, u64),
     ) -> Result<Option<Reconciled>, Failure> {
-        let store = self.cells.of(realm).as_ref();
+        let cell = self.cells.of(realm);
+        let store = cell.as_ref();
         let alone = |voucher, transfer: Option<TransferView>, suspense| Reconciled {
             bank: None,
             judged: unlisted(transfer.as_ref().map(|view| &view.transfer)).into(),

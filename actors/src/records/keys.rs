@@ -63,6 +63,7 @@ const DELIVERY: u8 = 0x37;
 const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
+const ORIGIN_UNDER: u8 = 0x44;
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -401,11 +402,20 @@ pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64)
 
 /// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because
 /// the reference is all that a notice may say; it is a digest of tenant, mode and order, so no two realms
-/// can mean different things by it.
-pub fn origin(origin: OriginId) -> Vec<u8> {
-    let mut key = vec![ORIGIN];
-    key.extend_from_slice(&origin.to_bytes());
-    key
+/// can mean different things by it. Two generations of one realm can: those of a later one lie under it.
+pub fn origin(realm: RealmId, origin: OriginId) -> Vec<u8> {
+    let mut first = vec![ORIGIN];
+    first.extend_from_slice(&origin.to_bytes());
+    match realm.generation() {
+        0 => first,
+        _ => origin_under(realm, &first).unwrap_or(first),
+    }
+}
+
+/// The key of a reference in a later generation, made of that in the first; `None` where the key is none of a reference.
+pub fn origin_under(generation: RealmId, first: &[u8]) -> Option<Vec<u8>> {
+    let reference = first.strip_prefix(&[ORIGIN])?;
+    Some(key(ORIGIN_UNDER, generation, &[reference]))
 }
 
 /// Which kind of thing an id of the rail is of.

@@ -6,6 +6,7 @@
 mod cases;
 mod money;
 mod people;
+mod restores;
 mod variants;
 mod wallet;
 mod webhooks;
@@ -306,6 +307,9 @@ fn platform_facts() -> Vec<PlatformFact> {
         realm_is(RealmState::Closed),
         realm_is(RealmState::Open),
     ]
+    .into_iter()
+    .chain(restores::facts())
+    .collect()
 }
 
 fn realm_is(state: RealmState) -> PlatformFact {

@@ -16,6 +16,9 @@ pub struct FourEyes {
     pub decisions_above: Option<Money>,
     /// Limits that let more pass than before.
     pub limit_raises: bool,
+    /// Putting another generation of a realm into force.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub restores: bool,
 }
 
 impl FourEyes {

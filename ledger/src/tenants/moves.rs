@@ -13,12 +13,10 @@
 
 use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
-use crate::ids::RealmId;
+use crate::ids::{REALM_MAX, RealmId};
 use crate::tenants::{RealmSource, RealmState};
 use crate::text::line;
 
-/// The largest number of a realm: ids and CVUs have 20 bits for it.
-const REALM_MAX: u32 = (1 << 20) - 1;
 /// The longest id of a tenant, in bytes.
 const ID_MAX: usize = 64;
 /// The longest name of a tenant, in characters.

@@ -1,5 +1,6 @@
 //! Orders to the platform, and the facts that follow from them.
 
+use super::restores::RestoreStep;
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
@@ -90,6 +91,15 @@ pub enum PlatformOrder {
         /// Fees, when they change.
         fees: Option<Vec<FeeRule>>,
     },
+    /// Do a step of a restore.
+    Restore {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// Which step.
+        step: RestoreStep,
+    },
 }
 
 impl Platform {
@@ -169,6 +179,7 @@ impl Platform {
                 let fees = fees.unwrap_or_else(|| self.fees.clone());
                 Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
             }
+            PlatformOrder::Restore { id, mode, step } => self.restores((&id, mode), step, now),
         }
     }
 }

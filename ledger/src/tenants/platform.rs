@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ApiKey, Mode, RealmState, Tenant};
+use super::{ApiKey, Generations, Mode, RealmState, Tenant};
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
@@ -26,6 +26,8 @@ pub struct Platform {
     realms: u32,
     /// Of realms of which something was said.
     pub(super) states: BTreeMap<RealmId, RealmState>,
+    /// Of realms that were copied.
+    pub(super) generations: BTreeMap<RealmId, Generations>,
 }
 
 impl Platform {
@@ -136,6 +138,33 @@ impl Platform {
                     self.states.insert(tenant.realm(*mode), state.clone());
                 }
             }
+            PlatformFact::RestoreBegun {
+                id,
+                mode,
+                number,
+                point,
+            } => self.copies(id, *mode, |it| it.begun(*number, *point)),
+            PlatformFact::RestoreCopied {
+                id,
+                mode,
+                number,
+                copied,
+            } => self.copies(id, *mode, |it| it.copied(*number, *copied)),
+            PlatformFact::GenerationSet {
+                id,
+                mode,
+                number,
+                at,
+            } => self.copies(id, *mode, |it| it.switched(*number, *at)),
+            PlatformFact::OutgoingReleased { id, mode } => {
+                self.copies(id, *mode, |it| it.held = false);
+            }
+        }
+    }
+
+    fn copies(&mut self, id: &str, mode: Mode, change: impl FnOnce(&mut Generations)) {
+        if let Some(tenant) = self.tenants.get(id) {
+            change(self.generations.entry(tenant.realm(mode)).or_default());
         }
     }
 }

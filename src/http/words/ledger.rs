@@ -195,6 +195,9 @@ rules! {
     TenantNotFound: NOT_FOUND, "El PSP no existe";
     TenantTaken: CONFLICT, "Ya existe un PSP con ese identificador";
     RealmImporting: CONFLICT, "El espacio se está cargando desde un archivo; termine esa importación primero";
+    RestoreNotFound: NOT_FOUND, "El espacio no tiene esa generación";
+    RestoreConflict: CONFLICT, "La generación todavía no está completa, o se está copiando otro espacio";
+    RestoreInstant: BAD_REQUEST, "El instante debe estar entre la creación del PSP y ahora";
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
     TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";

@@ -10,8 +10,8 @@
 //! read stops its own stream, nobody else's. One that goes away without a word is noticed when
 //! something is written: two heartbeats at most.
 //!
-//! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, or the log cannot be
-//! read; the client comes back and misses nothing.
+//! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, another
+//! generation of the realm came into force, or the log cannot be read; the client comes back and misses nothing.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::web::Bytes;
@@ -19,6 +19,7 @@ use actix_web::{HttpRequest, HttpResponse, get};
 use caudal_actors::engine::events::EventPage;
 use caudal_actors::failure::Failure;
 use caudal_ledger::events::{EventId, EventKinds};
+use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
 use super::{Answer, kinds, place, placed};
@@ -48,6 +49,8 @@ struct Reader {
     wanted: EventKinds,
     after: EventId,
     begun: bool,
+    /// Where the log lies that is read: another generation of the realm has another one.
+    lies: RealmId,
     _seat: Seat,
 }
 
@@ -80,6 +83,10 @@ impl Reader {
             };
             // What was not wanted need not be looked at again.
             self.after = page.seen.unwrap_or(self.after);
+            // What was read while another generation came into force may be of that one, where the place is another.
+            if !self.may_go_on() {
+                return None;
+            }
             if !page.items.is_empty() {
                 let text = self.render(&page);
                 return Some((Ok(text.into()), self));
@@ -108,6 +115,7 @@ impl Reader {
         let key = engine.key(&self.caller.identity.key);
         door.gate.is_open()
             && door.is_owners()
+            && engine.cells().lies(self.caller.realm()) == self.lies
             && key.is_some_and(|known| known.key.works_at(engine.now()))
     }
 
@@ -146,6 +154,7 @@ impl Reader {
 #[get("/v1/events/stream")]
 pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
+    let lies = caller.engine().cells().lies(realm);
     let last = caller.engine().last_event(realm)?;
     let asked = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
@@ -172,6 +181,7 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         wanted,
         after,
         begun: false,
+        lies,
         _seat: seat,
     };
     Ok(HttpResponse::Ok()

@@ -118,7 +118,9 @@ pub fn of_origin(
     store: &dyn Index,
     origin: OriginId,
 ) -> Result<Option<(RealmId, Place)>, StoreError> {
-    origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
+    // A store that shows a later generation looks in there.
+    let key = keys::origin(RealmId(0), origin);
+    origin_place(store.get(&key)?.as_deref(), origin)
 }
 
 /// The transfer of a reference, with its realm and the account that sends.

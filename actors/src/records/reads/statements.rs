@@ -46,7 +46,11 @@ pub fn tenant_name_at(
             | PlatformFact::PlatformChanged { .. }
             | PlatformFact::BankRelated { .. }
             | PlatformFact::ClockConfirmed(_)
-            | PlatformFact::RealmChanged { .. } => None,
+            | PlatformFact::RealmChanged { .. }
+            | PlatformFact::RestoreBegun { .. }
+            | PlatformFact::RestoreCopied { .. }
+            | PlatformFact::GenerationSet { .. }
+            | PlatformFact::OutgoingReleased { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

@@ -1,0 +1,175 @@
+//! The door of the generations of a realm: which copy is made, which one is in force, and what is held.
+//!
+//! **Order.** While another generation comes into force nothing of the realm acts, and its orders are refused, nothing
+//! done. Until the outcome of the fact that says so is known, the realm rests.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use caudal_ledger::ids::{Mode, RealmId};
+use caudal_ledger::tenants::Platform;
+use caudal_ledger::tenants::restores::RestoreStep;
+use caudal_storage::StoreError;
+
+use super::Engine;
+use crate::failure::Failure;
+use crate::platform::PlatformOrder;
+
+/// How long is waited before it is asked again what became of a fact.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Why a copy did not become whole.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NotCopied {
+    /// The store reads or takes nothing, or the platform did not take the end.
+    #[error("{0}")]
+    Failed(String),
+    /// What was appended is not what was read.
+    #[error("what was appended is not what was read; the generation cannot be used")]
+    Differs,
+    /// Its ledger contradicts itself.
+    #[error("its ledger contradicts itself in {count} places, the first: {first}")]
+    Wrong {
+        /// In how many.
+        count: u64,
+        /// What is wrong in the first.
+        first: String,
+    },
+    /// It would take the room of those who go on.
+    #[error(
+        "{left} bytes of the disk are left above its floor, and a copy stops where fewer than {least} are: make room"
+    )]
+    NoRoom {
+        /// How many are left.
+        left: u64,
+        /// At how many it stops.
+        least: u64,
+    },
+    /// The service stops, or another node has taken the cell.
+    #[error("the service stopped before the copy was whole")]
+    Stopped,
+}
+
+impl From<StoreError> for NotCopied {
+    fn from(why: StoreError) -> Self {
+        Self::Failed(why.to_string())
+    }
+}
+
+/// How far a copy has come.
+#[derive(Debug, Default)]
+pub struct Progress {
+    commit: AtomicU64,
+    entries: AtomicU64,
+}
+
+impl Progress {
+    /// Notes up to which commit was read, and how many entries are there.
+    pub fn note(&self, commit: u64, entries: u64) {
+        self.commit.store(commit, Ordering::Relaxed);
+        self.entries.store(entries, Ordering::Relaxed);
+    }
+
+    /// Up to which commit the journal was read.
+    pub fn commit(&self) -> u64 {
+        self.commit.load(Ordering::Relaxed)
+    }
+
+    /// How many entries are there.
+    pub fn entries(&self) -> u64 {
+        self.entries.load(Ordering::Relaxed)
+    }
+}
+
+/// A copy that is made, or was made last since the start of the process.
+#[derive(Clone, Debug)]
+pub struct Copying {
+    /// Of which realm.
+    pub realm: RealmId,
+    /// The number of the generation; 0 until its fact is written.
+    pub number: u32,
+    /// How far it has come.
+    pub progress: Arc<Progress>,
+    /// How it ended; `None` while it goes on.
+    pub ended: Option<Result<(), NotCopied>>,
+}
+
+impl Engine {
+    /// The copy of a realm that is made, or was made last since the start of the process.
+    pub fn copying(&self) -> Option<Copying> {
+        let known = self.copying.lock();
+        known.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Changes what is known of the copy that is made; what `change` gives.
+    pub(crate) fn copies<T>(&self, change: impl FnOnce(&mut Option<Copying>) -> T) -> T {
+        change(&mut self.copying.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether a generation of a realm can come into force now.
+    ///
+    /// # Errors
+    /// A tenant or a generation that is not, a generation that is not whole.
+    pub fn may_switch(&self, id: &str, mode: Mode, number: u32) -> Result<(), Failure> {
+        let order = PlatformOrder::Restore {
+            id: id.to_owned(),
+            mode,
+            step: RestoreStep::Switch(number),
+        };
+        self.platform().decide(order, self.now())?;
+        Ok(())
+    }
+
+    /// Puts a generation of a realm into force; nothing where it is. The realm rests meanwhile.
+    ///
+    /// # Errors
+    /// Those of every door; a generation that is not, or is not whole.
+    pub async fn switch(
+        &self,
+        id: &str,
+        mode: Mode,
+        number: u32,
+    ) -> Result<Arc<Platform>, Failure> {
+        let platform = self.platform();
+        let realm = platform.tenant(id)?.realm(mode);
+        let order = PlatformOrder::Restore {
+            id: id.to_owned(),
+            mode,
+            step: RestoreStep::Switch(number),
+        };
+        // What is refused, or is so already, stops nobody.
+        if platform.decide(order.clone(), self.now())?.is_empty() {
+            return Ok(platform);
+        }
+        self.certain()?;
+        let open = platform.is_open(realm);
+        if open {
+            self.retire(realm).await?;
+        }
+        let mut done = self.administer(order.clone()).await;
+        // Its fact may come into force yet, and nothing may act before that is known. Another order is decided after it.
+        while matches!(done, Err(Failure::OutcomeUnknown)) && !self.is_at_rest() {
+            tokio::time::sleep(ASK_AGAIN).await;
+            done = self.administer(order.clone()).await;
+        }
+        if open
+            && !self.is_at_rest()
+            && let Err(why) = self.resume(realm).await
+        {
+            tracing::error!(%why, realm = realm.0, "a realm whose generation was to change still rests");
+        }
+        done
+    }
+
+    /// Lets leave a realm again what is held.
+    ///
+    /// # Errors
+    /// Those of every door.
+    pub async fn release(&self, id: &str, mode: Mode) -> Result<Arc<Platform>, Failure> {
+        let id = id.to_owned();
+        let step = RestoreStep::Release;
+        let order = PlatformOrder::Restore { id, mode, step };
+        self.administer(order).await
+    }
+}

@@ -1,0 +1,69 @@
+//! The number of a realm, and that of each of its generations.
+
+use serde::{Deserialize, Serialize};
+
+/// Live or test: two worlds that share nothing.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Real money, at the bank of the tenant's live relation.
+    Live,
+    /// Play money, at the bank of the tenant's test relation.
+    Test,
+}
+
+impl Mode {
+    /// The word on the wire and in keys.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Test => "test",
+        }
+    }
+}
+
+/// How many bits the number of a realm has in ids and CVUs.
+const REALM_BITS: u32 = 20;
+/// The largest number of a realm.
+pub const REALM_MAX: u32 = (1 << REALM_BITS) - 1;
+/// The largest number of a generation of a realm.
+pub const GENERATION_MAX: u32 = u32::MAX >> REALM_BITS;
+
+/// The number of a realm (tenant × mode), from 1; 0 is the platform.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RealmId(pub u32);
+
+impl RealmId {
+    /// How many client ids a realm has at the bank: those whose digits before the last seven are
+    /// its number.
+    pub const CLIENTS: u64 = 10_000_000;
+
+    /// The number under which the streams of a generation of the realm lie ([`crate::tenants::restores`]): in the bits
+    /// above those that a realm's own number has. That of generation 0 is the realm's own.
+    #[must_use]
+    pub const fn under(self, generation: u32) -> Self {
+        Self(self.home().0 | generation.wrapping_shl(REALM_BITS))
+    }
+
+    /// The realm, whichever of its generations this number is of.
+    #[must_use]
+    pub const fn home(self) -> Self {
+        Self(self.0 & REALM_MAX)
+    }
+
+    /// Of which generation of its realm this number is.
+    pub const fn generation(self) -> u32 {
+        self.0.wrapping_shr(REALM_BITS)
+    }
+
+    /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
+    /// them out in pairs.
+    pub const fn mode(self) -> Mode {
+        if self.0 % 2 == 1 {
+            Mode::Live
+        } else {
+            Mode::Test
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One realm of a running service taken back to an instant: copied, put into force, and what leaves it released.
+
+use std::time::Duration;
+
+use caudal_ledger::ids::Mode;
+use caudal_ledger::time::Timestamp;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::cli::Exit;
+use crate::cli::admin::{Asking, segment, table};
+use crate::cli::remote::{Remote, shown};
+use crate::cli::terminal::{self, say, wait};
+
+/// How long is waited before it is asked again how far a copy is.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// What is wanted of a realm.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wanted {
+    /// To see its generations.
+    List,
+    /// A copy of it as it was at an instant, in force or only made.
+    At(Timestamp, Force),
+    /// This generation in force.
+    Switch(u64),
+    /// What leaves it let go.
+    Release,
+}
+
+/// Whether a copy is put into force once it is whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Force {
+    /// It is.
+    Now,
+    /// An operator does that later.
+    Later,
+}
+
+/// A realm at a running service.
+struct Realm {
+    remote: Remote,
+    path: String,
+    tenant: String,
+    mode: Mode,
+}
+
+impl Realm {
+    fn ask(&self, method: Method, step: &str, body: Option<Value>) -> Result<Value, Exit> {
+        let path = format!("{}{step}", self.path);
+        // A realm may take a while to come to rest.
+        wait(self.remote.ask_within(method, &path, body, None))
+    }
+
+    fn of<'a>(&self, all: &'a Value) -> &'a Value {
+        all.get(self.mode.as_str()).unwrap_or(&Value::Null)
+    }
+
+    fn command(&self, more: &str) -> String {
+        let mode = self.mode.as_str();
+        format!(
+            "caudal restore --tenant {} --mode {mode} {more}",
+            self.tenant
+        )
+    }
+
+    /// Makes a copy, and waits until it is whole: its number.
+    fn copy(&self, at: Timestamp) -> Result<u64, Exit> {
+        let body = json!({"mode": self.mode.as_str(), "at": at.to_string()});
+        let mut all = self.ask(Method::POST, "", Some(body))?;
+        let last = self.of(&all).get("generations").and_then(Value::as_array);
+        let number = last.and_then(|all| all.last()?.get("generation")?.as_u64());
+        let number = number.ok_or_else(|| Exit::failed("the service shows no copy"))?;
+        let bar = terminal::progress("copying, commits read:");
+        loop {
+            let generations = self.of(&all).get("generations").and_then(Value::as_array);
+            let copy = generations.and_then(|all| {
+                all.iter()
+                    .find(|it| it.get("generation").and_then(Value::as_u64) == Some(number))
+            });
+            let copy = copy.unwrap_or(&Value::Null);
+            match shown(copy, "state").as_str() {
+                "whole" => break,
+                "copying" => {}
+                _ => {
+                    bar.finish_and_clear();
+                    return Err(Exit::failed(format!(
+                        "the copy is not whole: {}. The same command again goes on with it",
+                        shown(copy, "error")
+                    )));
+                }
+            }
+            if let Some(commit) = copy.get("commit").and_then(Value::as_u64) {
+                bar.set_position(commit);
+            }
+            std::thread::sleep(ASK_AGAIN);
+            all = self.ask(Method::GET, "", None)?;
+        }
+        bar.finish_and_clear();
+        Ok(number)
+    }
+
+    /// Puts a generation into force.
+    fn switch(&self, number: u64) -> Result<Value, Exit> {
+        let body = json!({"mode": self.mode.as_str(), "generation": number});
+        self.ask(Method::POST, "/switch", Some(body))
+    }
+
+    fn page(&self, all: &Value) -> String {
+        const COLUMNS: [&str; 7] = [
+            "generation",
+            "state",
+            "at",
+            "of",
+            "entries",
+            "since",
+            "error",
+        ];
+        let realm = self.of(all);
+        let rows = realm.get("generations").and_then(Value::as_array);
+        let rows = rows.map(Vec::as_slice).unwrap_or(&[]);
+        let held = match realm.get("outgoingHeld") {
+            Some(Value::Bool(true)) => "held",
+            _ => "free",
+        };
+        format!(
+            "{}\nin force: generation {}; what leaves it is {held}",
+            table(&COLUMNS, rows),
+            shown(realm, "inForce")
+        )
+    }
+
+    /// What came of putting a generation into force, for a person.
+    fn told(&self, done: &Value, number: u64) -> String {
+        if done.get("requestedBy").is_some() {
+            let id = shown(done, "id");
+            return format!("generation {number} waits for a second person: approval {id}");
+        }
+        format!(
+            "generation {number} is in force, and transfers and webhooks of the realm are held. Look at its cases and its \
+             reconciliation; then: {}",
+            self.command("--release")
+        )
+    }
+}
+
+/// Does it.
+pub fn run((tenant, mode): (&str, Mode), wanted: Wanted, asking: Asking) -> Result<(), Exit> {
+    let (remote, json) = asking.find()?;
+    let path = format!("/admin/tenants/{}/restores", segment(tenant)?);
+    let tenant = tenant.to_owned();
+    let realm = Realm {
+        remote,
+        path,
+        tenant,
+        mode,
+    };
+    let (done, text) = match wanted {
+        Wanted::List => {
+            let all = realm.ask(Method::GET, "", None)?;
+            let page = realm.page(&all);
+            (all, page)
+        }
+        Wanted::At(at, Force::Now) => {
+            let number = realm.copy(at)?;
+            let done = realm.switch(number)?;
+            let told = realm.told(&done, number);
+            (done, told)
+        }
+        Wanted::At(at, Force::Later) => {
+            let number = realm.copy(at)?;
+            let next = realm.command(&format!("--generation {number}"));
+            let text =
+                format!("generation {number} is whole, and nobody sees it yet; then: {next}");
+            (realm.ask(Method::GET, "", None)?, text)
+        }
+        Wanted::Switch(number) => {
+            let done = realm.switch(number)?;
+            let told = realm.told(&done, number);
+            (done, told)
+        }
+        Wanted::Release => {
+            let body = json!({"mode": mode.as_str()});
+            let done = realm.ask(Method::POST, "/release", Some(body))?;
+            (done, "what waited may leave".to_owned())
+        }
+    };
+    if json {
+        return say(&serde_json::to_string_pretty(&done).map_err(Exit::failed)?);
+    }
+    say(&text)
+}
