@@ -20,6 +20,7 @@ mod restore;
 mod sandbox_bank;
 mod serve;
 mod shell;
+mod statement;
 mod status;
 mod stopped;
 mod terminal;
@@ -75,6 +76,7 @@ enum Command {
     Log(log::Log),
     Status(status::Args),
     Health(health::Args),
+    Statement(statement::Args),
     Listen(Box<listen::Args>),
     Verify(verify::Args),
     Backup(Box<backup::Args>),
@@ -176,6 +178,7 @@ pub fn run() -> ExitCode {
         Command::Audit(args) => people::audit(*args),
         Command::Status(args) => status::run(args),
         Command::Health(args) => health::run(&args),
+        Command::Statement(args) => statement::run(&args),
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(*args),

@@ -27,6 +27,7 @@ pub mod rate;
 pub mod request;
 pub mod respond;
 pub mod routes;
+pub mod rows;
 pub mod scopes;
 pub mod shapes;
 pub mod strangers;

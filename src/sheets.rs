@@ -1,8 +1,19 @@
 //! Rows for spreadsheets: cells that no program takes for a formula, and rows of CSV.
 
+pub mod columns;
+
 use std::borrow::Cow;
 
 use serde_json::Value;
+
+/// A table, with its columns as CSV.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name, without what says how it is written.
+    pub name: &'static str,
+    /// The values of a row, in their order.
+    pub columns: &'static [&'static str],
+}
 
 /// The value of a column, as a cell.
 pub fn cell(body: &Value, column: &str) -> String {

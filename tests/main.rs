@@ -38,6 +38,8 @@ mod dry_runs;
 #[cfg(test)]
 mod events;
 #[cfg(test)]
+mod exports;
+#[cfg(test)]
 mod fees;
 #[cfg(test)]
 mod folder;

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tempfile::TempDir;
 
-use crate::backup::{at, restored, shipped};
+use crate::backup::{at, command, restored, shipped, text};
 use crate::support::client::fresh;
 use crate::support::service::{Setup, TestClock};
 use crate::support::{Client, TestService, Value, cuit, json};
@@ -152,6 +152,30 @@ async fn its_bytes_are_the_same_for_ever() {
         (&again.into(), &again.into())
     );
     assert_eq!(today["opening"], then[0].json()["closing"]);
+
+    let file = dir.path().join("statement.pdf");
+    let key = service.a.key.clone().unwrap();
+    let program = [
+        "statement",
+        "--cvu",
+        &cvu,
+        "--first",
+        "2026-10-01",
+        "--last",
+        "2026-10-31",
+        "--url",
+        &service.a.url,
+        "--key",
+        &key,
+        "--to",
+        text(&file),
+    ];
+    let (code, _, why) = command(&program);
+    assert_eq!(code, Some(0), "{why}");
+    assert_eq!(std::fs::read(&file).unwrap(), then[3].bytes);
+    let (code, _, why) = command(&program);
+    assert_eq!(code, Some(2), "{why}");
+    assert!(why.contains("is there already"), "{why}");
 
     service.restart().await;
     assert_eq!(october(&service.a, &cvu).await, then, "after a restart");

@@ -1,7 +1,7 @@
 //! The treasury of every collector account, for operators: the whole of it, whoever shares it.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_ledger::tenants::Mode;
 use futures_util::future::join_all;
 use serde::Serialize;
@@ -12,6 +12,8 @@ use super::shapes::List;
 use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::rows;
+use crate::sheets::columns::COLLECTORS;
 use crate::v1::treasury::Treasury;
 
 /// How many banks are asked at the same time.
@@ -41,9 +43,12 @@ struct CollectorBody {
     path = "/admin/treasury",
     operation_id = "listCollectors",
     tag = "Operation",
-    responses((status = 200, body = List<CollectorBody>))
+    responses((status = 200, content((List<CollectorBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))))
 )]
-pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
+pub async fn list(
+    desk: web::Data<OperatorDesk>,
+    request: HttpRequest,
+) -> Result<HttpResponse, ApiError> {
     let engine = &desk.door.engine;
     let (platform, request_id) = (engine.platform(), current::request().id);
     let all: Vec<_> = engine.collectors().values().cloned().collect();
@@ -69,6 +74,10 @@ pub async fn list(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
                 treasury: Treasury::from(&taken?),
             });
         }
+    }
+    if let Some(style) = rows::style(&request) {
+        let items: Vec<_> = items.iter().map(|item| serde_json::json!(item)).collect();
+        return Ok(rows::table(style, COLLECTORS, &items));
     }
     Ok(json(StatusCode::OK, &List::of(items)))
 }

@@ -43,7 +43,7 @@ fn range(text: &str) -> Option<(String, Weight)> {
 
 /// `0.85` as 850.
 fn thousandths(text: &str) -> Option<Weight> {
-    let (whole, rest) = text.split_once('.').map_or((text, ""), |it| it);
+    let (whole, rest) = text.split_once('.').unwrap_or((text, ""));
     let digits: String = rest.chars().chain("000".chars()).take(3).collect();
     let (whole, rest) = (
         whole.parse::<Weight>().ok()?,

@@ -193,7 +193,7 @@ rows! {
     delivery_not_found Tenants: "No delivery with this id was ever tried.", "Check the id.";
     too_many_webhooks Tenants: "The realm has as many webhooks as it may have.", "Delete one first.";
     too_many_redeliveries Tenants: "The webhook has as many redeliveries under way as it may have.", "Try again when one has ended.";
-    too_many_streams Tenants: "The realm has as many open streams of events as it may have.", "Close one, or try again after `Retry-After` seconds.";
+    too_many_streams Tenants: "The realm has as many open streams as it may have.", "Close one, or try again after `Retry-After` seconds.";
     // The bank.
     bank_refused Tenants: "The bank refused; `bankStatus` and `bankBody` have its answer. Nothing has changed.", "Correct what the bank names.";
     bank_failed Tenants: "The bank failed; `bankStatus` and `bankBody` have its answer.", "Repeat the request with the same `Idempotency-Key`: a change that goes on is settled by itself.";

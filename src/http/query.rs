@@ -95,6 +95,11 @@ impl Query {
         self.read(name, read)
     }
 
+    /// Whether a parameter was sent.
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(known, _)| known == name)
+    }
+
     /// Notes a mistake that concerns several parameters.
     pub fn mistake(&mut self, name: &str, mistake: Mistake) {
         self.errors.push(Wrong {

@@ -12,8 +12,6 @@
 //! **Failure.** What the rows add up to is compared with the sums that the ledger keeps, the treasury's; where they
 //! differ, no folder is made. In CSV a text that a spreadsheet would take for a formula gets an apostrophe in front.
 
-mod columns;
-
 use std::fs::{DirBuilder, File};
 use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
@@ -31,14 +29,14 @@ use caudal_storage::{Index, SortOrder};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use self::columns::{ACCOUNTS, HOLDS, Kind, TRANSFERS, VOUCHERS};
 use super::file::{failed, taken};
 use crate::backup::BackupError;
 use crate::bodies::accounts::AccountSummary;
 use crate::bodies::holds::hold;
 use crate::bodies::transfers::transfer;
 use crate::bodies::vouchers::voucher;
-use crate::sheets::cell;
+use crate::sheets::columns::{ACCOUNTS, HOLDS, TRANSFERS, VOUCHERS};
+use crate::sheets::{Kind, cell};
 
 /// How many vouchers are read at once.
 const PAGE: usize = 1000;

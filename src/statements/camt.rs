@@ -123,7 +123,7 @@ impl Xml<'_> {
                 it.within(party, |it| {
                     let name = other.name.as_deref();
                     it.within("Pty", |it| {
-                        it.party(name.map_or("", |name| name), other.cuit.as_deref());
+                        it.party(name.unwrap_or(""), other.cuit.as_deref());
                     });
                 });
             }
@@ -201,7 +201,7 @@ impl Camt {
         let id = voucher
             .id(self.realm, self.statement.of.account)
             .to_string();
-        let id = id.strip_prefix(PREFIX).map_or(id.as_str(), |digits| digits);
+        let id = id.strip_prefix(PREFIX).unwrap_or(&id);
         xml.text(&["NtryRef"], &voucher.sequence.to_string(), ID_MAX);
         xml.amount(voucher.amount.into());
         xml.text(&["CdtDbtInd"], if adds { "CRDT" } else { "DBIT" }, ID_MAX);
@@ -227,13 +227,15 @@ impl Camt {
 
     fn details(&self, voucher: &Voucher, (id, adds): (&str, bool), xml: &mut Xml<'_>) {
         let own = voucher.external_id.as_ref().map(ToString::to_string);
-        let own = own.map_or_else(String::new, |own| own);
-        let fits = own.chars().count() <= ID_MAX;
+        let (short, long): (Option<String>, Option<String>) = match own {
+            Some(own) if own.chars().count() > ID_MAX => (None, Some(own)),
+            own => (own, None),
+        };
         let other = voucher.other_side();
         xml.within("Refs", |xml| {
             xml.text(&["AcctSvcrRef"], id, ID_MAX);
-            if fits {
-                xml.text(&["EndToEndId"], &own, ID_MAX);
+            if let Some(own) = &short {
+                xml.text(&["EndToEndId"], own, ID_MAX);
             }
             let rail = other.as_ref().and_then(|other| other.coelsa_id.as_deref());
             if let Some(rail) = rail {
@@ -243,7 +245,7 @@ impl Camt {
         if let Some(other) = &other {
             xml.other(other, adds);
         }
-        if !fits {
+        if let Some(own) = &long {
             xml.text(&["AddtlTxInf"], &format!("idExterno {own}"), TEXT_MAX);
         }
     }

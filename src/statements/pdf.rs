@@ -97,7 +97,7 @@ impl Pdf {
         page.rule(7600, 10);
         let cuit = hyphened(&of.cuit);
         let alias = of.alias.as_ref().map(ToString::to_string);
-        let alias = alias.map_or_else(|| "—".to_owned(), |alias| alias);
+        let alias = alias.unwrap_or_else(|| "—".to_owned());
         let cells = [
             (LEFT, 7430, "Titular", of.holder.as_str()),
             (3600, 7430, "CUIT/CUIL", &cuit),
@@ -283,8 +283,11 @@ impl Pdf {
     /// The file of all pages.
     fn file(&self) -> Vec<u8> {
         let mut file = Writer::new();
-        let mut ids = (1..).map(Ref::new);
-        let mut id = || ids.next().map_or(Ref::new(i32::MAX), |id| id);
+        let mut last = 0;
+        let mut id = || {
+            last += 1;
+            Ref::new(last)
+        };
         let (catalog, tree, info, plain, bold) = (id(), id(), id(), id(), id());
         let pages: Vec<_> = self.pages.iter().map(|page| (id(), id(), page)).collect();
         let mut root = file.catalog(catalog);
@@ -300,7 +303,7 @@ impl Pdf {
             font.base_font(Name(name.as_bytes()));
             font.encoding_predefined(Name(b"WinAnsiEncoding"));
         }
-        let count = i32::try_from(pages.len()).map_or(i32::MAX, |count| count);
+        let count = pages.iter().fold(0, |count, _| count + 1);
         let kids = pages.iter().map(|(page, ..)| *page);
         file.pages(tree).kids(kids).count(count);
         for (page, content, bytes) in &pages {

@@ -11,8 +11,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::ETAG;
 use actix_web::{HttpRequest, HttpResponse, delete, get, post, put, web};
 use caudal_actors::accounts::AccountView;
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{AccountFilter, AccountSort};
-use caudal_ledger::accounts::{Holder, ProfileOrder, Status, SuspensionCode};
+use caudal_ledger::accounts::{Account, Holder, ProfileOrder, Status, SuspensionCode};
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::facts::Registration;
@@ -34,9 +35,11 @@ use crate::http::problems::{BankProblems, Problems};
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, asker, give, json, plain};
+use crate::http::rows;
 use crate::http::text;
 use crate::http::words::{Mistake, Refusal};
 use crate::http::{caller::Caller, errors::ApiError};
+use crate::sheets::columns::LISTED_ACCOUNTS;
 
 /// The longest name of a holder, in characters.
 const NAME_MAX: usize = 100;
@@ -185,10 +188,11 @@ page! {
         ("status" = Option<ListedStatusWord>, Query, description = "only accounts in this state"),
         ("sort" = Option<AccountSortWord>, Query, description = "`createdAt` when absent")
     ),
-    responses((status = 200, body = AccountsPage), Problems)
+    responses((status = 200, content((AccountsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts")]
-pub async fn list(caller: Caller, mut query: Query) -> Answer {
+pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let statuses = [
         ("active", Status::Active),
         ("suspended", Status::Suspended),
@@ -208,10 +212,15 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let sort = query.choice("sort", &sorts).unwrap_or_default();
     let page = query.page();
     query.done()?;
-    let listing = caller
-        .engine()
-        .accounts(caller.realm(), filter, sort, page)
-        .await?;
+    let realm = caller.realm();
+    if let Some(style) = whole {
+        let fetch = async move |engine: &Engine, page| {
+            engine.accounts(realm, filter.clone(), sort, page).await
+        };
+        let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
+        return rows::stream(&caller, (style, LISTED_ACCOUNTS), page, fetch, show).await;
+    }
+    let listing = caller.engine().accounts(realm, filter, sort, page).await?;
     Ok(AccountsPage::answer(&listing, &page, |account| {
         account.into()
     }))

@@ -3,8 +3,11 @@
 pub mod stream;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get};
-use caudal_ledger::events::{EventId, EventKinds};
+use actix_web::{HttpRequest, HttpResponse, get};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Cursor, ListPage, Listing, SortOrder};
+use caudal_actors::failure::Failure;
+use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::RealmId;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,7 +19,9 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query};
 use crate::http::respond;
+use crate::http::rows;
 use crate::http::words::Mistake;
+use crate::sheets::columns::EVENTS;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -58,6 +63,32 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     })
 }
 
+/// Where a stream of all events begins: nothing of a page counts for it.
+const FIRST: ListPage = ListPage {
+    order: SortOrder::Ascending,
+    limit: 0,
+    offset: 0,
+    cursor: None,
+};
+
+/// Reads the events after a number as pages of a list.
+fn walk(
+    realm: RealmId,
+    after: u64,
+    wanted: EventKinds,
+) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
+    async move |engine: &Engine, page: ListPage| {
+        let after = page.cursor.map_or(after, |cursor| cursor.number);
+        let found = engine.events(realm, after, wanted, page.limit).await?;
+        let next = found.seen.filter(|_| found.more);
+        Ok(Listing {
+            items: found.items,
+            next: next.map(|id| Cursor::from(id.number)),
+            ..Listing::default()
+        })
+    }
+}
+
 /// Events of the realm, oldest first.
 ///
 /// Every change is an event, in the order in which it was committed, without gaps. Keep the `next`
@@ -72,10 +103,11 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
         declared::EventTypes,
         declared::Limit,
     ),
-    responses((status = 200, body = EventsPage), Problems),
+    responses((status = 200, content((EventsPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems),
 )]
 #[get("/v1/events")]
-pub async fn list(caller: Caller, mut query: Query) -> Answer {
+pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
@@ -99,6 +131,19 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         (None, Some(id)) => placed(&caller, "cursor", id).await?,
         (None, None) => 0,
     };
+    if let Some(style) = whole {
+        return rows::stream(
+            &caller,
+            (style, EVENTS),
+            FIRST,
+            walk(realm, after, wanted),
+            {
+                let tenant = caller.identity.tenant.clone();
+                move |found: &Event| serde_json::json!(event(&tenant, found))
+            },
+        )
+        .await;
+    }
     let found = caller.engine().events(realm, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;

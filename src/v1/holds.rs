@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::money::HoldView;
 use caudal_ledger::holds::{HoldStatus, HoldStep, OpenHold};
 use caudal_ledger::ids::HoldId;
@@ -24,7 +25,9 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::rows;
 use crate::http::shapes::AmountDto;
+use crate::sheets::columns::HOLDS;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -105,16 +108,34 @@ pub async fn open(
         PageParams,
         ("status" = Option<HoldStatusWord>, Query, description = "only holds in this state")
     ),
-    responses((status = 200, body = Vec<HoldBody>), Problems)
+    responses((status = 200, content((Vec<HoldBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/holds")]
-pub async fn list(caller: Caller, path: web::Path<String>, mut query: Query) -> Answer {
+pub async fn list(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let states = HoldStatus::ALL.map(|status| (status.as_str(), status));
     let status = query.choice("status", &states);
     let page = query.page();
     let target = target(&path)?;
     query.done()?;
+    if let Some(style) = whole {
+        let fetch =
+            async move |engine: &Engine, page| engine.holds(realm, target, status, page).await;
+        let show = move |view: &HoldView| {
+            let mut body = serde_json::json!(hold(realm, view));
+            if let Some(body) = body.as_object_mut() {
+                body.insert("walletAccountId".to_owned(), view.account.0.into());
+            }
+            body
+        };
+        return rows::stream(&caller, (style, HOLDS), page, fetch, show).await;
+    }
     let listing = caller.engine().holds(realm, target, status, page).await?;
     Ok(respond::array(&listing, |view| hold(realm, view)))
 }

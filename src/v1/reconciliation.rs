@@ -1,7 +1,7 @@
 //! Reconciliation: what the bank lists of a day, or of some days, beside what the ledger has of them.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get};
+use actix_web::{HttpRequest, HttpResponse, get};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::money::TransferView;
@@ -28,7 +28,9 @@ use crate::http::errors::ApiError;
 use crate::http::problems::BankProblems;
 use crate::http::query::{LIMIT_DEFAULT, LIMIT_MAX, Query, day};
 use crate::http::respond::{self, json};
+use crate::http::rows;
 use crate::http::words::Mistake;
+use crate::sheets::columns::RECONCILED;
 
 /// The voucher that moved the money in the ledger.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, ToSchema)]
@@ -389,10 +391,14 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
         ("limit" = Option<u32>, Query, minimum = 1, maximum = 200, description = "rows of the page; when absent, a single day is answered whole, a range by pages of 50"),
         declared::Cursor
     ),
-    responses((status = 200, body = Reconciliation), BankProblems)
+    responses((status = 200, content((Reconciliation = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), BankProblems)
 )]
 #[get("/v1/bank/conciliacion")]
-pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, ApiError> {
+pub async fn of_days(
+    request: HttpRequest,
+    caller: Caller,
+    mut query: Query,
+) -> Result<HttpResponse, ApiError> {
     let (engine, realm) = (caller.engine(), caller.realm());
     let (from, to) = days(&mut query, engine.now().business_day());
     let results = Agreement::ALL.map(|result| (result.as_str(), result));
@@ -419,6 +425,12 @@ pub async fn of_days(caller: Caller, mut query: Query) -> Result<HttpResponse, A
     let found = engine.reconcile_days(realm, &wanted, request_id).await;
     let found = found.map_err(ApiError::of_read)?;
     let body = render(realm, &wanted, &found);
-    let answer = json(StatusCode::OK, &body);
+    let answer = match rows::style(&request) {
+        Some(style) => {
+            let items = body.items.iter().map(|item| serde_json::json!(item));
+            rows::table(style, RECONCILED, &items.collect::<Vec<_>>())
+        }
+        None => json(StatusCode::OK, &body),
+    };
     Ok(respond::walked(found.counted.total, body.next, answer))
 }

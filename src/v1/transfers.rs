@@ -2,6 +2,7 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::Listing;
 use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::failure::Failure;
@@ -30,8 +31,10 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, json};
+use crate::http::rows;
 use crate::http::shapes::AmountDto;
 use crate::http::words::Mistake;
+use crate::sheets::columns::TRANSFERS;
 
 /// The longest description, in characters: the bank takes no more.
 pub const DESCRIPTION_MAX: usize = 100;
@@ -178,10 +181,11 @@ pub async fn send(request: HttpRequest, caller: Caller, mut query: Query, body: 
         ("counterpartyCuit" = Option<String>, Query, description = "only to whom has this CUIT, as the bank resolved it before sending; it looks at all transfers that the period or fromCvu leaves, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
         ("idExterno" = Option<String>, Query, description = "the one transfer with the tenant's own id; found without looking at any other", min_length = 1, max_length = 64)
     ),
-    responses((status = 200, body = TransfersPage), Problems)
+    responses((status = 200, content((TransfersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/transfers")]
-pub async fn list(caller: Caller, mut query: Query) -> Answer {
+pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
     let states = TransferStatus::ALL.map(|status| (status.as_str(), status));
     let (since, until) = query.period("from", "to");
@@ -195,11 +199,24 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     };
     let page = query.page();
     query.done()?;
-    let listing = match caller.engine().transfers(realm, filter, page).await {
-        // Another's CVU sent nothing here, as one that does not exist.
-        Err(Failure::Rejected(Rejection::AccountNotFound)) => Listing::default(),
-        found => found?,
+    let fetch = async move |engine: &Engine, page| {
+        match engine.transfers(realm, filter.clone(), page).await {
+            // Another's CVU sent nothing here, as one that does not exist.
+            Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
+            found => found,
+        }
     };
+    if let Some(style) = whole {
+        let show = move |view: &TransferView| {
+            let mut body = serde_json::json!(transfer(realm, view));
+            if let Some(body) = body.as_object_mut() {
+                body.insert("walletAccountId".to_owned(), view.account.0.into());
+            }
+            body
+        };
+        return rows::stream(&caller, (style, TRANSFERS), page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
     Ok(TransfersPage::answer(&listing, &page, |view| {
         transfer(realm, view)
     }))

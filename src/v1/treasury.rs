@@ -4,12 +4,14 @@
 //! and the balance of a day are those of the account.
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, get, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::{Cut, Position, PositionFilter, Silence, Snapshot};
 use caudal_actors::ports::{BankError, Collector};
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
 use super::balances::HistoricalBalance;
@@ -23,8 +25,10 @@ use crate::http::errors::ApiError;
 use crate::http::params::{PageParams, PeriodParams};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::http::respond::{json, paged};
+use crate::http::respond::{json as whole_json, paged};
+use crate::http::rows;
 use crate::http::words::Mistake;
+use crate::sheets::columns::{POSITIONS, TREASURY};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -345,6 +349,14 @@ pub async fn cut_of(
     }
 }
 
+/// A snapshot as JSON, or as a row where one is asked for.
+fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
+    match rows::style(request) {
+        Some(style) => rows::table(style, TREASURY, &[json!(treasury)]),
+        None => whole_json(StatusCode::OK, treasury),
+    }
+}
+
 /// Takes a snapshot: what belongs to clients, at one cut through all accounts, beside what the
 /// collector account has. When the bank is away the ledger's side is served all the same. Of a past day
 /// there is the ledger's side at its end, read from the movements of every account.
@@ -355,10 +367,10 @@ pub async fn cut_of(
     operation_id = "readTreasury",
     tag = "Treasury",
     params(("date" = Option<String>, Query, description = "a business day, YYYY-MM-DD, not in the future; now when absent")),
-    responses((status = 200, body = Treasury), Problems)
+    responses((status = 200, content((Treasury = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury")]
-pub async fn take(caller: Caller, mut query: Query) -> Answer {
+pub async fn take(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let (engine, realm) = (caller.engine(), caller.realm());
     let day = query.date("date");
     if day.is_some_and(|day| day > engine.now().business_day()) {
@@ -368,10 +380,10 @@ pub async fn take(caller: Caller, mut query: Query) -> Answer {
     if let Some(day) = day {
         let cut = engine.cut(realm, day.end()).await?;
         let past = Treasury::past(&cut, day, engine.collector(realm));
-        return Ok(json(StatusCode::OK, &past));
+        return Ok(formed(&request, &past));
     }
     let snapshot = engine.treasury(realm, &caller.request_id).await?;
-    Ok(json(StatusCode::OK, &Treasury::from(&snapshot)))
+    Ok(formed(&request, &Treasury::from(&snapshot)))
 }
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have
@@ -391,10 +403,11 @@ pub async fn take(caller: Caller, mut query: Query) -> Answer {
         declared::Date,
         declared::AsOf
     ),
-    responses((status = 200, body = Positions), Problems)
+    responses((status = 200, content((Positions = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury/positions")]
-pub async fn list(caller: Caller, mut query: Query) -> Answer {
+pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let (min, max) = query.amounts("min", "max");
     let text = query.text("q");
     let page = query.page();
@@ -402,6 +415,12 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
     let at = instant(&mut query, engine.now());
     query.done()?;
     let filter = PositionFilter { text, min, max, at };
+    if let Some(style) = whole {
+        let fetch =
+            async move |engine: &Engine, page| engine.positions(realm, filter.clone(), page).await;
+        let show = |position: &Position| json!(PositionBody::from(position));
+        return rows::stream(&caller, (style, POSITIONS), page, fetch, show).await;
+    }
     let listing = engine.positions(realm, filter, page).await?;
     let cut = cut_of(&caller, at, &page).await?;
     let body = Positions {
@@ -411,7 +430,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
         sequence: cut.map(|cut| cut.sequence),
         client_funds: cut.as_ref().map(ClientFunds::from),
     };
-    Ok(paged(&listing, json(StatusCode::OK, &body)))
+    Ok(paged(&listing, whole_json(StatusCode::OK, &body)))
 }
 
 /// Reads what a client has.
@@ -427,7 +446,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let target = target(&path)?;
     let position = caller.engine().position(caller.realm(), target).await?;
-    Ok(json(StatusCode::OK, &PositionBody::from(&position)))
+    Ok(whole_json(StatusCode::OK, &PositionBody::from(&position)))
 }
 
 /// Lists the ledger movements of a client, newest first.
@@ -442,11 +461,16 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
         PeriodParams,
         vouchers::MovementParams
     ),
-    responses((status = 200, body = Vec<Movement>), Problems)
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/treasury/positions/{cvu}/movements")]
-pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
-    vouchers::history(&caller, &path, query).await
+pub async fn movements(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    vouchers::history(&request, &caller, &path, query).await
 }
 
 /// Reads what a client had at the end of a day, or at an instant.

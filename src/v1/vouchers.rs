@@ -3,16 +3,20 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use caudal_actors::accounts::Placed;
-use caudal_actors::engine::lists::{VoucherFilter, VoucherSort};
-use caudal_actors::realms::{Adjustment, TypeRef};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Listing, VoucherFilter, VoucherSort};
+use caudal_actors::failure::Failure;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
-use caudal_ledger::ids::VoucherId;
+use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::money::Amount;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::ReferenceType;
+
+use serde_json::{Value, json};
 
 use super::pages::page;
 use super::target;
@@ -27,9 +31,11 @@ use crate::http::params::{PageParams, PeriodParams, params};
 use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
-use crate::http::respond::{self, json};
+use crate::http::respond::{self, json as whole_json};
+use crate::http::rows;
 use crate::http::shapes::{AmountDto, DayOrInstant};
 use crate::http::words::Mistake;
+use crate::sheets::columns::VOUCHERS;
 
 /// The longest description, in characters.
 pub(super) const DESCRIPTION_MAX: usize = 200;
@@ -83,8 +89,23 @@ params! {
     }
 }
 
+/// A voucher as a row: with the number of its account.
+fn shown(realm: RealmId, placed: &Placed) -> Value {
+    let mut body = json!(voucher(realm, placed));
+    if let Some(body) = body.as_object_mut() {
+        body.insert("walletAccountId".to_owned(), placed.account.0.into());
+    }
+    body
+}
+
 /// The movements of an account that a query asks for.
-pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
+pub(super) async fn history(
+    request: &HttpRequest,
+    caller: &Caller,
+    path: &web::Path<String>,
+    mut query: Query,
+) -> Answer {
+    let whole = rows::whole(request, &mut query);
     let sent = MovementParams::take(&mut query);
     let period = PeriodParams::take(&mut query);
     let page = query.page();
@@ -102,6 +123,15 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
         ..VoucherFilter::default()
     };
     let sort = sent.sort.unwrap_or_default();
+    let realm = caller.realm();
+    if let Some(style) = whole {
+        let fetch = async move |engine: &Engine, page| {
+            let filter = filter.clone();
+            engine.movements(realm, target, filter, sort, page).await
+        };
+        let show = move |placed: &Placed| shown(realm, placed);
+        return rows::stream(caller, (style, VOUCHERS), page, fetch, show).await;
+    }
     let listing = caller
         .engine()
         .movements(caller.realm(), target, filter, sort, page)
@@ -120,11 +150,16 @@ pub(super) async fn history(caller: &Caller, path: &web::Path<String>, mut query
     operation_id = "listComprobantes",
     tag = "Vouchers",
     params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
-    responses((status = 200, body = Vec<VoucherBody>), Problems)
+    responses((status = 200, content((Vec<VoucherBody> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/comprobantes")]
-pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
-    history(&caller, &path, query).await
+pub async fn list(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    history(&request, &caller, &path, query).await
 }
 
 /// Lists the ledger movements of an account, newest first.
@@ -134,11 +169,16 @@ pub async fn list(caller: Caller, path: web::Path<String>, query: Query) -> Answ
     operation_id = "listMovements",
     tag = "Vouchers",
     params(declared::CvuInPath, PageParams, PeriodParams, MovementParams),
-    responses((status = 200, body = Vec<Movement>), Problems)
+    responses((status = 200, content((Vec<Movement> = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/accounts/{cvu}/movements")]
-pub async fn movements(caller: Caller, path: web::Path<String>, query: Query) -> Answer {
-    history(&caller, &path, query).await
+pub async fn movements(
+    request: HttpRequest,
+    caller: Caller,
+    path: web::Path<String>,
+    query: Query,
+) -> Answer {
+    history(&request, &caller, &path, query).await
 }
 
 request! {
@@ -221,10 +261,11 @@ pub async fn post(
         ("counterpartyCuit" = Option<String>, Query, description = "only with this CUIT on the other side; every voucher that the other filters leave is looked at, so many on one page at most: `looked` says where that was not all", pattern = "^[0-9]{11}$"),
         ("sort" = Option<VoucherSortWord>, Query, description = "`createdAt` (when absent) or `amount`.")
     ),
-    responses((status = 200, body = VouchersPage), Problems)
+    responses((status = 200, content((VouchersPage = "application/json"), (String = "text/csv"), (String = "application/x-ndjson"))), Problems)
 )]
 #[get("/v1/comprobantes/internal")]
-pub async fn internal(caller: Caller, mut query: Query) -> Answer {
+pub async fn internal(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
+    let whole = rows::whole(&request, &mut query);
     let (direction, type_code) = query.read("tipo", kind).unwrap_or_default();
     let (from, to) = query.period("desde", "hasta");
     let (min, max) = query.amounts("importeMin", "importeMax");
@@ -244,20 +285,24 @@ pub async fn internal(caller: Caller, mut query: Query) -> Answer {
     let sort = query.choice("sort", &SORTS).unwrap_or_default();
     let page = query.page();
     query.done()?;
-    let (engine, realm) = (caller.engine(), caller.realm());
-    let listing = match cvu {
-        // Another's CVU has no vouchers here, as one that does not exist.
-        Some(cvu) => {
-            let target = caudal_actors::realms::Target::Cvu(cvu);
-            match engine.movements(realm, target, filter, sort, page).await {
-                Err(caudal_actors::failure::Failure::Rejected(Rejection::AccountNotFound)) => {
-                    caudal_actors::engine::lists::Listing::default()
-                }
-                found => found?,
-            }
+    let realm = caller.realm();
+    let fetch = async move |engine: &Engine, page| {
+        let filter = filter.clone();
+        let Some(cvu) = cvu else {
+            return engine.internal(realm, filter, sort, page).await;
+        };
+        let target = Target::Cvu(cvu);
+        match engine.movements(realm, target, filter, sort, page).await {
+            // Another's CVU has no vouchers here, as one that does not exist.
+            Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
+            found => found,
         }
-        None => engine.internal(realm, filter, sort, page).await?,
     };
+    if let Some(style) = whole {
+        let show = move |placed: &Placed| shown(realm, placed);
+        return rows::stream(&caller, (style, VOUCHERS), page, fetch, show).await;
+    }
+    let listing = fetch(caller.engine(), page).await?;
     Ok(VouchersPage::answer(&listing, &page, |placed| {
         voucher(realm, placed)
     }))
@@ -286,7 +331,10 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
         .engine()
         .voucher_by_external(caller.realm(), &id, direction)
         .await?;
-    Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
+    Ok(whole_json(
+        StatusCode::OK,
+        &voucher(caller.realm(), &placed),
+    ))
 }
 
 /// Reads a voucher by its id.
@@ -302,5 +350,8 @@ pub async fn by_external(caller: Caller, path: web::Path<String>, mut query: Que
 pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let id = VoucherId::parse(&path).ok_or(Rejection::VoucherNotFound)?;
     let placed = caller.engine().voucher(caller.realm(), id).await?;
-    Ok(json(StatusCode::OK, &voucher(caller.realm(), &placed)))
+    Ok(whole_json(
+        StatusCode::OK,
+        &voucher(caller.realm(), &placed),
+    ))
 }

@@ -103,6 +103,9 @@ pub enum Mistake {
     LongRange { max: usize } =
         "must be at most {max} days from the first, both included",
         "debe abarcar como máximo {max} días, ambos incluidos";
+    TooManyRows { rows: u64, max: u64 } =
+        "asks for {rows} rows, and one stream has at most {max}: ask for fewer days, or for pages",
+        "pide {rows} filas, y una respuesta tiene como máximo {max}: pida menos días, o páginas";
     TooManyLines { lines: u64, max: u64 } =
         "makes a period with {lines} movements, and a statement in this format has at most {max}: ask for fewer days, or for CSV",
         "hace un período de {lines} movimientos, y un resumen en este formato tiene como máximo {max}: pida menos días, o CSV";

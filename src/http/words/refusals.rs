@@ -164,7 +164,7 @@ pub enum Refusal {
         "Este recurso no admite ese método; ver la cabecera Allow";
     TooManyStreams { most: usize } = TOO_MANY_REQUESTS, "too_many_streams",
         "the realm has {most} streams open already; close one first",
-        "Ya hay {most} conexiones de eventos abiertas; cierre una primero";
+        "Ya hay {most} respuestas continuas abiertas; cierre una primero";
     BatchRefused { wrong: usize, total: usize } = BAD_REQUEST, "batch_rejected",
         "nothing was posted: {wrong} of {total} items are refused",
         "Se rechazó el lote; ver details";

@@ -65,12 +65,15 @@ impl Page {
     /// A short text that ends at a place. Figures are as wide in bold, letters a little wider.
     pub(super) fn right(&mut self, x: i16, y: i16, (size, face): Style, text: &str) {
         let bytes = encoded(text);
-        let letters = match face {
+        let letters: i32 = match face {
             Face::Plain => 0,
-            Face::Bold => text.chars().filter(|c| c.is_alphabetic()).count(),
+            Face::Bold => text.chars().filter(|c| c.is_alphabetic()).map(|_| 1).sum(),
         };
-        let more = i32::try_from(letters).map_or(0, |count| count) * i32::from(size) / 22;
-        let wide = i16::try_from(width(&bytes, size) + more).map_or(0, |wide| wide);
+        let wide = width(&bytes, size) + letters * i32::from(size) / 22;
+        // what is wider than any page has no place on one
+        let Ok(wide) = i16::try_from(wide) else {
+            return;
+        };
         self.show(x - wide, y, (size, face), &bytes);
     }
 

@@ -82,7 +82,7 @@ pub(super) fn pesos(amount: &str) -> String {
         Some(digits) => ("-", digits),
         None => ("", amount),
     };
-    let (whole, cents) = digits.split_once('.').map_or((digits, "00"), |it| it);
+    let (whole, cents) = digits.split_once('.').unwrap_or((digits, "00"));
     let length = whole.chars().count();
     let mut text = String::from(sign);
     for (place, digit) in whole.chars().enumerate() {

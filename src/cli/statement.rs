@@ -1,0 +1,146 @@
+//! `caudal statement`: the statement of an account as a file.
+//!
+//! **Order.** The file has another name until all of its bytes are on disk and are as many as the service promised, and
+//! is never put over another.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::header::ACCEPT;
+use reqwest::{Client, Response, Url, redirect};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::Exit;
+use super::dev::{DATA, DevFile};
+use super::remote::shown;
+use super::terminal::{bytes, say, wait};
+
+/// How long the next bytes are waited for.
+const SILENCE: Duration = Duration::from_secs(60);
+/// The header of the key.
+const API_KEY: &str = "x-api-key";
+
+/// What the statement is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Format {
+    /// JSON
+    Json,
+    /// Rows for spreadsheets
+    Csv,
+    /// ISO 20022 camt.053
+    Camt,
+    /// Pages to read
+    Pdf,
+}
+
+impl Format {
+    const fn media(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Csv => "text/csv",
+            Self::Camt => "application/xml",
+            Self::Pdf => "application/pdf",
+        }
+    }
+}
+
+/// Write the statement of an account for some days into a new file.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The CVU of the account
+    #[arg(long)]
+    cvu: String,
+    /// The first day, YYYY-MM-DD
+    #[arg(long, value_name = "DAY")]
+    first: String,
+    /// The last day, whole
+    #[arg(long, value_name = "DAY")]
+    last: String,
+    /// What it is written as
+    #[arg(long, value_enum, default_value = "pdf")]
+    format: Format,
+    /// The file, which must not be there yet
+    #[arg(long, value_name = "FILE")]
+    to: PathBuf,
+    /// The address of the API; that of the running `caudal dev` unless set
+    #[arg(long, value_name = "URL")]
+    url: Option<Url>,
+    /// A key of the realm; prefer the variable to the command line
+    #[arg(
+        long,
+        value_name = "KEY",
+        env = "CAUDAL_API_KEY",
+        hide_env_values = true
+    )]
+    key: Option<SecretString>,
+}
+
+/// Asks for the statement and writes it.
+pub fn run(args: &Args) -> Result<(), Exit> {
+    let dev = DevFile::read(&PathBuf::from(DATA))?;
+    let (base, key) = match (&args.url, &args.key, dev) {
+        (Some(url), Some(key), _) => (url.clone(), key.clone()),
+        (None, key, Some(dev)) => {
+            let url = dev.url.parse().map_err(Exit::failed)?;
+            let usual = || dev.test_key.clone().into();
+            (url, key.clone().unwrap_or_else(usual))
+        }
+        (Some(_), None, _) => return Err(Exit::usage("--url needs --key or CAUDAL_API_KEY")),
+        (None, _, None) => return Err(Exit::usage("no `caudal dev` runs here: --url is needed")),
+    };
+    let path = format!("/v1/accounts/{}/statements", args.cvu);
+    let mut url = base.join(&path).map_err(Exit::usage)?;
+    url.query_pairs_mut()
+        .append_pair("from", &args.first)
+        .append_pair("to", &args.last);
+    let client = Client::builder().redirect(redirect::Policy::none());
+    let client = client.read_timeout(SILENCE).build().map_err(Exit::failed)?;
+    let asked = client.get(url).header(ACCEPT, args.format.media());
+    let asked = asked.header(API_KEY, key.expose_secret());
+    wait(async {
+        let away = |why: reqwest::Error| Exit::failed(format!("{base} does not answer: {why}"));
+        let answer = asked.send().await.map_err(away)?;
+        let status = answer.status();
+        if !status.is_success() {
+            let body: Value = answer.json().await.unwrap_or(Value::Null);
+            let message = shown(&body, "message");
+            return Err(Exit::failed(format!("{status}: {message}")));
+        }
+        let length = written(answer, &args.to).await?;
+        say(&format!("{}: {length} bytes", args.to.display()))
+    })
+}
+
+/// Has the bytes of an answer in a new file; how many they are.
+async fn written(mut answer: Response, to: &Path) -> Result<u64, Exit> {
+    let failed = |why: std::io::Error| Exit::failed(format!("{}: {why}", to.display()));
+    if to.try_exists().map_err(failed)? {
+        return Err(Exit::usage(format!("{} is there already", to.display())));
+    }
+    let mut half = to.as_os_str().to_owned();
+    half.push(".half");
+    let half = PathBuf::from(half);
+    let mut file = File::create(&half).map_err(failed)?;
+    let short = || Exit::failed("the answer was cut off: it is shorter than it was to be");
+    let promised = answer.content_length().ok_or_else(short)?;
+    let bar = bytes("statement", promised);
+    let mut length = 0;
+    let cut = |why: reqwest::Error| Exit::failed(format!("the answer was cut off: {why}"));
+    while let Some(part) = answer.chunk().await.map_err(cut)? {
+        file.write_all(&part).map_err(failed)?;
+        length += u64::try_from(part.len()).map_err(Exit::failed)?;
+        bar.set_position(length);
+    }
+    bar.finish_and_clear();
+    if length != promised {
+        return Err(short());
+    }
+    file.sync_all().map_err(failed)?;
+    // a link is refused where something is; a rename would replace it
+    std::fs::hard_link(&half, to).map_err(failed)?;
+    std::fs::remove_file(&half).map_err(failed)?;
+    Ok(length)
+}

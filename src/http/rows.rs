@@ -1,0 +1,237 @@
+//! Lists as streams: all rows of a list in one answer, as CSV or as lines of JSON, where `Accept` asks for it.
+//!
+//! **Shape.** The list is walked by its own pages, from each to where the next begins, so a stream costs what its pages
+//! cost and takes its turns among them. A row is written as it is read.
+//!
+//! **Bounds.** [`PAGE`] rows in memory, [`ROWS_MAX`] in one stream, and a seat among the realm's streams. Whoever does
+//! not read stops its own stream, and is cut off as with any answer.
+//!
+//! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
+//! Later the stream breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`),
+//! and the transfer coding shows of both that they were cut. It does so too when the service stops or the key ends.
+
+use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
+use actix_web::web::Bytes;
+use actix_web::{HttpRequest, HttpResponse};
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{ListPage, Listing};
+use caudal_actors::failure::Failure;
+use futures_util::stream::unfold;
+use serde_json::{Value, json};
+
+use super::accept::preferred;
+use super::caller::Caller;
+use super::errors::ApiError;
+use super::query::Query;
+use super::streams::{RETRY_FULL, Seat};
+use super::words::{Mistake, Refusal};
+use crate::sheets::{Kind, cell, row};
+
+/// How many rows one stream has at most: about what a spreadsheet takes.
+pub const ROWS_MAX: u64 = 1_000_000;
+/// How many rows are read at once.
+const PAGE: usize = 500;
+/// What asks for a page of a list.
+const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
+/// What asks for all of it, for people.
+const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
+
+/// What a row is written as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Style {
+    /// A line of JSON.
+    Ndjson,
+    /// A row of CSV.
+    Csv,
+}
+
+/// The forms of a list: pages of JSON, unless another is asked for.
+const FORMS: [(&str, Option<Style>); 3] = [
+    ("application/json", None),
+    ("application/x-ndjson", Some(Style::Ndjson)),
+    ("text/csv", Some(Style::Csv)),
+];
+
+/// How rows are asked for; `None` where JSON is.
+pub fn style(request: &HttpRequest) -> Option<Style> {
+    preferred(request, &FORMS).flatten()
+}
+
+/// The same of a list, which has no pages then.
+pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
+    let style = style(request)?;
+    for name in OF_PAGES {
+        if query.has(name) {
+            query.mistake(name, Mistake::Together { other: WHOLE });
+        }
+    }
+    Some(style)
+}
+
+impl Style {
+    const fn content_type(self) -> &'static str {
+        match self {
+            Self::Ndjson => "application/x-ndjson",
+            Self::Csv => "text/csv; charset=utf-8",
+        }
+    }
+
+    fn head(self, kind: Kind, out: &mut Vec<u8>) {
+        if self == Self::Csv {
+            out.extend(row(kind.columns));
+        }
+    }
+
+    fn put(self, kind: Kind, body: &Value, out: &mut Vec<u8>) {
+        match self {
+            Self::Ndjson => out.extend(format!("{body}\n").into_bytes()),
+            Self::Csv => out.extend(row(kind.columns.iter().map(|it| cell(body, it)))),
+        }
+    }
+
+    fn foot(self, rows: u64, out: &mut Vec<u8>) {
+        if self == Self::Ndjson {
+            let summary = json!({"summary": {"rows": rows}});
+            out.extend(format!("{summary}\n").into_bytes());
+        }
+    }
+}
+
+/// An answer with rows that are there already.
+pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> HttpResponse {
+    let (mut out, mut rows) = (Vec::new(), 0);
+    style.head(kind, &mut out);
+    for body in bodies {
+        style.put(kind, body, &mut out);
+        rows += 1;
+    }
+    style.foot(rows, &mut out);
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, style.content_type()))
+        .insert_header((VARY, "accept"))
+        .body(out)
+}
+
+/// A list that leaves as it is read.
+struct Walk<T, F, R> {
+    caller: Caller,
+    style: Style,
+    kind: Kind,
+    page: ListPage,
+    fetch: F,
+    render: R,
+    /// What was read and not written; `None` behind the last page.
+    read: Option<Listing<T>>,
+    begun: bool,
+    rows: u64,
+    _seat: Seat,
+}
+
+impl<T, F, R> Walk<T, F, R>
+where
+    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
+    R: Fn(&T) -> Value,
+{
+    /// Whether the service takes requests and the key still works.
+    fn may_go_on(&self) -> bool {
+        let (door, engine) = (&self.caller.door, self.caller.engine());
+        let key = engine.key(&self.caller.identity.key);
+        door.gate.is_open()
+            && door.is_owners()
+            && key.is_some_and(|known| known.key.works_at(engine.now()))
+    }
+
+    /// The bytes of the next page; `None` behind the last one.
+    async fn more(&mut self) -> Result<Option<Vec<u8>>, Failure> {
+        let Some(listing) = self.read.take() else {
+            return Ok(None);
+        };
+        let mut out = Vec::new();
+        if !self.begun {
+            self.begun = true;
+            self.style.head(self.kind, &mut out);
+        }
+        for item in &listing.items {
+            self.style.put(self.kind, &(self.render)(item), &mut out);
+            self.rows += 1;
+        }
+        if listing.next.is_none() {
+            self.style.foot(self.rows, &mut out);
+            return Ok(Some(out));
+        }
+        if self.rows >= ROWS_MAX {
+            return Err(Failure::PageTooFar);
+        }
+        if !self.may_go_on() {
+            return Err(Failure::ShuttingDown);
+        }
+        self.page.cursor = listing.next;
+        let next = (self.fetch)(self.caller.engine(), self.page).await?;
+        self.read = Some(next);
+        Ok(Some(out))
+    }
+}
+
+/// Answers with all rows of a list: `fetch` reads a page of it, `render` shows an item as pages of JSON do.
+///
+/// # Errors
+/// What the first page gives; 400 where there are more rows than one stream has; 503 where the realm has as many
+/// streams as it may.
+pub async fn stream<T, F, R>(
+    caller: &Caller,
+    (style, kind): (Style, Kind),
+    page: ListPage,
+    fetch: F,
+    render: R,
+) -> Result<HttpResponse, ApiError>
+where
+    T: 'static,
+    F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure> + 'static,
+    R: Fn(&T) -> Value + 'static,
+{
+    let page = ListPage {
+        limit: PAGE,
+        ..page
+    };
+    let first = fetch(caller.engine(), page).await?;
+    if first.total > ROWS_MAX {
+        let (rows, max) = (first.total, ROWS_MAX);
+        return Err(ApiError::field(
+            "Accept",
+            Mistake::TooManyRows { rows, max },
+        ));
+    }
+    let streams = &caller.door.hooks.streams;
+    let full = || {
+        let most = streams.options().streams_max;
+        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
+    };
+    let walk = Walk {
+        _seat: streams.take(caller.realm()).ok_or_else(full)?,
+        caller: caller.clone(),
+        style,
+        kind,
+        page,
+        fetch,
+        render,
+        read: Some(first),
+        begun: false,
+        rows: 0,
+    };
+    let bytes = unfold(Some(walk), |walk| async {
+        let mut walk = walk?;
+        match walk.more().await {
+            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some(walk))),
+            Ok(None) => None,
+            Err(why) => {
+                tracing::warn!(%why, "a list breaks off");
+                Some((Err(why), None))
+            }
+        }
+    });
+    Ok(HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, style.content_type()))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .insert_header((VARY, "accept"))
+        .streaming(bytes))
+}

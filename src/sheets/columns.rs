@@ -1,0 +1,220 @@
+//! The columns of each table as CSV. They are appended to, never moved: spreadsheets count them.
+
+use super::Kind;
+
+/// Accounts, with their balances.
+pub const ACCOUNTS: Kind = Kind {
+    name: "accounts",
+    columns: &[
+        "walletAccountId",
+        "cvu",
+        "alias",
+        "status",
+        "enabled",
+        "holder.cuit",
+        "holder.name",
+        "holder.personType",
+        "externalId",
+        "email",
+        "phone",
+        "metadata",
+        "balance.available",
+        "balance.held",
+        "balance.total",
+        "balance.sequence",
+        "createdAt",
+        "updatedAt",
+        "closedAt",
+    ],
+};
+/// Vouchers, with the number of their account.
+pub const VOUCHERS: Kind = Kind {
+    name: "vouchers",
+    columns: &[
+        "walletAccountId",
+        "id",
+        "cvu",
+        "sequence",
+        "ledgerType",
+        "amount",
+        "availableAfter",
+        "heldAfter",
+        "totalAfter",
+        "voucherTypeCode",
+        "voucherTypeName",
+        "idExterno",
+        "referenceType",
+        "referenceId",
+        "description",
+        "counterparty.name",
+        "counterparty.cuit",
+        "counterparty.cbu",
+        "counterparty.alias",
+        "createdAt",
+    ],
+};
+/// Holds, likewise.
+pub const HOLDS: Kind = Kind {
+    name: "holds",
+    columns: &[
+        "walletAccountId",
+        "id",
+        "cvu",
+        "status",
+        "amount",
+        "confirmed",
+        "released",
+        "remaining",
+        "idExterno",
+        "expiresAt",
+        "createdAt",
+    ],
+};
+/// Transfers, by the account that sends.
+pub const TRANSFERS: Kind = Kind {
+    name: "transfers",
+    columns: &[
+        "walletAccountId",
+        "id",
+        "kind",
+        "status",
+        "fromCvu",
+        "to.cvu",
+        "to.cbu",
+        "to.alias",
+        "counterparty.name",
+        "counterparty.cuit",
+        "amount",
+        "fee.amount",
+        "fee.tax",
+        "reversed",
+        "concept",
+        "description",
+        "idExterno",
+        "originId",
+        "bankTransferId",
+        "coelsaId",
+        "rejection.reason",
+        "createdAt",
+        "updatedAt",
+    ],
+};
+/// Accounts as they are listed: without their balances.
+pub const LISTED_ACCOUNTS: Kind = Kind {
+    name: "accounts",
+    columns: &[
+        "walletAccountId",
+        "cvu",
+        "alias",
+        "status",
+        "enabled",
+        "holder.cuit",
+        "holder.name",
+        "holder.personType",
+        "externalId",
+        "email",
+        "phone",
+        "metadata",
+        "createdAt",
+        "updatedAt",
+        "closedAt",
+    ],
+};
+/// What clients have.
+pub const POSITIONS: Kind = Kind {
+    name: "positions",
+    columns: &[
+        "walletAccountId",
+        "cvu",
+        "alias",
+        "status",
+        "holderName",
+        "cuit",
+        "available",
+        "held",
+        "total",
+        "lastMovementAt",
+    ],
+};
+/// Events; what each is about is a text of JSON.
+pub const EVENTS: Kind = Kind {
+    name: "events",
+    columns: &["id", "sequence", "type", "timestamp", "data"],
+};
+/// A snapshot of the treasury.
+pub const TREASURY: Kind = Kind {
+    name: "treasury",
+    columns: &[
+        "asOf",
+        "sequence",
+        "currency",
+        "collector.cbu",
+        "collector.bank",
+        "bankBalance",
+        "bankAsOf",
+        "bankError.code",
+        "clientFunds.available",
+        "clientFunds.held",
+        "clientFunds.total",
+        "inTransit.outgoing",
+        "inTransit.incoming",
+        "pspFees",
+        "freeBalance",
+        "coverageRatio",
+        "covered",
+    ],
+};
+/// Snapshots of collector accounts, each with the realms on it as a text of JSON.
+pub const COLLECTORS: Kind = Kind {
+    name: "collectors",
+    columns: &[
+        "treasury.asOf",
+        "treasury.collector.cbu",
+        "treasury.collector.bank",
+        "shared",
+        "realms",
+        "treasury.currency",
+        "treasury.bankBalance",
+        "treasury.bankAsOf",
+        "treasury.bankError.code",
+        "treasury.clientFunds.available",
+        "treasury.clientFunds.held",
+        "treasury.clientFunds.total",
+        "treasury.inTransit.outgoing",
+        "treasury.inTransit.incoming",
+        "treasury.pspFees",
+        "treasury.freeBalance",
+        "treasury.coverageRatio",
+        "treasury.covered",
+    ],
+};
+/// Movements of the bank beside those of the ledger.
+pub const RECONCILED: Kind = Kind {
+    name: "reconciliation",
+    columns: &[
+        "date",
+        "result",
+        "direction",
+        "amount",
+        "cvu",
+        "status",
+        "bankAt",
+        "bankTransferId",
+        "coelsaId",
+        "counterparty.name",
+        "counterparty.cuit",
+        "counterparty.cbu",
+        "counterparty.alias",
+        "voucher.id",
+        "voucher.amount",
+        "voucher.createdAt",
+        "transferId",
+        "reversal",
+        "suspense.id",
+        "suspense.reason",
+        "suspense.state",
+        "decision.by",
+        "decision.reason",
+        "contradicted",
+    ],
+};
