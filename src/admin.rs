@@ -244,6 +244,7 @@ fn of_restores(config: &mut web::ServiceConfig) {
                 .get(restores::list)
                 .post(restores::begin),
         )
+        .service(at("/tenants/{id}/restores/stop", "POST").post(restores::stop))
         .service(at("/tenants/{id}/restores/switch", "POST").post(restores::switch))
         .service(at("/tenants/{id}/restores/release", "POST").post(restores::release));
 }

@@ -6,7 +6,7 @@ mod books;
 mod crowd;
 mod golden;
 mod pages;
-mod sse;
+pub mod sse;
 mod story;
 mod streams;
 

@@ -52,7 +52,7 @@ const SLICE: Duration = Duration::from_millis(1);
 /// How many times as long it rests then.
 const REST: u32 = 4;
 /// How many entries it appends at once, unless one commit of its source has more.
-const COMMIT_ENTRIES: usize = 32;
+const COMMIT_ENTRIES: usize = 16;
 /// A copy stops where so many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
 const ROOM: u64 = 256 << 20;
 /// How long a store that takes no commits at the moment is asked again.
@@ -145,6 +145,9 @@ impl Turn {
 
     fn ends(self, realm: RealmId, number: u32, with: Result<(), NotCopied>) {
         match &with {
+            Err(NotCopied::Unwanted) => {
+                tracing::warn!(realm = realm.0, number, "a copy of a realm was ended");
+            }
             Ok(()) => tracing::info!(realm = realm.0, number, "a copy of a realm is whole"),
             Err(why) => {
                 tracing::error!(%why, realm = realm.0, number, "a copy of a realm did not become whole");
@@ -229,6 +232,7 @@ impl Work {
         let engine = self.engine.upgrade();
         let wanted = engine.is_some_and(|engine| !engine.is_at_rest());
         self.stopped = match self.store.room() {
+            _ if self.progress.is_unwanted() => Some(NotCopied::Unwanted),
             _ if !wanted || self.store.ready().is_err() => Some(NotCopied::Stopped),
             Some(left) if left <= ROOM => Some(NotCopied::NoRoom { left, least: ROOM }),
             Some(_) | None => None,

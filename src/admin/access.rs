@@ -89,6 +89,7 @@ operations! {
     POST "/tenants/{id}/keys" issueKey: Act, Acts;
     GET "/tenants/{id}/restores" listRestores: Read, Reads;
     POST "/tenants/{id}/restores" beginRestore: Act, Acts;
+    POST "/tenants/{id}/restores/stop" stopRestore: Act, Acts;
     POST "/tenants/{id}/restores/switch" switchGeneration: Act, Acts;
     POST "/tenants/{id}/restores/release" releaseRealm: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;

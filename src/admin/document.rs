@@ -30,6 +30,7 @@ use crate::http::words::FieldError;
         tenants::settings,
         restores::list,
         restores::begin,
+        restores::stop,
         restores::switch,
         restores::release,
         fees::set,

@@ -182,6 +182,33 @@ pub async fn begin(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent:
 }
 
 request! {
+    /// Whose copy is ended.
+    strict struct StopRestore as RestoreStop {
+        /// Which of the tenant's realms.
+        mode: Mode = required("mode", text(mode)) as String { pattern = "^(live|test)$" };
+    }
+}
+
+/// Ends the copy of a realm that is being made: within moments it is interrupted. The same restore again goes on with it.
+/// Nothing happens if none is made.
+#[utoipa::path(
+    post,
+    path = "/admin/tenants/{id}/restores/stop",
+    operation_id = "stopRestore",
+    tag = "Restores",
+    params(("id" = String, Path, description = "Its id")),
+    request_body(content = StopRestore),
+    responses((status = 200, body = RestoresBody))
+)]
+pub async fn stop(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+    let StopRestore { mode } = StopRestore::read(sent)?;
+    let engine = &desk.door.engine;
+    let realm = engine.platform().tenant(&path)?.realm(mode);
+    engine.end_copy(realm);
+    shown(&desk, &path, StatusCode::OK)
+}
+
+request! {
     /// Which generation is to be in force.
     strict struct SwitchGeneration as GenerationSwitch {
         /// Which of the tenant's realms.

@@ -103,7 +103,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 25] = [
+const PATHS: [(&str, &str); 26] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -112,6 +112,7 @@ const PATHS: [(&str, &str); 25] = [
     ("POST", "/admin/tenants/tnt_nobody/keys"),
     ("GET", "/admin/tenants/tnt_nobody/restores"),
     ("POST", "/admin/tenants/tnt_nobody/restores"),
+    ("POST", "/admin/tenants/tnt_nobody/restores/stop"),
     ("POST", "/admin/tenants/tnt_nobody/restores/switch"),
     ("POST", "/admin/tenants/tnt_nobody/restores/release"),
     ("POST", "/admin/keys/abc/rotate"),

@@ -124,7 +124,7 @@ pub struct Args {
     /// Only measure a quiet tenant beside a flood of batches, for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
-    /// Only measure a tenant beside a copy of another one's realm, for so many seconds each.
+    /// Only measure a tenant alone and beside copies of another one's realm, five times for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["overload", "neighbours"])]
     restoring: Option<u64>,
     /// Only ask for twice what the service can do, for so many seconds; raise the limit of open files
@@ -325,6 +325,7 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
         let plan = restoring::Plan {
             accounts: args.accounts.max(1),
             clients: 8,
+            rounds: 5,
             time: Duration::from_secs(seconds.max(1)),
             layout: args.layout(),
         };

@@ -1,19 +1,20 @@
-//! A tenant whose vouchers are measured alone, and while the realm of another one is copied as it was at an instant.
+//! A tenant whose vouchers are measured alone, and while the realm of another one is copied as it was at an instant, in
+//! turns, so that whatever else the machine does is in both.
 //!
-//! **Bar.** The 99th hundredth beside the copy is at most [`TIMES_MAX`] of that alone.
+//! **Bar.** The median over the turns of the 99th hundredth beside the copy by that alone is at most [`TIMES_MAX`].
 
 use std::fmt;
 use std::path::Path;
-use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use anyhow::Context as _;
 use caudal_actors::engine::generations::Copying;
 use caudal_actors::restores;
 use caudal_ledger::ids::Mode;
 use serde::Serialize;
 
 use super::draw::{Mix, Over};
-use super::figures::{Thousandths, grouped, micros};
+use super::figures::{Thousandths, grouped, median, micros};
 use super::load::{self, End, Job, Way};
 use super::neighbours::Times;
 use super::site::{Layout, NEIGHBOUR, Site};
@@ -21,6 +22,8 @@ use super::tally::Tally;
 
 /// How much longer answers may take beside the copy, in thousandths.
 const TIMES_MAX: u64 = 1200;
+/// How long a copy may take to end when it is told to.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// Clients that fill the realm that is copied, and how many items each of their batches has.
 const FILLING: (usize, usize) = (4, 1000);
 
@@ -31,26 +34,28 @@ pub struct Plan {
     pub accounts: u64,
     /// Connections of the tenant that is measured.
     pub clients: usize,
-    /// How long each of the two runs counts, and how long the other realm is filled before.
+    /// How often both are measured.
+    pub rounds: usize,
+    /// How long each counts, and how long the other realm is filled before.
     pub time: Duration,
     /// Threads.
     pub layout: Layout,
 }
 
 /// What came of it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
     clients: usize,
-    alone: Times,
-    beside: Times,
-    /// The 99th hundredth beside the copy by that alone.
+    /// Alone and beside a copy, turn by turn.
+    turns: Vec<(Times, Times)>,
+    /// The median of the 99th hundredth beside a copy by that alone.
     pub ratio: Thousandths,
     /// Vouchers of the realm that was copied.
     filled: u64,
-    /// How many entries of it were there when the run ended.
+    /// How many entries of it were copied, over all turns.
     copied: u64,
-    /// Whether the copy went on to the end of the run, so that all of it was beside one.
+    /// Whether each copy went on to the end of its turn.
     throughout: bool,
     /// Answers that were not the right ones.
     pub wrong: u64,
@@ -68,15 +73,18 @@ impl fmt::Display for Restoring {
         let clients = self.clients;
         writeln!(
             f,
-            "a tenant with {clients} clients beside a copy of another one's realm"
+            "a tenant with {clients} clients beside copies of another one's realm"
         )?;
-        for (name, times) in [("alone", self.alone), ("beside", self.beside)] {
-            let (median, slow) = (micros(times.median), micros(times.slow));
-            let answers = grouped(times.answers);
-            writeln!(
-                f,
-                "  {name:<8} {answers:>10} answers, p50 {median}, p99 {slow} µs"
-            )?;
+        for (alone, beside) in &self.turns {
+            let of = |times: &Times| {
+                let answers = grouped(times.answers);
+                format!(
+                    "{answers:>9} answers, p50 {}, p99 {} µs",
+                    micros(times.median),
+                    micros(times.slow)
+                )
+            };
+            writeln!(f, "  alone {}   beside {}", of(alone), of(beside))?;
         }
         let until = if self.throughout {
             "all along"
@@ -120,31 +128,62 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Restoring> {
             Duration::from_millis(500),
         )
     };
-    let (alone, tally) = load::run(&site, measured(), Tally::new(plan.accounts)).await?;
-    let engine = Arc::clone(&site.engine);
-    let now = engine.now();
-    restores::begin(&engine, NEIGHBOUR, Mode::Test, now).await?;
-    let (beside, _) = load::run(&site, measured(), tally).await?;
-    let copy = engine.copying();
-    if let Some(Err(why)) = copy.as_ref().and_then(|copy| copy.ended.clone()) {
-        anyhow::bail!("the copy failed: {why}");
+    let (mut tally, mut turns) = (Tally::new(plan.accounts), Vec::new());
+    let (mut copied, mut wrong, mut throughout) = (0_u64, 0_u64, true);
+    for _ in 0..plan.rounds {
+        let (alone, after) = load::run(&site, measured(), tally).await?;
+        let copy = begun(&site).await?;
+        let (beside, after) = load::run(&site, measured(), after).await?;
+        tally = after;
+        throughout &= is_made(&site)?;
+        copied = copied.saturating_add(copy.progress.entries());
+        wrong = wrong
+            .saturating_add(alone.wrong)
+            .saturating_add(beside.wrong);
+        ended(&site, &copy).await?;
+        turns.push((Times::of(&alone.times), Times::of(&beside.times)));
     }
-    drop(engine);
     let held = site.close().await?;
     drop(held);
-    let (alone_times, beside_times) = (Times::of(&alone.times), Times::of(&beside.times));
+    let ratios = turns
+        .iter()
+        .map(|(alone, beside)| Thousandths::ratio(beside.slow, alone.slow).0);
+    let ratio = Thousandths(median(ratios));
     Ok(Restoring {
         clients: plan.clients,
-        alone: alone_times,
-        beside: beside_times,
-        ratio: Thousandths::ratio(beside_times.slow, alone_times.slow),
+        ratio,
+        turns,
         filled: filled.vouchers,
-        copied: copy.as_ref().map_or(0, |copy| copy.progress.entries()),
-        throughout: copy.as_ref().is_some_and(goes_on),
-        wrong: alone.wrong.saturating_add(beside.wrong),
+        copied,
+        throughout,
+        wrong,
     })
 }
 
-fn goes_on(copy: &Copying) -> bool {
-    copy.ended.is_none()
+/// Begins a copy of the other realm as it is now.
+async fn begun(site: &Site) -> anyhow::Result<Copying> {
+    let now = site.engine.now();
+    restores::begin(&site.engine, NEIGHBOUR, Mode::Test, now).await?;
+    site.engine.copying().context("no copy is made")
+}
+
+/// Whether a copy is still made.
+fn is_made(site: &Site) -> anyhow::Result<bool> {
+    let copy = site.engine.copying().context("no copy was made")?;
+    match copy.ended {
+        None => Ok(true),
+        Some(Ok(())) => Ok(false),
+        Some(Err(why)) => Err(why.into()),
+    }
+}
+
+/// Ends a copy, and waits for its end.
+async fn ended(site: &Site, copy: &Copying) -> anyhow::Result<()> {
+    site.engine.end_copy(copy.realm);
+    let since = Instant::now();
+    while site.engine.copying().is_some_and(|it| it.ended.is_none()) {
+        anyhow::ensure!(since.elapsed() < PATIENCE, "a copy does not end");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Ok(())
 }

@@ -72,6 +72,9 @@ pub struct Args {
     /// Let leave what is held since another generation came into force
     #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation"])]
     release: bool,
+    /// End the copy that is being made
+    #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation", "release"])]
+    stop: bool,
     #[command(flatten)]
     asking: Asking,
 }
@@ -141,6 +144,7 @@ impl Args {
             )),
             (None, Some(number)) => Ok(Wanted::Switch(number)),
             (None, None) if self.release => Ok(Wanted::Release),
+            (None, None) if self.stop => Ok(Wanted::Stop),
             (None, None) => Ok(Wanted::List),
         }
     }

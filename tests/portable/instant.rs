@@ -1,10 +1,17 @@
 //! One realm of a running service taken back to an instant: its clients see what was then, nobody else notices, and what
 //! the bank did since is taken in.
 
-use super::{shown, worked};
-use crate::backup::command;
+use std::time::Duration;
+
+use caudal::http::streams::StreamOptions;
+
+use super::{done, elsewhere, exported, issued, shown, worked};
+use crate::backup::{command, text};
+use crate::events::sse::Stream;
 use crate::support::service::{OTHER, opening};
-use crate::support::{Client, SOON, TestService, Value, json, wait_until};
+use crate::support::{Client, SOON, Setup, TestService, Value, json, wait_until};
+use crate::webhooks::hook::{Hook, quick};
+use crate::webhooks::inbox::Inbox;
 
 const RESTORES: &str = "/admin/tenants/tnt_other/restores";
 
@@ -349,4 +356,117 @@ async fn it_is_done_from_the_command_line() {
     assert_eq!(run(words(&["--release"])).await["outgoingHeld"], false);
     assert_eq!(run(words(&["--generation", "0"])).await["inForce"], 0);
     assert_eq!(run(Vec::new()).await["generations"][1]["state"], "whole");
+}
+
+#[actix_web::test]
+async fn a_file_has_the_generation_that_is_in_force_or_the_one_that_is_named() {
+    let dir = tempfile::TempDir::new().unwrap();
+    let mut service = TestService::start().await;
+    let cvus = worked(&service).await;
+    let before = shown(&service.b, &cvus).await;
+    let at = instant(&service).await;
+    service.b.credit(&cvus[0], "5.00").await;
+    let number = copied(&service, &at).await;
+    switched(&service, number).await;
+    service.end(true).await;
+    let file = |name: &str| dir.path().join(name);
+    let in_force = exported(service.data(), &file("in-force"), &[]);
+    let first = exported(service.data(), &file("first"), &["--generation", "0"]);
+    let named = exported(service.data(), &file("named"), &["--generation", "1"]);
+    assert_eq!(in_force["digest"], named["digest"]);
+    assert!(first["entries"].as_u64() > named["entries"].as_u64());
+    // elsewhere it is the realm, and has no other generation
+    let (data, ..) = elsewhere(&mut service, dir.path()).await;
+    let path = file("in-force");
+    let import = [
+        "realm",
+        "import",
+        text(&path),
+        "--data",
+        text(&data),
+        "--open",
+    ];
+    done(&import);
+    service.begin().await;
+    let client = issued(&service, OTHER).await;
+    assert_eq!(shown(&client, &cvus).await, before);
+    client.credit(&cvus[0], "1.00").await;
+    assert_eq!(
+        listed(&service).await["generations"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn events_are_held_from_a_webhook_and_what_it_lacked_then_comes_again() {
+    let service = TestService::with(quick()).await;
+    let inbox = Inbox::start();
+    let hook = Hook::of(&service.b, &inbox.url("/b"), &["voucher.created"]).await;
+    let cvu = service.b.cvu().await;
+    service.b.in_and_out().await;
+    service.b.credit(&cvu, "1.00").await;
+    inbox.came(1).await;
+    hook.caught_up(SOON).await;
+    let at = instant(&service).await;
+    let gone = service.b.credit(&cvu, "2.00").await;
+    let number = copied(&service, &at).await;
+    inbox.came(2).await;
+    switched(&service, number).await;
+    let new = service.b.credit(&cvu, "4.00").await;
+    // another tenant's leave, and the switch to and fro while one waits is no matter
+    let beside = Inbox::start();
+    Hook::of(&service.a, &beside.url("/a"), &["voucher.created"]).await;
+    service.a.in_and_out().await;
+    let other = service.a.cvu().await;
+    service.a.credit(&other, "1.00").await;
+    beside.came(1).await;
+    switched(&service, 0).await;
+    switched(&service, number).await;
+    let calls = inbox.calls();
+    assert!(
+        calls
+            .iter()
+            .all(|call| call.body()["data"]["id"] != new["id"])
+    );
+    released(&service).await;
+    wait_until("what was held arrives", SOON, async || {
+        let calls = inbox.calls();
+        let came = |id: &Value| calls.iter().any(|call| call.body()["data"]["id"] == *id);
+        assert!(came(&gone["id"]), "it had arrived before the switch");
+        came(&new["id"]).then_some(())
+    })
+    .await;
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_stream_ends_when_another_generation_comes_into_force() {
+    let streams = StreamOptions {
+        streams_max: 4,
+        heartbeat: Duration::from_millis(50),
+    };
+    let service = TestService::with(Setup {
+        streams,
+        ..Setup::default()
+    })
+    .await;
+    let (cvu, beside) = (service.b.cvu().await, service.a.cvu().await);
+    service.b.in_and_out().await;
+    service.a.in_and_out().await;
+    let at = instant(&service).await;
+    service.b.credit(&cvu, "1.00").await;
+    let stream = Stream::open(&service.b, "", "").await.begun().await;
+    let mut other = Stream::open(&service.a, "", "").await.begun().await;
+    let number = copied(&service, &at).await;
+    switched(&service, number).await;
+    let read = stream.end().await;
+    // its place is of a past that is gone
+    let path = format!("/v1/events?after={}", read.last_id);
+    service.b.get(&path).await.refused(400, "invalid_request");
+    service.a.credit(&beside, "1.00").await;
+    assert_eq!(other.next().await.unwrap()["type"], "voucher.created");
 }

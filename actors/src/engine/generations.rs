@@ -3,7 +3,7 @@
 //! **Order.** While another generation comes into force nothing of the realm acts, and its orders are refused, nothing
 //! done. Until the outcome of the fact that says so is known, the realm rests.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -46,6 +46,9 @@ pub enum NotCopied {
         /// At how many it stops.
         least: u64,
     },
+    /// An operator has ended it.
+    #[error("an operator ended the copy before it was whole")]
+    Unwanted,
     /// The service stops, or another node has taken the cell.
     #[error("the service stopped before the copy was whole")]
     Stopped,
@@ -62,6 +65,7 @@ impl From<StoreError> for NotCopied {
 pub struct Progress {
     commit: AtomicU64,
     entries: AtomicU64,
+    unwanted: AtomicBool,
 }
 
 impl Progress {
@@ -69,6 +73,11 @@ impl Progress {
     pub fn note(&self, commit: u64, entries: u64) {
         self.commit.store(commit, Ordering::Relaxed);
         self.entries.store(entries, Ordering::Relaxed);
+    }
+
+    /// Whether an operator has ended it.
+    pub fn is_unwanted(&self) -> bool {
+        self.unwanted.load(Ordering::Relaxed)
     }
 
     /// Up to which commit the journal was read.
@@ -100,6 +109,14 @@ impl Engine {
     pub fn copying(&self) -> Option<Copying> {
         let known = self.copying.lock();
         known.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Ends the copy of a realm that is made, where one is: within moments it is interrupted.
+    pub fn end_copy(&self, realm: RealmId) {
+        let known = self.copying();
+        if let Some(copy) = known.filter(|it| it.realm == realm) {
+            copy.progress.unwanted.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Changes what is known of the copy that is made; what `change` gives.

@@ -26,6 +26,8 @@ pub enum Wanted {
     Switch(u64),
     /// What leaves it let go.
     Release,
+    /// The copy that is made ended.
+    Stop,
 }
 
 /// Whether a copy is put into force once it is whole.
@@ -178,6 +180,14 @@ pub fn run((tenant, mode): (&str, Mode), wanted: Wanted, asking: Asking) -> Resu
             let done = realm.switch(number)?;
             let told = realm.told(&done, number);
             (done, told)
+        }
+        Wanted::Stop => {
+            let body = json!({"mode": mode.as_str()});
+            let done = realm.ask(Method::POST, "/stop", Some(body))?;
+            (
+                done,
+                "the copy ends; the same restore again goes on with it".to_owned(),
+            )
         }
         Wanted::Release => {
             let body = json!({"mode": mode.as_str()});
