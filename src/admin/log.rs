@@ -87,15 +87,16 @@ request! {
     request_body(content = ChangeLog),
     responses((status = 200, body = LogBody))
 )]
-pub async fn change(acting: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
+pub async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
     let ChangeLog {
         directives,
         seconds,
         reason,
     } = ChangeLog::read(sent)?;
     let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
-    let reason = acting.reason.or(reason);
-    let said = changed(directives.map(|it| (it, lasting)), reason.as_deref());
+    // It is in the audit log already, and not in the log: it may name somebody.
+    drop(reason);
+    let said = changed(directives.map(|it| (it, lasting)));
     let error = said.as_ref().err().cloned();
     let mut answer = json(StatusCode::OK, &LogBody::now(error));
     let (Ok(came) | Err(came)) = said;
@@ -107,15 +108,12 @@ pub async fn change(acting: Acting, sent: Body) -> Result<HttpResponse, ApiError
 ///
 /// # Errors
 /// Why it could not be changed.
-pub(crate) fn changed(
-    to: Option<(Directives, Duration)>,
-    reason: Option<&str>,
-) -> Result<String, String> {
+pub(crate) fn changed(to: Option<(Directives, Duration)>) -> Result<String, String> {
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
         None => "as it was set at the start".to_owned(),
     };
     level::change(to)?;
-    tracing::warn!(to = came, reason, "how much is logged was changed");
+    tracing::warn!(to = came, "how much is logged was changed");
     Ok(came)
 }

@@ -34,9 +34,8 @@ pub async fn change(sent: Sent) -> HttpResponse {
     };
     let work = async {
         let to = asked(&sent)?;
-        let reason = sent.reason()?;
         // The page says by itself what is in force.
-        if let Err(why) = changed(to, Some(&reason)) {
+        if let Err(why) = changed(to) {
             tracing::error!(why, "how much is logged could not be changed");
         }
         Ok(())
