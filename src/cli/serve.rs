@@ -42,7 +42,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     let traces = settings.traces.clone();
     let mut options = settings.options().map_err(Exit::usage)?;
     terminal::log(format, &log)?;
-    if let Some(endpoint) = &traces.endpoint {
+    if let Some(endpoint) = traces.endpoint() {
         let failed = |why| Exit::usage(format!("traces.endpoint: {why}"));
         export::begin(endpoint, traces.every).map_err(failed)?;
     }

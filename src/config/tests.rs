@@ -428,6 +428,22 @@ fn a_log_elsewhere_is_named_by_its_url_and_needs_the_pepper() {
 }
 
 #[test]
+fn traces_go_to_a_whole_address_in_a_program_that_can_send_them() {
+    let with = |place: &str| options(&enough(&format!("[traces]\nendpoint = \"{place}\"")), &[]);
+    assert!(with("").is_ok());
+    for bad in ["collector", "collector:4318", "ftp://collector/v1/traces"] {
+        let why = with(bad).err().unwrap();
+        assert!(
+            why.contains("traces.endpoint is the whole address"),
+            "{why}"
+        );
+    }
+    let why = with("http://127.0.0.1:4318/v1/traces").err();
+    let refused = why.is_some_and(|why| why.contains("--features otlp"));
+    assert_eq!(refused, cfg!(not(feature = "otlp")));
+}
+
+#[test]
 fn nodes_need_a_log_and_a_secret_that_they_share() {
     let dir = tempfile::tempdir().unwrap();
     let file = |name: &str, text: &str| {

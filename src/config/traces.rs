@@ -9,7 +9,7 @@ use super::Wrong;
 #[serde(default, deny_unknown_fields)]
 pub struct Traces {
     /// Where spans are sent; nowhere without it.
-    pub endpoint: Option<String>,
+    pub(super) endpoint: Option<String>,
     /// Of so many requests that bring no trace one begins one; 0 is none.
     pub every: u32,
 }
@@ -24,9 +24,14 @@ impl Default for Traces {
 }
 
 impl Traces {
+    /// Where spans are sent, if they are.
+    pub fn endpoint(&self) -> Option<&str> {
+        self.endpoint.as_deref().filter(|place| !place.is_empty())
+    }
+
     /// Notes what is wrong.
     pub(super) fn check(&self, wrong: &mut Wrong) {
-        let Some(endpoint) = &self.endpoint else {
+        let Some(endpoint) = self.endpoint() else {
             return;
         };
         let url = url::Url::parse(endpoint);
