@@ -154,6 +154,15 @@ struct Supervised {
     kept: Kept,
 }
 
+impl Drop for Engine {
+    /// Ends the threads that it has started; nobody can ask their actors any more.
+    fn drop(&mut self) {
+        for thread in self.realms.arbiters.iter().chain(&self.realms.couriers) {
+            thread.stop();
+        }
+    }
+}
+
 impl Engine {
     /// Starts the actors over a store, with nobody who carries events to webhooks: for tests and
     /// benches. Must be called inside an actix system.

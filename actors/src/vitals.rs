@@ -117,6 +117,8 @@ impl Vitals {
             && self.settled_all()
             && not(&self.busy)
             && not(&self.lent)
+            // The bank's word may have had a turn meanwhile: what it wrote is counted once that is over.
+            && self.turns.count() == 0
     }
 
     /// Whether nothing is in flight.

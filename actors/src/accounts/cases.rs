@@ -93,6 +93,7 @@ impl Desk {
         let movements = match decided {
             Ok(movements) => movements,
             Err(why) => {
+                drop(sitting);
                 return self
                     .scribe
                     .finish(Write::default(), Err(why.into()), ticket);
@@ -123,6 +124,7 @@ impl Desk {
         let (vouchers, fact) = match decided {
             Ok(decided) => decided,
             Err(why) => {
+                drop(sitting);
                 let why: Failure = why.into();
                 return self.scribe.finish(Write::default(), Err(why), ticket);
             }
@@ -183,10 +185,12 @@ impl Desk {
             }
             // It waits already, for money or for a person.
             Err(_) if said.is_some() => {
+                drop(sitting);
                 self.scribe
                     .finish(Write::default(), Ok(Heard::Known), ticket);
             }
             Err(why) => {
+                drop(sitting);
                 tracing::error!(why = why.code(), account, %origin, "money left by an order that the ledger does not know, and cannot be taken in; it waits for the money, or for a person");
                 let reason = why.code().to_owned();
                 match self.write_unbooked(&UnbookedFact::Said { says, reason }) {

@@ -72,6 +72,7 @@ impl Desk {
                 self.settle(Ok(movements), &[], Some((Heard::Done, ticket)), sitting);
             }
             Err(why) => {
+                drop(sitting);
                 tracing::error!(%why, account = self.account.number.0, transfer = number, "a reversal cannot be credited; reconcile the day");
                 self.scribe
                     .finish(Write::default(), Ok(Heard::Ignored), ticket);

@@ -1,8 +1,9 @@
 //! One sitting of an account: the settings and the meter by which it decides, until what it decided is counted.
 //!
 //! **Order.** Nothing is judged and nothing is recorded outside a sitting: [`Sitting::context`] is the only way to the
-//! one, and a page is made with the other's sitting in hand (`Desk::record`). A sitting ends before its commit is
-//! handed over, and none begins inside another: it may sit alone ([`Meter::alone`]), and would wait for itself.
+//! one, and a page is made with the other's sitting in hand (`Desk::record`). A sitting ends before its commit or
+//! its refusal is handed over, and none begins inside another: it may sit alone ([`Meter::alone`]), and would wait for
+//! itself. The end of a stream that is written for the first time is read inside it.
 //!
 //! **Settings.** They are read once the seat is taken. So whoever decides by settings without a limit over the
 //! sum has counted it all before anybody decides by settings that have one.

@@ -156,6 +156,7 @@ impl Desk {
         let (transfer, movements) = match self.account.decide_request(order, origin, &context) {
             Ok(decided) => decided,
             Err(rejection) => {
+                drop(sitting);
                 self.end(Err(rejection.into()), ticket);
                 return None;
             }
@@ -166,6 +167,7 @@ impl Desk {
             transfer,
         };
         if dry_run {
+            drop(sitting);
             self.end(Ok(Outcome::Recorded(view)), ticket);
             return None;
         }

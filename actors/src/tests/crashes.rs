@@ -54,7 +54,7 @@ pub async fn a_batch_that_repeats_what_is_in_flight_waits_for_it() {
         tokio::time::timeout(soon, &mut repeat).await.is_err(),
         "answered before the flush"
     );
-    harness.store.step_all();
+    harness.store.set_automatic(true);
     value(first.await);
     let outcomes = value(repeat.await);
     assert!(

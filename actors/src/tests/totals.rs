@@ -71,9 +71,7 @@ pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
         })
         .collect();
     // All have been decided when none is on disk: what is decided counts.
-    while harness.store.pending() < 33 {
-        tokio::task::yield_now().await;
-    }
+    super::wait_until(|| harness.store.pending() >= 33).await;
     harness.store.set_automatic(true);
     let mut done = 0;
     for order in orders {

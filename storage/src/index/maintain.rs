@@ -22,7 +22,6 @@ use std::time::Duration;
 use crate::api::{SortOrder, StoreError};
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
-use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo};
@@ -150,8 +149,13 @@ impl SortedRows {
         let mut run = None;
         if !frozen.table.is_empty() {
             let scopes = self.tuning.scopes;
-            let begins = |key: &&Bytes| scopes.beginning(key.as_slice()).is_some();
-            let keys = u64_of(frozen.table.len() + frozen.table.keys().filter(begins).count());
+            let mut last = None;
+            let beginnings = frozen.table.keys();
+            let beginnings = beginnings.filter_map(|key| scopes.beginning(key.as_slice()));
+            let beginnings = beginnings
+                .filter(|it| last.replace(*it) != Some(*it))
+                .count();
+            let keys = u64_of(frozen.table.len() + beginnings);
             let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys, scopes)?;
             for (n, (key, value)) in frozen.table.iter().enumerate() {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {

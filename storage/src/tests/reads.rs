@@ -41,7 +41,7 @@ fn many_runs(cache: u64) -> StoreOptions {
     StoreOptions {
         table_bytes: 48 << 10,
         merge_fan_in: 1_000,
-        frozen_max: 1_000,
+        frozen_max: 1,
         block_cache_bytes: cache,
         ..StoreOptions::small()
     }
