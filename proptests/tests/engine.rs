@@ -40,10 +40,8 @@ fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, us
 fn whatever_was_answered_holds_on_several_threads() {
     let seen = played(ON_THREADS, |story| play_on(THREADS, story));
     println!("stories: {} with {seen:?}", cases(ON_THREADS));
-    for outcome in ["done", "unknown"] {
-        let count = seen.get(outcome).copied().unwrap_or_default();
-        assert!(count > 0, "no {outcome}");
-    }
+    // How many were under way at a cut is chance where everybody has a thread.
+    assert!(seen.get("done").is_some_and(|count| *count > 0));
 }
 
 #[test]

@@ -18,7 +18,7 @@ const TURNS: usize = 200;
 /// How long a story may take to come to rest, by its own clock.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
 /// The same by the clock of the machine: one takes a second.
-const HALT: Duration = Duration::from_secs(120);
+pub(super) const HALT: Duration = Duration::from_secs(120);
 
 /// Where the actors of a story live.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
@@ -37,7 +37,7 @@ use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, origin, t
 use super::bank::Bank;
 use super::book::{Book, Outcome};
 use super::clock::StillClock;
-use super::pace::{Pace, Postman};
+use super::pace::{HALT, Pace, Postman};
 use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, Scene, Story};
 
 const EVERYTHING: ListPage = ListPage {
@@ -214,7 +214,9 @@ impl Stage {
     async fn retire(&self) {
         let engine = Rc::clone(&self.engine);
         let retired = actix::spawn(async move { engine.retire(REALM).await });
+        let since = Instant::now();
         while !retired.is_finished() {
+            assert!(since.elapsed() < HALT, "the realm does not come to rest");
             self.store.step();
             tokio::task::yield_now().await;
         }
