@@ -224,10 +224,11 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
     };
     let mut samples = Vec::new();
     for round in 0..plan.rounds {
+        // Another one begins in each.
+        if round > 0 {
+            stands.rotate_left(1);
+        }
         for posting in Posting::ALL {
-            // Another one begins each time.
-            let begin = round.checked_rem(stands.len()).unwrap_or(0);
-            stands.rotate_left(begin);
             for stand in &mut stands {
                 let of = format!("{}: {}", stand.place.title(), posting.title(plan.bulk));
                 super::say(&format!("round {} of {}: {of}", round + 1, plan.rounds));

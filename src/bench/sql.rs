@@ -34,9 +34,10 @@ const POST: &str = "WITH moved AS (\
 /// How many entries there are, and what they and the balances come to.
 const SUMS: &str = "SELECT count(*), CAST(coalesce(sum(amount), 0) AS BIGINT), \
      (SELECT CAST(coalesce(sum(available), 0) AS BIGINT) FROM bench_account) FROM bench_entry";
-/// The tables of this and of a log.
-const MADE: &str = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public' AND \
-     tablename IN ('caudal_cell', 'caudal_log', 'caudal_node', 'caudal_schema', 'bench_account', 'bench_entry')";
+/// How many of the tables of this and of a log are there, wherever statements without a schema find them: that is where
+/// they are written and dropped.
+const MADE: &str = "SELECT count(*) FROM unnest(ARRAY['caudal_cell', 'caudal_log', 'caudal_node', 'caudal_schema', \
+     'bench_account', 'bench_entry']) AS name WHERE to_regclass(name) IS NOT NULL";
 const DROP: &str = "DROP TABLE IF EXISTS caudal_cell, caudal_log, caudal_node, caudal_schema, bench_account, bench_entry";
 
 /// A run.
@@ -207,4 +208,37 @@ async fn post(client: &Client, job: &SqlJob, shared: &Shared) -> anyhow::Result<
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use caudal_postgres::here::{Programs, Server, USER};
+
+    use super::*;
+
+    #[test]
+    fn books_in_a_schema_that_statements_find_are_somebodys() {
+        if !caudal_postgres::server::installed() {
+            return;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+        let server = Programs::find().unwrap();
+        let server = server.make(&dir.path().join("db"), "").unwrap();
+        server.start(&[]).unwrap();
+        let made = "CREATE SCHEMA books; CREATE TABLE books.caudal_log (one BIGINT)";
+        server.sql(USER, made).unwrap();
+        let url = Server::url(&[&server], USER);
+        let there = format!("{url}?options=-c%20search_path%3Dbooks");
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().build().unwrap();
+        runtime.block_on(async {
+            is_free(&url).await.unwrap();
+            let why = is_free(&there).await.unwrap_err();
+            assert!(why.to_string().contains("somebody's log"), "{why}");
+        });
+    }
 }
