@@ -6,16 +6,17 @@
 //! **Order.** Servers, bank, nodes, the demo tenant; and back: followers, the owner, bank, servers.
 //!
 //! **Failure.** What ends is told in a line, and started again only with `--restart`. A standby is promoted where the
-//! primary has ended. Everything ends with this process, however that ends; the folder stays where it was killed.
+//! primary has ended. What cannot be brought back is told, and tried again at the next look: no look waits for a node, since
+//! that may wait for a server. Everything ends with this process, however that ends; the folder stays where it was killed.
 
 mod nodes;
 mod tell;
 
 use std::collections::BTreeSet;
-use std::fs::{self, Permissions};
+use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use caudal::calendar;
 use caudal::log::LogFormat;
 use caudal::notices;
+use caudal::service::new_secret;
 use caudal_postgres::here::{NoServer, Programs, Server, USER};
 use caudal_sandbox::{self as sandbox, Sandbox};
 use secrecy::SecretString;
@@ -31,7 +33,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::super::Exit;
 use super::super::process;
 use super::super::terminal::{self, Hangup, Signals, say};
-use nodes::{Node, Secrets};
+use nodes::{News, Node, Secrets};
 
 /// How many nodes there are.
 const NODES: usize = 3;
@@ -45,6 +47,8 @@ const LOOK: Duration = Duration::from_secs(1);
 const BANK: &str = "bank";
 /// Any standby counts: there is one.
 const ANY: &str = "ANY 1 (*)";
+/// How many characters of a throw-away folder's name nobody can guess, 6 bits each: the names of sockets in it are short.
+const DRAWN: usize = 12;
 
 /// What is started, and where.
 #[derive(Debug)]
@@ -67,8 +71,10 @@ struct Cluster {
     servers: Vec<Server>,
     /// Which of the servers takes writes.
     primary: usize,
-    /// Which servers have ended, and that was told.
+    /// Which servers have ended, which was told, and are not what they were again.
     told: BTreeSet<usize>,
+    /// What could not be done at the last look, and was told.
+    trouble: Option<String>,
     bank: Option<sandbox::Running>,
     bank_url: String,
     /// Which node the bank tells.
@@ -121,6 +127,7 @@ impl Cluster {
             servers: vec![primary, standby],
             primary: 0,
             told: BTreeSet::new(),
+            trouble: None,
             bank_url: bank.url(),
             bank: Some(bank),
             heard: None,
@@ -182,7 +189,7 @@ impl Cluster {
             looks.tick().await;
             self.look_at_servers()?;
             for n in 0..NODES {
-                self.look_at_node(n).await?;
+                self.look_at_node(n)?;
             }
             let owner = nodes::owner(&self.nodes, &self.secrets).await;
             if let Some((name, epoch)) = &owner
@@ -194,33 +201,49 @@ impl Cluster {
         }
     }
 
-    async fn look_at_node(&mut self, n: usize) -> Result<(), Exit> {
+    /// Says what could not be done, once in a row: it is tried again at the next look.
+    fn complain(&mut self, why: Exit) -> Result<(), Exit> {
+        if self.trouble.as_ref() == Some(&why.message) {
+            return Ok(());
+        }
+        say(&format!("{}. It is tried again", why.message.trim_end()))?;
+        self.trouble = Some(why.message);
+        Ok(())
+    }
+
+    fn look_at_node(&mut self, n: usize) -> Result<(), Exit> {
         let Some(node) = self.nodes.get_mut(n) else {
             return Ok(());
         };
-        let Some(ended) = node.ended()? else {
-            return Ok(());
-        };
+        let news = node.look()?;
         let name = node.name.clone();
-        if !self.restart {
-            say(&format!(
-                "{name} ended {ended}; the others go on without it"
-            ))?;
+        match &news {
+            Some(News::Runs) => {
+                let id = tell::id(node.id());
+                say(&format!("{name} runs again: pid {id}, {}", node.url))?;
+                self.trouble = None;
+            }
+            Some(News::Ended(how)) if self.restart => {
+                say(&format!("{name} ended {how}; it is started again"))?;
+            }
+            Some(News::Ended(how)) => {
+                say(&format!("{name} ended {how}; the others go on without it"))?;
+            }
+            None => {}
+        }
+        let begins = self.restart && !node.lives();
+        if begins && let Err(why) = self.begin(n) {
+            self.complain(why)?;
+        }
+        if news.is_some() {
             self.tell_bank()?;
-            return self.write();
+            self.write()?;
         }
-        say(&format!("{name} ended {ended}; it is started again"))?;
-        self.begin(n)?;
-        if let Some(node) = self.nodes.get_mut(n) {
-            node.takes_requests().await?;
-            let id = tell::id(node.id());
-            say(&format!("{name} runs again: pid {id}, {}", node.url))?;
-        }
-        self.tell_bank()?;
-        self.write()
+        Ok(())
     }
 
     fn look_at_servers(&mut self) -> Result<(), Exit> {
+        let before = self.told.clone();
         for n in 0..SERVERS {
             let ended = self.servers.get(n).map(Server::ended);
             let ended = ended.transpose().map_err(Exit::failed)?.flatten();
@@ -230,61 +253,84 @@ impl Cluster {
             let name = server(n);
             if n == self.primary {
                 say(&format!("{name}, which took writes, ended {ended}"))?;
-                self.promote()?;
             } else {
                 say(&format!(
                     "{name}, the standby, ended {ended}: orders wait and get 503, because nothing is acknowledged \
                      that has one copy"
                 ))?;
             }
-            if self.restart {
-                self.mend(n)?;
-            }
+        }
+        if self.told.is_empty() {
+            return Ok(());
+        }
+        let (primary, news) = (self.primary, self.told != before);
+        if let Err(why) = self.restore(news) {
+            self.complain(why)?;
+        }
+        if news || self.primary != primary || self.told != before {
             self.write()?;
         }
         Ok(())
     }
 
+    /// Has a server take writes where none does, and brings back what ended, if that is wanted.
+    fn restore(&mut self, news: bool) -> Result<(), Exit> {
+        if self.told.contains(&self.primary) {
+            if !self.told.contains(&self.other()) {
+                self.promote()?;
+            } else if news {
+                say("no server is left: orders wait and get 503")?;
+            }
+        }
+        match self.restart {
+            true => self.mend(),
+            false => Ok(()),
+        }
+    }
+
+    /// The server that does not take writes.
+    const fn other(&self) -> usize {
+        (self.primary + 1) % SERVERS
+    }
+
     /// The other server takes writes from now on.
     fn promote(&mut self) -> Result<(), Exit> {
-        let next = (self.primary + 1) % SERVERS;
-        let standby = self
-            .servers
-            .get(next)
-            .filter(|_| !self.told.contains(&next));
-        let standby = match standby.map(Server::ended).transpose() {
-            Ok(Some(None)) => standby,
-            Ok(Some(Some(_)) | None) => None,
-            Err(why) => return Err(Exit::failed(why)),
-        };
-        let Some(standby) = standby else {
-            return say("no server is left: orders wait and get 503");
+        let next = self.other();
+        let Some(standby) = self.servers.get(next) else {
+            return Ok(());
         };
         standby.promote().map_err(failed)?;
         self.primary = next;
+        self.trouble = None;
         say(&format!(
             "{} is promoted and takes writes: there is one copy from now on",
             server(next)
         ))
     }
 
-    /// A server that ended comes back: as the standby, or as it was where nobody could be promoted.
-    fn mend(&mut self, n: usize) -> Result<(), Exit> {
-        let (one, primary) = (self.servers.get(n), self.servers.get(self.primary));
-        let (Some(one), Some(primary)) = (one, primary) else {
+    /// Servers that ended come back: first the one that takes writes, where nobody could be promoted, then its standby. That
+    /// counts as there when it keeps up, and is not promoted before.
+    fn mend(&mut self) -> Result<(), Exit> {
+        let (n, other) = (self.primary, self.other());
+        let (Some(primary), Some(standby)) = (self.servers.get(n), self.servers.get(other)) else {
             return Ok(());
         };
-        self.told.remove(&n);
-        if n == self.primary {
-            one.start(&[]).map_err(failed)?;
-            return say(&format!("{} runs again and takes writes", server(n)));
+        if self.told.contains(&n) {
+            primary.start(&[]).map_err(failed)?;
+            self.told.remove(&n);
+            say(&format!("{} runs again and takes writes", server(n)))?;
         }
-        one.again(primary, &server(n)).map_err(failed)?;
-        primary.waits_for(ANY, 1).map_err(failed)?;
-        say(&format!(
-            "{} is the standby now: there are two copies again",
-            server(n)
-        ))
+        if self.told.contains(&other) {
+            standby.again(primary, &server(other)).map_err(failed)?;
+            primary.waits_for(ANY, 1).map_err(failed)?;
+            self.told.remove(&other);
+            say(&format!(
+                "{} is the standby now: there are two copies again",
+                server(other)
+            ))?;
+        }
+        self.trouble = None;
+        Ok(())
     }
 
     /// Ends all of it in order.
@@ -299,7 +345,7 @@ impl Cluster {
         if let Some(bank) = self.bank.take() {
             bank.stop().await.map_err(Exit::failed)?;
         }
-        for n in [(self.primary + 1) % SERVERS, self.primary] {
+        for n in [self.other(), self.primary] {
             if let Some(server) = self.servers.get(n) {
                 server.stop().map_err(failed)?;
             }
@@ -367,11 +413,15 @@ impl Folder {
         let keep = data.is_some();
         let path = match data {
             Some(path) => std::path::absolute(path).map_err(Exit::failed)?,
-            None => std::env::temp_dir().join(format!("caudal-cluster-{}", std::process::id())),
+            // Others may write there: whoever guesses the name could have it first.
+            None => {
+                let drawn: String = new_secret()?.chars().take(DRAWN).collect();
+                std::env::temp_dir().join(format!("caudal-cluster-{drawn}"))
+            }
         };
         let wrong = |why: &dyn std::fmt::Display| Exit::usage(format!("{}: {why}", path.display()));
-        match fs::create_dir(&path) {
-            Err(why) if why.kind() == io::ErrorKind::AlreadyExists => {
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(why) if keep && why.kind() == io::ErrorKind::AlreadyExists => {
                 let mut entries = fs::read_dir(&path).map_err(|why| wrong(&why))?;
                 if entries.next().is_some() {
                     return Err(wrong(

@@ -249,7 +249,9 @@ mod tests {
         assert!(!Settings::new(&url, None).unwrap().encrypts());
         one.kill().unwrap();
         two.promote().unwrap();
+        two.promote().unwrap();
         assert_eq!(two.sql(USER, "SELECT what FROM kept").unwrap(), "it");
+        fs::remove_dir_all(one.data()).unwrap();
         one.again(&two, "one").unwrap();
         two.waits_for("ANY 1 (one, two)", 1).unwrap();
         two.sql(USER, "INSERT INTO kept VALUES ('more')").unwrap();

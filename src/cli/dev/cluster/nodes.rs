@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use caudal::service::new_secret;
-use caudal_postgres::here::guard::{Ended, Guarded, Program};
+use caudal_postgres::here::guard::{Guarded, Program};
 use caudal_sandbox as sandbox;
 use reqwest::Method;
 use rustix::process::Signal;
@@ -74,8 +74,18 @@ pub(super) struct Node {
     listen: SocketAddr,
     admin_listen: SocketAddr,
     process: Option<Guarded>,
+    /// Since when it is starting; nothing once it takes requests.
+    starting: Option<Instant>,
     /// Where in its log it began.
     from: usize,
+}
+
+/// What became of a node since it was looked at.
+pub(super) enum News {
+    /// It takes requests now.
+    Runs,
+    /// It is gone: how it ended.
+    Ended(String),
 }
 
 impl Node {
@@ -95,6 +105,7 @@ impl Node {
             listen,
             admin_listen,
             process: None,
+            starting: None,
             from: 0,
             name,
         }
@@ -121,6 +132,7 @@ impl Node {
             at_the_end: "KILL",
         };
         self.process = Some(Guarded::start(&program).map_err(failed)?);
+        self.starting = Some(Instant::now());
         Ok(())
     }
 
@@ -157,50 +169,73 @@ impl Node {
 
     /// Waits until it takes requests.
     pub(super) async fn takes_requests(&mut self) -> Result<(), Exit> {
-        let began = Instant::now();
-        loop {
-            let text = self.log();
-            let mut lines = text.get(self.from..).into_iter().flat_map(str::lines);
-            let said = lines.find(|line| line.contains(THERE));
-            let said = said.and_then(|line| serde_json::from_str::<Value>(line).ok());
-            if let Some(said) = said {
-                let fields = said.get("fields").unwrap_or(&said);
-                let of = |name: &str| fields.get(name).and_then(Value::as_str);
-                if let (Some(url), Some(admin_url)) = (of("url"), of("admin")) {
-                    url.clone_into(&mut self.url);
-                    admin_url.clone_into(&mut self.admin_url);
-                    return Ok(());
-                }
-            }
-            let ended = match &mut self.process {
-                Some(process) => process.ended().map_err(Exit::failed)?,
-                None => None,
-            };
-            if ended.is_some() || began.elapsed() > START_MAX {
-                let end: Vec<char> = text.chars().rev().take(SHOWN).collect();
-                let end: String = end.into_iter().rev().collect();
-                let why = format!("{} did not start. Its log ends: {end}", self.name);
-                return Err(Exit::failed(why));
+        while self.starting.is_some() {
+            if let Some(News::Ended(why)) = self.look()? {
+                return Err(Exit::failed(format!("{} ended {why}", self.name)));
             }
             tokio::time::sleep(LOOK).await;
         }
+        Ok(())
     }
 
-    /// Whether it runs, as far as is known.
-    pub(super) const fn runs(&self) -> bool {
-        self.process.is_some()
-    }
-
-    /// How it ended; once.
-    pub(super) fn ended(&mut self) -> Result<Option<Ended>, Exit> {
+    /// What has become of it; each once.
+    pub(super) fn look(&mut self) -> Result<Option<News>, Exit> {
         let Some(process) = &mut self.process else {
             return Ok(None);
         };
         let ended = process.ended().map_err(Exit::failed)?;
-        if ended.is_some() {
-            self.process = None;
+        let ended = ended.map(|ended| ended.to_string());
+        let Some(began) = self.starting else {
+            return Ok(ended.map(|ended| self.gone(ended)));
+        };
+        let text = self.log();
+        if self.says_where(&text) {
+            self.starting = None;
+            let gone = ended.map(|ended| self.gone(ended));
+            return Ok(gone.or(Some(News::Runs)));
         }
-        Ok(ended)
+        let late = began.elapsed() > START_MAX;
+        let late = late.then(|| format!("after {} seconds", START_MAX.as_secs()));
+        Ok(ended.or(late).map(|ended| {
+            let end: Vec<char> = text.chars().rev().take(SHOWN).collect();
+            let end: String = end.into_iter().rev().collect();
+            self.gone(format!(
+                "{ended}, before it took requests. Its log ends: {end}\n"
+            ))
+        }))
+    }
+
+    /// Reads in its log where it takes requests, once that is there.
+    fn says_where(&mut self, text: &str) -> bool {
+        let mut lines = text.get(self.from..).into_iter().flat_map(str::lines);
+        let said = lines.find(|line| line.contains(THERE));
+        let said = said.and_then(|line| serde_json::from_str::<Value>(line).ok());
+        let Some(said) = said else { return false };
+        let fields = said.get("fields").unwrap_or(&said);
+        let of = |name: &str| fields.get(name).and_then(Value::as_str);
+        let (Some(url), Some(admin_url)) = (of("url"), of("admin")) else {
+            return false;
+        };
+        url.clone_into(&mut self.url);
+        admin_url.clone_into(&mut self.admin_url);
+        true
+    }
+
+    /// Whatever is left of it ends.
+    fn gone(&mut self, how: String) -> News {
+        self.process = None;
+        self.starting = None;
+        News::Ended(how)
+    }
+
+    /// Whether it was started and has not ended, as far as is known.
+    pub(super) const fn lives(&self) -> bool {
+        self.process.is_some()
+    }
+
+    /// Whether it takes requests, as far as is known.
+    pub(super) const fn runs(&self) -> bool {
+        self.process.is_some() && self.starting.is_none()
     }
 
     /// The id of its process, while it runs.

@@ -260,8 +260,14 @@ impl Server {
     pub fn again(&self, of: &Self, name: &str) -> Result<(), NoServer> {
         self.stop()?;
         let data = self.data();
-        let removed = fs::remove_dir_all(&data);
-        removed.map_err(|why| NoServer::failed(format!("removing {}", data.display()), why))?;
+        match fs::remove_dir_all(&data) {
+            // A copy that failed leaves none.
+            Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                let what = format!("removing {}", data.display());
+                return Err(NoServer::failed(what, why));
+            }
+            Ok(()) | Err(_) => {}
+        }
         self.copy(of, name)
     }
 
@@ -321,15 +327,21 @@ impl Server {
         }
     }
 
-    /// Makes a standby the server that takes writes.
+    /// Makes a standby the server that takes writes; one that takes them already stays that.
     ///
     /// # Errors
     /// When it does not become one.
     pub fn promote(&self) -> Result<(), NoServer> {
         let data = self.data();
         let how = ["promote", "-w", "-t", "60", "-D"].map(OsStr::new);
-        self.ran("pg_ctl", how.iter().copied().chain([data.as_os_str()]))?;
-        Ok(())
+        match self.ran("pg_ctl", how.iter().copied().chain([data.as_os_str()])) {
+            // An earlier attempt that was given up may have gone on.
+            Err(why) => match self.sql(USER, "SELECT pg_is_in_recovery()") {
+                Ok(recovers) if recovers == "f" => Ok(()),
+                Ok(_) | Err(_) => Err(why),
+            },
+            Ok(_) => Ok(()),
+        }
     }
 }
 
