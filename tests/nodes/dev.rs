@@ -36,7 +36,7 @@ impl Drop for Look {
 }
 
 impl Look {
-    async fn start() -> Option<Self> {
+    async fn start(more: &[&str]) -> Option<Self> {
         if !installed() {
             return None;
         }
@@ -47,24 +47,52 @@ impl Look {
         let out = File::create(dir.path().join("out")).unwrap();
         let mut command = caudal(&["dev", "--cluster", "--listen", free]);
         command.args(["--admin-listen", free, "--bank-listen", free]);
+        command.args(more);
         let command = command.env("TMPDIR", dir.path());
         let child = command.stdout(out).stderr(Stdio::inherit()).spawn();
         let child = child.unwrap();
-        let folder = dir.path().join(format!("caudal-cluster-{}", child.id()));
         let mut look = Self {
             child,
             dir,
-            folder,
+            folder: PathBuf::new(),
             told: Value::Null,
         };
-        look.told = wait_until("it says what there is", LONG, async || {
+        wait_until("it says what there is", LONG, async || {
             let ended = look.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended: {ended:?} {}", look.said());
-            let text = fs::read(look.folder.join("cluster.json")).ok()?;
-            serde_json::from_slice(&text).ok()
+            let entries = fs::read_dir(look.dir.path()).unwrap();
+            let mut paths = entries.map(|entry| entry.unwrap().path());
+            look.folder = paths.find(|path| path.is_dir())?;
+            look.read()
         })
         .await;
         Some(look)
+    }
+
+    /// Reads what there is now; nothing before there is any.
+    fn read(&mut self) -> Option<()> {
+        let text = fs::read(self.folder.join("cluster.json")).ok()?;
+        self.told = serde_json::from_slice(&text).unwrap();
+        Some(())
+    }
+
+    /// Waits until it has said this.
+    async fn says(&self, what: &str) {
+        wait_until(what, LONG, async || {
+            self.said().contains(what).then_some(())
+        })
+        .await;
+    }
+
+    /// Ends it as Ctrl-C does, and waits until nothing of it is left.
+    async fn stop(&mut self) {
+        self.read().unwrap();
+        let ids = self.processes();
+        signal(self.child.id().into(), "INT");
+        let ended = wait_until("it ends", LONG, async || self.child.try_wait().unwrap()).await;
+        assert_eq!(ended.code(), Some(0), "{}", self.said());
+        assert!(!self.folder.exists(), "{}", self.folder.display());
+        none_runs(&ids).await;
     }
 
     fn said(&self) -> String {
@@ -84,7 +112,8 @@ impl Look {
     fn processes(&self) -> Vec<i64> {
         let all = ["nodes", "servers"].map(|kind| self.told[kind].as_array().unwrap());
         let ids = all.iter().flat_map(|kind| kind.iter());
-        ids.map(|one| one["pid"].as_i64().unwrap()).collect()
+        // One that has ended has none.
+        ids.filter_map(|one| one["pid"].as_i64()).collect()
     }
 
     /// Which node owns the cell, as one of them tells.
@@ -115,6 +144,23 @@ async fn post(client: &Client, cvu: &str, id: &str) {
     .await;
 }
 
+/// What is available, asked as often as it takes: while the cell moves, the answer is 503.
+async fn available(client: &Client, cvu: &str) -> String {
+    wait_until("the balance", LONG, async || {
+        let call = client.get(&format!("/v1/accounts/{cvu}/balance")).raw();
+        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        match answer.status().as_u16() {
+            200 => {
+                let balance: Value = answer.json().await.ok()?;
+                Some(balance["available"].as_str().unwrap().to_owned())
+            }
+            503 => None,
+            other => panic!("{other}: {}", answer.text().await.unwrap()),
+        }
+    })
+    .await
+}
+
 fn signal(id: i64, name: &str) {
     let mut kill = std::process::Command::new("kill");
     assert!(
@@ -143,7 +189,7 @@ async fn none_runs(ids: &[i64]) {
 #[actix_web::test]
 async fn a_cluster_to_look_at_goes_on_when_its_owner_and_its_primary_are_killed_and_leaves_nothing()
 {
-    let Some(mut look) = Look::start().await else {
+    let Some(mut look) = Look::start(&[]).await else {
         return;
     };
     types(&look.client(0)).await;
@@ -158,28 +204,22 @@ async fn a_cluster_to_look_at_goes_on_when_its_owner_and_its_primary_are_killed_
     post(&look.client(other), &cvu, "after-the-owner").await;
     signal(ids[3], "KILL");
     post(&look.client(other), &cvu, "after-the-primary").await;
-    assert_eq!(look.client((owner + 2) % 3).available(&cvu).await, "5.00");
+    assert_eq!(available(&look.client((owner + 2) % 3), &cvu).await, "5.00");
     let told = format!("node-{} ended by signal 9", owner + 1);
     for line in [
         &told,
         "db-1, which took writes, ended by signal 9",
         "db-2 is promoted",
     ] {
-        wait_until(line, LONG, async || {
-            look.said().contains(line).then_some(())
-        })
-        .await;
+        look.says(line).await;
     }
-    signal(look.child.id().into(), "INT");
-    let ended = wait_until("it ends", LONG, async || look.child.try_wait().unwrap()).await;
-    assert_eq!(ended.code(), Some(0), "{}", look.said());
-    assert!(!look.folder.exists(), "{}", look.folder.display());
+    look.stop().await;
     none_runs(&ids).await;
 }
 
 #[actix_web::test]
 async fn a_cluster_whose_starter_is_killed_leaves_no_process() {
-    let Some(mut look) = Look::start().await else {
+    let Some(mut look) = Look::start(&[]).await else {
         return;
     };
     let ids = look.processes();

@@ -40,7 +40,7 @@ impl Servers {
         fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
         let programs = Programs::find().unwrap();
         let place = |n: usize| dir.path().join(name(n));
-        let mut all = vec![programs.make(&place(0), "127.0.0.1").unwrap()];
+        let mut all = vec![programs.make(&place(0), "").unwrap()];
         all[0].start(&[]).unwrap();
         for n in 1..SERVERS {
             let standby = all[0].standby(&place(n), &name(n)).unwrap();

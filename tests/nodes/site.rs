@@ -148,7 +148,7 @@ impl Site {
         for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
             let known = Arc::clone(&site.known);
             let work = post(known, site.key.clone(), site.cvus.clone(), worker);
-            site.work.push(tokio::spawn(work));
+            site.work.push(tokio::task::spawn_local(work));
         }
         site
     }
@@ -157,7 +157,8 @@ impl Site {
     pub async fn end(mut self) -> Counts {
         self.known.over.store(true, Ordering::Release);
         for worker in std::mem::take(&mut self.work) {
-            worker.await.unwrap();
+            let ended = tokio::time::timeout(LONG, worker).await;
+            ended.expect("a client gets its last answer").unwrap();
         }
         self.whole().await;
         self.level().await;
@@ -343,7 +344,8 @@ impl Site {
     }
 }
 
-/// Posts one voucher after the other; each is tried until it is acknowledged.
+/// Posts one voucher after the other; each is tried until it is acknowledged, the last one, too: one that is given up may
+/// still come to the log, while it is compared what nodes have.
 async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) {
     let mut client = Client::new("", Some(&key));
     let mut at = worker;
@@ -353,23 +355,20 @@ async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) 
         }
         let id = format!("{worker}-{n}-{}", fresh());
         let cvu = &cvus[(worker + n) % cvus.len()];
-        let voucher = loop {
+        let voucher = wait_until("a voucher is acknowledged", LONG, async || {
             at = (at + 1) % NODES;
             client.url = known.urls.lock().unwrap()[at].clone();
             let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
-            let Ok(answer) = call.timeout(PATIENCE).send().await else {
-                continue;
-            };
+            let answer = call.timeout(PATIENCE).send().await.ok()?;
             let status = answer.status().as_u16();
-            let Ok(body) = answer.json::<Value>().await else {
-                continue;
-            };
+            let body: Value = answer.json().await.ok()?;
             match status {
-                201 => break body["id"].as_str().unwrap().to_owned(),
-                409 | 503 => {}
+                201 => Some(body["id"].as_str().unwrap().to_owned()),
+                409 | 503 => None,
                 _ => panic!("{status}: {body}"),
             }
-        };
+        })
+        .await;
         let mut done = known.done.lock().unwrap();
         done.insert(id, (cvu.clone(), voucher));
         known.acknowledged.lock().unwrap().push(Instant::now());
@@ -381,7 +380,8 @@ async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
         let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200&cursor={cursor}");
-        let page = client.get(&path).await.is(200);
+        let page = wait_until("a page", LONG, async || client.get(&path).answer().await).await;
+        let page = page.is(200);
         for row in page.json.as_array().unwrap() {
             let text = |name: &str| row[name].as_str().unwrap().to_owned();
             found.push((text("idExterno"), text("id")));
