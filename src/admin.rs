@@ -7,7 +7,7 @@
 //! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, whatever the public listener has; one
 //! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
 
-mod access;
+pub(crate) mod access;
 pub(crate) mod accounts;
 mod actors;
 mod approvals;

@@ -2,10 +2,12 @@
 
 use tempfile::TempDir;
 
+use crate::cli::{caudal, said};
+use crate::console::browser::Browser;
 use crate::strangers::process::Process;
 use crate::support::canary::{lines, offence};
 use crate::support::client::fresh;
-use crate::support::{SOON, TestService, Value, json, named, wait_until};
+use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 
@@ -249,7 +251,6 @@ async fn how_much_is_logged_is_changed_for_a_while() {
         json!({"directives": "caudal::request=warn", "seconds": 3600, "reason": "too loud"});
     let changed = change(quiet).await;
     assert_eq!(changed["directives"], "caudal::request=warn");
-    assert_eq!(changed["error"], Value::Null);
     assert!(
         changed["endsInSeconds"].as_u64().unwrap() <= 3600,
         "{changed}"
@@ -267,6 +268,40 @@ async fn how_much_is_logged_is_changed_for_a_while() {
     let log = process.log();
     assert!(!log.contains("unheard"), "{log}");
     assert!(log.contains("caudal::request=warn for 3600 s"), "{log}");
+    process.stop().await;
+}
+
+#[actix_web::test]
+async fn a_change_of_the_log_from_the_console_says_in_the_audit_log_what_was_changed() {
+    let dir = TempDir::new().unwrap();
+    let mut process = Process::serve(dir.path(), ":").await;
+    let (admin, key) = process.admin();
+    let mut browser = Browser::at(Client::new(&admin.url, None));
+    let entered = browser.send("/console/login", &[("key", key)]).await;
+    entered.is(303);
+    let newest = async || {
+        let asked = admin.get("/admin/audit?action=changeLog&limit=1");
+        let noted = asked.header("x-admin-key", key).await.is(200).json["items"][0].take();
+        let text = |name: &str| noted[name].as_str().unwrap().to_owned();
+        (text("outcome"), text("reason"))
+    };
+    let page = "/console/log";
+    for (directives, seconds, end, reason) in [
+        (
+            "caudal::request=warn",
+            "60",
+            "done",
+            "caudal::request=warn for 60 s: a look",
+        ),
+        ("", "", "done", "as it was set at the start: a look"),
+        ("hyper=trace", "60", "failed", "a look"),
+    ] {
+        let fields = [("directives", directives), ("seconds", seconds)];
+        let fields = [fields[0], fields[1], ("reason", "a look")];
+        let status = if end == "done" { 303 } else { 400 };
+        browser.act(page, page, &fields).await.is(status);
+        assert_eq!(newest().await, (end.to_owned(), reason.to_owned()));
+    }
     process.stop().await;
 }
 
@@ -291,26 +326,44 @@ async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
         ["seconds"]
     );
     let body = json!({"directives": "caudal=debug", "reason": "a look"});
-    let said = service.admin("PUT", "/admin/log", &body).await.is(200);
+    let refused = service.admin("PUT", "/admin/log", &body).await;
+    let refused = refused.refused(409, "log_not_changed");
     assert!(
-        said["error"]
-            .as_str()
-            .unwrap()
-            .contains("not begun by caudal"),
+        refused.text.contains("not begun by caudal"),
         "{}",
-        said.text
+        refused.text
     );
     assert_eq!(
         service.admin_get("/admin/log").await.is(200)["usual"],
         Value::Null
     );
-    let noted = service
-        .admin_get("/admin/audit?action=changeLog&limit=1")
-        .await
-        .is(200);
-    let reason = noted["items"][0]["reason"].as_str().unwrap().to_owned();
+    let failed = async |why: &str| {
+        let noted = service.admin_get("/admin/audit?action=changeLog&limit=1");
+        let noted = noted.await.is(200).json["items"][0].take();
+        let end = (&noted["outcome"], &noted["status"]);
+        assert_eq!(end, (&json!("failed"), &json!(409)), "{noted}");
+        let reason = noted["reason"].as_str().unwrap();
+        assert!(
+            reason.ends_with(why) && reason.contains("not begun"),
+            "{reason}"
+        );
+    };
+    failed(": a look").await;
+    // Nor is it changed from the command line or from the console.
+    let mut command = caudal(&["log", "set", "caudal=debug", "--reason", "another look"]);
+    let command = command.env("CAUDAL_ADMIN_URL", service.admin_client().url);
+    let command = command.env("CAUDAL_ADMIN_KEY", caudal::service::TEST_ADMIN_KEY);
+    let (code, _, err) = said(&command.output().unwrap());
     assert!(
-        reason.ends_with(": a look") && reason.contains("not begun"),
-        "{reason}"
+        code == Some(1) && err.contains("not begun by caudal"),
+        "{code:?} {err}"
     );
+    failed(": another look").await;
+    let mut browser = Browser::entered(&service).await;
+    let fields = [("directives", "caudal=debug"), ("seconds", "60")];
+    let fields = [fields[0], fields[1], ("reason", "a third one")];
+    let page = "/console/journal";
+    let refused = browser.act(page, "/console/log", &fields).await.is(409);
+    assert!(refused.text.contains("log_not_changed"), "{}", refused.text);
+    failed(": a third one").await;
 }

@@ -343,10 +343,9 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     let came = answer.response().extensions().get::<Came>().cloned();
     let acting = Acting {
         subject: made.map_or_else(|| acting.subject.clone(), |Made(subject)| subject),
-        reason: match (came, &acting.reason) {
-            (Some(Came(came)), Some(reason)) => Some(format!("{came}: {reason}")),
-            (Some(Came(came)), None) => Some(came),
-            (None, reason) => reason.clone(),
+        reason: match came {
+            Some(came) => Some(came.before(acting.why())),
+            None => acting.reason.clone(),
         },
         ..acting.clone()
     };
@@ -364,6 +363,17 @@ pub struct Made(pub String);
 /// the reason. It travels with the answer.
 #[derive(Clone, Debug)]
 pub struct Came(pub String);
+
+impl Came {
+    /// What the entry has as the reason: what came of it, and after that why it was done, where that was said.
+    pub fn before(&self, reason: &str) -> String {
+        let Self(came) = self;
+        match reason {
+            "" => came.clone(),
+            reason => format!("{came}: {reason}"),
+        }
+    }
+}
 
 impl Acting {
     /// Who decides and why, for what keeps both: a person by their own name, whatever the body says; `root` says

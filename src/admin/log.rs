@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpResponse, ResponseError as _, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -14,6 +14,7 @@ use crate::http::body::read::{integer, line, text};
 use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::respond::json;
+use crate::http::words::Refusal;
 use crate::log::level::{self, CHANGED_MAX, CHANGED_USUAL, Directives};
 
 /// The longest reason, in characters.
@@ -32,12 +33,10 @@ pub struct LogBody {
     ends_in_seconds: Option<u64>,
     /// Lines that were dropped since the start because whoever reads the log is slow.
     dropped_lines: usize,
-    /// Why it could not be changed; null when it could, or was not asked to be.
-    error: Option<String>,
 }
 
 impl LogBody {
-    fn now(error: Option<String>) -> Self {
+    fn now() -> Self {
         let now = level::now();
         let left = now.changed.as_ref().map(|(_, left)| left.as_secs());
         Self {
@@ -45,7 +44,6 @@ impl LogBody {
             directives: now.changed.map(|(directives, _)| directives.to_string()),
             ends_in_seconds: left,
             dropped_lines: crate::log::dropped(),
-            error,
         }
     }
 }
@@ -59,7 +57,7 @@ impl LogBody {
     responses((status = 200, body = LogBody))
 )]
 pub async fn show(_: web::Data<OperatorDesk>) -> HttpResponse {
-    json(StatusCode::OK, &LogBody::now(None))
+    json(StatusCode::OK, &LogBody::now())
 }
 
 request! {
@@ -96,24 +94,29 @@ pub async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
     let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
     // It is in the audit log already, and not in the log: it may name somebody.
     drop(reason);
-    let said = changed(directives.map(|it| (it, lasting)));
-    let error = said.as_ref().err().cloned();
-    let mut answer = json(StatusCode::OK, &LogBody::now(error));
-    let (Ok(came) | Err(came)) = said;
-    answer.extensions_mut().insert(Came(came));
+    let (done, came) = changed(directives.map(|it| (it, lasting)));
+    let mut answer = match done {
+        Ok(()) => json(StatusCode::OK, &LogBody::now()),
+        Err(why) => why.error_response(),
+    };
+    answer.extensions_mut().insert(came);
     Ok(answer)
 }
 
-/// Changes it: what came of it, for the audit log.
-///
-/// # Errors
-/// Why it could not be changed.
-pub(crate) fn changed(to: Option<(Directives, Duration)>) -> Result<String, String> {
+/// Changes it, or says why it could not be; and what came of it, for the audit log.
+pub(crate) fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),
         None => "as it was set at the start".to_owned(),
     };
-    level::change(to)?;
-    tracing::warn!(to = came, "how much is logged was changed");
-    Ok(came)
+    match level::change(to) {
+        Ok(()) => {
+            tracing::warn!(to = came, "how much is logged was changed");
+            (Ok(()), Came(came))
+        }
+        Err(why) => {
+            let refusal = Refusal::LogNotChanged { why: why.clone() };
+            (Err(refusal.into()), Came(why))
+        }
+    }
 }

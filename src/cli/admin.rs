@@ -246,12 +246,24 @@ impl Asking {
         body: Option<Value>,
         show: impl FnOnce(&Value) -> String,
     ) -> Result<(), Exit> {
+        self.answered(method, path, body, show).map(drop)
+    }
+
+    /// Asks, shows the answer, and gives it: for what is no success although it is answered.
+    pub fn answered(
+        self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        show: impl FnOnce(&Value) -> String,
+    ) -> Result<Value, Exit> {
         let (remote, json) = self.find()?;
         let answer = wait(remote.ask(method, path, body))?;
-        if json {
-            say(&serde_json::to_string_pretty(&answer).map_err(Exit::failed)?)
-        } else {
-            say(&show(&answer))
-        }
+        let text = match json {
+            true => serde_json::to_string_pretty(&answer).map_err(Exit::failed)?,
+            false => show(&answer),
+        };
+        say(&text)?;
+        Ok(answer)
     }
 }

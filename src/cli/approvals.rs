@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::admin::{Asking, table};
-use super::remote::{items, shown};
+use super::remote::{items, refusal, shown};
 
 /// An errand about approvals.
 #[derive(Debug, Subcommand)]
@@ -25,7 +25,7 @@ pub enum Approvals {
         #[command(flatten)]
         asking: Asking,
     },
-    /// Approve one: it is carried out at once
+    /// Approve one: it is carried out at once; 1 when that fails
     Approve {
         /// Its number
         id: u64,
@@ -55,7 +55,7 @@ pub fn run(errand: Approvals) -> Result<(), Exit> {
     ];
     let decide = |id: u64, word: &str, asking: Asking| {
         let path = format!("/admin/approvals/{id}/{word}");
-        asking.run(Method::POST, &path, None, page)
+        asking.answered(Method::POST, &path, None, page)
     };
     match errand {
         Approvals::List { asking } => asking.run(Method::GET, "/admin/approvals", None, |list| {
@@ -65,8 +65,25 @@ pub fn run(errand: Approvals) -> Result<(), Exit> {
             let path = format!("/admin/approvals/{id}");
             asking.run(Method::GET, &path, None, page)
         }
-        Approvals::Approve { id, asking } => decide(id, "approve", asking),
-        Approvals::Reject { id, asking } => decide(id, "reject", asking),
+        Approvals::Approve { id, asking } => carried_out(id, &decide(id, "approve", asking)?),
+        Approvals::Reject { id, asking } => decide(id, "reject", asking).map(drop),
+    }
+}
+
+/// Whether what was approved was done.
+fn carried_out(id: u64, approval: &Value) -> Result<(), Exit> {
+    match approval.get("state").and_then(Value::as_str) {
+        Some("failed") => {
+            let why = approval.get("answer").map(refusal);
+            let why = why.unwrap_or_else(|| format!("status {}", shown(approval, "status")));
+            Err(Exit::failed(format!(
+                "approval {id} could not be carried out: {why}"
+            )))
+        }
+        Some("approved") => Err(Exit::failed(format!(
+            "nobody knows yet how approval {id} ended: see `caudal audit`"
+        ))),
+        _ => Ok(()),
     }
 }
 
@@ -82,11 +99,17 @@ fn page(approval: &Value) -> String {
         ("subject", "subject"),
         ("reason", "reason"),
         ("decided by", "decidedBy"),
+        ("decision", "decisionReason"),
         ("status", "status"),
     ];
     let lines = lines.map(|(name, field)| format!("{name:<11} {}", shown(approval, field)));
     let request = approval.get("request").unwrap_or(&Value::Null);
     // What a text that cannot be written could be is not guessed.
-    let request = serde_json::to_string_pretty(request).unwrap_or_else(|why| why.to_string());
-    format!("{}\nrequest\n{request}", lines.join("\n"))
+    let pretty =
+        |it: &Value| serde_json::to_string_pretty(it).unwrap_or_else(|why| why.to_string());
+    let mut text = format!("{}\nrequest\n{}", lines.join("\n"), pretty(request));
+    if let Some(answer) = approval.get("answer") {
+        text.push_str(&format!("\nanswer\n{}", pretty(answer)));
+    }
+    text
 }

@@ -17,8 +17,11 @@ pub enum Log {
         asking: Asking,
     },
     /// Log more or less of some parts for a while; it ends by itself
+    ///
+    /// Where the service was started with a level for a narrower target, such as `caudal::bank=warn`, that one
+    /// holds against `caudal=debug`: name the narrower target.
     Set {
-        /// Which parts say how much, for instance caudal::bank=debug,caudal_actors=debug: warn, info, debug or trace
+        /// Targets and levels, e.g. `caudal::bank=debug,caudal_actors=debug` (levels: warn, info, debug, trace)
         directives: String,
         /// For how many seconds, an hour at most; ten minutes unless set
         #[arg(long = "for", value_name = "SECONDS")]
@@ -54,15 +57,12 @@ pub fn run(errand: Log) -> Result<(), Exit> {
 }
 
 fn page(log: &Value) -> String {
-    let mut lines = vec![format!("set at the start  {}", shown(log, "usual"))];
+    let mut lines = vec![format!("default           {}", shown(log, "usual"))];
     if log.get("directives").is_some_and(Value::is_string) {
         let left = shown(log, "endsInSeconds");
-        lines.push(format!("for now           {}", shown(log, "directives")));
-        lines.push(format!("ends              in {left} s"));
+        lines.push(format!("override          {}", shown(log, "directives")));
+        lines.push(format!("override ends in  {left} s"));
     }
     lines.push(format!("lines dropped     {}", shown(log, "droppedLines")));
-    if let Some(why) = log.get("error").and_then(Value::as_str) {
-        lines.push(format!("not changed       {why}"));
-    }
     lines.join("\n")
 }

@@ -159,7 +159,7 @@ impl Remote {
 }
 
 /// What an error body says.
-fn refusal(body: &Value) -> String {
+pub fn refusal(body: &Value) -> String {
     let message = body
         .get("message")
         .and_then(Value::as_str)

@@ -7,6 +7,7 @@ use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::visit::{Sent, Visit};
+use crate::admin::access::Came;
 use crate::admin::people::{Outcome, Power, audit};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
@@ -90,8 +91,20 @@ impl Sent {
         act: Act<'_>,
         work: impl Future<Output = Result<(), ApiError>>,
     ) -> Result<(), ApiError> {
-        let done = async { work.await.map(|()| Ended::Done) };
-        self.does_or_asks(act, done).await.map(drop)
+        self.does_and_tells(act, async { (work.await, None) }).await
+    }
+
+    /// The same of what tells what came of it: its second entry has that before the reason.
+    pub async fn does_and_tells(
+        &self,
+        act: Act<'_>,
+        work: impl Future<Output = (Result<(), ApiError>, Option<Came>)>,
+    ) -> Result<(), ApiError> {
+        let done = async {
+            let (done, came) = work.await;
+            (done.map(|()| Ended::Done), came)
+        };
+        self.between(act, done).await.map(drop)
     }
 
     /// The same of what may come to wait for a second person: then it has its second entry already.
@@ -99,6 +112,14 @@ impl Sent {
         &self,
         act: Act<'_>,
         work: impl Future<Output = Result<Ended, ApiError>>,
+    ) -> Result<Ended, ApiError> {
+        self.between(act, async { (work.await, None) }).await
+    }
+
+    async fn between(
+        &self,
+        act: Act<'_>,
+        work: impl Future<Output = (Result<Ended, ApiError>, Option<Came>)>,
     ) -> Result<Ended, ApiError> {
         self.visit.may(&act).await?;
         let reason = match act.grave {
@@ -115,7 +136,8 @@ impl Sent {
                 None
             }
         };
-        let done = work.await;
+        let (done, came) = work.await;
+        let reason = came.map_or(reason.clone(), |came| came.before(&reason));
         let outcome = of.and_then(|of| match &done {
             Ok(Ended::Asked) => None,
             Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),

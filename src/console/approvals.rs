@@ -156,6 +156,6 @@ async fn voted(sent: &Sent, number: &str) -> Result<(), ApiError> {
     };
     let reason = sent.reason()?;
     let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);
-    sent.does(act, vote(desk, who, (number, &reason), approved))
-        .await
+    let work = Box::pin(vote(desk, who, (number, &reason), approved));
+    sent.does(act, work).await
 }

@@ -33,14 +33,15 @@ pub async fn change(sent: Sent) -> HttpResponse {
         grave: true,
     };
     let work = async {
-        let to = asked(&sent)?;
-        // The page says by itself what is in force.
-        if let Err(why) = changed(to) {
-            tracing::error!(why, "how much is logged could not be changed");
+        match asked(&sent) {
+            Ok(to) => {
+                let (done, came) = changed(to);
+                (done, Some(came))
+            }
+            Err(why) => (Err(why), None),
         }
-        Ok(())
     };
-    match sent.does(act, work).await {
+    match sent.does_and_tells(act, work).await {
         Ok(()) => sent.visit.done("/console/log"),
         Err(why) => sent.visit.show(Err(why)),
     }

@@ -390,9 +390,9 @@ texts! {
     DecidedBy = "Decidió", "Decided by";
     DecidedAt = "Decidido", "Decided at";
     Log = "Registro", "Log";
-    LogUsual = "Definido al inicio", "Set at the start";
-    LogNow = "Por ahora", "For now";
-    LogEnds = "Termina en", "Ends in";
+    LogUsual = "Definido al inicio", "Default";
+    LogNow = "Por ahora", "Override";
+    LogEnds = "Termina en", "Override ends in";
     LogDropped = "Líneas descartadas", "Lines dropped";
     LogChange = "Cambiar el registro", "Change the log";
     LogDirectives = "Destinos, por ejemplo caudal::bank=debug; vacío termina el cambio", "Targets, for instance caudal::bank=debug; empty ends the change";

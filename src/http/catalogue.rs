@@ -232,6 +232,7 @@ rows! {
     approval_own Operators: "Whoever asked for something cannot approve it, nor a credential that is newer than that.", "Have another person decide.";
     too_many_approvals Operators: "As many approvals wait as may wait.", "Have some of them decided.";
     verification_running Operators: "A verification is running.", "Try again when it is over.";
+    log_not_changed Operators: "How much is logged could not be changed; `message` says why.", "Change `CAUDAL_LOG` where the service is started.";
     bank_in_use Operators: "The realm has accounts: their CVUs are on its present collector account.", "Keep `collectorCbu` and `baseUrl`, or use another tenant.";
     bank_not_set Operators: "The realm has no bank that can be used.", "Set it in the settings or for the tenant.";
     notice_not_understood Banks: "A signed notice is not of a known form.", "Send it in a form that the contract with the bank has.";

@@ -21,8 +21,8 @@ pub const CHANGED_MAX: Duration = Duration::from_secs(3600);
 pub const CHANGED_USUAL: Duration = Duration::from_secs(600);
 /// The longest text of a change, in characters.
 pub const DIRECTIVES_MAX: usize = 200;
-/// What targets of ours begin with.
-const OURS: &str = "caudal";
+/// The crates whose targets can be named: those that tests watch at every level for what must not be logged.
+pub const OURS: [&str; 3] = ["caudal", "caudal_actors", "caudal_storage"];
 /// How much a target may be told to say.
 const LEVELS: [&str; 4] = ["warn", "info", "debug", "trace"];
 
@@ -38,7 +38,11 @@ pub struct Directives(String);
 fn directive(part: &str) -> Option<&str> {
     let (target, level) = part.split_once('=')?;
     let named = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b':');
-    let ours = target.starts_with(OURS) && target.bytes().all(named);
+    let of = |name: &str| {
+        let below = target.strip_prefix(name);
+        below.is_some_and(|below| below.is_empty() || below.starts_with("::"))
+    };
+    let ours = OURS.into_iter().any(of) && target.bytes().all(named);
     (ours && LEVELS.contains(&level)).then_some(part)
 }
 
@@ -228,6 +232,10 @@ mod tests {
             "caudal=off",
             "caudal=error",
             "caudal[request]=trace",
+            "caudal_postgres=trace",
+            "caudalxyz=debug",
+            "caudal_actors_of_others::bank=debug",
+            "caudal:bank=debug",
             "caudal=debug,",
             "caudal=debug,trace",
             "Caudal=debug",

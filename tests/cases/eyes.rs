@@ -3,6 +3,7 @@
 use caudal::service::TEST_ADMIN_KEY;
 
 use super::start;
+use crate::cli::{caudal, said};
 use crate::support::{Answer, TestService, Value, json};
 
 const TENANT_PATH: &str = "/admin/tenants/tnt_first";
@@ -80,13 +81,19 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
             .is(202);
         ids.push(asked["id"].clone());
     }
-    let mut ends = Vec::new();
-    for id in ids {
-        let path = format!("/admin/approvals/{id}/approve");
-        let voted = service.says(&eva, "POST", &path, None).await.is(200);
-        ends.push(voted["state"].clone());
+    let admin = service.admin_client().url;
+    for (id, end, expected) in [(&ids[0], "done", 0), (&ids[1], "failed", 1)] {
+        let mut command = caudal(&["approvals", "approve", &id.to_string()]);
+        let command = command.env("CAUDAL_ADMIN_URL", &admin);
+        let command = command.env("CAUDAL_ADMIN_KEY", &eva);
+        let command = command.env("CAUDAL_REASON", "seen on paper");
+        let (code, out, err) = said(&command.output().unwrap());
+        assert_eq!(code, Some(expected), "{out} {err}");
+        assert!(out.contains(end) && out.contains("seen on paper"), "{out}");
+        // Why it failed is said to whoever reads, and to whoever looks at the page.
+        let told = out.contains("case_decided") && err.contains("could not be carried out");
+        assert_eq!(told, end == "failed", "{out} {err}");
     }
-    assert_eq!(ends, ["done", "failed"]);
     assert_eq!(service.a.balance(&open).await["total"], "17.01");
     service.crash().await;
     service.hear().await;

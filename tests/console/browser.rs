@@ -14,8 +14,13 @@ pub struct Browser {
 impl Browser {
     /// One that nobody is logged in with.
     pub fn new(service: &TestService) -> Self {
+        Self::at(service.admin_client())
+    }
+
+    /// The same at the admin listener that a client asks.
+    pub fn at(client: Client) -> Self {
         Self {
-            client: service.admin_client(),
+            client,
             cookies: BTreeMap::new(),
             language: "es-AR,es;q=0.9",
         }

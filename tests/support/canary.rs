@@ -11,12 +11,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Mutex, OnceLock};
 
+use caudal::log::level::OURS;
 use caudal_ledger::cuit::Cuit;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
-/// What is logged by tests: all of ours, and what the libraries find important.
-const FILTER: &str = "info,caudal=trace,caudal_actors=trace,caudal_storage=trace,actix_server=warn";
+/// What is logged by tests of what is not ours: what the libraries find important.
+const OTHERS: &str = "info,actix_server=warn";
 /// Words that the tests use for people, and for aliases.
 const NAMES: &[&str] = &[
     "Juana",
@@ -76,6 +77,12 @@ impl io::Write for Sink {
     }
 }
 
+/// What is logged by tests: all that an operator can have logged, too.
+fn filter() -> String {
+    let ours = OURS.map(|name| format!("{name}=trace"));
+    format!("{OTHERS},{}", ours.join(","))
+}
+
 /// Begins to watch, once for all tests.
 pub fn watch() {
     static BEGUN: OnceLock<()> = OnceLock::new();
@@ -83,7 +90,7 @@ pub fn watch() {
     BEGUN.get_or_init(|| {
         tracing_subscriber::fmt()
             .with_max_level(Level::TRACE)
-            .with_env_filter(EnvFilter::new(FILTER))
+            .with_env_filter(EnvFilter::new(filter()))
             .with_ansi(false)
             .with_writer(|| Sink)
             .init();

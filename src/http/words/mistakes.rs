@@ -220,8 +220,8 @@ pub enum Mistake {
         "debe ser el CBU de una cuenta bancaria, no un CVU";
     Bank { why: String } = "{why}", "{why}";
     NotLogDirectives =
-        "must be targets of caudal with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal::bank=debug,caudal_actors=debug",
-        "debe ser destinos de caudal con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal::bank=debug,caudal_actors=debug";
+        "must be targets in caudal, caudal_actors or caudal_storage with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal::bank=debug,caudal_actors=debug",
+        "debe ser destinos de caudal, caudal_actors o caudal_storage con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal::bank=debug,caudal_actors=debug";
     NotCharged =
         "is no type that is charged: it must be CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL or a tenant's own type that exists",
         "no es un tipo al que se cobre comisión: debe ser CONFIRM_HOLD, HOLD, INTERNAL_P2P_IN, INTERNAL_P2P_OUT, RELEASE, TRANSFER_IN, TRANSFER_OUT, TRANSFER_REVERSAL o un tipo propio que exista";

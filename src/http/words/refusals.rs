@@ -176,6 +176,9 @@ pub enum Refusal {
     Verifying = CONFLICT, "verification_running",
         "a verification is running; try again when it is over",
         "Ya hay una verificación en curso";
+    LogNotChanged { why: String } = CONFLICT, "log_not_changed",
+        "how much is logged was not changed: {why}",
+        "No se cambió cuánto se registra: {why}";
     BankInUse { mode: &'static str } = CONFLICT, "bank_in_use",
         "the {mode} realm has accounts, and their CVUs are on its present collector account: collectorCbu and baseUrl can be changed until the first account is opened",
         "El entorno {mode} tiene cuentas y sus CVU están en la cuenta recaudadora actual: collectorCbu y baseUrl se pueden cambiar hasta que se abra la primera cuenta";
