@@ -83,7 +83,7 @@ fn carried_out(id: u64, approval: &Value) -> Result<(), Exit> {
         Some("approved") => Err(Exit::failed(format!(
             "nobody knows yet how approval {id} ended: see `caudal audit`"
         ))),
-        _ => Ok(()),
+        Some(_) | None => Ok(()),
     }
 }
 
