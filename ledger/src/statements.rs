@@ -26,7 +26,8 @@ use crate::vouchers::Voucher;
 
 /// How many days a statement has at most: a leap year.
 pub const DAYS_MAX: usize = 366;
-/// How long after the end of a period something may still get into it, in milliseconds. A machine's clock is followed
+/// How long after an instant something may still get into what ends with it, in milliseconds: a statement, or a cut
+/// through all accounts. A machine's clock is followed
 /// when it is set back by up to two minutes, and nodes of a cell have clocks of their own.
 pub const SETTLING: u64 = 5 * 60_000;
 

@@ -37,7 +37,7 @@ use crate::reply::Reply;
 use crate::treasury::{MAILBOX, Standing, TakeSnapshot, Treasury, Whose};
 
 pub use crate::treasury::{Silence, Snapshot};
-pub use past::{Cut, SETTLING};
+pub use past::Cut;
 
 /// How many rows a scan reads at once.
 const SCAN_PAGE: usize = 1000;

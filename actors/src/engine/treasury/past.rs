@@ -10,6 +10,7 @@
 
 use caudal_ledger::balance::Balance;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::statements::SETTLING;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Sum;
 use caudal_storage::{Index, SortOrder, StoreError};
@@ -19,9 +20,6 @@ use crate::engine::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::projection::{Added, Place};
 use crate::records::{LEDGER, account_stream, keys, reads};
-
-/// How long after an instant its cut may still grow, in milliseconds.
-pub const SETTLING: u64 = 60_000;
 
 /// The sums of a realm at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
