@@ -5,7 +5,7 @@
 //!
 //! **The same for ever.** A form knows the statement and its vouchers and nothing else: no clock, no chance, no table
 //! that may grow, no compression whose bytes are another library's choice. A change of what a form writes for a
-//! statement that could be asked for before is a change of published documents; `tests/statements` holds their bytes.
+//! statement that could be asked for before is a change of published documents; `statements/tests.rs` holds their bytes.
 //!
 //! **Bounds.** [`Format::lines_max`] lines. A PDF is in memory whole, all others are written as they are read.
 
@@ -13,6 +13,8 @@ mod camt;
 mod json;
 mod pdf;
 mod table;
+#[cfg(test)]
+mod tests;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::Statement;

@@ -4,8 +4,9 @@
 //! each page can be written when it is full. Places are whole tenths of a point, and a page is scaled by ten.
 //!
 //! **The same for ever.** The file has no date of its making and no id, its pages are not compressed, and its fonts are
-//! the standard ones that every reader has (see [`text`]).
+//! the standard ones that every reader has (see [`text`]). What a movement is called is in [`names`], which is frozen.
 
+mod names;
 mod page;
 mod text;
 
@@ -19,7 +20,6 @@ use pdf_writer::{Finish as _, Name, Pdf as Writer, Rect, Ref, TextStr};
 use self::page::{Face, LEFT, Page, RIGHT};
 use self::text::{hyphened, pesos};
 use super::Form;
-use crate::bodies::nombres;
 
 /// The height of a movement.
 const ROW: i16 = 250;
@@ -219,7 +219,7 @@ impl Pdf {
 
 /// What a movement is called; where it leaves the balance as it is, with its amount.
 fn named(voucher: &Voucher) -> String {
-    let name = nombres::of_type(&voucher.type_code, &voucher.type_name);
+    let name = names::of_type(&voucher.type_code, &voucher.type_name);
     let amount = || money(voucher.amount.money());
     match voucher.direction {
         Direction::Hold => format!("{name} (retiene {})", amount()),

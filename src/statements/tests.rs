@@ -1,0 +1,156 @@
+//! The bytes of a statement, of each format: what was published once is written for ever.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use caudal_ledger::alias::Alias;
+use caudal_ledger::balance::{Balance, Direction};
+use caudal_ledger::chain::Digest;
+use caudal_ledger::counterparty::Counterparty;
+use caudal_ledger::cvu::Cvu;
+use caudal_ledger::ids::{AccountNo, RealmId, Tag};
+use caudal_ledger::money::{Amount, Money};
+use caudal_ledger::statements::{Named, Period, Statement, Tally};
+use caudal_ledger::text::ExternalId;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_ledger::voucher_types::TypeCode;
+use caudal_ledger::vouchers::{ReferenceType, Voucher};
+
+use super::Format;
+
+/// The hash of each format, as it was published. A change here is a change of documents that clients have.
+const PUBLISHED: [(Format, &str); 4] = [
+    (
+        Format::Json,
+        "9e3cdac5060d066e16ba787b051ec6f97eb23e780fd6dfdde65182aead855093",
+    ),
+    (
+        Format::Csv,
+        "eac8b670532621fe6db3775b00b5dba837444d14abb26a58b8eccac4ef2fca50",
+    ),
+    (
+        Format::Camt,
+        "3584982f37e10a531d1859dad45a0b77ecfa7588526723fb7eb9fd609afffa22",
+    ),
+    (
+        Format::Pdf,
+        "586dc674ff37d61b80b4b063cbf60186816794cef9f8881b767f3abba0f930f0",
+    ),
+];
+
+/// A name with what each format has to escape, and what its fonts do not have.
+const NAMED: &str = "=A1&<b>]]> (Ñandú \\ & Cía) \u{5d0}\u{20ac}";
+/// Enough for three pages, with types of the system, of a tenant, and one that came later.
+const TYPES: [(Direction, &str, &str); 6] = [
+    (Direction::Credit, "TRANSFER_IN", "Transfer received"),
+    (Direction::Hold, "HOLD", "Hold"),
+    (
+        Direction::ConfirmHold,
+        "CONFIRM_HOLD",
+        "Confirmation of a hold",
+    ),
+    (Direction::Release, "RELEASE", "Release of a hold"),
+    (Direction::Debit, "OWN", "Débito propio"),
+    (Direction::Credit, "OF_TOMORROW", "Of tomorrow"),
+];
+const LINES: u64 = 90;
+
+fn cvu() -> Cvu {
+    Cvu::compose(7, 1).unwrap()
+}
+
+/// A movement that follows from what was before it.
+fn voucher(sequence: u64, (before, hash, at): (Balance, Digest, Timestamp)) -> Voucher {
+    let (direction, code, name) = TYPES[usize::try_from(sequence).unwrap() % TYPES.len()];
+    let centavos = match direction {
+        Direction::Credit => 123_456_789,
+        Direction::Hold => 300,
+        Direction::ConfirmHold | Direction::Release => 100,
+        Direction::Debit => 1,
+    };
+    let amount = Amount::from_centavos(centavos).unwrap();
+    let odd = sequence % 2 == 1;
+    let mut voucher = Voucher {
+        cvu: cvu(),
+        sequence,
+        direction,
+        amount,
+        after: before.after(direction, amount).unwrap(),
+        type_code: TypeCode::parse(code).unwrap(),
+        type_name: name.to_owned(),
+        type_number: None,
+        external_id: odd.then(|| ExternalId::parse(&format!("+ref-{sequence}")).unwrap()),
+        reference_type: ReferenceType::Adjustment,
+        reference_id: None,
+        description: (!odd).then(|| NAMED.to_owned()),
+        external_date: None,
+        external_date_sent: None,
+        expires_at: None,
+        gives_back: None,
+        tag: Tag::default(),
+        counterparty: odd.then(|| {
+            Box::new(Counterparty {
+                cuit: Some("20123456786".to_owned()),
+                name: Some(NAMED.to_owned()),
+                cbu: Some("0000003100010000000001".to_owned()),
+                ..Counterparty::default()
+            })
+        }),
+        at: at.plus_millis(61_001),
+        hash: Digest::default(),
+    };
+    voucher.hash = voucher.hash_after(hash);
+    voucher
+}
+
+/// A statement of October 2026, and its lines.
+fn october() -> (Statement, Vec<Voucher>) {
+    let begun = Balance {
+        available: Money::from_centavos(10_000),
+        held: Money::ZERO,
+    };
+    let at = Timestamp::parse("2026-10-05T12:34:56.789Z").unwrap();
+    let first = voucher(1, (begun, Digest::default(), at));
+    let day = |text| BusinessDay::parse(text).unwrap();
+    let period = Period {
+        first: day("2026-10-01"),
+        last: day("2026-10-31"),
+    };
+    let mut lines: Vec<Voucher> = Vec::new();
+    for sequence in 2..LINES + 2 {
+        let last = lines.last().unwrap_or(&first);
+        let next = voucher(sequence, (last.after, last.hash, last.at));
+        lines.push(next);
+    }
+    let mut tally = Tally::begin(period, Some(&first));
+    for line in &lines {
+        tally.take(line).unwrap();
+    }
+    let of = Named {
+        account: AccountNo(1),
+        cvu: cvu(),
+        alias: Some(Alias::parse("ana.uno").unwrap()),
+        cuit: "20123456786".to_owned(),
+        holder: NAMED.to_owned(),
+        provider: NAMED.to_owned(),
+    };
+    (tally.end(of, true).unwrap(), lines)
+}
+
+#[test]
+fn each_format_has_the_bytes_that_were_published() {
+    let found = PUBLISHED.map(|(format, _)| {
+        let (statement, lines) = october();
+        let mut form = format.begin(RealmId(2), statement);
+        let mut out = Vec::new();
+        form.head(&mut out);
+        for line in &lines {
+            form.line(line, &mut out);
+        }
+        form.foot(&mut out);
+        let hash = digest(&SHA256, &out);
+        let hash: Vec<_> = hash.as_ref().iter().map(|it| format!("{it:02x}")).collect();
+        (format, hash.concat())
+    });
+    assert_eq!(Format::ALL, found.each_ref().map(|(format, _)| *format));
+    let published = PUBLISHED.map(|(format, hash)| (format, hash.to_owned()));
+    assert_eq!(found, published);
+}
