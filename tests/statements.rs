@@ -4,6 +4,7 @@ mod camt;
 mod forms;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -190,6 +191,48 @@ async fn its_bytes_are_the_same_for_ever() {
     service.moves(elsewhere);
     service.begin().await;
     assert_eq!(october(&service.a, &cvu).await, then, "of a restore");
+}
+
+#[actix_web::test]
+async fn the_program_writes_a_file_of_its_own_or_none() {
+    let dir = TempDir::new().unwrap();
+    let (service, _) = begun(&dir).await;
+    let cvu = service.a.cvu().await;
+    let key = service.a.key.clone().unwrap();
+    let (file, half) = (dir.path().join("it.csv"), dir.path().join("it.csv.half"));
+    let days = [
+        "--first",
+        "2026-09-30",
+        "--last",
+        "2026-09-30",
+        "--format",
+        "csv",
+    ];
+    let whence = [
+        "--cvu",
+        &cvu,
+        "--url",
+        &service.a.url,
+        "--key",
+        &key,
+        "--to",
+        text(&file),
+    ];
+    let program = [&["statement"], &days[..], &whence[..]].concat();
+    std::fs::write(&half, "another's").unwrap();
+    let (code, _, why) = command(&program);
+    assert_eq!(code, Some(1), "{why}");
+    assert!(
+        why.contains("it.csv.half is there already: remove it"),
+        "{why}"
+    );
+    assert_eq!(std::fs::read(&half).unwrap(), b"another's");
+    assert!(!file.exists());
+    std::fs::remove_file(&half).unwrap();
+    let (code, _, why) = command(&program);
+    assert_eq!(code, Some(0), "{why}");
+    let mode = std::fs::metadata(&file).unwrap().permissions().mode();
+    assert_eq!((mode & 0o777, half.exists()), (0o600, false));
 }
 
 #[actix_web::test]

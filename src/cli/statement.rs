@@ -1,10 +1,10 @@
 //! `caudal statement`: the statement of an account as a file.
 //!
 //! **Order.** The file has another name until all of its bytes are on disk and are as many as the service promised, and
-//! is never put over another.
+//! is never put over another. What is wrong leaves neither. The file is its owner's alone.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::dev::{DATA, DevFile};
+use super::process;
 use super::remote::shown;
 use super::terminal::{bytes, say, wait};
 
@@ -80,6 +81,7 @@ pub struct Args {
 
 /// Asks for the statement and writes it.
 pub fn run(args: &Args) -> Result<(), Exit> {
+    process::keep_files_private();
     let dev = DevFile::read(&PathBuf::from(DATA))?;
     let (base, key) = match (&args.url, &args.key, dev) {
         (Some(url), Some(key), _) => (url.clone(), key.clone()),
@@ -115,20 +117,43 @@ pub fn run(args: &Args) -> Result<(), Exit> {
 }
 
 /// Has the bytes of an answer in a new file; how many they are.
-async fn written(mut answer: Response, to: &Path) -> Result<u64, Exit> {
+async fn written(answer: Response, to: &Path) -> Result<u64, Exit> {
     let failed = |why: std::io::Error| Exit::failed(format!("{}: {why}", to.display()));
     if to.try_exists().map_err(failed)? {
         return Err(Exit::usage(format!("{} is there already", to.display())));
     }
+    let unsaid = "the answer does not say how long it is, so it cannot be told whole from cut off: ask the service itself, \
+                  or let the proxy before it leave Content-Length";
+    let promised = answer
+        .content_length()
+        .ok_or_else(|| Exit::failed(unsaid))?;
     let mut half = to.as_os_str().to_owned();
     half.push(".half");
     let half = PathBuf::from(half);
-    let mut file = File::create(&half).map_err(failed)?;
-    let short = || Exit::failed("the answer was cut off: it is shorter than it was to be");
-    let promised = answer.content_length().ok_or_else(short)?;
+    let file = File::create_new(&half).map_err(|why| {
+        let name = half.display();
+        Exit::failed(match why.kind() {
+            ErrorKind::AlreadyExists => {
+                format!("{name} is there already: remove it if nobody writes it any more")
+            }
+            _ => format!("{name}: {why}"),
+        })
+    })?;
+    // a link is refused where something is; a rename would replace it
+    let done = match filled(answer, file, promised).await {
+        Ok(()) => std::fs::hard_link(&half, to).map_err(failed),
+        Err(why) => Err(why),
+    };
+    let removed = std::fs::remove_file(&half).map_err(failed);
+    done.and(removed).map(|()| promised)
+}
+
+/// Has all bytes of an answer on disk.
+async fn filled(mut answer: Response, mut file: File, promised: u64) -> Result<(), Exit> {
+    let failed = |why: std::io::Error| Exit::failed(format!("the file cannot be written: {why}"));
+    let cut = |why: reqwest::Error| Exit::failed(format!("the answer was cut off: {why}"));
     let bar = bytes("statement", promised);
     let mut length = 0;
-    let cut = |why: reqwest::Error| Exit::failed(format!("the answer was cut off: {why}"));
     while let Some(part) = answer.chunk().await.map_err(cut)? {
         file.write_all(&part).map_err(failed)?;
         length += u64::try_from(part.len()).map_err(Exit::failed)?;
@@ -136,11 +161,8 @@ async fn written(mut answer: Response, to: &Path) -> Result<u64, Exit> {
     }
     bar.finish_and_clear();
     if length != promised {
-        return Err(short());
+        let short = "the answer was cut off: it is shorter than it was to be";
+        return Err(Exit::failed(short));
     }
-    file.sync_all().map_err(failed)?;
-    // a link is refused where something is; a rename would replace it
-    std::fs::hard_link(&half, to).map_err(failed)?;
-    std::fs::remove_file(&half).map_err(failed)?;
-    Ok(length)
+    file.sync_all().map_err(failed)
 }
