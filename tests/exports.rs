@@ -213,6 +213,12 @@ async fn a_realm_has_so_many_streams_and_each_gives_its_place_back() {
     assert_eq!(taken.status(), 200);
     let full = service.a.get(&path).header("accept", CSV).await;
     full.refused(429, "too_many_streams");
+    let days = format!("/v1/accounts/{cvu}/statements?from=2026-01-01&to=2026-01-01");
+    let pdf = service.a.get(&days).header("accept", "application/pdf");
+    let full = pdf.await;
+    full.refused(429, "too_many_streams");
+    // what is short needs no place
+    service.a.get(&days).header("accept", CSV).await.is(200);
     service.a.get(&path).await.is(200);
     for _ in 0..3 {
         // the place is given back when the last byte has left, which its reader may see a moment before

@@ -8,14 +8,16 @@
 //!
 //! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
 //! Later the stream breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`),
-//! and the transfer coding shows of both that they were cut. It does so too when the service stops or the key ends.
+//! and the transfer coding shows of both that they were cut. It does so too when the service stops, the key ends, or
+//! another generation of the realm is put into force: no stream is of two.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;
 use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::lists::{ListPage, Listing};
+use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
+use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
 
@@ -35,6 +37,14 @@ const PAGE: usize = 500;
 const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
 /// What asks for all of it, for people.
 const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
+
+/// Where a list begins that is walked in one order and has no pages of its own.
+pub const FIRST: ListPage = ListPage {
+    order: SortOrder::Ascending,
+    limit: 0,
+    offset: 0,
+    cursor: None,
+};
 
 /// What a row is written as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,6 +125,8 @@ pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> HttpResponse {
 /// A list that leaves as it is read.
 struct Walk<T, F, R> {
     caller: Caller,
+    /// Where the realm lay when the walk began.
+    lies: RealmId,
     style: Style,
     kind: Kind,
     page: ListPage,
@@ -132,13 +144,18 @@ where
     F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
     R: Fn(&T) -> Value,
 {
-    /// Whether the service takes requests and the key still works.
-    fn may_go_on(&self) -> bool {
+    /// Goes on while the service takes requests, the key works and the realm lies where it did.
+    fn may_go_on(&self) -> Result<(), Failure> {
         let (door, engine) = (&self.caller.door, self.caller.engine());
         let key = engine.key(&self.caller.identity.key);
-        door.gate.is_open()
+        let goes_on = door.gate.is_open()
             && door.is_owners()
-            && key.is_some_and(|known| known.key.works_at(engine.now()))
+            && engine.cells().lies(self.caller.realm()) == self.lies
+            && key.is_some_and(|known| known.key.works_at(engine.now()));
+        match goes_on {
+            true => Ok(()),
+            false => Err(Failure::ShuttingDown),
+        }
     }
 
     /// The bytes of the next page; `None` behind the last one.
@@ -162,11 +179,11 @@ where
         if self.rows >= ROWS_MAX {
             return Err(Failure::PageTooFar);
         }
-        if !self.may_go_on() {
-            return Err(Failure::ShuttingDown);
-        }
+        self.may_go_on()?;
         self.page.cursor = listing.next;
         let next = (self.fetch)(self.caller.engine(), self.page).await?;
+        // the realm may have been switched while the page was read
+        self.may_go_on()?;
         self.read = Some(next);
         Ok(Some(out))
     }
@@ -175,8 +192,8 @@ where
 /// Answers with all rows of a list: `fetch` reads a page of it, `render` shows an item as pages of JSON do.
 ///
 /// # Errors
-/// What the first page gives; 400 where there are more rows than one stream has; 503 where the realm has as many
-/// streams as it may.
+/// What the first page gives; 400 where there are more rows than one stream has; 429 where the realm has as many
+/// streams as it may; 503 where the realm was switched meanwhile.
 pub async fn stream<T, F, R>(
     caller: &Caller,
     (style, kind): (Style, Kind),
@@ -193,7 +210,12 @@ where
         limit: PAGE,
         ..page
     };
-    let first = fetch(caller.engine(), page).await?;
+    let (engine, realm) = (caller.engine(), caller.realm());
+    let lies = engine.cells().lies(realm);
+    let first = fetch(engine, page).await.map_err(ApiError::of_read)?;
+    if engine.cells().lies(realm) != lies {
+        return Err(Failure::ShuttingDown.into());
+    }
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);
         return Err(ApiError::field(
@@ -207,8 +229,9 @@ where
         ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
     };
     let walk = Walk {
-        _seat: streams.take(caller.realm()).ok_or_else(full)?,
+        _seat: streams.take(realm).ok_or_else(full)?,
         caller: caller.clone(),
+        lies,
         style,
         kind,
         page,

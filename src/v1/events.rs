@@ -5,7 +5,7 @@ pub mod stream;
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
 use caudal_actors::engine::Engine;
-use caudal_actors::engine::lists::{Cursor, ListPage, Listing, SortOrder};
+use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
 use caudal_actors::failure::Failure;
 use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::RealmId;
@@ -63,23 +63,19 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     })
 }
 
-/// Where a stream of all events begins: nothing of a page counts for it.
-const FIRST: ListPage = ListPage {
-    order: SortOrder::Ascending,
-    limit: 0,
-    offset: 0,
-    cursor: None,
-};
-
-/// Reads the events after a number as pages of a list.
+/// Reads the events after a number of the generation that lies at `lies`, as pages of a list.
 fn walk(
-    realm: RealmId,
+    (realm, lies): (RealmId, RealmId),
     after: u64,
     wanted: EventKinds,
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
         let found = engine.events(realm, after, wanted, page.limit).await?;
+        if engine.cells().lies(realm) != lies {
+            // the number is of another history
+            return Err(Failure::ShuttingDown);
+        }
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
@@ -94,6 +90,8 @@ fn walk(
 /// Every change is an event, in the order in which it was committed, without gaps. Keep the `next`
 /// of the last page, or the id of the last event, and go on from there after any outage: events are
 /// kept for good.
+///
+/// As CSV or NDJSON all of them are one answer, which breaks off after 1000000: go on with `after`.
 #[utoipa::path(
     operation_id = "listEvents",
     tag = "Events",
@@ -109,6 +107,7 @@ fn walk(
 pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
+    let lies = caller.engine().cells().lies(realm);
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
     // An empty one is the first page, as in every list.
@@ -135,8 +134,8 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
         return rows::stream(
             &caller,
             (style, EVENTS),
-            FIRST,
-            walk(realm, after, wanted),
+            rows::FIRST,
+            walk((realm, lies), after, wanted),
             {
                 let tenant = caller.identity.tenant.clone();
                 move |found: &Event| serde_json::json!(event(&tenant, found))

@@ -4,10 +4,13 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_actors::engine::Engine;
+use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
 use caudal_actors::engine::money::TransferView;
 use caudal_actors::engine::reconciliation::{
     Comparison, Counted, Mark, RANGE_DAYS_MAX, Reconciled, Wanted,
 };
+use caudal_actors::failure::Failure;
 use caudal_actors::ports::Way;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::Parked;
@@ -374,6 +377,31 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
     (first, last)
 }
 
+/// Reads a range as a list with a page for each day, so that each is compared once and one is in memory.
+fn by_days(
+    realm: RealmId,
+    wanted: Wanted,
+    request_id: String,
+) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<(BusinessDay, Reconciled)>, Failure> {
+    async move |engine: &Engine, page: ListPage| {
+        let day = page.cursor.map_or(wanted.from, |cursor| {
+            Timestamp::from_millis(cursor.number).business_day()
+        });
+        let of_day = Wanted {
+            from: day,
+            to: day,
+            ..wanted.clone()
+        };
+        let found = engine.reconcile_days(realm, &of_day, &request_id).await?;
+        let next = Some(day.next()).filter(|next| *next <= wanted.to);
+        Ok(Listing {
+            items: found.items,
+            next: next.map(|day| Cursor::from(day.start().millis())),
+            ..Listing::default()
+        })
+    }
+}
+
 /// Compares what the bank lists with the ledger, both ways: of one day, or of a range of days by pages.
 /// The summary counts all of it, whatever page or result is asked for.
 ///
@@ -403,6 +431,7 @@ pub async fn of_days(
     let (from, to) = days(&mut query, engine.now().business_day());
     let results = Agreement::ALL.map(|result| (result.as_str(), result));
     let result = query.choice("result", &results);
+    let style = rows::whole(&request, &mut query);
     let limit = query.integer("limit", 1, LIMIT_MAX);
     let after = query.read("cursor", |text| match text {
         "" => Ok(None),
@@ -422,10 +451,16 @@ pub async fn of_days(
     };
     wanted.counted = walk.flatten().and_then(|walk| walk.counted(&wanted));
     let request_id = &caller.request_id;
+    if let Some(style) = style.filter(|_| from != to) {
+        wanted.limit = None;
+        let days = by_days(realm, wanted, request_id.clone());
+        let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
+        return rows::stream(&caller, (style, RECONCILED), rows::FIRST, days, show).await;
+    }
     let found = engine.reconcile_days(realm, &wanted, request_id).await;
     let found = found.map_err(ApiError::of_read)?;
     let body = render(realm, &wanted, &found);
-    let answer = match rows::style(&request) {
+    let answer = match style {
         Some(style) => {
             let items = body.items.iter().map(|item| serde_json::json!(item));
             rows::table(style, RECONCILED, &items.collect::<Vec<_>>())

@@ -3,11 +3,13 @@
 //! **Shape.** The vouchers are pinned, recounted, and written twice at most: once for the hash of the bytes, which is
 //! the `ETag`, and once more as they leave where they were too many to keep.
 //!
-//! **Bounds.** [`Format::lines_max`] lines, [`KEPT_MAX`] bytes in memory but for a PDF, [`PAGE`] vouchers at a time. A
-//! long statement takes a seat among the realm's streams while it leaves.
+//! **Bounds.** [`Format::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF and what has more lines than that take a
+//! seat among the realm's streams before anything is read, and keep it until they have left; of them [`KEPT_MAX`] bytes
+//! are in memory, of a PDF all.
 //!
 //! **Failure.** What cannot be read is an error before the first byte. If that comes later, the answer breaks off
-//! before its end, as the client sees by the length that was promised.
+//! before its end, as the client sees by the length that was promised. It does so too when another generation of the
+//! realm is put into force.
 
 use actix_web::body::SizedStream;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, VARY};
@@ -20,7 +22,7 @@ use caudal_actors::engine::statements::Pin;
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::{DAYS_MAX, Period, Statement};
-use futures_util::stream::unfold;
+use futures_util::stream::{Stream, unfold};
 
 use super::target;
 use crate::bodies::statements::StatementBody;
@@ -39,6 +41,8 @@ use crate::statements::{Form, Format, file_name};
 const PAGE: usize = 500;
 /// How many bytes are kept from the first writing for the answer: 1 MiB.
 const KEPT_MAX: usize = 1 << 20;
+/// How many of the bytes that were kept leave at once: 64 KiB.
+const PART: usize = 64 << 10;
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -69,8 +73,6 @@ struct Writing {
     next: u64,
     begun: bool,
     done: bool,
-    /// Its place among the streams of the realm, while it leaves as it is written.
-    seat: Option<Seat>,
 }
 
 impl Writing {
@@ -82,7 +84,6 @@ impl Writing {
             next: pin.before + 1,
             begun: false,
             done: false,
-            seat: None,
         }
     }
 
@@ -138,15 +139,36 @@ async fn written(mut writing: Writing, whole: bool) -> Result<Written, Failure> 
     Ok(Written { tag, length, kept })
 }
 
+/// A seat for a statement that is long to make or to send; none is needed for any other.
+fn seat(caller: &Caller, pin: Pin, format: Format) -> Result<Option<Seat>, ApiError> {
+    if format != Format::Pdf && is_short(pin) {
+        return Ok(None);
+    }
+    let streams = &caller.door.hooks.streams;
+    let full = || {
+        let most = streams.options().streams_max;
+        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
+    };
+    streams.take(caller.realm()).ok_or_else(full).map(Some)
+}
+
+/// Whether one reading gives all lines.
+fn is_short(pin: Pin) -> bool {
+    usize::try_from(pin.lines()).is_ok_and(|lines| lines <= PAGE)
+}
+
 /// The statement of an account as an answer.
 async fn answer(request: &HttpRequest, caller: &Caller, pin: Pin, format: Format) -> Answer {
+    let seat = seat(caller, pin, format)?;
     let realm = caller.realm();
     let statement = caller.engine().statement(realm, pin).await?;
     let begin = |statement: &Statement| {
         let form = format.begin(realm, statement.clone());
         Writing::new(caller, pin, form)
     };
-    let Written { tag, length, kept } = written(begin(&statement), format == Format::Pdf).await?;
+    let whole = format == Format::Pdf || is_short(pin);
+    let Written { tag, length, kept } = written(begin(&statement), whole).await?;
+    caller.engine().still_lies(realm, pin)?;
     if unchanged(request, &tag) {
         let mut answer = HttpResponse::NotModified();
         answer
@@ -156,19 +178,15 @@ async fn answer(request: &HttpRequest, caller: &Caller, pin: Pin, format: Format
     }
     let mut answer = head(&statement, format, tag);
     if let Some(bytes) = kept {
-        return Ok(answer.body(bytes));
+        return Ok(match seat {
+            None => answer.body(bytes),
+            Some(seat) => answer.body(SizedStream::new(length, parts(bytes.into(), seat))),
+        });
     }
-    let streams = &caller.door.hooks.streams;
-    let full = || {
-        let most = streams.options().streams_max;
-        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
-    };
-    let mut writing = begin(&statement);
-    writing.seat = Some(streams.take(realm).ok_or_else(full)?);
-    let bytes = unfold(Some(writing), |writing| async {
-        let mut writing = writing?;
+    let bytes = unfold(Some((begin(&statement), seat)), |writing| async {
+        let (mut writing, seat) = writing?;
         match writing.more().await {
-            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some(writing))),
+            Ok(Some(bytes)) => Some((Ok(Bytes::from(bytes)), Some((writing, seat)))),
             Ok(None) => None,
             Err(why) => {
                 tracing::warn!(%why, "a statement breaks off");
@@ -177,6 +195,14 @@ async fn answer(request: &HttpRequest, caller: &Caller, pin: Pin, format: Format
         }
     });
     Ok(answer.body(SizedStream::new(length, Box::pin(bytes))))
+}
+
+/// Bytes that keep their seat until the last of them has left.
+fn parts(bytes: Bytes, seat: Seat) -> impl Stream<Item = Result<Bytes, Failure>> + Unpin {
+    Box::pin(unfold((bytes, seat), async |(mut rest, seat)| {
+        let part = rest.split_to(rest.len().min(PART));
+        (!part.is_empty()).then_some((Ok(part), (rest, seat)))
+    }))
 }
 
 fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuilder {
@@ -196,8 +222,9 @@ fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuild
 /// Gives the statement of an account for whole days: opening balance, movements, closing balance.
 ///
 /// As JSON, CSV (`text/csv`), camt.053.001.08 (`application/xml`) or PDF, by `Accept`. Five minutes after its last
-/// day a statement is `final`: the same days give the same bytes for ever, and `ETag` is their hash. Holder, alias and
-/// provider are those of the end of the period. At most 366 days, 200000 movements, 10000 in a PDF.
+/// day a statement is `final`: the same days give the same bytes for ever, unless the realm is taken back to an
+/// instant, and `ETag` is their hash. Holder, alias and provider are those of the end of the period. At most 366 days,
+/// 200000 movements, 10000 in a PDF.
 #[utoipa::path(
     operation_id = "readStatement",
     tag = "Vouchers",

@@ -24,6 +24,21 @@ struct Story {
     last: String,
 }
 
+/// The bank tells of money that came in.
+async fn told(service: &TestService, cvu: &str, number: usize, at: Timestamp) {
+    let notice = Notice::Received {
+        coelsa_id: format!("PAST{number}"),
+        bank_id: format!("bank-{number}"),
+        cvu: Cvu::parse(cvu).unwrap(),
+        amount: Amount::parse("1.00").unwrap(),
+        from: Counterparty::default(),
+        at,
+    };
+    let engine = service.engine();
+    let reply = engine.notice(BTreeSet::from([RealmId(2)]), notice, "past");
+    reply.await.unwrap();
+}
+
 /// Money of days gone by that the bank does not list, and of today: one that agrees, one that is on its
 /// way for ever, one that a person has ended.
 async fn story() -> Story {
@@ -36,18 +51,7 @@ async fn story() -> Story {
     let cvu = service.a.cvu().await;
     for (number, days) in PAST.into_iter().enumerate() {
         clock.set(&ago(days).to_string());
-        let notice = Notice::Received {
-            coelsa_id: format!("PAST{number}"),
-            bank_id: format!("bank-{number}"),
-            cvu: Cvu::parse(&cvu).unwrap(),
-            amount: Amount::parse("1.00").unwrap(),
-            from: Counterparty::default(),
-            at: ago(days),
-        };
-        let reply = service
-            .engine()
-            .notice(BTreeSet::from([RealmId(2)]), notice, "past");
-        reply.await.unwrap();
+        told(&service, &cvu, number, ago(days)).await;
     }
     clock.set(&now.to_string());
     service.hear().await;
@@ -216,4 +220,49 @@ async fn ranges_that_are_none_are_refused() {
         .a
         .get(&format!("{PATH}?from=2026-01-01&to=2026-01-31"));
     assert_eq!(month.await.is(200)["items"], json!([]));
+}
+
+#[actix_web::test]
+async fn a_range_as_rows_is_whole() {
+    let now = caudal::clock::GuardedClock::of_machine();
+    let now = caudal_actors::ports::Clock::now(&now);
+    let ago = |days: u64| Timestamp::from_millis(now.millis() - days * DAY);
+    let clock = TestClock::standing(ago(9).millis());
+    let service = TestService::at(&clock).await;
+    let cvu = service.a.cvu().await;
+    // more than a page has that nobody asks a size of, on two days
+    for (day, numbers) in [(7, 0..40), (5, 40..70)] {
+        clock.set(&ago(day).to_string());
+        for number in numbers {
+            told(&service, &cvu, number, ago(day)).await;
+        }
+    }
+    clock.set(&now.to_string());
+    let range = format!("{PATH}?from={}", ago(8).business_day());
+    let pages = service.a.get(&range).await.is(200);
+    assert_eq!((&pages["total"], results(&pages).len()), (&json!(70), 50));
+    let lines = service
+        .a
+        .get(&range)
+        .header("accept", "application/x-ndjson");
+    let lines = lines.await.is(200);
+    let mut lines: Vec<Value> = lines
+        .text
+        .lines()
+        .map(|it| serde_json::from_str(it).unwrap())
+        .collect();
+    assert_eq!(lines.pop().unwrap(), json!({"summary": {"rows": 70}}));
+    assert_eq!(json!(lines[..50]), pages["items"]);
+    let table = service
+        .a
+        .get(&range)
+        .header("accept", "text/csv")
+        .await
+        .is(200);
+    assert_eq!(table.text.lines().count(), 71);
+    for more in ["limit=60", "cursor="] {
+        let page = service.a.get(&format!("{range}&{more}"));
+        let page = page.header("accept", "text/csv").await;
+        page.refused(400, "invalid_request");
+    }
 }

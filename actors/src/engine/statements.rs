@@ -4,6 +4,9 @@
 //! period by [`caudal_ledger::statements::SETTLING`] before that, every voucher of the period is on disk, and the range of sequence
 //! numbers found then is the same for ever.
 //!
+//! **Failure.** A pin is of the generation of the realm that was in force; when another one is put into force, whatever
+//! is asked with the pin fails, so no statement is of two.
+//!
 //! **Bounds.** A range is found by a few reads, so whoever asks can refuse a long one before it is read. Recounting
 //! reads [`PAGE`] vouchers at a time and keeps none.
 
@@ -27,6 +30,8 @@ const PAGE: usize = 1000;
 /// Which vouchers a statement is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pin {
+    /// Where the realm lay.
+    pub lies: RealmId,
     /// The account.
     pub account: AccountNo,
     /// The days.
@@ -57,6 +62,7 @@ impl Engine {
         target: Target,
         period: Period,
     ) -> Result<Pin, Failure> {
+        let lies = self.cells().lies(realm);
         // before the account is asked: see the order above
         let is_final = period.is_final(self.now());
         let head = self.balance(realm, target).await?;
@@ -70,6 +76,7 @@ impl Engine {
             let before = period.before().map_or(Ok(0), up_to)?;
             let last = up_to(period.end())?.max(before);
             Ok(Pin {
+                lies,
                 account,
                 period,
                 is_final,
@@ -80,13 +87,24 @@ impl Engine {
         .await
     }
 
+    /// Whether the realm still lies where it was pinned.
+    ///
+    /// # Errors
+    /// [`Failure::ShuttingDown`] where it does not: ask again.
+    pub fn still_lies(&self, realm: RealmId, pin: Pin) -> Result<(), Failure> {
+        match self.cells().lies(realm) == pin.lies {
+            true => Ok(()),
+            false => Err(Failure::ShuttingDown),
+        }
+    }
+
     /// The statement of what was pinned, recounted.
     ///
     /// # Errors
-    /// Those of every door; [`Failure::Damaged`] where the vouchers do not add up.
+    /// Those of every door, and of [`Self::still_lies`]; [`Failure::Damaged`] where the vouchers do not add up.
     pub async fn statement(&self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
-        self.look(realm, Cost::Scan, move |books| {
+        let found = self.look(realm, Cost::Scan, move |books| {
             let until = pin.period.end();
             let platform = books.cells.platform();
             let called = reads::statements::tenant_name_at(platform.as_ref(), &tenant.0, until)?;
@@ -94,14 +112,17 @@ impl Engine {
             let store = books.cells.of(realm);
             let of = named(store.as_ref(), realm, pin, provider)?;
             Ok(recounted(store.as_ref(), realm, pin, of)?)
-        })
-        .await
+        });
+        let found = found.await;
+        // before what was found, which is damaged where it is of two generations
+        self.still_lies(realm, pin)?;
+        found
     }
 
     /// Lines of a statement from a sequence on, at most `limit`.
     ///
     /// # Errors
-    /// Those of every door.
+    /// Those of every door, and of [`Self::still_lies`].
     pub async fn statement_lines(
         &self,
         realm: RealmId,
@@ -110,10 +131,12 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Voucher>, Failure> {
         let ends = (from, pin.last);
-        self.scan(realm, Cost::Page, move |store| {
+        let found = self.scan(realm, Cost::Page, move |store| {
             reads::vouchers(store, realm, pin.account, ends, SortOrder::Ascending, limit)
-        })
-        .await
+        });
+        let found = found.await;
+        self.still_lies(realm, pin)?;
+        found
     }
 
     /// The id and the present name of the tenant that has a realm.
