@@ -104,11 +104,11 @@ pub enum Mistake {
         "must be at most {max} days from the first, both included",
         "debe abarcar como máximo {max} días, ambos incluidos";
     TooManyRows { rows: u64, max: u64 } =
-        "asks for {rows} rows, and one stream has at most {max}: ask for fewer days, or for pages",
-        "pide {rows} filas, y una respuesta tiene como máximo {max}: pida menos días, o páginas";
+        "asks for {rows} rows, and one stream has at most {max}: narrow the filter, or ask for pages",
+        "pide {rows} filas, y una respuesta tiene como máximo {max}: acote el filtro, o pida páginas";
     TooManyLines { lines: u64, max: u64 } =
-        "makes a period with {lines} movements, and a statement in this format has at most {max}: ask for fewer days, or for CSV",
-        "hace un período de {lines} movimientos, y un resumen en este formato tiene como máximo {max}: pida menos días, o CSV";
+        "covers {lines} movements; a statement in this format may have at most {max}: ask for fewer days",
+        "abarca {lines} movimientos; un resumen en este formato puede tener como máximo {max}: pida menos días";
     After { other: &'static str } =
         "must not be after {other}",
         "no debe ser posterior a {other}";
