@@ -2,6 +2,7 @@
 
 mod closed;
 mod dying;
+mod held;
 mod instant;
 mod rows;
 

@@ -3,7 +3,7 @@
 //! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one
 //! made of the realm's relation, which an operator may change. A relation that names no bank, or one
 //! that cannot be reached, leaves a gateway that asks nobody: every operation has failed, and is tried
-//! again by whoever tries again. What leaves waits here while the realm's [`Hold`] holds it.
+//! again by whoever tries again. No order passes while the realm's [`Hold`] holds it.
 //!
 //! **Order.** An operation that has begun ends at the bank where it began; the next one finds the new
 //! relation.
@@ -191,18 +191,12 @@ impl RealmBank {
         kept.1.clone()
     }
 
-    /// The gateway of the moment for what a client waits for, or the answer in its place.
+    /// The gateway of the moment for an order, or the answer in its place: while it is held nothing is ordered.
     fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
         match self.hold.is_held() {
             true => Err(HELD),
             false => self.now().map_err(|why| silent(&why)),
         }
-    }
-
-    /// The gateway for what nobody waits for, once nothing is held, or the answer in its place.
-    async fn left(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
-        self.hold.leave().await;
-        self.now().map_err(|why| silent(&why))
     }
 }
 
@@ -229,17 +223,14 @@ const fn silent(why: &NoBank) -> &'static str {
 
 /// The answer of nobody: who asks keeps waiting.
 fn nobody<'a, T: 'a>(body: &'static str) -> LocalFuture<'a, BankReply<T>> {
-    Box::pin(std::future::ready(unasked(body)))
-}
-
-fn unasked<T>(body: &str) -> BankReply<T> {
-    BankReply {
+    let reply = BankReply {
         result: Err(BankError::Failed {
             status: None,
             body: body.to_owned(),
         }),
         calls: Vec::new(),
-    }
+    };
+    Box::pin(std::future::ready(reply))
 }
 
 impl BankGateway for RealmBank {
@@ -317,12 +308,10 @@ impl BankGateway for RealmBank {
         order: &'a TransferOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        Box::pin(async move {
-            match self.left().await {
-                Ok(bank) => bank.transfer(order, request_id).await,
-                Err(why) => unasked(why),
-            }
-        })
+        match self.served() {
+            Ok(bank) => Box::pin(async move { bank.transfer(order, request_id).await }),
+            Err(why) => nobody(why),
+        }
     }
 
     fn give_back<'a>(
@@ -330,12 +319,10 @@ impl BankGateway for RealmBank {
         order: &'a ReturnOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
-        Box::pin(async move {
-            match self.left().await {
-                Ok(bank) => bank.give_back(order, request_id).await,
-                Err(why) => unasked(why),
-            }
-        })
+        match self.served() {
+            Ok(bank) => Box::pin(async move { bank.give_back(order, request_id).await }),
+            Err(why) => nobody(why),
+        }
     }
 
     fn transfer_status<'a>(
@@ -387,12 +374,10 @@ impl BankGateway for RealmBank {
         order: &'a EnrolmentOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<FundWord>> {
-        Box::pin(async move {
-            match self.left().await {
-                Ok(bank) => bank.enrol(order, request_id).await,
-                Err(why) => unasked(why),
-            }
-        })
+        match self.served() {
+            Ok(bank) => Box::pin(async move { bank.enrol(order, request_id).await }),
+            Err(why) => nobody(why),
+        }
     }
 
     fn fund_position<'a>(

@@ -9,6 +9,8 @@
 //! tries that are not written yet. Events that wait are in the log, not in memory. A turn looks at
 //! [`LOOKS`] numbers and goes on in the next one.
 //!
+//! While what leaves the realm is held no event is taken, so what leaves then goes where the tenant wants it then.
+//!
 //! **Order.** Webhooks do not wait for each other, and within one only events of the same account do.
 //!
 //! **Failure.** A crash loses the last note, so the tries since then are made again: at least once.
@@ -72,6 +74,8 @@ pub struct Courier {
     endpoints: BTreeMap<u64, Endpoint>,
     /// Whether it waits for the next event.
     listening: bool,
+    /// Whether it waits for the end of the hold.
+    held: bool,
     /// When it will look again by itself.
     alarm: Option<SpawnHandle>,
     /// Whether a note is due.
@@ -92,6 +96,7 @@ impl Courier {
             orders: orders.clone(),
             endpoints: BTreeMap::new(),
             listening: false,
+            held: false,
             alarm: None,
             noting: false,
         };
@@ -138,6 +143,9 @@ impl Courier {
 
     /// Sends everything that may leave now, and sees to it that it looks again in time.
     fn pump(&mut self, ctx: &mut Context<Self>) {
+        if self.is_held(ctx) {
+            return;
+        }
         // From here on no event is missed: one that comes while the log is read wakes it at once.
         let published = Arc::clone(&self.shared.published).notified_owned();
         let mut published = Box::pin(published);
@@ -185,6 +193,21 @@ impl Courier {
         self.note_soon(ctx);
     }
 
+    /// Whether nothing may leave; it looks again when that ends.
+    fn is_held(&mut self, ctx: &mut Context<Self>) -> bool {
+        let hold = &self.shared.hold;
+        if hold.is_held() && !self.held {
+            self.held = true;
+            let hold = Arc::clone(hold);
+            let left = async move { hold.leave().await };
+            ctx.spawn(left.into_actor(self).map(|(), courier, ctx| {
+                courier.held = false;
+                courier.pump(ctx);
+            }));
+        }
+        self.held
+    }
+
     /// Sends one event.
     fn send(&mut self, number: u64, job: Job, now: Timestamp, ctx: &mut Context<Self>) {
         let Some(endpoint) = self.endpoints.get(&number) else {
@@ -212,15 +235,8 @@ impl Courier {
             response: Response::Status(0),
             retry_after: None,
         };
-        let (shared, mut parcel) = (Arc::clone(&self.shared), parcel);
-        let sent = async move {
-            if shared.hold.is_held() {
-                shared.hold.leave().await;
-                // It is signed with the time at which it leaves.
-                parcel.at = shared.clock.now();
-            }
-            shared.sink.send(parcel).await
-        };
+        let sink = Arc::clone(&self.shared.sink);
+        let sent = async move { sink.send(parcel).await };
         ctx.spawn(sent.into_actor(self).map(move |sent, courier, ctx| {
             courier.sent(number, as_answered(ended, sent), ctx);
         }));

@@ -5,7 +5,7 @@
 //! makes one enrolment of one reference. It is a digest of what is asked for and of how often it
 //! was before, so that the same order after an older copy of the store was put back finds what there is. What may have been asked before
 //! (a try without an answer, a crash) is first asked how far it is, so that a refusal of the second
-//! request never hides that the first one was heard.
+//! request never hides that the first one was heard. While what leaves the realm is held nothing is sent.
 //!
 //! **Bounds.** The calls count among those that the realm may have under way at the bank; between
 //! tries the pause doubles from the first to the last of [`Pauses`]. The number of tries has no
@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
 use crate::failure::Failure;
+use crate::hold::Hold;
 use crate::mailbox::Asked;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
 use crate::reply::{Reply, Waits};
@@ -60,6 +61,9 @@ pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 struct Enrolling {
     bank: Arc<dyn BankGateway>,
     slots: Arc<Semaphore>,
+    hold: Arc<Hold>,
+    /// Whether it was held when the account last said that it wants to be enrolled.
+    held: bool,
     pauses: Pauses,
     enrolment: u64,
     order: EnrolmentOrder,
@@ -94,47 +98,70 @@ impl Enrolling {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            let said = self.ask().await;
+            let (word, calls) = self.ask().await;
             drop(slot);
-            self.asked = true;
-            let (sender, waits) = oneshot::channel();
-            let said = AccountMessage::Fund(FundTurn::Said(said, sender));
-            if account.send(said).await.is_err() || !waits.await.unwrap_or(false) {
+            let waits = word.is_none();
+            self.asked |= !waits;
+            self.held = self.hold.is_held();
+            if self.is_over(&account, word, calls).await {
                 return;
             }
-            tokio::time::sleep(pause).await;
+            if waits {
+                self.hold.leave().await;
+                self.held = false;
+                if self.is_over(&account, None, Vec::new()).await {
+                    return;
+                }
+                continue;
+            }
+            self.hold.pause(pause).await;
             pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it.
-    async fn ask(&self) -> FundSaid {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let (mut calls, mut word) = (Vec::new(), None);
-        if self.asked {
-            let reply = bank.fund_position(&self.order.reference, id).await;
-            calls.extend(reply.calls);
-            word = match reply.result {
-                Ok(Some(answered)) => Some(Word::Answered(answered.word)),
-                Ok(None) => None,
-                // Refusing to say is not refusing to do.
-                Err(_) => Some(Word::Unknown),
-            };
-        }
-        if word.is_none() {
-            let reply = bank.enrol(&self.order, id).await;
-            calls.extend(reply.calls);
-            word = Some(match reply.result {
-                Ok(answered) => Word::Answered(answered),
-                Err(BankError::Refused(why)) => Word::Refused(why),
-                Err(BankError::Failed { .. } | BankError::TimedOut) => Word::Unknown,
-            });
-        }
-        FundSaid {
+    /// Tells the account what came of a try; whether nothing is to be asked any more.
+    async fn is_over(
+        &self,
+        account: &Addr<AccountActor>,
+        word: Option<Word>,
+        calls: Vec<BankCall>,
+    ) -> bool {
+        let said = FundSaid {
             enrolment: self.enrolment,
             word: word.unwrap_or(Word::Unknown),
             calls,
+        };
+        let (sender, waits) = oneshot::channel();
+        let said = AccountMessage::Fund(FundTurn::Said(said, sender));
+        account.send(said).await.is_err() || !waits.await.unwrap_or(false)
+    }
+
+    /// Asks how far it is, or for it: again when the bank does not know it. There is no word where the bank does not
+    /// know it and it is held.
+    async fn ask(&self) -> (Option<Word>, Vec<BankCall>) {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let mut calls = Vec::new();
+        if self.asked {
+            let reply = bank.fund_position(&self.order.reference, id).await;
+            calls.extend(reply.calls);
+            match reply.result {
+                Ok(Some(answered)) => return (Some(Word::Answered(answered.word)), calls),
+                Ok(None) => {}
+                // Refusing to say is not refusing to do.
+                Err(_) => return (Some(Word::Unknown), calls),
+            }
         }
+        if self.held {
+            return (None, calls);
+        }
+        let reply = bank.enrol(&self.order, id).await;
+        calls.extend(reply.calls);
+        let word = match reply.result {
+            Ok(answered) => Word::Answered(answered),
+            Err(BankError::Refused(why)) => Word::Refused(why),
+            Err(BankError::Failed { .. } | BankError::TimedOut) => Word::Unknown,
+        };
+        (Some(word), calls)
     }
 }
 
@@ -262,6 +289,8 @@ impl Desk {
         let enrolling = Enrolling {
             bank: Arc::clone(&self.shared.bank),
             slots: Arc::clone(&self.shared.bank_slots),
+            hold: Arc::clone(&self.shared.hold),
+            held: self.shared.hold.is_held(),
             pauses: self.shared.pauses,
             enrolment,
             order,

@@ -4,7 +4,8 @@
 //! before the bank's list was looked through for this start (see [`crate::lookout`]). Before it is sent,
 //! the bank is asked once who is behind its destination, and the answer is kept. The bank makes one
 //! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
-//! may settle the transfer meanwhile; the account says so when it is asked what to do next.
+//! may settle the transfer meanwhile; the account says so when it is asked what to do next. While what
+//! leaves the realm is held nothing is sent, and afterwards only what the account wants then.
 //!
 //! **Bounds.** A realm has a number of calls to the bank under way at a time; between tries the
 //! pause doubles from the first to the last of [`Pauses`]. The number of tries has no bound, because
@@ -19,6 +20,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use super::{AccountActor, AccountMessage, TransferTurn};
 use crate::failure::Failure;
+use crate::hold::Hold;
 use crate::lookout::Lookout;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
@@ -65,6 +67,8 @@ pub struct Remittance {
     pub slots: Arc<Semaphore>,
     /// Opens when the bank's list was looked through.
     pub lookout: Arc<Lookout>,
+    /// Whether what leaves the realm is held.
+    pub hold: Arc<Hold>,
     /// How long the bank is left alone between tries.
     pub pauses: Pauses,
     /// The sequence of the transfer's first voucher: its number in the account.
@@ -88,25 +92,43 @@ impl Remittance {
         }
         self.lookout.passed().await;
         let mut pause = self.pauses.first;
-        let mut found = self.found;
-        while let Some(mut errand) = self.next(&account).await {
-            // A refusal of what was asked for before is no word: the bank may have done it.
-            errand.asked |= std::mem::take(&mut found);
+        loop {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            if errand.resolves {
+            // First this: an answer from before the hold ended sends nothing, because a person may have decided since.
+            let held = self.hold.is_held();
+            let Some(mut errand) = self.next(&account).await else {
+                return;
+            };
+            // A refusal of what was asked for before is no word: the bank may have done it.
+            errand.asked |= self.found;
+            if held && !errand.asked {
+                drop(slot);
+                self.hold.leave().await;
+                continue;
+            }
+            if errand.resolves && !held {
                 let resolved = AccountMessage::Transfer(self.resolve(&errand).await);
                 if account.send(resolved).await.is_err() {
                     return;
                 }
             }
-            let said = AccountMessage::Transfer(TransferTurn::Said(self.ask(&errand).await));
+            let (said, calls) = self.ask(&errand, held).await;
             drop(slot);
-            if account.send(said).await.is_err() || self.next(&account).await.is_none() {
+            let waits = said.is_none();
+            let turn = AccountMessage::Transfer(self.heard(said, calls));
+            if account.send(turn).await.is_err() {
                 return;
             }
-            tokio::time::sleep(pause).await;
+            if waits {
+                self.hold.leave().await;
+                continue;
+            }
+            if self.next(&account).await.is_none() {
+                return;
+            }
+            self.hold.pause(pause).await;
             pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
@@ -133,33 +155,43 @@ impl Remittance {
         }
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it.
-    async fn ask(&self, errand: &Errand) -> TransferSaid {
+    /// Asks how far it is, or for it: again when the bank does not know it. Nothing was said where the bank does not
+    /// know it and it is held.
+    async fn ask(&self, errand: &Errand, held: bool) -> (Option<Said>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
-        let mut said = None;
         if errand.asked {
             let reply = bank.transfer_status(errand.order.origin, id).await;
             calls.extend(reply.calls);
-            said = match reply.result {
-                Ok(Some(transfer)) => Some(Said::Transfer(transfer)),
-                Ok(None) => None,
+            match reply.result {
+                Ok(Some(transfer)) => return (Some(Said::Transfer(transfer)), calls),
+                Ok(None) if held => return (None, calls),
+                Ok(None) => {}
                 // Refusing to say is not refusing to do.
-                Err(_) => Some(Said::Unknown),
-            };
-        }
-        let said = match said {
-            Some(said) => said,
-            None => {
-                let reply = bank.transfer(&errand.order, id).await;
-                calls.extend(reply.calls);
-                reply.result.map_or_else(doubt, Said::Transfer)
+                Err(_) => return (Some(Said::Unknown), calls),
             }
-        };
-        TransferSaid {
-            transfer: self.transfer,
-            said,
-            calls,
+        }
+        let reply = bank.transfer(&errand.order, id).await;
+        calls.extend(reply.calls);
+        let said = reply.result.map_or_else(doubt, Said::Transfer);
+        (Some(said), calls)
+    }
+
+    /// What the account is told of a try.
+    fn heard(&self, said: Option<Said>, calls: Vec<BankCall>) -> TransferTurn {
+        let transfer = self.transfer;
+        match said {
+            Some(said) => TransferTurn::Said(TransferSaid {
+                transfer,
+                said,
+                calls,
+            }),
+            // The calls alone: the transfer stands as it did.
+            None => TransferTurn::Resolved {
+                transfer,
+                other: None,
+                calls,
+            },
         }
     }
 }

@@ -251,6 +251,7 @@ impl Desk {
             bank: Arc::clone(&self.shared.bank),
             slots: Arc::clone(&self.shared.bank_slots),
             lookout: Arc::clone(&self.shared.lookout),
+            hold: Arc::clone(&self.shared.hold),
             pauses: self.shared.pauses,
             transfer,
             found,

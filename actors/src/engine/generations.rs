@@ -104,6 +104,13 @@ pub struct Copying {
     pub ended: Option<Result<(), NotCopied>>,
 }
 
+impl Copying {
+    /// Whether it is of this realm, is being made, and nobody has ended it.
+    pub fn goes_on_with(&self, realm: RealmId) -> bool {
+        self.realm == realm && self.ended.is_none() && !self.progress.is_unwanted()
+    }
+}
+
 impl Engine {
     /// The copy of a realm that is made, or was made last since the start of the process.
     pub fn copying(&self) -> Option<Copying> {
@@ -138,10 +145,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a generation of a realm into force; nothing where it is. The realm rests meanwhile.
+    /// Puts a generation of a realm into force; nothing where it is, but a realm that should be served is. The realm
+    /// rests meanwhile.
     ///
     /// # Errors
-    /// Those of every door; a generation that is not, or is not whole.
+    /// Those of every door; a generation that is not, or is not whole; a realm that cannot be loaded afterwards: the
+    /// same order again tries that once more.
     pub async fn switch(
         &self,
         id: &str,
@@ -157,6 +166,9 @@ impl Engine {
         };
         // What is refused, or is so already, stops nobody.
         if platform.decide(order.clone(), self.now())?.is_empty() {
+            if platform.is_open(realm) && !self.is_at_rest() {
+                self.resume(realm).await?;
+            }
             return Ok(platform);
         }
         self.certain()?;
@@ -165,21 +177,25 @@ impl Engine {
             self.retire(realm).await?;
         }
         let mut done = self.administer(order.clone()).await;
-        // Its fact may come into force yet, and nothing may act before that is known. Another order is decided after it.
-        while matches!(done, Err(Failure::OutcomeUnknown)) && !self.is_at_rest() {
+        // Its fact may come into force yet, and nothing may act before that is known. Another order is decided after it:
+        // only one that was decided says what became of the first, whatever else stops the others.
+        let unknown = matches!(done, Err(Failure::OutcomeUnknown));
+        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.is_at_rest() {
             tokio::time::sleep(ASK_AGAIN).await;
-            done = self.administer(order.clone()).await;
+            done = self.instruct(order.clone()).await;
         }
-        if open
-            && !self.is_at_rest()
-            && let Err(why) = self.resume(realm).await
-        {
+        if !open || self.is_at_rest() {
+            return done;
+        }
+        let resumed = self.resume(realm).await;
+        if let Err(why) = &resumed {
             tracing::error!(%why, realm = realm.0, "a realm whose generation was to change still rests");
         }
-        done
+        let done = done?;
+        resumed.map(|()| done)
     }
 
-    /// Lets leave a realm again what is held.
+    /// Releases what is held.
     ///
     /// # Errors
     /// Those of every door.

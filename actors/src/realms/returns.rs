@@ -1,13 +1,15 @@
 //! A return on its way: asks the bank for it until the bank has given its final answer, and reports that
-//! to the supervisor.
+//! to the supervisor. While what leaves the realm is held nothing is sent.
 
 use std::sync::Arc;
 
 use caudal_ledger::cases::{Parked, Return};
+use caudal_ledger::facts::BankCall;
 use tokio::sync::{Semaphore, oneshot};
 
 use super::{CaseMessage, RealmMessage, RealmSupervisor, ReturnSaid};
 use crate::accounts::remittance::Said;
+use crate::hold::Hold;
 use crate::lookout::Lookout;
 use crate::mailbox::Mailbox;
 use crate::ports::{BankError, BankGateway, ReturnOrder};
@@ -30,6 +32,7 @@ impl RealmSupervisor {
             bank: Arc::clone(&self.shared.bank),
             slots: Arc::clone(&self.shared.bank_slots),
             lookout: Arc::clone(&self.shared.lookout),
+            hold: Arc::clone(&self.shared.hold),
             pauses: self.shared.pauses,
             number: *number,
             order: ReturnOrder {
@@ -51,6 +54,7 @@ pub(super) struct Errand {
     slots: Arc<Semaphore>,
     /// Opens when the bank's list was looked through.
     lookout: Arc<Lookout>,
+    hold: Arc<Hold>,
     pauses: Pauses,
     number: u64,
     order: ReturnOrder,
@@ -64,57 +68,80 @@ impl Errand {
         self.lookout.passed().await;
         let mut pause = self.pauses.first;
         let mut asked = self.found;
+        // Always read before the supervisor says whether the return goes on.
+        let mut held = self.hold.is_held();
         loop {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            let said = self.ask(asked).await;
+            let (said, calls) = self.ask(asked, held).await;
             drop(slot);
-            asked = true;
-            let (sender, over) = oneshot::channel();
-            let message = RealmMessage::Case(CaseMessage::Said(said, sender));
-            // What the bank has said is never refused.
-            if home.put(home.reserve(), message).is_err() {
-                // The supervisor is gone; another takes it up again.
+            let waits = said.is_none();
+            asked |= !waits;
+            held = self.hold.is_held();
+            if self.is_over(&home, said, calls).await {
                 return;
             }
-            // Not written down counts as not heard.
-            if over.await.unwrap_or(false) {
-                return;
+            if waits {
+                self.hold.leave().await;
+                held = false;
+                if self.is_over(&home, None, Vec::new()).await {
+                    return;
+                }
+                continue;
             }
-            tokio::time::sleep(pause).await;
+            self.hold.pause(pause).await;
             pause = pause.saturating_mul(2).min(self.pauses.last);
         }
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it.
-    async fn ask(&self, asked: bool) -> ReturnSaid {
-        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
-        let mut calls = Vec::new();
-        let mut said = None;
-        if asked {
-            let reply = bank.transfer_status(self.order.origin, id).await;
-            calls.extend(reply.calls);
-            said = match reply.result {
-                Ok(Some(transfer)) => Some(Said::Transfer(transfer)),
-                Ok(None) => None,
-                // Refusing to say is not refusing to do.
-                Err(_) => Some(Said::Unknown),
-            };
-        }
-        if said.is_none() {
-            let reply = bank.give_back(&self.order, id).await;
-            calls.extend(reply.calls);
-            said = Some(match reply.result {
-                Ok(transfer) => Said::Transfer(transfer),
-                Err(BankError::Refused(why)) => Said::Refused(why),
-                Err(BankError::Failed { .. } | BankError::TimedOut) => Said::Unknown,
-            });
-        }
-        ReturnSaid {
+    /// Tells the supervisor what came of a try; whether the return is over, or the supervisor gone.
+    async fn is_over(
+        &self,
+        home: &Mailbox<RealmSupervisor>,
+        said: Option<Said>,
+        calls: Vec<BankCall>,
+    ) -> bool {
+        let said = ReturnSaid {
             number: self.number,
             said: said.unwrap_or(Said::Unknown),
             calls,
+        };
+        let (sender, over) = oneshot::channel();
+        let message = RealmMessage::Case(CaseMessage::Said(said, sender));
+        // What the bank has said is never refused. Where the supervisor is gone another takes it up again.
+        if home.put(home.reserve(), message).is_err() {
+            return true;
         }
+        // Not written down counts as not heard.
+        over.await.unwrap_or(false)
+    }
+
+    /// Asks how far it is, or for it: again when the bank does not know it. Nothing was said where the bank does not
+    /// know it and it is held.
+    async fn ask(&self, asked: bool, held: bool) -> (Option<Said>, Vec<BankCall>) {
+        let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
+        let mut calls = Vec::new();
+        if asked {
+            let reply = bank.transfer_status(self.order.origin, id).await;
+            calls.extend(reply.calls);
+            match reply.result {
+                Ok(Some(transfer)) => return (Some(Said::Transfer(transfer)), calls),
+                Ok(None) => {}
+                // Refusing to say is not refusing to do.
+                Err(_) => return (Some(Said::Unknown), calls),
+            }
+        }
+        if held {
+            return (None, calls);
+        }
+        let reply = bank.give_back(&self.order, id).await;
+        calls.extend(reply.calls);
+        let said = match reply.result {
+            Ok(transfer) => Said::Transfer(transfer),
+            Err(BankError::Refused(why)) => Said::Refused(why),
+            Err(BankError::Failed { .. } | BankError::TimedOut) => Said::Unknown,
+        };
+        (Some(said), calls)
     }
 }
