@@ -15,9 +15,11 @@
 //! generation has: the tenant, its limits, its keys and relations to banks, people and the audit log; those stay as
 //! they are.
 //!
-//! **Bounds.** One copy at a time. It works [`SLICE`] and rests [`REST`] times as long, so it takes a fifth of one
-//! processor at most, and has one commit with the store, of [`COMMIT_ENTRIES`] entries or of one commit of its source.
-//! In memory: eight bytes and a key for each stream of the realm. It stops where [`ROOM`] of the disk is left, so that the
+//! **Bounds.** One copy at a time. It works [`SLICE`] and rests [`REST`] times as long, [`REST_MAX`] at most, so it takes
+//! a fifth of one processor, and has one commit with the store, of [`COMMIT_ENTRIES`] entries or of one commit of its
+//! source. In memory: while it appends, a key and eight bytes for each stream of the realm; after that, while it verifies,
+//! a name, balance and hash of each account, and what each transfer, arrival in suspense and unbooked movement that is
+//! still open comes to. It stops where [`ROOM`] of the disk is left, so that the
 //! others can go on. The journal is never trimmed, so it has all of the realm.
 //!
 //! **Order.** A commit of which an entry is later than the instant ends the copy, and so does the commit at which it was
@@ -51,6 +53,8 @@ use crate::verify;
 const SLICE: Duration = Duration::from_millis(1);
 /// How many times as long it rests then.
 const REST: u32 = 4;
+/// The longest rest: what is asked of it is heard in that time.
+const REST_MAX: Duration = Duration::from_millis(250);
 /// How many entries it appends at once, unless one commit of its source has more.
 const COMMIT_ENTRIES: usize = 16;
 /// A copy stops where so many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
@@ -65,19 +69,28 @@ const ASK_AGAIN: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// Those of every door; a tenant that is not, an instant that cannot be, a realm that is being filled, and
-/// `RestoreConflict` while a copy is made.
+/// `RestoreConflict` while another copy is made. The very copy that is made is no error: it goes on.
 pub async fn begin(
     engine: &Arc<Engine>,
     id: &str,
     mode: Mode,
     at: Timestamp,
 ) -> Result<u32, Failure> {
-    let realm = engine.platform().tenant(id)?.realm(mode);
-    let progress = Arc::new(Progress::default());
-    let turn = Turn::take(engine, realm, &progress)?;
+    let platform = engine.platform();
+    let realm = platform.tenant(id)?.realm(mode);
+    let made = engine.copying().filter(|it| it.goes_on_with(realm));
+    if let (Some(made), Some(number)) = (made, platform.unused(realm, at))
+        && made.number == number
+    {
+        return Ok(number);
+    }
     let until = engine.store().applied().0;
     let step = RestoreStep::Begin { at, until };
     let order = move |id: String, step| PlatformOrder::Restore { id, mode, step };
+    // What is refused does not take the place of what is known of the last copy.
+    platform.decide(order(id.to_owned(), step), engine.now())?;
+    let progress = Arc::new(Progress::default());
+    let turn = Turn::take(engine, realm, &progress)?;
     let platform = engine.administer(order(id.to_owned(), step)).await?;
     let number = platform.unused(realm, at).ok_or(Failure::Bug)?;
     let known = platform.generations(realm).and_then(|it| it.copy(number));
@@ -225,10 +238,22 @@ impl Work {
     fn goes_on(&mut self) -> bool {
         let worked = self.worked_since.elapsed();
         if worked < SLICE {
-            return true;
+            return self.stopped.is_none();
         }
-        thread::sleep(worked.checked_mul(REST).unwrap_or(worked));
+        thread::sleep(
+            worked
+                .checked_mul(REST)
+                .map_or(REST_MAX, |it| it.min(REST_MAX)),
+        );
         self.worked_since = Instant::now();
+        self.is_wanted()
+    }
+
+    /// Looks whether it can go on. What has stopped it once has stopped it for good.
+    fn is_wanted(&mut self) -> bool {
+        if self.stopped.is_some() {
+            return false;
+        }
         let engine = self.engine.upgrade();
         let wanted = engine.is_some_and(|engine| !engine.is_at_rest());
         self.stopped = match self.store.room() {
@@ -241,8 +266,8 @@ impl Work {
     }
 
     /// Why it could not go on, if it could not.
-    fn stopped(&mut self) -> Result<(), NotCopied> {
-        self.stopped.take().map_or(Ok(()), Err)
+    fn stopped(&self) -> Result<(), NotCopied> {
+        self.stopped.clone().map_or(Ok(()), Err)
     }
 
     /// Appends what the copy lacks; what there is of it then.
@@ -304,7 +329,7 @@ impl Work {
         }
     }
 
-    /// Makes durable what waits. A store that is busy is asked again.
+    /// Makes durable what waits. A store that is busy is asked again, as long as the copy is wanted.
     fn put(&mut self, waiting: &mut Waiting) -> Result<(), NotCopied> {
         let entries = std::mem::take(&mut waiting.whole);
         if entries.is_empty() {
@@ -325,6 +350,11 @@ impl Work {
                     if since.elapsed() < PATIENCE =>
                 {
                     thread::sleep(ASK_AGAIN);
+                    // It has waited, and not worked.
+                    self.worked_since = Instant::now();
+                    if !self.is_wanted() {
+                        return self.stopped();
+                    }
                 }
                 Err(why) => return Err(why.into()),
             }

@@ -116,7 +116,8 @@ pub(crate) fn realm(
 ) -> Result<Option<Report>, StoreError> {
     let mut goes_on = true;
     let mut noted = || {
-        goes_on = step();
+        // Whoever has ended it once is not asked again.
+        goes_on = goes_on && step();
         goes_on
     };
     let one = Part {
@@ -194,7 +195,7 @@ fn part(
     report.commit = last.0;
     for (at, history) in &histories {
         if !step() {
-            break;
+            return Ok((report, histories));
         }
         account(store, *at, history, &mut report)?;
     }

@@ -1,5 +1,5 @@
 //! A tenant's realm taken back to an instant: the copy is made beside it, then an operator puts it into force, and later
-//! lets leave again what is held.
+//! releases what is held.
 //!
 //! Nobody sees a copy, so making one takes nobody else's word; putting a generation into force takes a second person
 //! where the tenant's policy says so.
@@ -58,7 +58,7 @@ struct RealmBody {
 struct GenerationBody {
     /// Its number; 0 is what the realm always was.
     generation: u32,
-    /// `whole`: it can come into force. `copying`: it is being made. `interrupted`: it is not whole; the same request
+    /// `whole`: it can come into force. `copying`: it is being made, and no other one can be begun. `interrupted`: it is not whole; the same request
     /// again goes on with it.
     state: &'static str,
     /// The instant as of which it was copied; null of the first.
@@ -100,15 +100,16 @@ impl RealmBody {
         let mut generations = vec![GenerationBody::first(known)];
         for (number, copy) in known.iter().flat_map(|it| it.copies()) {
             let made = copying.filter(|it| (it.realm, it.number) == (realm, number));
-            let goes_on = made.filter(|it| it.ended.is_none() && copy.copied.is_none());
+            let goes_on = made.filter(|it| it.ended.is_none());
             let error = made.and_then(|it| it.ended.as_ref()?.as_ref().err());
             let so_far = goes_on.map(|it| it.progress.entries());
             let since = known.and_then(|it| it.since(number));
             generations.push(GenerationBody {
                 generation: number,
-                state: match (copy.copied, goes_on) {
-                    (Some(_), _) => "whole",
-                    (None, Some(_)) => "copying",
+                // Not whole while its turn lasts: who reads that may begin the next one.
+                state: match (goes_on, copy.copied) {
+                    (Some(_), _) => "copying",
+                    (None, Some(_)) => "whole",
                     (None, None) => "interrupted",
                 },
                 at: Some(copy.point.at.to_string()),
@@ -163,7 +164,7 @@ request! {
 }
 
 /// Copies a realm as it was at an instant, beside it and under way while it goes on; the answer comes when that has
-/// begun. A copy of the same instant that was interrupted goes on. Nobody sees it until it is put into force.
+/// begun. A copy of the same instant that is being made, or was interrupted, goes on. Nobody sees it until it is put into force.
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/restores",
@@ -267,14 +268,14 @@ pub(super) async fn switched(desk: &OperatorDesk, id: &str, acting: &Acting, sen
 }
 
 request! {
-    /// What of which realm may leave.
+    /// Which realm is released.
     strict struct ReleaseRealm as RealmRelease {
         /// Which of the tenant's realms.
         mode: Mode = required("mode", text(mode)) as String { pattern = "^(live|test)$" };
     }
 }
 
-/// Lets leave a realm again what waits since another generation came into force. Nothing happens if nothing is held.
+/// Releases what is held since another generation of a realm came into force. Nothing happens if nothing is held.
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/restores/release",

@@ -27,7 +27,7 @@ use tenant::{Force, Wanted};
 /// A restore that is cut off begins anew when the command runs again.
 ///
 /// With --tenant: the realm is copied as it was at --at, beside it and while everybody goes on; the copy is compared and
-/// verified, and put into force. What leaves the realm is held from then on until --release. --generation puts another
+/// verified, and put into force. Transfers and webhooks of the realm are held from then on until --release. --generation puts another
 /// one into force, 0 being what the realm always was. Without any of these its generations are listed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -41,13 +41,13 @@ pub struct Args {
     #[arg(long, value_name = "ID")]
     store: Option<String>,
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number; needs
-    /// --new-history or --tenant
+    /// --new-history. With --tenant: the instant, and no commit
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
     /// Make it a history of its own: a store with a new id, which does not go on in the place of the one that was backed up
     #[arg(long)]
     new_history: bool,
-    /// One realm of a running service: the tenant
+    /// The tenant whose realm is meant, at a running service
     #[arg(
         long,
         value_name = "ID",
@@ -59,7 +59,12 @@ pub struct Args {
     #[arg(long, requires = "tenant")]
     mode: Option<admin::Mode>,
     /// Make the copy, and leave it for --generation to put it into force
-    #[arg(long, requires = "tenant", requires = "at")]
+    #[arg(
+        long,
+        requires = "tenant",
+        requires = "at",
+        conflicts_with_all = ["generation", "release", "stop"]
+    )]
     copy_only: bool,
     /// Put this generation into force
     #[arg(
@@ -69,7 +74,7 @@ pub struct Args {
         conflicts_with = "at"
     )]
     generation: Option<u64>,
-    /// Let leave what is held since another generation came into force
+    /// Release what is held since another generation came into force
     #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation"])]
     release: bool,
     /// End the copy that is being made

@@ -1,9 +1,9 @@
-//! What is decided about a realm while what leaves it is held, and a realm that rests after a switch.
+//! What is decided about a realm while what leaves it is held, and copies that are ended.
 
-use super::instant::{copied, instant, released, switched};
+use super::instant::{RESTORES, begun, copied, instant, listed, released, switched};
 use super::{shown, worked};
 use crate::support::service::OTHER;
-use crate::support::{TestService, Value, json};
+use crate::support::{SOON, TestService, Value, json, wait_until};
 
 /// Whether the bank has an order under the reference of a transfer.
 async fn is_ordered(service: &TestService, transfer: &Value) -> bool {
@@ -64,5 +64,48 @@ async fn the_same_switch_again_has_a_realm_served_that_rests() {
     // and where it is served nothing happens
     switched(&service, number).await;
     service.b.credit(&cvus[0], "1.00").await;
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_copy_is_ended_by_a_word_and_goes_on_by_the_same_order() {
+    let service = TestService::start().await;
+    let cvus = worked(&service).await;
+    let before = shown(&service.b, &cvus).await;
+    let at = instant(&service).await;
+    service.b.credit(&cvus[0], "1.00").await;
+    let stop = format!("{RESTORES}/stop");
+    let test = json!({"mode": "test"});
+    // none is made: nothing happens
+    let none = service.admin("POST", &stop, &test).await;
+    assert_eq!(
+        none.is(200)["test"]["generations"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    begun(&service, &at).await;
+    let again = begun(&service, &at).await;
+    assert_eq!(
+        again["generations"].as_array().unwrap().len(),
+        2,
+        "it is the same"
+    );
+    service.admin("POST", &stop, &test).await.is(200);
+    // it may have been whole before it heard the word
+    wait_until("the copy has ended", SOON, async || {
+        let copy = listed(&service).await["generations"][1].clone();
+        match copy["state"].as_str().unwrap() {
+            "copying" => return None,
+            "whole" => assert_eq!(copy["error"], Value::Null),
+            _ => assert!(copy["error"].as_str().unwrap().contains("an operator")),
+        }
+        Some(())
+    })
+    .await;
+    assert_eq!(copied(&service, &at).await, 1, "it went on");
+    switched(&service, 1).await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
     service.verified().await;
 }

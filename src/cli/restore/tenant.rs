@@ -1,4 +1,4 @@
-//! One realm of a running service taken back to an instant: copied, put into force, and what leaves it released.
+//! One realm of a running service taken back to an instant: copied, put into force, and what is held released.
 
 use std::time::Duration;
 
@@ -14,6 +14,8 @@ use crate::cli::terminal::{self, say, wait};
 
 /// How long is waited before it is asked again how far a copy is.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
+/// So many times in a row nothing may be heard of a copy before it is given up to ask.
+const UNHEARD_MAX: u32 = 20;
 
 /// What is wanted of a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +26,7 @@ pub enum Wanted {
     At(Timestamp, Force),
     /// This generation in force.
     Switch(u64),
-    /// What leaves it let go.
+    /// What is held of it released.
     Release,
     /// The copy that is made ended.
     Stop,
@@ -74,6 +76,7 @@ impl Realm {
         let number = last.and_then(|all| all.last()?.get("generation")?.as_u64());
         let number = number.ok_or_else(|| Exit::failed("the service shows no copy"))?;
         let bar = terminal::progress("copying, commits read:");
+        let mut unheard: u32 = 0;
         loop {
             let generations = self.of(&all).get("generations").and_then(Value::as_array);
             let copy = generations.and_then(|all| {
@@ -96,7 +99,15 @@ impl Realm {
                 bar.set_position(commit);
             }
             std::thread::sleep(ASK_AGAIN);
-            all = self.ask(Method::GET, "", None)?;
+            match self.ask(Method::GET, "", None) {
+                Ok(heard) => (all, unheard) = (heard, 0),
+                // The copy goes on without anybody who asks.
+                Err(_) if unheard < UNHEARD_MAX => unheard = unheard.strict_add(1),
+                Err(why) => {
+                    bar.finish_and_clear();
+                    return Err(why);
+                }
+            }
         }
         bar.finish_and_clear();
         Ok(number)
@@ -123,10 +134,10 @@ impl Realm {
         let rows = rows.map(Vec::as_slice).unwrap_or(&[]);
         let held = match realm.get("outgoingHeld") {
             Some(Value::Bool(true)) => "held",
-            _ => "free",
+            _ => "not held",
         };
         format!(
-            "{}\nin force: generation {}; what leaves it is {held}",
+            "{}\nin force: generation {}; outgoing: {held}",
             table(&COLUMNS, rows),
             shown(realm, "inForce")
         )
@@ -192,7 +203,7 @@ pub fn run((tenant, mode): (&str, Mode), wanted: Wanted, asking: Asking) -> Resu
         Wanted::Release => {
             let body = json!({"mode": mode.as_str()});
             let done = realm.ask(Method::POST, "/release", Some(body))?;
-            (done, "what waited may leave".to_owned())
+            (done, "released".to_owned())
         }
     };
     if json {
