@@ -263,6 +263,11 @@ pub enum Rejection {
     /// The id belongs to another tenant.
     #[error("a tenant with this id exists already")]
     TenantTaken,
+    /// No number is left for the realms of another tenant: [`crate::ids::REALM_MAX`].
+    #[error(
+        "there is no number left for the realms of another tenant; make it in another installation"
+    )]
+    TooManyTenants,
     /// The realm is being filled from a file.
     #[error("the realm is being filled from a file; import that to its end first")]
     RealmImporting,
@@ -271,7 +276,7 @@ pub enum Rejection {
     RestoreNotFound,
     /// The generation cannot come into force, or another copy cannot be made now.
     #[error(
-        "the generation is not whole yet, or another realm is being copied; look at the tenant's restores"
+        "the generation is not whole yet, another copy is being made, or the realm has 4,095 generations, which is the most; look at the tenant's restores"
     )]
     RestoreConflict,
     /// Nothing was there at that instant, or it is yet to come.
@@ -448,6 +453,7 @@ codes! {
     EnrolledOtherwise = "remuneration_enrolled";
     TenantNotFound = "tenant_not_found";
     TenantTaken = "tenant_taken";
+    TooManyTenants = "too_many_tenants";
     RealmImporting = "realm_importing";
     RestoreNotFound = "restore_not_found";
     RestoreConflict = "restore_conflict";

@@ -245,6 +245,8 @@ mod tests {
     use super::*;
     use crate::chain::Digest;
     use crate::limits::{Limits, TotalLimits};
+    use crate::rejection::Rejection;
+    use crate::tenants::orders::{NewTenant, PlatformOrder};
     use crate::tenants::{BankRelations, Policy};
     use crate::time::Timestamp;
 
@@ -373,6 +375,31 @@ mod tests {
             named("tnt_first-1", "Una PSP"),
         ] {
             assert!(begin(&good).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_gets_a_number_in_which_the_generations_of_others_lie() {
+        let mut platform = Platform::default();
+        let create = |platform: &Platform| {
+            let new = NewTenant {
+                id: "next".to_owned(),
+                name: "Next".to_owned(),
+                policy: Policy::default(),
+                limits: Limits::default(),
+                total_limits: TotalLimits::default(),
+                fees: Vec::new(),
+                banks: BankRelations::default(),
+            };
+            platform.decide(PlatformOrder::CreateTenant(new), Timestamp::default())
+        };
+        for (live, right) in [(REALM_MAX - 4, true), (REALM_MAX - 2, false)] {
+            let last = tenant(&live.to_string(), live);
+            let begun = platform.begin_import(&last, Mode::Live, &source(1), true);
+            take(&mut platform, &begun.unwrap());
+            let made = create(&platform);
+            assert_eq!(made.is_ok(), right, "{made:?}");
+            assert!(right || made == Err(Rejection::TooManyTenants));
         }
     }
 }

@@ -4,6 +4,7 @@ use super::restores::RestoreStep;
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
+use crate::ids::REALM_MAX;
 use crate::limits::{Limits, TotalLimits};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -106,7 +107,7 @@ impl Platform {
     /// What follows of an order.
     ///
     /// # Errors
-    /// A tenant that is there already or is not, a key that is not or has ended, one key too many, a realm that is not
+    /// A tenant that is there already or is not, or one too many, a key that is not or has ended, one key too many, a realm that is not
     /// whole.
     pub fn decide(
         &self,
@@ -117,31 +118,7 @@ impl Platform {
             PlatformOrder::CreateTenant(new) if self.tenants.contains_key(&new.id) => {
                 Err(Rejection::TenantTaken)
             }
-            PlatformOrder::CreateTenant(new) => {
-                let (live, test) = self.next_realms();
-                let NewTenant {
-                    id,
-                    name,
-                    policy,
-                    limits,
-                    total_limits,
-                    fees,
-                    banks,
-                } = new;
-                let tenant = Tenant {
-                    id,
-                    name,
-                    policy,
-                    limits,
-                    fees,
-                    live,
-                    test,
-                    created_at: now,
-                    banks,
-                    total_limits,
-                };
-                Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
-            }
+            PlatformOrder::CreateTenant(new) => self.create(new, now),
             PlatformOrder::ChangeTenant(id, change) => {
                 let mut facts = self.served(&id, &change)?;
                 facts.extend(changed(self.tenant(&id)?, change));
@@ -181,6 +158,37 @@ impl Platform {
             }
             PlatformOrder::Restore { id, mode, step } => self.restores((&id, mode), step, now),
         }
+    }
+
+    /// What makes a tenant with its two realms.
+    fn create(&self, new: NewTenant, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
+        let (live, test) = self.next_realms();
+        // The bits above are those of a realm's generations.
+        if test.0 > REALM_MAX {
+            return Err(Rejection::TooManyTenants);
+        }
+        let NewTenant {
+            id,
+            name,
+            policy,
+            limits,
+            total_limits,
+            fees,
+            banks,
+        } = new;
+        let tenant = Tenant {
+            id,
+            name,
+            policy,
+            limits,
+            fees,
+            live,
+            test,
+            created_at: now,
+            banks,
+            total_limits,
+        };
+        Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }
 }
 

@@ -38,7 +38,7 @@ pub enum RestoreStep {
     },
     /// Put the generation of this number into force. The realm has to rest.
     Switch(u32),
-    /// Let leave again what is held.
+    /// Release what is held.
     Release,
 }
 
@@ -178,7 +178,7 @@ impl Platform {
         }])
     }
 
-    /// What lets leave again what is held; nothing where nothing is.
+    /// What releases what is held; nothing where nothing is.
     fn release(&self, (id, mode): (&str, Mode)) -> Result<Vec<PlatformFact>, Rejection> {
         let realm = self.tenant(id)?.realm(mode);
         let id = id.to_owned();

@@ -194,9 +194,10 @@ rules! {
     EnrolledOtherwise: CONFLICT, "La cuenta ya está adherida con otra cuenta comitente u otro fondo";
     TenantNotFound: NOT_FOUND, "El PSP no existe";
     TenantTaken: CONFLICT, "Ya existe un PSP con ese identificador";
+    TooManyTenants: CONFLICT, "No quedan números para los espacios de otro PSP; créelo en otra instalación";
     RealmImporting: CONFLICT, "El espacio se está cargando desde un archivo; termine esa importación primero";
     RestoreNotFound: NOT_FOUND, "El espacio no tiene esa generación";
-    RestoreConflict: CONFLICT, "La generación todavía no está completa, o se está copiando otro espacio";
+    RestoreConflict: CONFLICT, "La generación todavía no está completa, se está haciendo otra copia, o el espacio ya tiene 4.095 generaciones";
     RestoreInstant: BAD_REQUEST, "El instante debe estar entre la creación del PSP y ahora";
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
