@@ -4,6 +4,7 @@ mod closed;
 mod dying;
 mod held;
 mod instant;
+mod mixed;
 mod rows;
 
 use std::fs;

@@ -158,7 +158,7 @@ pub struct StatementBody {
     /// The last day, whole.
     #[schema(format = Date)]
     pub to: String,
-    /// Whether nothing can get into it any more, so that its bytes are the same for ever; false until five minutes
+    /// Whether nothing can get into it any more, so that its bytes stay the same; false until five minutes
     /// after the end of its last day.
     #[serde(rename = "final")]
     pub is_final: bool,

@@ -4,11 +4,6 @@
 use std::time::Duration;
 
 use caudal::http::streams::StreamOptions;
-use caudal_actors::failure::Failure;
-use caudal_actors::realms::Target;
-use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::RealmId;
-use caudal_ledger::statements::Period;
 
 use super::{done, elsewhere, exported, issued, shown, worked};
 use crate::backup::{command, text};
@@ -476,27 +471,4 @@ async fn a_stream_ends_when_another_generation_comes_into_force() {
     service.b.get(&path).await.refused(400, "invalid_request");
     service.a.credit(&beside, "1.00").await;
     assert_eq!(other.next().await.unwrap()["type"], "voucher.created");
-}
-
-#[actix_web::test]
-async fn no_statement_is_of_two_generations() {
-    let service = TestService::start().await;
-    let cvus = worked(&service).await;
-    let at = instant(&service).await;
-    let number = copied(&service, &at).await;
-    let (engine, realm) = (service.engine(), RealmId(4));
-    let day = engine.now().business_day();
-    let period = Period {
-        first: day,
-        last: day,
-    };
-    let target = Target::Cvu(Cvu::parse(&cvus[0]).unwrap());
-    let pin = engine.statement_pin(realm, target, period).await.unwrap();
-    engine.statement(realm, pin).await.unwrap();
-    switched(&service, number).await;
-    let cut = Some(Failure::ShuttingDown);
-    assert_eq!(engine.statement(realm, pin).await.err(), cut);
-    let lines = engine.statement_lines(realm, pin, pin.before + 1, 1).await;
-    assert_eq!(lines.err(), cut);
-    assert_eq!(engine.still_lies(realm, pin).err(), cut);
 }
