@@ -1,8 +1,9 @@
 //! What leaves a restored service: held, until an operator says that it may leave.
 //!
 //! **Shape.** A restore to the past leaves a file in the data folder. While it is there, transfers, returns and
-//! enrolments do not reach the bank, and no event reaches a webhook; each waits where it would leave, and leaves
-//! when it is released. A service without the file has nothing of this in its way.
+//! enrolments do not reach the bank, and no event reaches a webhook; each waits where it would leave. On
+//! release an event leaves, and what would go to the bank is asked for again by whoever ordered it, if it is still wanted:
+//! a person may have decided otherwise meanwhile. A service without the file has nothing of this in its way.
 //!
 //! **Order.** The file is removed before anything leaves, so nothing leaves that a restart would hold again.
 //!
@@ -146,25 +147,34 @@ impl Held<dyn BankGateway> {
         if !self.outgoing.is_held() {
             return ask(self.inner.as_ref());
         }
-        let held = BankReply {
-            result: Err(BankError::Failed {
-                status: None,
-                body: r#"{"message":"what leaves this service is held until an operator releases it"}"#.to_owned(),
-            }),
-            calls: Vec::new(),
-        };
-        Box::pin(std::future::ready(held))
+        Box::pin(std::future::ready(unasked()))
     }
 
-    /// What nobody waits for: done when nothing is held any more.
+    /// What nobody waits for: not done while it is held, however long that is, and then asked for again, because a
+    /// person may have decided about it meanwhile.
     fn later<'a, T: 'a>(
         &'a self,
         ask: impl FnOnce(&'a dyn BankGateway) -> LocalFuture<'a, BankReply<T>> + 'a,
     ) -> LocalFuture<'a, BankReply<T>> {
         Box::pin(async move {
+            if !self.outgoing.is_held() {
+                return ask(self.inner.as_ref()).await;
+            }
             self.outgoing.leave().await;
-            ask(self.inner.as_ref()).await
+            unasked()
         })
+    }
+}
+
+/// The answer in the place of a bank that was not asked.
+fn unasked<T>() -> BankReply<T> {
+    let body = r#"{"message":"what leaves this service is held until an operator releases it"}"#;
+    BankReply {
+        result: Err(BankError::Failed {
+            status: None,
+            body: body.to_owned(),
+        }),
+        calls: Vec::new(),
     }
 }
 

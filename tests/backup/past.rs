@@ -111,6 +111,10 @@ async fn what_leaves_a_history_of_its_own_waits_for_an_operator() {
         .is(201)
         .json
         .clone();
+    // another one that a person rejects before anything is released
+    let to_bank = || json!({"alias": "destino.0"});
+    let rejected = service.a.transfer(&cvus[0], to_bank(), "2.00").await;
+    let rejected = rejected.is(201).json.clone();
     service.a.credit(&cvus[0], "7.00").await;
     // an account is not opened, and the client hears so
     let body = opening(&cuit(fresh()));
@@ -122,12 +126,28 @@ async fn what_leaves_a_history_of_its_own_waits_for_an_operator() {
     // a restart holds it, too
     service.restart().await;
     assert_eq!(service.bank.calls("transfer").await, sent);
+    let id = rejected["id"].as_str().unwrap();
+    let decision = json!({"outcome": "rejected", "force": true, "by": "ops", "reason": "it was sent otherwise"});
+    let path = format!("/admin/transfers/{id}/decide");
+    let decided = service.admin("POST", &path, &decision).await;
+    assert_eq!(decided.is(200)["status"], "rejected");
     let order = json!({"by": "ops", "reason": "looked at the bank's list"});
     let told = service
         .admin("POST", "/admin/outgoing/release", &order)
         .await;
     assert_eq!(told.is(200).json, json!({"held": false, "error": null}));
     service.a.settled(&transfer, "completed").await;
+    // what is asked for afterwards leaves behind all that waited
+    let later = service.a.transfer(&cvus[0], to_bank(), "0.50").await;
+    let later = later.is(201).json.clone();
+    service.a.settled(&later, "completed").await;
+    let ordered = service.bank.state().await["transfers"].clone();
+    let is_ordered = |it: &Value| {
+        let all = ordered.as_array().unwrap();
+        all.iter().any(|one| one["origin_id"] == it["originId"])
+    };
+    assert!(is_ordered(&transfer) && is_ordered(&later));
+    assert!(!is_ordered(&rejected));
     inbox.came(known + 1).await;
     service.restart().await;
     let status = service
