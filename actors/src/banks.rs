@@ -209,8 +209,8 @@ fn make(banks: &Banks, relation: &Relation) -> Made {
     made
 }
 
-/// What is answered in place of the bank while the realm's outgoing is held.
-const HELD: &str = r#"{"message":"what leaves this realm is held until an operator releases it"}"#;
+/// What is answered in place of the bank while what leaves is held.
+const HELD: &str = r#"{"message":"what leaves is held until an operator releases it"}"#;
 
 /// What is answered in place of a bank that there is not.
 const fn silent(why: &NoBank) -> &'static str {

@@ -46,7 +46,7 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, Store};
 use dashmap::DashMap;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 
 use crate::accounts::{AccountView, BalanceView, Versions};
 use crate::banks::{Collectors, RealmBank};
@@ -118,11 +118,20 @@ impl std::fmt::Debug for Engine {
     }
 }
 
+/// The world outside, as the actors reach it.
+pub struct Outside {
+    /// Makes the gateway of a tenant's bank.
+    pub banks: Banks,
+    /// Carries events to webhooks.
+    pub sink: Arc<dyn WebhookSink>,
+    /// Whether what leaves every realm is held, as in a service that was restored to the past.
+    pub held: watch::Receiver<bool>,
+}
+
 struct Realms {
     cells: Cells,
     clock: Arc<dyn Clock>,
-    banks: Banks,
-    sink: Arc<dyn WebhookSink>,
+    outside: Outside,
     couriers: Option<ArbiterHandle>,
     claims: Claims,
     residency: Arc<Residency>,
@@ -190,7 +199,9 @@ impl Engine {
         sink: Arc<dyn WebhookSink>,
         options: EngineOptions,
     ) -> Result<Self, Failure> {
-        Self::timed(store, clock, (banks, sink), options, Times::default())
+        let (_, held) = watch::channel(false);
+        let outside = Outside { banks, sink, held };
+        Self::timed(store, clock, outside, options, Times::default())
     }
 
     /// The same, with handles by which it is counted how long messages wait.
@@ -200,7 +211,7 @@ impl Engine {
     pub fn timed(
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
-        (banks, sink): (Banks, Arc<dyn WebhookSink>),
+        outside: Outside,
         options: EngineOptions,
         times: Times,
     ) -> Result<Self, Failure> {
@@ -214,8 +225,7 @@ impl Engine {
         let realms = Arc::new(Realms {
             cells: cells.clone(),
             clock: Arc::clone(&clock),
-            banks,
-            sink,
+            outside,
             couriers,
             claims: Claims::default(),
             residency: Arc::new(Residency::new(options.resident)),

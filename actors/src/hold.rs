@@ -1,43 +1,54 @@
-//! Whether what leaves a realm is held: after another generation of it came into force, until an operator releases it.
+//! Whether what leaves a realm is held, until an operator releases it: after another generation of it came into force,
+//! and in a whole service that was restored to the past.
 //!
-//! **Shape.** One for each realm, for all its lives. Held, no order reaches the bank ([`crate::banks`]): what a client
-//! waits for is refused as by a bank that fails, and transfers, returns and enrolments wait here, with no place among
-//! the calls to the bank. The courier ([`crate::courier`]) takes no event. What the bank is only asked goes on.
+//! **Shape.** One for each realm, for all its lives; it is held by a word of its own and by that of the service. Held, no
+//! order reaches the bank ([`crate::banks`]): what a client waits for is refused as by a bank that fails, and transfers,
+//! returns and enrolments wait here, with no place among the calls to the bank. The courier ([`crate::courier`]) takes no
+//! event. What the bank is only asked goes on, and so does a try of a webhook that a tenant asks for.
 //!
 //! **Order.** A person may decide meanwhile about what waits. So it is sent only if whoever knows it has said that it is
-//! still wanted after the hold had ended. Within one life of a realm a hold only ends: it begins while the realm rests.
+//! still wanted after the hold had ended. Within one life of a realm a hold only ends: it begins while the realm rests, or
+//! before the service has started.
 //!
 //! **Failure.** Whoever waits is dropped with the life of the realm, and finds it held in the next one.
 
+use std::future;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
 /// Whether what leaves a realm is held.
 #[derive(Debug)]
-pub struct Hold(watch::Sender<bool>);
+pub struct Hold {
+    own: watch::Sender<bool>,
+    service: watch::Receiver<bool>,
+}
 
 impl Hold {
-    /// As it is now.
-    pub fn new(held: bool) -> Self {
-        Self(watch::Sender::new(held))
+    /// As it is now; `service` says whether what leaves any realm is held.
+    pub fn new(held: bool, service: watch::Receiver<bool>) -> Self {
+        Self {
+            own: watch::Sender::new(held),
+            service,
+        }
     }
 
-    /// Holds, or releases everything that waits.
+    /// Holds the realm, or releases what waits unless the whole service is held.
     pub fn set(&self, held: bool) {
-        self.0.send_replace(held);
+        self.own.send_replace(held);
     }
 
     /// Whether it is held.
     pub fn is_held(&self) -> bool {
-        *self.0.borrow()
+        *self.own.borrow() || *self.service.borrow()
     }
 
     /// Waits until it is not.
     pub async fn leave(&self) {
-        let mut held = self.0.subscribe();
-        // The sender lives as long as this.
-        held.wait_for(|held| !held).await.ok();
+        while self.is_held() {
+            released(self.service.clone()).await;
+            released(self.own.subscribe()).await;
+        }
     }
 
     /// The pause before another try: where it is held, it ends with the hold.
@@ -46,5 +57,12 @@ impl Hold {
             true => drop(tokio::time::timeout(pause, self.leave()).await),
             false => tokio::time::sleep(pause).await,
         }
+    }
+}
+
+/// Waits until it is said that nothing is held, for ever where nobody can say so any more.
+async fn released(mut held: watch::Receiver<bool>) {
+    if held.wait_for(|held| !held).await.is_err() {
+        future::pending::<()>().await;
     }
 }

@@ -24,7 +24,7 @@ use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
 use caudal_actors::banks::Relation;
-use caudal_actors::engine::{Asker, Engine, EngineOptions};
+use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::obedient::ObedientBank;
@@ -149,7 +149,9 @@ fn open_on(
     });
     let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
     let clock = Arc::new(GuardedClock::of_machine());
-    let engine = Engine::timed(store, clock, (banks, sink), options, measures.actors())?;
+    let held = Outgoing::free().watch();
+    let outside = Outside { banks, sink, held };
+    let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
     Ok(Opened {
         engine: Arc::new(engine),
         store_nanos,

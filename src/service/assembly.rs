@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
 use actix_web::web::ServiceConfig;
-use caudal_actors::engine::{Banks, Engine};
+use caudal_actors::engine::{Banks, Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_ledger::calendar::Calendar;
@@ -168,11 +168,11 @@ impl Parts {
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
-        let ports = (counted(&measures, banks), hooks::counted(&measures, sink));
-        let (outgoing, ports) = leaving(&options.data, ports)?;
+        let outgoing = leaving(&options.data)?;
+        let outside = outside(&measures, (banks, sink), &outgoing);
         let actors = options.engine.resting(joined.is_some());
         let times = measures.actors();
-        let engine = Engine::timed(store, options.clock, ports, actors, times)?;
+        let engine = Engine::timed(store, options.clock, outside, actors, times)?;
         let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
@@ -329,21 +329,26 @@ fn workers(set: usize) -> usize {
     }
 }
 
-/// What leaves, behind what holds it.
-type Leaving = (Arc<Outgoing>, Ports);
-/// The banks, and who carries events to webhooks.
-type Ports = (Banks, Arc<dyn WebhookSink>);
-
-/// Puts what leaves behind what holds it, where the folder says so.
-fn leaving(data: &Path, (banks, sink): Ports) -> Result<Leaving, StartError> {
-    let outgoing = Arc::new(folder::outgoing(data)?);
-    if !outgoing.is_held() {
-        return Ok((outgoing, (banks, sink)));
+/// Whether what leaves is held, as the folder says; if so it is said in the log.
+fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
+    let outgoing = folder::outgoing(data)?;
+    if outgoing.is_held() {
+        tracing::warn!("transfers and webhooks are held until POST /admin/outgoing/release");
     }
-    tracing::warn!("transfers and webhooks are held until POST /admin/outgoing/release");
-    let (sink, holds) = (outgoing.sink(sink), Arc::clone(&outgoing));
-    let banks: Banks = Arc::new(move |relation| Ok(holds.bank(banks(relation)?)));
-    Ok((outgoing, (banks, sink)))
+    Ok(Arc::new(outgoing))
+}
+
+/// The world outside, in which every call is counted.
+fn outside(
+    measures: &Arc<Measures>,
+    (banks, sink): (Banks, Arc<dyn WebhookSink>),
+    outgoing: &Outgoing,
+) -> Outside {
+    Outside {
+        banks: counted(measures, banks),
+        sink: hooks::counted(measures, sink),
+        held: outgoing.watch(),
+    }
 }
 
 /// Begins to ship the journal to where it is kept besides, if anywhere.

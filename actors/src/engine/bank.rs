@@ -89,7 +89,7 @@ impl Engine {
     /// # Errors
     /// Why not.
     pub fn has_bank(&self, relation: &Relation) -> Result<(), NoBank> {
-        (self.realms.banks)(relation).map(|_| ())
+        (self.realms.outside.banks)(relation).map(|_| ())
     }
 
     /// Whether a realm may have another relation: it can be used, and a realm with accounts stays on
@@ -98,7 +98,7 @@ impl Engine {
     /// # Errors
     /// Why not.
     pub fn may_relate(&self, relation: &Relation) -> Result<(), NotRelated> {
-        let made = (self.realms.banks)(relation);
+        let made = (self.realms.outside.banks)(relation);
         let place = made.as_ref().map(|bank| bank.place());
         let Some(known) = self.realms.relation(relation.realm) else {
             return made.map(|_| ()).map_err(NotRelated::NoBank);

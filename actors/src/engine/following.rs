@@ -29,7 +29,7 @@ impl Realms {
             match self.supervisors.get(&realm) {
                 Some(known) => {
                     known.kept.serve(open);
-                    known.bank.follow(&self.banks, relation);
+                    known.bank.follow(&self.outside.banks, relation);
                     known.bank.hold().set(held);
                     let mut now = known
                         .settings

@@ -160,8 +160,8 @@ impl Realms {
         relation: Relation,
         (open, held): (bool, bool),
     ) -> Result<(), Failure> {
-        let hold = Arc::new(Hold::new(held));
-        let bank = Arc::new(RealmBank::new(&self.banks, relation, hold));
+        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
+        let bank = Arc::new(RealmBank::new(&self.outside.banks, relation, hold));
         let settings = Arc::new(RwLock::new(Arc::new(settings)));
         let published = Arc::new(Notify::new());
         let load = || {
@@ -233,7 +233,7 @@ impl Realms {
             claims: self.claims.clone(),
             published,
             trail: Arc::default(),
-            sink: Arc::clone(&self.sink),
+            sink: Arc::clone(&self.outside.sink),
             couriers: self.couriers.clone(),
             threads: match at.filter(|_| self.spread) {
                 Some(at) => Threads::beside(&self.arbiters, at),
