@@ -16,6 +16,7 @@
 
 mod cases;
 mod children;
+mod cvus;
 pub mod lookout;
 mod messages;
 mod money;
@@ -37,7 +38,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::{Actor, ActorContext as _, AsyncContext, Context, Handler};
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
@@ -58,6 +58,7 @@ use crate::residency::Residents;
 use crate::scribe::{Scribe, Shared, Ticket, Write};
 use crate::vitals::Vitals;
 use children::Children;
+use cvus::Cvus;
 
 pub use cases::{CaseMessage, ReturnSaid};
 pub use children::ActorsMessage;
@@ -119,7 +120,7 @@ pub struct RealmSupervisor {
     /// How far the sweep of open transfers has come.
     swept: Option<(AccountNo, u64)>,
     next_account: u64,
-    by_cvu: HashMap<Cvu, AccountNo>,
+    by_cvu: Cvus,
     children: Children,
 }
 
@@ -132,9 +133,6 @@ enum Admission<T> {
     /// It has its answer.
     Ended,
 }
-
-/// The most CVUs whose account is remembered without asking the index.
-const CVUS_REMEMBERED: usize = 200_000;
 
 impl RealmSupervisor {
     /// The supervisor of a realm as the store knows it, whose life ends with it.
@@ -166,7 +164,7 @@ impl RealmSupervisor {
             tails: HashMap::default(),
             swept: None,
             next_account,
-            by_cvu: HashMap::default(),
+            by_cvu: Cvus::default(),
             children: Children::new(
                 Arc::clone(&shared),
                 residents,
@@ -209,15 +207,13 @@ impl RealmSupervisor {
             Target::Account(_) => return Err(Rejection::AccountNotFound.into()),
             Target::Cvu(cvu) => cvu,
         };
-        if let Some(number) = self.by_cvu.get(&cvu) {
-            return Ok(*number);
+        let room = self.children.room();
+        if let Some(number) = self.by_cvu.get(cvu, room) {
+            return Ok(number);
         }
         let found = reads::account_of_cvu(self.shared.store.as_ref(), self.shared.realm, cvu)?;
         let number = found.ok_or(Rejection::AccountNotFound)?;
-        if self.by_cvu.len() >= CVUS_REMEMBERED {
-            self.by_cvu.clear();
-        }
-        self.by_cvu.insert(cvu, number);
+        self.by_cvu.remember(cvu, number, room);
         Ok(number)
     }
 

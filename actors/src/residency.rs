@@ -74,6 +74,11 @@ impl Residents {
         self.of.living.fetch_sub(1, Ordering::Relaxed);
     }
 
+    /// The most accounts of all realms that are to be in memory.
+    pub fn most(&self) -> usize {
+        self.of.most()
+    }
+
     /// Whether one of this realm has to leave before another one may begin.
     pub fn full(&self) -> bool {
         self.of.living() >= self.of.most() && self.count >= self.share()

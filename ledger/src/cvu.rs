@@ -122,6 +122,15 @@ impl Cvu {
     pub fn last4(&self) -> &str {
         self.as_str().get(18..).unwrap_or_default()
     }
+
+    /// PSP and client id as one number below 10^16: all that a CVU says, for tables of many.
+    pub fn number(&self) -> u64 {
+        let said = (3..7).chain(9..21).filter_map(|at| self.0.get::<usize>(at));
+        said.fold(0, |number: u64, digit| {
+            let digit = u64::from(digit.saturating_sub(b'0'));
+            number.saturating_mul(10).saturating_add(digit)
+        })
+    }
 }
 
 /// The key to which a transfer can be sent: the CBU of a bank account (bank 3 digits, branch 4,
@@ -312,6 +321,10 @@ mod tests {
             assert!(Cvu::parse(text).is_err(), "{text}");
         }
         assert_eq!(Cvu::compose(0, 1), None);
+        for (psp, client) in [(1, 0), (184, 10), (9_999, 999_999_999_999)] {
+            let number = Cvu::compose(psp, client).map(|cvu| cvu.number());
+            assert_eq!(number, Some(u64::from(psp) * 1_000_000_000_000 + client));
+        }
         assert_eq!(Cvu::compose(1, 1_000_000_000_000), None);
     }
 }

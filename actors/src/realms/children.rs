@@ -104,6 +104,11 @@ impl Children {
         }
     }
 
+    /// The most accounts that may be in memory, of all realms.
+    pub fn room(&self) -> usize {
+        self.residents.most()
+    }
+
     /// The sound actor of an account with room in its mailbox. If need be it is started, and has the
     /// account read while what is sent to it waits.
     pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {

@@ -30,10 +30,12 @@ type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
 /// Who is told, what, and when a commit had come.
 type Outcome = (Done, Result<CommitNo, StoreError>, Option<Instant>);
 
-/// Checks that entries follow their streams; remembers heads so that disk is seldom asked.
+/// Checks that entries follow their streams; remembers heads so that disk is seldom asked: in two generations,
+/// of which the older one goes when the newer one is full.
 #[derive(Debug, Default)]
 pub(crate) struct Heads {
     known: HashMap<StreamId, Option<Head>>,
+    older: HashMap<StreamId, Option<Head>>,
     undo: Vec<(StreamId, Option<Head>)>,
 }
 
@@ -58,11 +60,9 @@ impl Heads {
 
     fn accept_one(&mut self, entry: &Entry, look: Look<'_>) -> Result<(), StoreError> {
         let stream = entry.stream;
-        let known = match self.known.entry(stream) {
-            std::collections::hash_map::Entry::Occupied(o) => o.into_mut(),
-            std::collections::hash_map::Entry::Vacant(v) => {
-                v.insert(look(stream, entry.seq.saturating_sub(1))?)
-            }
+        let known = match self.known.get(&stream).or_else(|| self.older.get(&stream)) {
+            Some(known) => *known,
+            None => look(stream, entry.seq.saturating_sub(1))?,
         };
         let found = known.map_or(0, |h| h.seq);
         if Some(entry.seq) != found.checked_add(1) || entry.seq == u64::MAX {
@@ -80,23 +80,25 @@ impl Heads {
                 head.at, entry.at
             )));
         }
-        self.undo.push((stream, *known));
-        *known = Some(Head {
+        self.undo.push((stream, known));
+        let head = Head {
             seq: entry.seq,
             at: entry.at,
-        });
+        };
+        self.known.insert(stream, Some(head));
         Ok(())
     }
 
     /// Forgets what was accepted and then refused; the index knows all that is durable.
     fn forget(&mut self) {
         self.known.clear();
+        self.older.clear();
     }
 
-    /// Forgets everything when there is too much; only between groups, when all is in the index.
+    /// Forgets the longest untouched when there are too many; only between groups, when all is in the index.
     pub(crate) fn trim(&mut self, most: usize) {
-        if self.known.len() > most {
-            self.known.clear();
+        if self.known.len() > most / 2 {
+            self.older = std::mem::take(&mut self.known);
         }
     }
 }
@@ -335,5 +337,44 @@ pub(crate) fn tell(reply: &Reply, outcome: Result<(), StoreError>) {
 pub(crate) fn finish(done: Done, result: Result<CommitNo, StoreError>) {
     if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {
         tracing::error!("a callback of a commit panicked");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::rows::no_entry;
+
+    #[test]
+    fn heads_that_are_in_use_stay_and_the_longest_untouched_are_looked_up_again() {
+        let on_disk = RefCell::new(HashMap::<u64, u64>::default());
+        let looked = RefCell::new(Vec::new());
+        let look = |stream: StreamId, _: u64| {
+            looked.borrow_mut().push(stream.number);
+            let seq = on_disk.borrow().get(&stream.number).copied();
+            Ok(seq.map(|seq| Head { seq, at: 0 }))
+        };
+        let mut heads = Heads::default();
+        let mut next = |number: u64| {
+            let mut entry = no_entry();
+            entry.stream.number = number;
+            entry.seq = on_disk.borrow().get(&number).map_or(1, |seq| seq + 1);
+            heads.accept(std::slice::from_ref(&entry), &look).unwrap();
+            let known = heads.known.len() + heads.older.len();
+            heads.trim(8);
+            on_disk.borrow_mut().insert(number, entry.seq);
+            assert!(known <= 10, "{known} heads are kept");
+        };
+        for number in 1..100 {
+            next(0);
+            next(number);
+        }
+        next(1);
+        let looked = looked.borrow();
+        assert_eq!(looked.iter().filter(|it| **it == 0).count(), 1);
+        assert_eq!(looked.iter().filter(|it| **it == 1).count(), 2);
+        assert_eq!(looked.len(), 101);
     }
 }
