@@ -7,6 +7,7 @@ pub mod keys;
 pub mod marks;
 pub mod projection;
 pub mod reads;
+pub mod rest;
 mod short;
 
 #[cfg(test)]

@@ -27,17 +27,13 @@ use super::sitting::Sitting;
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
 use crate::meter::Meter;
+use crate::records::rest::Stand;
 use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
 use crate::reply::{ClaimGuard, Reply};
 use crate::scribe::{Scribe, Shared, Ticket, Write};
 use crate::vitals::Vitals;
-
-/// How many movements a row at rest has to spare the next load. A row is the whole account, which is
-/// merged again and again: one for each movement of an account that comes and goes tripled the index,
-/// and cost more than it spared.
-const REST_AFTER: u64 = 8;
 
 /// The desk of one account: whoever has it may take a turn.
 #[derive(Debug)]
@@ -225,13 +221,26 @@ impl Desk {
         page.taken = sitting.take(vouchers);
         let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
         if self.account.sequence.strict_sub(last) >= SNAPSHOT_EVERY {
-            page.hints.push(self.row()?);
+            page.hints.extend(self.stand()?);
         }
         Ok(page)
     }
 
-    /// The account as one row, from which it is loaded again at little cost.
-    fn row(&mut self) -> Result<Row, StoreError> {
+    /// Where the account stands, as a row; none before its first movement.
+    fn stand(&mut self) -> Result<Option<Row>, StoreError> {
+        let number = self.account.number;
+        let Some(stand) = Stand::of(&self.account) else {
+            return Ok(None);
+        };
+        let value = Some(stand.row(number)?);
+        let profile = self.at_rest.map_or(0, |(profile, _)| profile);
+        self.at_rest = Some((profile, self.account.sequence));
+        let key = keys::stand(self.shared.realm, number);
+        Ok(Some(Row { key, value }))
+    }
+
+    /// The whole account as one row, from which its profile is loaded again at little cost.
+    fn whole(&mut self) -> Result<Row, StoreError> {
         let value = records::encode(&self.account)?;
         self.at_rest = Some((self.account.profile_seq, self.account.sequence));
         Ok(Row {
@@ -240,18 +249,30 @@ impl Desk {
         })
     }
 
-    /// Leaves the account as one row, if all that it knows is durable and the next load would read
-    /// [`REST_AFTER`] movements without it. The row is a hint: without it the next load reads more.
+    /// Leaves the account as rows from which the next load goes on, if all that it knows is durable: where it stands if
+    /// it has moved, and all of it if its profile has changed. One that has never moved leaves none. The rows are hints:
+    /// without them the next load reads more.
     pub(super) fn rest(&mut self) {
-        let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
-        let behind = self.account.sequence.strict_sub(last);
-        if !self.vitals.settled_all() || self.vitals.doubtful() || behind < REST_AFTER {
+        if !self.vitals.settled_all() || self.vitals.doubtful() || self.account.sequence == 0 {
             return;
         }
-        match self.row() {
-            Ok(row) => self.shared.store.note(vec![row]),
-            Err(why) => tracing::warn!(%why, "an account could not be left as one row"),
+        match self.rows_at_rest() {
+            Ok(rows) if rows.is_empty() => {}
+            Ok(rows) => self.shared.store.note(rows),
+            Err(why) => tracing::warn!(%why, "an account could not be left as rows"),
         }
+    }
+
+    fn rows_at_rest(&mut self) -> Result<Vec<Row>, StoreError> {
+        let (profile, movements) = self.at_rest.unwrap_or((0, 0));
+        let mut rows = Vec::new();
+        if self.account.sequence > movements {
+            rows.extend(self.stand()?);
+        }
+        if self.account.profile_seq != profile {
+            rows.push(self.whole()?);
+        }
+        Ok(rows)
     }
 
     /// Applies movements that were decided in a sitting, and gives the page that makes them durable.

@@ -2,6 +2,7 @@
 //! of a realm lies under its number; the one exception says why.
 
 mod cases;
+mod kinds;
 mod marks;
 mod numbers;
 mod scoped;
@@ -16,6 +17,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
+pub use kinds::kind_of;
 pub use marks::{Marked, day, days, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use scoped::SCOPED;
@@ -64,6 +66,7 @@ const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 const ORIGIN_UNDER: u8 = 0x44;
+const STAND: u8 = 0x45;
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -298,6 +301,11 @@ pub fn sorted_of(realm: RealmId, by: Sorted, text: &[u8], account: AccountNo) ->
 /// Realm, account → the account as of some commit: a cache.
 pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Realm, account → where its movements stood at some commit: a cache, too.
+pub fn stand(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(STAND, realm, &[&account.0.to_be_bytes()])
 }
 
 /// A number of an account, such as the sequence of a voucher, as part of a key.

@@ -4,6 +4,7 @@
 //! [`StoreError::Corrupt`] where a row or an entry is not what this program or an earlier one writes.
 //! What is not there is `None` or an empty list, never an error.
 
+mod accounts;
 pub mod cases;
 pub mod events;
 pub mod money;
@@ -12,12 +13,11 @@ pub mod webhooks;
 
 use std::collections::BTreeMap;
 
-use caudal_ledger::accounts::Account;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::facts::{AccountFact, AliasOwner, Answer, BankCall, LedgerFact};
+use caudal_ledger::facts::{AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::text::ExternalId;
@@ -28,7 +28,9 @@ use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
 use super::projection::{Added, Listed, Place, newest_day, parse_totals, parse_usage};
-use super::{ANSWER_PARTS, BANK, LEDGER, PROFILE, account_stream, decode, keys};
+use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
+
+pub use accounts::{Loaded, account, load, load_in_full, profile};
 
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
@@ -65,139 +67,6 @@ pub fn fold<T: DeserializeOwned>(
             return Ok(());
         }
     }
-}
-
-/// An account without its movements, folded from its profile alone.
-pub fn profile(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Account>, StoreError> {
-    let mut account = None;
-    fold_profile(store, realm, number, &mut account)?;
-    Ok(account)
-}
-
-fn fold_profile(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-    account: &mut Option<Account>,
-) -> Result<(), StoreError> {
-    let stream = account_stream(realm, number, PROFILE);
-    let after = account.as_ref().map_or(0, |a| a.profile_seq);
-    if account.is_some() && !store.has(stream, after.saturating_add(1))? {
-        return Ok(());
-    }
-    fold(store, stream, after, |fact: AccountFact, seq, at| {
-        match (account.as_mut(), &fact) {
-            (None, AccountFact::Registered(registration)) => {
-                *account = Some(Account::registered(registration, at));
-            }
-            (Some(known), _) => known.apply(&fact, seq, at),
-            (None, _) => {}
-        }
-    })
-}
-
-/// An account as it was loaded.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Loaded {
-    /// The account as of the last commit.
-    pub account: Account,
-    /// The last facts of its profile and of its ledger that its row at rest has; `None` without one.
-    pub row: Option<(u64, u64)>,
-    /// How many movements were replayed.
-    pub replayed: u64,
-}
-
-/// An account as of the last commit, and how many movements were replayed to get there.
-pub fn account(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<(Account, u64)>, StoreError> {
-    let loaded = load(store, realm, number)?;
-    Ok(loaded.map(|loaded| (loaded.account, loaded.replayed)))
-}
-
-/// An account as of the last commit: its row at rest and what its streams have behind it, mostly
-/// nothing.
-pub fn load(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Loaded>, StoreError> {
-    let row = at_rest(store, realm, number)?;
-    load_from(store, realm, number, row)
-}
-
-/// The same from its streams alone.
-pub fn load_in_full(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Loaded>, StoreError> {
-    load_from(store, realm, number, None)
-}
-
-/// The row that an account has left at some time. It is a hint: one that cannot be read, or that is of
-/// a fact that its stream does not have, is as good as none.
-fn at_rest(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-) -> Result<Option<Account>, StoreError> {
-    let Some(row) = store.get(&keys::snapshot(realm, number))? else {
-        return Ok(None);
-    };
-    let Ok(account) = decode::<Account>(&row) else {
-        return Ok(None);
-    };
-    let (kind, seq) = match account.sequence {
-        0 => (PROFILE, account.profile_seq),
-        moved => (LEDGER, moved),
-    };
-    let known = account.number == number && store.has(account_stream(realm, number, kind), seq)?;
-    Ok(known.then_some(account))
-}
-
-fn load_from(
-    store: &dyn Index,
-    realm: RealmId,
-    number: AccountNo,
-    mut found: Option<Account>,
-) -> Result<Option<Loaded>, StoreError> {
-    let row = found.as_ref().map(|a| (a.profile_seq, a.sequence));
-    fold_profile(store, realm, number, &mut found)?;
-    let Some(mut account) = found else {
-        return Ok(None);
-    };
-    let (mut replayed, mut broken) = (0_u64, None);
-    let stream = account_stream(realm, number, LEDGER);
-    let after = account.sequence;
-    if row.is_none() || store.has(stream, after.saturating_add(1))? {
-        fold(store, stream, after, |LedgerFact::Posted(voucher), _, _| {
-            if !account.is_next(&voucher) {
-                broken.get_or_insert(voucher.sequence);
-            }
-            account.apply_voucher(&voucher);
-            replayed += 1;
-        })?;
-    }
-    if let Some(sequence) = broken {
-        let why = format!(
-            "the voucher {sequence} of account {} does not follow",
-            number.0
-        );
-        return Err(StoreError::Corrupt(why.into()));
-    }
-    money::open(store, realm, &mut account)?;
-    Ok(Some(Loaded {
-        account,
-        row,
-        replayed,
-    }))
 }
 
 /// The account of a CVU in a realm.

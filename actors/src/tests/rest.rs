@@ -1,19 +1,26 @@
-//! Accounts at rest: one row is left when an actor goes away, the next load mostly reads nothing
-//! else, and what is loaded by it is what the streams say, whatever the row is.
+//! Accounts at rest: two rows are left when an actor goes away, the next load mostly reads nothing
+//! else, and what is loaded by them is what the streams say, whatever the rows are.
 
 use std::rc::Rc;
 
+use caudal_ledger::accounts::Account;
 use caudal_storage::{Row, Store as _};
 
 use super::full_store::FullStore;
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
+use crate::records::rest::Stand;
 use crate::records::{encode, keys, reads};
 
 const ACCOUNTS: u64 = 4;
 
 fn row_of(store: &dyn caudal_storage::Store, account: u64) -> Option<Vec<u8>> {
     let key = keys::snapshot(REALM, AccountNo(account));
+    store.get(&key).unwrap()
+}
+
+fn stand_of(store: &dyn caudal_storage::Store, account: u64) -> Option<Vec<u8>> {
+    let key = keys::stand(REALM, AccountNo(account));
     store.get(&key).unwrap()
 }
 
@@ -46,6 +53,35 @@ fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
         good.as_ref().map(half),
         Some(ahead()),
         other(),
+    ];
+    for value in bad {
+        let key = key.clone();
+        store.note(vec![Row { key, value }]);
+        same(store, account);
+    }
+    store.note(vec![Row { key, value: good }]);
+    spoil_stand(store, account, dice);
+}
+
+/// The same with where it stood.
+fn spoil_stand(store: &FaultyStore, account: u64, dice: &mut Dice) {
+    let key = keys::stand(REALM, AccountNo(account));
+    let good = stand_of(store, account);
+    let ahead = || {
+        let number = AccountNo(account);
+        let loaded = reads::load_in_full(store, REALM, number).unwrap();
+        let mut ahead = loaded.unwrap().account;
+        ahead.sequence += 1 + dice.0 % 3;
+        Stand::of(&ahead).map(|stand| stand.row(number).unwrap())
+    };
+    let half = |row: &Vec<u8>| row[..row.len() / 2].to_vec();
+    let bad = [
+        None,
+        Some(Vec::new()),
+        Some(b"\x01nonsense".to_vec()),
+        good.as_ref().map(half),
+        ahead(),
+        stand_of(store, 1 + account % ACCOUNTS),
     ];
     for value in bad {
         let key = key.clone();
@@ -94,7 +130,7 @@ async fn step(harness: &Harness, n: u64, dice: &mut Dice) {
 
 #[actix::test]
 async fn an_account_is_the_same_by_its_row_and_by_its_streams() {
-    let (mut spared, mut rows) = (0, 0);
+    let (mut spared, mut rows, mut later) = (0, 0, 0);
     for seed in 0..12 {
         let bank = Arc::<TestBank>::default();
         let mut harness = Harness::new(seed, ACCOUNTS, 1_000, bank.clone()).await;
@@ -108,7 +144,18 @@ async fn an_account_is_the_same_by_its_row_and_by_its_streams() {
                 nap().await;
                 for account in 1..=ACCOUNTS {
                     spared += same(harness.store.as_ref(), account);
-                    rows += u64::from(row_of(harness.store.as_ref(), account).is_some());
+                    let (row, stand) = (
+                        row_of(harness.store.as_ref(), account),
+                        stand_of(harness.store.as_ref(), account),
+                    );
+                    rows += u64::from(row.is_some());
+                    let number = AccountNo(account);
+                    let stand = stand.and_then(|row| Stand::parse(number, &row));
+                    let whole = row.map(|row| crate::records::decode::<Account>(&row).unwrap());
+                    let ahead = stand
+                        .zip(whole)
+                        .is_some_and(|(stand, whole)| stand.sequence > whole.sequence);
+                    later += u64::from(ahead);
                     spoil(&harness.store, account, &mut dice);
                 }
             }
@@ -116,6 +163,7 @@ async fn an_account_is_the_same_by_its_row_and_by_its_streams() {
         harness.verified().await;
     }
     assert!(rows > 100 && spared > 500, "{rows} rows, {spared} spared");
+    assert!(later > 100, "{later} stand beyond the whole row");
 }
 
 #[actix::test]
@@ -123,14 +171,15 @@ async fn what_is_not_durable_is_never_at_rest() {
     let bank = Arc::<TestBank>::default();
     let harness = Harness::new(3, 1, 1_000, bank.clone()).await;
     let target = || Target::Account(AccountNo(1));
-    // So many that a row is worth it.
-    for n in 0..8 {
-        harness.post(1, "IN", 5, &format!("n{n}")).await.unwrap();
-    }
+    harness.post(1, "IN", 5, "first").await.unwrap();
     nap().await;
     assert!(harness.engine.passivate(REALM, target()).await.unwrap());
     nap().await;
-    let before = row_of(harness.store.as_ref(), 1).expect("a row at rest");
+    let rows = |harness: &Harness| {
+        let store = harness.store.as_ref();
+        [row_of(store, 1), stand_of(store, 1)].map(|row| row.expect("a row at rest"))
+    };
+    let before = rows(&harness);
     harness.store.set_automatic(false);
     let own = Rc::clone(&harness);
     let posted = actix::spawn(async move { own.post(1, "IN", 5, "late").await });
@@ -139,11 +188,46 @@ async fn what_is_not_durable_is_never_at_rest() {
     }
     // Its supervisor does not send it away, and it would leave no row if it went.
     assert!(!harness.engine.passivate(REALM, target()).await.unwrap());
-    assert_eq!(row_of(harness.store.as_ref(), 1), Some(before.clone()));
+    assert_eq!(rows(&harness), before);
     let after = harness.crash(0, bank.clone());
-    assert_eq!(same(after.store.as_ref(), 1), 9);
-    assert_eq!(after.disk(1), 1_040);
+    assert_eq!(same(after.store.as_ref(), 1), 2);
+    assert_eq!(after.disk(1), 1_005);
     posted.abort();
+}
+
+#[actix::test]
+async fn an_account_that_moved_leaves_where_it_stands_and_the_whole_only_when_its_profile_changed()
+{
+    let bank = Arc::<TestBank>::default();
+    let harness = Harness::new(5, 2, 0, bank.clone()).await;
+    let store = harness.store.as_ref();
+    let away = async |account: u64| {
+        nap().await;
+        let target = Target::Account(AccountNo(account));
+        assert!(harness.engine.passivate(REALM, target).await.unwrap());
+        nap().await;
+        (row_of(store, account), stand_of(store, account))
+    };
+    harness.balance(2).await;
+    assert_eq!(away(2).await, (None, None), "it has never moved");
+    harness.post(1, "IN", 5, "first").await.unwrap();
+    let (whole, first) = away(1).await;
+    assert!(whole.is_some() && first.is_some());
+    harness.balance(1).await;
+    assert_eq!(away(1).await, (whole.clone(), first.clone()), "only read");
+    harness.post(1, "IN", 5, "second").await.unwrap();
+    let (same_whole, second) = away(1).await;
+    assert_eq!(same_whole, whole);
+    assert_ne!(second, first);
+    let loaded = reads::load(store, REALM, AccountNo(1)).unwrap().unwrap();
+    assert_eq!((loaded.replayed, loaded.account.sequence), (0, 2));
+    let order = ProfileOrder::SetEnabled(false);
+    let target = Target::Account(AccountNo(1));
+    let changed = harness.engine.change(REALM, target, order, None, plain());
+    changed.await.unwrap();
+    let (changed, third) = away(1).await;
+    assert!(changed != whole && third == second);
+    same(store, 1);
 }
 
 #[actix::test]

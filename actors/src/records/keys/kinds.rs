@@ -1,0 +1,31 @@
+//! What the rows of the index are called, by their first byte, where their bytes are counted.
+
+use super::*;
+
+/// What rows whose keys begin with this byte are; `None` for a byte that no row of this room begins with.
+pub const fn kind_of(first: u8) -> Option<&'static str> {
+    Some(match first {
+        CVU => "CVUs",
+        ALIAS => "aliases",
+        CODE => "codes",
+        EXTERNAL => "external ids",
+        ANSWER => "answers kept for keys",
+        INTERNAL | INTERNAL_COUNT => "a realm's own movements",
+        DIRECTORY => "directory",
+        SNAPSHOT => "accounts at rest",
+        STAND => "where accounts stand",
+        HOLD | OPEN_HOLD | HOLD_END => "holds",
+        TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
+        | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN | ORIGIN_UNDER => "transfers",
+        RAIL | BANK_DAY => "movements at the bank",
+        CUIT => "accounts by CUIT",
+        ROLL => "account sets",
+        SORTED => "accounts by text",
+        EVENT => "events",
+        WEBHOOK | PROGRESS | DELIVERY => "webhooks",
+        PENDING | ENROLLING | TOTALS | USAGE => "sums and what waits",
+        0x38..=0x3f => "cases",
+        0x42 | 0x43 => "marks and days",
+        _ => return None,
+    })
+}

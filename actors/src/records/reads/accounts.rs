@@ -1,0 +1,175 @@
+//! Accounts as they are loaded: by the rows that they left when they went to rest, and by what their streams have
+//! behind these, mostly nothing.
+//!
+//! **Bounds.** Of an account at rest two rows are read, and the row of its last movement, by which they are believed; that
+//! nothing is behind them the filters of the index say.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::facts::{AccountFact, LedgerFact};
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_storage::{Index, StoreError};
+
+use super::{fold, money};
+use crate::records::rest::Stand;
+use crate::records::{LEDGER, PROFILE, account_stream, decode, keys};
+
+/// An account without its movements, folded from its profile alone.
+pub fn profile(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Account>, StoreError> {
+    let mut account = None;
+    fold_profile(store, realm, number, &mut account)?;
+    Ok(account)
+}
+
+fn fold_profile(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+    account: &mut Option<Account>,
+) -> Result<(), StoreError> {
+    let stream = account_stream(realm, number, PROFILE);
+    let after = account.as_ref().map_or(0, |a| a.profile_seq);
+    if account.is_some() && !store.has(stream, after.saturating_add(1))? {
+        return Ok(());
+    }
+    fold(store, stream, after, |fact: AccountFact, seq, at| {
+        match (account.as_mut(), &fact) {
+            (None, AccountFact::Registered(registration)) => {
+                *account = Some(Account::registered(registration, at));
+            }
+            (Some(known), _) => known.apply(&fact, seq, at),
+            (None, _) => {}
+        }
+    })
+}
+
+/// An account as it was loaded.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loaded {
+    /// The account as of the last commit.
+    pub account: Account,
+    /// The last facts of its profile and of its ledger that its rows at rest have; `None` without any. 0 where it has
+    /// no row of its profile.
+    pub row: Option<(u64, u64)>,
+    /// How many movements were replayed.
+    pub replayed: u64,
+}
+
+/// An account as of the last commit, and how many movements were replayed to get there.
+pub fn account(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<(Account, u64)>, StoreError> {
+    let loaded = load(store, realm, number)?;
+    Ok(loaded.map(|loaded| (loaded.account, loaded.replayed)))
+}
+
+/// What an account has left of itself at rest.
+#[derive(Debug, Default)]
+struct Rows {
+    /// All of it, as of the last change of its profile or before.
+    whole: Option<Account>,
+    /// Its movements as of later ones.
+    stand: Option<Stand>,
+}
+
+/// An account as of the last commit: its rows at rest and what its streams have behind them.
+pub fn load(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Loaded>, StoreError> {
+    let rows = at_rest(store, realm, number)?;
+    load_from(store, realm, number, rows)
+}
+
+/// The same from its streams alone.
+pub fn load_in_full(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<Loaded>, StoreError> {
+    load_from(store, realm, number, Rows::default())
+}
+
+/// The rows that an account has left at some time. They are hints: those that cannot be read, or are of a
+/// fact that its stream does not have, are as good as none.
+fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
+    let whole = store.get(&keys::snapshot(realm, number))?;
+    let whole = whole.and_then(|row| decode::<Account>(&row).ok());
+    let whole = whole.filter(|account| account.number == number);
+    let stand = store.get(&keys::stand(realm, number))?;
+    let stand = stand.and_then(|row| Stand::parse(number, &row));
+    let moved = whole.as_ref().map_or(0, |account| account.sequence);
+    let has = |kind, seq| store.has(account_stream(realm, number, kind), seq);
+    // A stream has no gaps, so the later one stands for the earlier one.
+    if let Some(stand) = stand.filter(|stand| stand.sequence > moved)
+        && has(LEDGER, stand.sequence)?
+    {
+        let whole = whole.filter(|_| moved > 0);
+        return Ok(Rows {
+            whole,
+            stand: Some(stand),
+        });
+    }
+    let known = match whole.as_ref().map(|account| account.profile_seq) {
+        None => false,
+        Some(seq) if moved == 0 => has(PROFILE, seq)?,
+        Some(_) => has(LEDGER, moved)?,
+    };
+    Ok(Rows {
+        whole: whole.filter(|_| known),
+        stand: None,
+    })
+}
+
+fn load_from(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+    rows: Rows,
+) -> Result<Option<Loaded>, StoreError> {
+    let Rows {
+        whole: mut found,
+        stand,
+    } = rows;
+    let profile = found.as_ref().map_or(0, |account| account.profile_seq);
+    fold_profile(store, realm, number, &mut found)?;
+    let Some(mut account) = found else {
+        return Ok(None);
+    };
+    if let Some(stand) = stand {
+        stand.resume(&mut account);
+    }
+    let row = (profile, account.sequence);
+    let row = (row != (0, 0)).then_some(row);
+    let (mut replayed, mut broken) = (0_u64, None);
+    let stream = account_stream(realm, number, LEDGER);
+    let after = account.sequence;
+    if row.is_none() || store.has(stream, after.saturating_add(1))? {
+        fold(store, stream, after, |LedgerFact::Posted(voucher), _, _| {
+            if !account.is_next(&voucher) {
+                broken.get_or_insert(voucher.sequence);
+            }
+            account.apply_voucher(&voucher);
+            replayed += 1;
+        })?;
+    }
+    if let Some(sequence) = broken {
+        let why = format!(
+            "the voucher {sequence} of account {} does not follow",
+            number.0
+        );
+        return Err(StoreError::Corrupt(why.into()));
+    }
+    money::open(store, realm, &mut account)?;
+    Ok(Some(Loaded {
+        account,
+        row,
+        replayed,
+    }))
+}

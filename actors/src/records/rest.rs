@@ -1,0 +1,181 @@
+//! Where the movements of an account stand, as the small row that it leaves whenever it goes to rest.
+//!
+//! **Shape.** An account at rest has two rows: all of it, written when its profile is another one than in the row before,
+//! and a [`Stand`], written when it has moved. So what changes with every movement is a sixth of the whole, and is merged
+//! again and again at little cost. One format byte, then MessagePack without names: account, sequence, instant, available,
+//! held, the digest as four words, and what left in its day and month, unless nothing did.
+//!
+//! **Failure.** Both rows are hints that can be lost. Whoever reads them looks whether the stream has their last movement.
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Balance;
+use caudal_ledger::chain::Digest;
+use caudal_ledger::ids::AccountNo;
+use caudal_ledger::limits::Usage;
+use caudal_ledger::money::Money;
+use caudal_ledger::time::{BusinessDay, Timestamp};
+use caudal_storage::StoreError;
+
+const FORMAT: u8 = 1;
+
+/// What left in a day and in its month: amounts in centavos, each with a count.
+type Counted = (Option<BusinessDay>, i64, u64, i64, u64);
+/// As it lies in the row.
+type Form = (u64, u64, u64, i64, i64, [u64; 4], Option<Counted>);
+
+/// Where the movements of an account stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stand {
+    /// The sequence of the last movement, from 1.
+    pub sequence: u64,
+    at: Timestamp,
+    balance: Balance,
+    hash: Digest,
+    usage: Usage,
+}
+
+impl Stand {
+    /// Where an account stands; `None` before its first movement.
+    pub fn of(account: &Account) -> Option<Self> {
+        Some(Self {
+            sequence: account.sequence,
+            at: account.last_movement_at?,
+            balance: account.balance,
+            hash: account.hash,
+            usage: account.usage,
+        })
+    }
+
+    /// Has an account go on from here. What it holds and has sent is not part of it.
+    pub fn resume(self, account: &mut Account) {
+        account.sequence = self.sequence;
+        account.last_movement_at = Some(self.at);
+        account.balance = self.balance;
+        account.hash = self.hash;
+        account.usage = self.usage;
+    }
+
+    /// The row of an account.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`] when serde refuses a value, which it does not.
+    pub fn row(&self, account: AccountNo) -> Result<Vec<u8>, StoreError> {
+        let mut words = [0; 4];
+        let (chunks, _) = self.hash.0.as_chunks::<8>();
+        let from = chunks.iter().copied().map(u64::from_be_bytes);
+        words.iter_mut().zip(from).for_each(|(w, f)| *w = f);
+        let usage = self.usage;
+        let counted = (usage != Usage::default()).then_some((
+            usage.day,
+            usage.daily_amount.centavos(),
+            usage.daily_count,
+            usage.monthly_amount.centavos(),
+            usage.monthly_count,
+        ));
+        let Balance { available, held } = self.balance;
+        let form: Form = (
+            account.0,
+            self.sequence,
+            self.at.millis(),
+            available.centavos(),
+            held.centavos(),
+            words,
+            counted,
+        );
+        let mut row = Vec::with_capacity(96);
+        row.push(FORMAT);
+        rmp_serde::encode::write(&mut row, &form)
+            .map_err(|why| StoreError::Invalid(format!("a row could not be encoded: {why}")))?;
+        Ok(row)
+    }
+
+    /// Reads the row of an account; `None` where it is another one's, or of a format that nobody knows.
+    pub fn parse(account: AccountNo, row: &[u8]) -> Option<Self> {
+        let (&FORMAT, form) = row.split_first()? else {
+            return None;
+        };
+        let form: Form = rmp_serde::from_slice(form).ok()?;
+        let (number, sequence, at, available, held, words, counted) = form;
+        let mut hash = Digest::default();
+        let (chunks, _) = hash.0.as_chunks_mut::<8>();
+        let from = words.into_iter().map(u64::to_be_bytes);
+        chunks.iter_mut().zip(from).for_each(|(c, f)| *c = f);
+        let usage = counted.map_or_else(Usage::default, |counted| Usage {
+            day: counted.0,
+            daily_amount: Money::from_centavos(counted.1),
+            daily_count: counted.2,
+            monthly_amount: Money::from_centavos(counted.3),
+            monthly_count: counted.4,
+        });
+        (number == account.0 && sequence > 0).then_some(Self {
+            sequence,
+            at: Timestamp::from_millis(at),
+            balance: Balance {
+                available: Money::from_centavos(available),
+                held: Money::from_centavos(held),
+            },
+            hash,
+            usage,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stand(usage: Usage) -> Stand {
+        let mut hash = Digest::default();
+        (0..).zip(&mut hash.0).for_each(|(n, byte)| *byte = n);
+        Stand {
+            sequence: 9,
+            at: Timestamp::from_millis(1_795_000_000_000),
+            balance: Balance {
+                available: Money::from_centavos(150_025),
+                held: Money::from_centavos(70),
+            },
+            hash,
+            usage,
+        }
+    }
+
+    #[test]
+    fn a_row_is_these_bytes_and_reads_back() {
+        let usage = Usage {
+            day: BusinessDay::parse("2026-11-23"),
+            daily_amount: Money::from_centavos(5),
+            daily_count: 1,
+            monthly_amount: Money::from_centavos(-6),
+            monthly_count: 2,
+        };
+        let hex = |row: Vec<u8>| row.iter().map(|b| format!("{b:02x}")).collect::<String>();
+        let start = "0197070\
+                     9cf000001a1ee565e00ce00024a0946\
+                     94cf0001020304050607cf08090a0b0c0d0e0fcf1011121314151617cf18191a1b1c1d1e1f";
+        for (usage, end) in [
+            (Usage::default(), "c0"),
+            (usage, "95aa323032362d31312d32330501fa02"),
+        ] {
+            let stand = stand(usage);
+            let row = stand.row(AccountNo(7)).unwrap();
+            assert_eq!(Stand::parse(AccountNo(7), &row), Some(stand));
+            assert_eq!(Stand::parse(AccountNo(8), &row), None, "another account");
+            for cut in 0..row.len() {
+                assert_eq!(Stand::parse(AccountNo(7), &row[..cut]), None, "{cut}");
+            }
+            assert_eq!(hex(row), [start, end].concat());
+        }
+    }
+
+    #[test]
+    fn an_account_that_has_not_moved_leaves_none() {
+        let none = Stand {
+            sequence: 0,
+            ..stand(Usage::default())
+        };
+        let row = none.row(AccountNo(7)).unwrap();
+        assert_eq!(Stand::parse(AccountNo(7), &row), None);
+        assert_eq!(Stand::parse(AccountNo(7), b""), None);
+        assert_eq!(Stand::parse(AccountNo(7), b"\x02"), None);
+    }
+}
