@@ -2,11 +2,12 @@
 //!
 //! **Shape.** [`Plan::of`] divides what the process may take. Caches and tables have fixed parts. Accounts get what
 //! is left: how many are in memory follows from what the process really takes ([`Plan::next`]), which [`watch`] looks
-//! at each second, so nobody has to know how large an account is.
+//! at four times a second, so nobody has to know how large an account is. The cache of blocks gives way, too
+//! ([`Plan::cache`]): filters and first keys of the index's runs grow with the store, and nothing else makes room for them.
 //!
-//! **Bounds.** The limit is aimed at: only accounts leave when it is passed, and the process may stay beyond it. Below
-//! it accounts may come until it is reached. Beyond it the longest untouched leave, a
-//! twentieth of all in a second at most, and a part of those that the plan has room for always stays.
+//! **Bounds.** The limit is aimed at: only accounts and blocks leave when it is passed, and where both are at their least
+//! the process stays beyond it. Below it accounts may come until it is reached, fewer the nearer it is. Beyond it the
+//! longest untouched leave, a twentieth of all in a second at most, and a part of those that the plan has room for always stays.
 //!
 //! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
 
@@ -31,8 +32,14 @@ const PROCESS: u64 = 96 * MIB;
 const ACCOUNT_BYTES: u64 = 1536;
 /// The head of a stream that the store keeps in memory, in bytes, roughly.
 const HEAD_BYTES: u64 = 96;
+/// The most that an account may take until the process is looked at again: those that come meanwhile are bounded by it.
+const COMING_BYTES: u64 = 4096;
 /// How often the process is looked at.
-const EVERY: Duration = Duration::from_secs(1);
+const EVERY: Duration = Duration::from_millis(250);
+/// One part in so many of the accounts leaves at most until it is looked at again.
+const LEAVING: usize = 80;
+/// The least that the cache of blocks has, in bytes.
+const CACHE_LEAST: u64 = 8 * MIB;
 
 /// How the memory of the process is divided, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,14 +99,22 @@ impl Plan {
     pub fn next(&self, living: usize, taken: u64) -> usize {
         let accounts = |bytes: u64| count(bytes / ACCOUNT_BYTES);
         let most = match self.limit.checked_sub(taken) {
-            Some(left) => living.saturating_add(accounts(left)),
+            Some(left) => living.saturating_add(count(left / COMING_BYTES)),
             None => {
-                let too_many = accounts(taken - self.limit).min(living / 20);
+                let too_many = accounts(taken - self.limit).min(living / LEAVING + 1);
                 let least = accounts(self.accounts / 4);
                 living.saturating_sub(too_many).max(least)
             }
         };
         self.resident.map_or(most, |set| most.min(set))
+    }
+
+    /// How many bytes the cache of blocks may take, while it may take `most` and the process takes `taken`.
+    pub fn cache(&self, most: u64, taken: u64) -> u64 {
+        match self.limit.checked_sub(taken) {
+            Some(left) => self.block_cache.min(most + left / 4),
+            None => most - (taken - self.limit).min(most - CACHE_LEAST.min(most)),
+        }
     }
 }
 
@@ -159,11 +174,14 @@ pub fn taken() -> Option<u64> {
     pages.checked_mul(u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-/// Has as many accounts in memory as the plan has room for, until the handle is aborted.
+/// Has as many accounts and blocks in memory as the plan has room for, until the handle is aborted.
 pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
     rt::spawn(async move {
+        let mut cache = plan.block_cache;
         loop {
             if let Some(taken) = taken() {
+                cache = plan.cache(cache, taken);
+                engine.store().keep_cached(cache);
                 let residency = engine.residency();
                 residency.set_most(plan.next(residency.living(), taken));
             }
@@ -211,6 +229,24 @@ mod tests {
                     .all(|taken| taken.abs_diff(plan.limit) <= plan.limit / 10)
             );
         }
+    }
+
+    /// Filters that grow with the store push the blocks out, and these come back when there is room.
+    #[test]
+    fn the_cache_of_blocks_makes_room_for_what_cannot_leave() {
+        let plan = Plan::of(512 * MIB);
+        let (mut cache, mut seen) = (plan.block_cache, Vec::new());
+        for step in 0..400 {
+            let filters = if step < 200 { step * MIB / 8 } else { 0 };
+            let taken = 460 * MIB + filters + cache;
+            seen.push(taken);
+            cache = plan.cache(cache, taken);
+            assert!((CACHE_LEAST..=plan.block_cache).contains(&cache));
+        }
+        let within = |taken: &u64| *taken <= plan.limit + plan.limit / 100;
+        assert!(seen.split_off(1).iter().all(within));
+        assert_eq!(plan.cache(CACHE_LEAST, 2 * plan.limit), CACHE_LEAST);
+        assert_eq!(plan.cache(cache, plan.limit / 2), plan.block_cache);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use caudal_storage::Store;
 use serde::Serialize;
 
 use super::audit::{self, Audit};
+use super::bytes::{self, Share};
 use super::draw::Mix;
 use super::figures::{Thousandths, grouped, mebibytes, scaled};
 use super::growth::Tenth;
@@ -107,6 +108,8 @@ pub struct Large {
     pub disk_bytes: u64,
     /// The same for one voucher, accounts and room set aside included.
     pub disk_bytes_per_posting: u64,
+    /// What takes them, once all is closed and opened again.
+    pub shares: Vec<Share>,
     /// Vouchers of the process that was killed.
     pub killed_after: u64,
     /// Opening after the kill.
@@ -171,6 +174,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
     super::say("checking the whole ledger");
     let store = site::open_store(folder)?;
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
+    let shares = bytes::of(&store)?;
     store.close()?;
     let [all, warmed, resident, cold] = loaded.runs;
     let rate = |run: &Measured| Tenth::whole(run).map_or(0, |whole| whole.per_second);
@@ -190,6 +194,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
         index_runs: loaded.index_runs,
         disk_bytes,
         disk_bytes_per_posting: scaled(disk_bytes, 1, noted),
+        shares,
         killed_after,
         reopened,
         wrong_answers: wrong.into_iter().fold(0, u64::saturating_add),

@@ -13,6 +13,7 @@
 
 pub mod audit;
 pub mod bulk;
+pub mod bytes;
 pub mod callgrind;
 pub mod case;
 pub mod cases;

@@ -425,6 +425,8 @@ pub trait Store: Index {
     fn note(&self, hints: Vec<Row>) {
         drop(hints);
     }
+    /// Has the cache of the index's blocks take so many bytes at most from now on; passed over by an engine without one.
+    fn keep_cached(&self, _bytes: u64) {}
     /// Figures for operators, as they are now.
     fn stats(&self) -> Stats;
     /// What the background check does and found; nothing for an engine without one.

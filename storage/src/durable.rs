@@ -15,6 +15,7 @@
 mod applier;
 mod aside;
 mod cell;
+mod census;
 pub(crate) mod checker;
 pub(crate) mod checkpoint;
 mod committer;
@@ -73,6 +74,7 @@ use crate::num::u64_of;
 use crate::rows::{FIRST_KEY, check_commit, check_row, parse_stream_value, stream_key};
 use crate::sync::lock;
 
+pub use census::{Census, IndexBytes, RowBytes};
 pub use held::exclusive;
 pub use member::Member;
 #[cfg(test)]
@@ -443,6 +445,10 @@ impl Store for DurableStore {
             index_rebuilt: self.shared.index_rebuilt,
             ..Stats::default()
         })
+    }
+
+    fn keep_cached(&self, bytes: u64) {
+        self.shared.index.keep_cached(bytes);
     }
 
     fn checks(&self) -> Checks {

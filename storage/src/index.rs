@@ -24,6 +24,7 @@ pub(crate) mod bloom;
 pub(crate) mod build;
 pub(crate) mod bytes;
 pub(crate) mod cache;
+pub(crate) mod census;
 pub(crate) mod compression;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
@@ -54,8 +55,9 @@ use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
 
-/// Bytes that one row takes in a table besides key and value, roughly.
-const ROW_OVERHEAD: usize = 64;
+/// Bytes that one row takes in a table, roughly, besides those of key and value that do not fit in place: nodes of the
+/// tree are three fifths full.
+const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
 /// The most rows copied from the table that is being written in one step of a scan.
 const COPY_MAX: usize = 1024;
 
@@ -331,7 +333,7 @@ impl SortedRows {
         let mut state = write(&self.state);
         let state = &mut *state;
         for (key, value) in rows {
-            let bytes = key.len() + value.as_ref().map_or(0, Bytes::len) + ROW_OVERHEAD;
+            let bytes = ROW + key.heap() + value.as_ref().map_or(0, Bytes::heap);
             state.active_bytes += bytes;
             // a replaced row is counted again: the table freezes a little early, no harm
             state.active.insert(key, value);
@@ -371,6 +373,11 @@ impl SortedRows {
             .iter()
             .map(|run| run.fences.memory() + run.info.bloom_bytes);
         (u64_of(tables), kept.sum())
+    }
+
+    /// Has the cache of blocks take so many bytes at most.
+    pub(crate) fn keep_cached(&self, bytes: u64) {
+        self.store.cache.set_most(bytes);
     }
 
     /// How many runs there are.

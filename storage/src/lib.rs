@@ -36,8 +36,8 @@ pub mod times;
 
 pub use api::*;
 pub use durable::{
-    DurableStore, Member, OnDeposed, OnProgress, OnTurn, Part, Progress, Records, Restore, Spot,
-    StoreOptions, Turn, exclusive,
+    Census, DurableStore, IndexBytes, Member, OnDeposed, OnProgress, OnTurn, Part, Progress,
+    Records, Restore, RowBytes, Spot, StoreOptions, Turn, exclusive,
 };
 pub use error::OpenError;
 pub use faulty::FaultyStore;

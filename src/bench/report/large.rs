@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::bars::{Bar, at_least, below};
-use super::tables::tenths;
+use super::tables::{shares, tenths};
 use crate::figures::{Thousandths, grouped, mebibytes, seconds};
 use crate::large::Large;
 
@@ -75,5 +75,7 @@ pub fn show(f: &mut fmt::Formatter<'_>, large: &Large) -> fmt::Result {
         seconds(again.engine_nanos),
         seconds(again.ready_nanos),
         mebibytes(again.memory),
-    )
+    )?;
+    let vouchers = large.audit.vouchers;
+    writeln!(f, "\n{}", shares(&large.shares, vouchers))
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
+use crate::bytes::Share;
 use crate::case::Case;
 use crate::cases::Compared;
-use crate::figures::{grouped, mebibytes, micros, per_second};
+use crate::figures::{Thousandths, grouped, mebibytes, micros, per_second};
 use crate::growth::Tenth;
 use crate::lists::ListRow;
 use crate::load;
@@ -193,6 +194,21 @@ pub fn webhooks(hooked: &Hooked) -> Table {
             lowest.to_string(),
             highest.to_string(),
             grouped(line.delivered_per_second),
+        ]
+    });
+    table(&header, cells.collect())
+}
+
+/// What takes the bytes of a store, in all and for each of its vouchers.
+pub fn shares(shares: &[Share], vouchers: u64) -> Table {
+    let header = ["bytes of", "how many", "MiB", "MiB in files", "a voucher"];
+    let cells = shares.iter().map(|share| {
+        vec![
+            share.what.to_owned(),
+            grouped(share.count),
+            mebibytes(share.bytes),
+            mebibytes(share.disk),
+            Thousandths::ratio(share.disk, vouchers).to_string(),
         ]
     });
     table(&header, cells.collect())

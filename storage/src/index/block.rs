@@ -14,10 +14,10 @@ pub(crate) const GONE: u16 = 0xFFFF;
 /// The value length, on disk, of a value that lies in pieces.
 pub(crate) const FAR: u16 = 0xFFFE;
 
-/// What a block takes besides its rows, and its rows as a multiple of their bytes on disk: as they
-/// lie, their whole keys, and where each begins.
+/// What a block takes besides its rows, and what unpacking adds to it, as a multiple of the bytes of its rows: their
+/// whole keys, and where each begins.
 const BESIDES: u64 = 192;
-const UNPACKED: u64 = 3;
+const UNPACKED: u64 = 2;
 
 /// The value of a row as it lies in its block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,9 +114,16 @@ impl Block {
         }
     }
 
-    /// Bytes that it takes in memory once it is unpacked, roughly.
+    /// Whether its rows were asked for, so that it takes more memory.
+    pub(crate) fn is_unpacked(&self) -> bool {
+        self.rows.get().is_some()
+    }
+
+    /// Bytes that it takes in memory now, roughly.
     pub(crate) fn bytes(&self) -> u64 {
-        BESIDES + UNPACKED * u64_of(self.payload.len())
+        let payload = u64_of(self.payload.len());
+        let unpacked = if self.is_unpacked() { UNPACKED } else { 0 };
+        BESIDES + (1 + unpacked) * payload
     }
 }
 

@@ -38,10 +38,10 @@ impl Bytes {
         }
     }
 
-    /// How many bytes there are.
-    pub(crate) fn len(&self) -> usize {
+    /// How many bytes do not fit in place.
+    pub(crate) fn heap(&self) -> usize {
         match &self.0 {
-            Repr::Inline(n, _) => usize::from(*n),
+            Repr::Inline(..) => 0,
             Repr::Heap(bytes) => bytes.len(),
         }
     }

@@ -1,10 +1,10 @@
-//! Blocks of rows that were read lately: checked, and unpacked when they are asked for again.
+//! Blocks of rows that were read lately: checked, and unpacked when they are walked over.
 //!
 //! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was asked for
 //! again since the hand last passed stays once more. Whoever has a block shares it; nothing is copied.
-//! A block is searched as it lies when it is read for one row, and unpacked when it is found here.
+//! A block is searched as it lies for one row, so it takes a third of what an unpacked one does.
 //!
-//! **Bounds.** So many bytes in all; each block counts with what it takes once it is unpacked. A block
+//! **Bounds.** So many bytes in all; each block counts with what it takes, more from when it is unpacked on. A block
 //! of a run never changes and numbers of runs never return, so nothing has to be taken out of date:
 //! blocks of runs that were merged away are asked for no more, and the hand takes them.
 
@@ -24,6 +24,8 @@ const SHARDS: usize = 16;
 struct Slot {
     key: (u64, u32),
     block: Arc<Block>,
+    /// What it counts with.
+    bytes: u64,
     /// Asked for since the hand last passed.
     again: bool,
 }
@@ -54,8 +56,21 @@ impl Shard {
         self.slots.push(Slot {
             key,
             block,
+            bytes,
             again: false,
         });
+    }
+
+    /// Counts a block anew, which was unpacked meanwhile.
+    fn grown(&mut self, key: (u64, u32), most: u64) {
+        let place = self.places.get(&key);
+        let Some(slot) = place.and_then(|at| self.slots.get_mut(*at)) else {
+            return;
+        };
+        let bytes = slot.block.bytes();
+        self.bytes = self.bytes - slot.bytes + bytes;
+        slot.bytes = bytes;
+        while self.bytes > most && self.evict() {}
     }
 
     /// Takes out the next block that was not asked for again; false when there is none at all.
@@ -73,7 +88,7 @@ impl Shard {
             }
             // the last one comes into its place, and waits for the hand's next round
             let gone = self.slots.swap_remove(self.hand);
-            self.bytes -= gone.block.bytes();
+            self.bytes -= gone.bytes;
             self.places.remove(&gone.key);
             if let Some(moved) = self.slots.get(self.hand) {
                 self.places.insert(moved.key, self.hand);
@@ -88,7 +103,7 @@ impl Shard {
 #[derive(Debug)]
 pub(crate) struct BlockCache {
     shards: Vec<Mutex<Shard>>,
-    most: u64,
+    most: AtomicU64,
     cached: AtomicU64,
     read: AtomicU64,
 }
@@ -98,10 +113,26 @@ impl BlockCache {
     pub(crate) fn new(most: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
-            most,
+            most: AtomicU64::new(most),
             cached: AtomicU64::new(0),
             read: AtomicU64::new(0),
         }
+    }
+
+    /// Takes so many bytes at most from now on; what is beyond goes at once.
+    pub(crate) fn set_most(&self, most: u64) {
+        if self.most.swap(most, Ordering::Relaxed) > most {
+            let most = most / u64_of(SHARDS);
+            for shard in &self.shards {
+                let mut shard = lock(shard);
+                while shard.bytes > most && shard.evict() {}
+            }
+        }
+    }
+
+    /// Bytes that one shard takes at most.
+    fn share(&self) -> u64 {
+        self.most.load(Ordering::Relaxed) / u64_of(SHARDS)
     }
 
     fn shard(&self, (run, block): (u64, u32)) -> Option<&Mutex<Shard>> {
@@ -109,19 +140,29 @@ impl BlockCache {
         self.shards.get(usize_of(mixed % u64_of(SHARDS)))
     }
 
-    /// The block, if it is here; one that is asked for again is unpacked.
+    /// The block, if it is here.
     pub(crate) fn get(&self, key: (u64, u32)) -> Option<Arc<Block>> {
         let found = lock(self.shard(key)?).get(key)?;
         self.cached.fetch_add(1, Ordering::Relaxed);
-        found.rows();
         Some(found)
+    }
+
+    /// Unpacks a block, which counts with more if it is here.
+    pub(crate) fn unpack(&self, key: (u64, u32), block: &Block) {
+        if block.is_unpacked() {
+            return;
+        }
+        block.rows();
+        if let Some(shard) = self.shard(key) {
+            lock(shard).grown(key, self.share());
+        }
     }
 
     /// Keeps a block that was read.
     pub(crate) fn put(&self, key: (u64, u32), block: &Arc<Block>) {
         self.read.fetch_add(1, Ordering::Relaxed);
         if let Some(shard) = self.shard(key) {
-            lock(shard).put(key, Arc::clone(block), self.most / u64_of(SHARDS));
+            lock(shard).put(key, Arc::clone(block), self.share());
         }
     }
 
@@ -134,7 +175,7 @@ impl BlockCache {
     /// Bytes that it takes at most, and now.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let now = self.shards.iter().map(|shard| lock(shard).bytes).sum();
-        (self.most, now)
+        (self.most.load(Ordering::Relaxed), now)
     }
 }
 
@@ -169,6 +210,36 @@ mod tests {
             shard.slots.len()
         });
         assert_eq!(shards.sum::<usize>(), 8 * SHARDS);
+    }
+
+    #[test]
+    fn what_is_unpacked_counts_with_what_it_takes_and_others_go_for_it() {
+        let one = block().bytes();
+        let cache = BlockCache::new(one * 12 * u64_of(SHARDS));
+        let keys: Vec<_> = (0..u32::MAX)
+            .map(|n| (1, n))
+            .filter(|key| std::ptr::eq(cache.shard(*key).unwrap(), &cache.shards[0]))
+            .take(12)
+            .collect();
+        keys.iter().for_each(|key| cache.put(*key, &block()));
+        assert_eq!(cache.bytes().1, 12 * one);
+        let here = || keys.iter().filter(|key| cache.get(**key).is_some()).count();
+        assert_eq!(here(), 12);
+        let last = cache.get(keys[11]).unwrap();
+        cache.unpack(keys[11], &last);
+        assert!(last.bytes() > 2 * one && here() < 12, "{}", here());
+        let held: u64 = keys
+            .iter()
+            .filter_map(|key| Some(cache.get(*key)?.bytes()))
+            .sum();
+        assert_eq!(cache.bytes().1, held);
+        cache.set_most(one * 4 * u64_of(SHARDS));
+        assert!(cache.bytes().1 <= 4 * one, "{:?}", cache.bytes());
+        let held = cache.bytes().1;
+        // one that is not here is unpacked all the same
+        let other = block();
+        cache.unpack((2, 1), &other);
+        assert!(other.is_unpacked() && cache.bytes().1 == held);
     }
 
     #[test]

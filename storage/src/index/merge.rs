@@ -132,7 +132,7 @@ impl<'a> RunCursor<'a> {
             return Ok(());
         };
         let rows = match self.cached {
-            true => self.run.rows(self.store, block)?,
+            true => self.run.rows_to_walk(self.store, block)?,
             false => self.run.rows_once(self.store, block)?,
         };
         if rows.rows().is_none() {

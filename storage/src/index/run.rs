@@ -182,6 +182,20 @@ impl Run {
         Ok(read)
     }
 
+    /// The same, unpacked.
+    ///
+    /// # Errors
+    /// As [`Self::rows`].
+    pub(crate) fn rows_to_walk(
+        &self,
+        store: &BlockStore,
+        block: u32,
+    ) -> Result<Arc<Block>, Trouble> {
+        let found = self.rows(store, block)?;
+        store.cache.unpack((self.info.id, block), &found);
+        Ok(found)
+    }
+
     /// A block of rows that nobody asks for again soon: past the cache.
     ///
     /// # Errors

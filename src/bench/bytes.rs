@@ -1,0 +1,86 @@
+//! What takes the bytes of a store: entries of the journal by their stream, rows of the index by their kind, and
+//! what lies around them.
+
+use std::collections::BTreeMap;
+
+use caudal_actors::records::{self, keys};
+use caudal_storage::{CommitNo, DurableStore, Index as _};
+use serde::Serialize;
+
+/// One thing that takes bytes.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Share {
+    /// What it is.
+    pub what: &'static str,
+    /// How many there are; 0 where they are not counted.
+    pub count: u64,
+    /// Bytes before anything is compressed.
+    pub bytes: u64,
+    /// Bytes in the files.
+    pub disk: u64,
+}
+
+fn stream(kind: u8) -> &'static str {
+    match kind {
+        records::LEDGER => "journal: vouchers",
+        records::PROFILE => "journal: profiles",
+        records::BANK => "journal: calls to the bank",
+        records::ANSWERS | records::ANSWER_PARTS => "journal: answers kept for keys",
+        _ => "journal: other entries",
+    }
+}
+
+/// Reads the whole store and says what takes its bytes.
+///
+/// # Errors
+/// When the store cannot be read.
+pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
+    let census = store.census()?;
+    let mut entries: BTreeMap<&'static str, (u64, u64)> = BTreeMap::new();
+    store.replay(CommitNo(1), &mut |_, entry| {
+        let sum = entries.entry(stream(entry.stream.kind)).or_default();
+        sum.0 += 1;
+        sum.1 += u64::try_from(entry.body.len()).unwrap_or(u64::MAX);
+        true
+    })?;
+    let bodies = entries.values().map(|sum| sum.1).sum();
+    let beside = |what, disk| Share {
+        what,
+        count: 0,
+        bytes: disk,
+        disk,
+    };
+    let mut shares: Vec<_> = entries
+        .into_iter()
+        .map(|(what, (count, bytes))| Share {
+            what,
+            count,
+            bytes,
+            disk: bytes,
+        })
+        .collect();
+    let around = census.journal_files.saturating_sub(bodies);
+    shares.push(beside("journal: around them, room set aside", around));
+    let mut rows: BTreeMap<&'static str, Share> = BTreeMap::new();
+    for (first, found) in &census.index.rows {
+        let name = match keys::kind_of(*first) {
+            Some(name) => name,
+            None => "entries by their streams",
+        };
+        let share = rows.entry(name).or_insert_with(|| beside(name, 0));
+        share.count += found.rows;
+        share.bytes += found.bytes;
+        share.disk += found.stored;
+    }
+    shares.extend(rows.into_values());
+    let index = &census.index;
+    shares.push(beside("index: first keys of blocks", index.fences));
+    shares.push(beside("index: filters", index.filters));
+    shares.push(beside("index: large values", index.others));
+    let used = [index.row_blocks, index.fences, index.filters, index.others];
+    let used = used.into_iter().sum();
+    let added = census.index_files.saturating_sub(used);
+    shares.push(beside("index: around them, in sled's files", added));
+    Ok(shares)
+}
