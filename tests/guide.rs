@@ -38,8 +38,9 @@ struct Ran {
 
 /// A folder with a running `caudal dev`, in which somebody follows a document.
 struct Walk {
-    dir: TempDir,
+    /// Its log is in the folder, which goes after it.
     process: Process,
+    dir: TempDir,
     /// A port that is free.
     receiver: String,
 }

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::support::canary::Paper;
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
@@ -29,6 +30,8 @@ const START: Duration = SOON;
 struct Process {
     child: Child,
     client: Client,
+    /// Read when the process has ended.
+    _log: Paper,
 }
 
 impl Process {
@@ -37,7 +40,7 @@ impl Process {
     }
 
     async fn start_with(data: &Path, more: &[&str]) -> Self {
-        let free = "127.0.0.1:0";
+        let (free, log) = ("127.0.0.1:0", Paper::new());
         let child = Command::new(env!("CARGO_BIN_EXE_caudal"))
             .args([
                 "dev",
@@ -52,12 +55,13 @@ impl Process {
             .arg(data)
             .args(more)
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(log.pen())
             .spawn()
             .unwrap();
         let mut process = Self {
             child,
             client: Client::new("", None),
+            _log: log,
         };
         let file = data.join("dev.json");
         // The file of the last run may still be there: what it names must answer to its key.

@@ -1,11 +1,13 @@
 //! What an operator finds in the log of a request, and what nobody finds there.
 
+use std::process::Command;
+
 use tempfile::TempDir;
 
 use crate::cli::{caudal, said};
 use crate::console::browser::Browser;
 use crate::strangers::process::Process;
-use crate::support::canary::{lines, offence};
+use crate::support::canary::{Log, Paper, Sink, learn_of, lines, offence};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
 use crate::webhooks::hook::{Hook, quick};
@@ -229,6 +231,67 @@ fn the_canary_sees_what_it_is_there_for() {
     ] {
         assert!(offence(good).is_none(), "{good}");
     }
+}
+
+#[test]
+fn what_a_test_sends_and_gets_is_learnt() {
+    let number = fresh();
+    let body = json!({"items": [{
+        "holderName": format!("Zoraida Quiroga{number}"), "metadata": {"pet": format!("gato {number}")},
+        "address": {"street": format!("Calle Larga{number}")}, "description": format!("harmless{number}"), "email": null,
+    }], "credential": format!("Ab-{number}_x"), "alias": "short"});
+    let lines = [
+        format!("holder=\"ZORAIDA Quiroga{number}\""),
+        format!("why=\"no gato {number} here\""),
+        format!("street=Calle Larga{number}."),
+        format!("credential=Ab-{number}_x"),
+    ];
+    for line in &lines {
+        assert_eq!(offence(line), None, "{line}");
+    }
+    learn_of(&body);
+    for line in &lines {
+        assert!(offence(line).is_some(), "{line}");
+    }
+    for good in [
+        format!("what=harmless{number}"),
+        "alias=short".to_owned(),
+        "Zoraida".to_owned(),
+    ] {
+        assert_eq!(offence(&good), None, "{good}");
+    }
+}
+
+/// The way of every line, from the macro to the test that fails.
+#[test]
+fn a_line_with_what_must_not_be_there_fails_a_test() {
+    let fails =
+        |test: &dyn Fn()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).is_err();
+    let log: &'static Log = Box::leak(Box::default());
+    let own = tracing_subscriber::fmt()
+        .with_writer(move || Sink(log))
+        .finish();
+    tracing::subscriber::with_default(own, || {
+        tracing::info!(status = 201, "request");
+        assert!(!fails(&|| log.sings()));
+        tracing::info!(holder = "Juana Azurduy", "an account was opened");
+    });
+    assert!(fails(&|| log.sings()));
+    // The same on the paper of a process.
+    let writes = |line: &str| {
+        let paper = Paper::new();
+        let mut echo = Command::new("echo");
+        assert!(
+            echo.arg(line)
+                .stdout(paper.pen())
+                .status()
+                .unwrap()
+                .success()
+        );
+        drop(paper);
+    };
+    assert!(!fails(&|| writes("status=201")));
+    assert!(fails(&|| writes("alias=\"mar.de.sal\"")));
 }
 
 #[actix_web::test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::{Answer, Client, TestService, Value, json};
+use crate::support::{Answer, Client, TestService, Value, canary, json};
 
 /// See the module.
 pub struct Browser {
@@ -93,7 +93,9 @@ impl Browser {
     /// The token that the forms of a page carry.
     pub async fn token(&mut self, path: &str) -> String {
         let page = self.get(path).await.is(200);
-        token(&page.text).expect("a form with a token").to_owned()
+        let token = token(&page.text).expect("a form with a token");
+        canary::learn(token);
+        token.to_owned()
     }
 
     /// Sends a form that acts, with the token of the page that it is on.
@@ -116,7 +118,13 @@ impl Browser {
             let (name, value) = pair.split_once('=').unwrap();
             match attributes.contains("Max-Age=0;") {
                 true => drop(self.cookies.remove(name)),
-                false => self.set(name, value),
+                false => {
+                    // Language and theme are words, and no secrets.
+                    if name == "caudal_session" {
+                        canary::learn(value);
+                    }
+                    self.set(name, value);
+                }
             }
         }
     }

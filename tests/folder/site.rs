@@ -11,7 +11,7 @@ use caudal::service::{Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use tempfile::TempDir;
 
-use crate::support::{Client, SOON, Value, json, wait_until};
+use crate::support::{Client, SOON, Value, canary, json, wait_until};
 
 /// Vouchers of one request.
 const BATCH: usize = 1000;
@@ -267,5 +267,12 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
+        if let Some(reader) = self.reader.take() {
+            reader.join().ok();
+        }
+        if !std::thread::panicking() {
+            let said = self.said.lock().unwrap().join("\n");
+            canary::reads("a service on a folder", &said);
+        }
     }
 }

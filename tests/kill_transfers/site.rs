@@ -12,6 +12,7 @@ use caudal_sandbox::{COLLECTOR, PASSWORD, USERNAME};
 use tempfile::TempDir;
 
 use crate::bank_failures::rig::client_of_bank;
+use crate::support::canary::Paper;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// How long a start may take.
@@ -22,8 +23,11 @@ const ADMIN_KEY: &str = "an-admin-key-for-kills-0123456789abcdef";
 /// What the bank of test keys signs its notices with.
 pub const NOTICES: &str = "the-bank-of-kills-signs-with-this-8530";
 
-/// A process that ends with its handle.
-struct Process(Child);
+/// A process that ends with its handle, and what it has logged, which is read then.
+struct Process(
+    Child,
+    #[expect(dead_code, reason = "read when it is dropped")] Paper,
+);
 
 impl Drop for Process {
     fn drop(&mut self) {
@@ -39,8 +43,14 @@ fn caudal() -> Command {
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_")) {
         command.env_remove(name);
     }
-    command.stderr(Stdio::null());
     command
+}
+
+/// Starts it, with its log on paper.
+fn started(command: &mut Command) -> Process {
+    let log = Paper::new();
+    let child = command.stderr(log.pen()).spawn().unwrap();
+    Process(child, log)
 }
 
 /// Two ports that are free, and stay so while nobody listens there: below those that the system
@@ -65,23 +75,21 @@ pub struct Site {
 }
 
 fn start_bank(notify: &str) -> (Process, String) {
-    let mut bank = caudal()
-        .args([
-            "sandbox-bank",
-            "--listen",
-            "127.0.0.1:0",
-            "--notify",
-            notify,
-        ])
-        .env("CAUDAL_SANDBOX_NOTICE_SECRET", NOTICES)
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut bank = caudal();
+    bank.args([
+        "sandbox-bank",
+        "--listen",
+        "127.0.0.1:0",
+        "--notify",
+        notify,
+    ]);
+    bank.env("CAUDAL_SANDBOX_NOTICE_SECRET", NOTICES);
+    let mut bank = started(bank.stdout(Stdio::piped()));
     let mut line = String::new();
-    let said = bank.stdout.take().unwrap();
+    let said = bank.0.stdout.take().unwrap();
     BufReader::new(said).read_line(&mut line).unwrap();
     let url = line.split_whitespace().last().unwrap().to_owned();
-    (Process(bank), url)
+    (bank, url)
 }
 
 impl Site {
@@ -151,13 +159,11 @@ impl Site {
         if trusted.exists() {
             command.env("SSL_CERT_FILE", trusted);
         }
-        let child = command
+        command
             .args(["serve", "--config"])
             .arg(self.folder.path().join("caudal.toml"))
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut process = Process(child);
+            .stdout(Stdio::null());
+        let mut process = started(&mut command);
         wait_until("the service runs", START, async || {
             let ended = process.0.try_wait().unwrap();
             assert!(ended.is_none(), "it ended instead of starting: {ended:?}");

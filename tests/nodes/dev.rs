@@ -3,7 +3,7 @@
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::Duration;
 
 use caudal_postgres::server::installed;
@@ -12,6 +12,7 @@ use tempfile::TempDir;
 
 use super::{account, types};
 use crate::cli::caudal;
+use crate::support::canary::Paper;
 use crate::support::{Client, wait_until};
 
 /// How long any of this may take: nine processes share the machine with all other tests.
@@ -22,6 +23,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A cluster to look at.
 struct Look {
     child: Child,
+    /// Read when the process has ended.
+    _log: Paper,
     dir: TempDir,
     folder: PathBuf,
     told: Value,
@@ -49,10 +52,12 @@ impl Look {
         command.args(["--admin-listen", free, "--bank-listen", free]);
         command.args(more);
         let command = command.env("TMPDIR", dir.path());
-        let child = command.stdout(out).stderr(Stdio::inherit()).spawn();
+        let log = Paper::new();
+        let child = command.stdout(out).stderr(log.pen()).spawn();
         let child = child.unwrap();
         let mut look = Self {
             child,
+            _log: log,
             dir,
             folder: PathBuf::new(),
             told: Value::Null,

@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use super::{account, types};
 use crate::support::bank::Bank;
 use crate::support::client::fresh;
-use crate::support::{Client, wait_until};
+use crate::support::{Client, canary, wait_until};
 
 const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
 const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
@@ -60,6 +60,7 @@ pub fn tell(pauses: BTreeMap<&str, Vec<Duration>>, counts: &Counts) {
 struct Process {
     child: Child,
     admin: Client,
+    log: PathBuf,
 }
 
 impl Drop for Process {
@@ -67,6 +68,9 @@ impl Drop for Process {
         // It has ended already where the test went well.
         self.child.kill().ok();
         self.child.wait().ok();
+        if !std::thread::panicking() {
+            canary::reads("a node", &fs::read_to_string(&self.log).unwrap());
+        }
     }
 }
 
@@ -90,9 +94,10 @@ pub struct Host {
 pub struct Site {
     log: String,
     bank: Bank,
+    /// Their logs are in the folder, which goes after them.
+    nodes: Vec<Option<Process>>,
     dir: TempDir,
     hosts: Vec<Host>,
-    nodes: Vec<Option<Process>>,
     starts: usize,
     known: Arc<Known>,
     key: String,
@@ -217,6 +222,7 @@ impl Site {
         let mut process = Process {
             child,
             admin: Client::new("", None),
+            log: log.clone(),
         };
         let said = wait_until("it takes requests", LONG, async || {
             let ended = process.child.try_wait().unwrap();

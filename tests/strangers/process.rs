@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::{Client, SOON, Value, wait_until};
+use crate::support::{Client, SOON, Value, canary, wait_until};
 
 /// The admin key of a `caudal serve` here.
 const ADMIN_KEY: &str = "kJ3mN8pQ2rT5vX9zA4cE7gH1jL6bD0fW";
@@ -95,6 +95,7 @@ impl Process {
         let ended = command(before, &["serve", "--config", file.to_str().unwrap()]).output();
         let ended = ended.unwrap();
         let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+        canary::reads("a start in vain", &said);
         (ended.status.code(), said)
     }
 
@@ -192,6 +193,9 @@ impl Drop for Process {
         // It has ended already where the test went well.
         self.child.kill().ok();
         self.child.wait().ok();
+        if !std::thread::panicking() {
+            canary::reads("a process", &self.log());
+        }
     }
 }
 

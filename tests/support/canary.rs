@@ -2,17 +2,21 @@
 //! place, where each line is looked through for what must never be there.
 //!
 //! **Shape.** A subscriber for the whole process, installed once. A line with a name, CUIT, CBU, CVU,
-//! key, alias, email or amount is an offence; the offence is kept, and whatever test ends next fails
-//! and shows it, so it does not matter which thread logged it for which test.
+//! key, alias, email or amount is an offence; the offence is kept, and whatever test asks or ends next fails
+//! and shows it, so it does not matter which thread logged it for which test. What tests send of a person, and every
+//! secret that they get, is learnt as it passes ([`learn`]), before the service can log it. A process of its own
+//! writes on [`Paper`], which is read when it has ended.
 //!
 //! Tests that need to see lines ask for those of a request id.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
+use std::process::Stdio;
 use std::sync::{Mutex, OnceLock};
 
 use caudal::log::level::OURS;
 use caudal_ledger::cuit::Cuit;
+use serde_json::Value;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
@@ -43,22 +47,48 @@ const SECRETS: &[&str] = &[
     "whsec_",
     "admin-key-of-tests",
 ];
+/// Fields of bodies that say who somebody is or what opens something, whatever it says.
+const PERSONAL: &[&str] = &[
+    "holderName",
+    "nombre",
+    "apellido",
+    "razonSocial",
+    "nombreCVU",
+    "cuit",
+    "cuitCuil",
+    "alias",
+    "email",
+    "phone",
+    "celular",
+    "address",
+    "domicilio",
+    "metadata",
+    "titulares",
+    "secret",
+    "credential",
+];
+/// What is learnt has at least so many characters, so that it is no word of our own, and at most so many.
+const LEARNT_CHARS: std::ops::RangeInclusive<usize> = 6..=200;
 /// Lines that are kept for tests at most: the newest.
 const KEPT_MAX: usize = 50_000;
 
+/// What was logged.
 #[derive(Default)]
-struct Log {
+pub struct Log {
     lines: Mutex<VecDeque<String>>,
     offences: Mutex<Vec<String>>,
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();
+/// What tests have sent and got, in lower case, by its first word.
+static LEARNT: Mutex<Option<HashMap<String, BTreeSet<String>>>> = Mutex::new(None);
 
-struct Sink;
+/// Where a subscriber writes: into a log.
+pub struct Sink(pub &'static Log);
 
 impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let log = LOG.get().unwrap();
+        let Self(log) = self;
         for line in String::from_utf8_lossy(bytes).lines() {
             if let Some(why) = offence(line) {
                 log.offences.lock().unwrap().push(format!("{why}: {line}"));
@@ -92,16 +122,117 @@ pub fn watch() {
             .with_max_level(Level::TRACE)
             .with_env_filter(EnvFilter::new(filter()))
             .with_ansi(false)
-            .with_writer(|| Sink)
+            .with_writer(|| Sink(LOG.get().unwrap()))
             .init();
+        learn(caudal_sandbox::NOTICE_SECRET);
     });
 }
 
 /// Fails when anything was logged, by whatever test, that must not be.
+#[track_caller]
 pub fn sings() {
-    let Some(log) = LOG.get() else { return };
-    let offences = log.offences.lock().unwrap().clone();
-    assert!(offences.is_empty(), "in the log: {offences:#?}");
+    if let Some(log) = LOG.get() {
+        log.sings();
+    }
+}
+
+impl Log {
+    /// Fails when anything was logged here that must not be.
+    #[track_caller]
+    pub fn sings(&self) {
+        let offences = self.offences.lock().unwrap().clone();
+        assert!(offences.is_empty(), "in the log: {offences:#?}");
+    }
+}
+
+/// Learns a text that must be in no line from now on. Words and numbers alone are not learnt: they may be said of
+/// something else. Numbers that say who somebody is have shapes that are known.
+pub fn learn(text: &str) {
+    let text = text.trim().to_lowercase();
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let chars = text.chars().count();
+    let said = LEARNT_CHARS.contains(&chars) && (1..chars).contains(&letters);
+    if let Some(first) = words(&text).next().filter(|_| said) {
+        let mut learnt = LEARNT.lock().unwrap();
+        let by_word = learnt.get_or_insert_default();
+        by_word
+            .entry(first.to_owned())
+            .or_default()
+            .insert(text.clone());
+    }
+}
+
+/// Learns what a body says of persons, and what of it is secret; nothing of a document, which says what such fields are.
+pub fn learn_of(body: &Value) {
+    match body {
+        Value::Object(fields) if fields.contains_key("openapi") => {}
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                match PERSONAL.contains(&name.as_str()) {
+                    true => learn_all(value),
+                    false => learn_of(value),
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(learn_of),
+        _ => {}
+    }
+}
+
+fn learn_all(value: &Value) {
+    match value {
+        Value::String(text) => learn(text),
+        Value::Array(items) => items.iter().for_each(learn_all),
+        Value::Object(fields) => fields.values().for_each(learn_all),
+        _ => {}
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+}
+
+/// Whether a line, in lower case, has something that was learnt.
+fn is_learnt(lower: &str) -> bool {
+    let learnt = LEARNT.lock().unwrap();
+    let Some(learnt) = learnt.as_ref() else {
+        return false;
+    };
+    let mut known = words(lower).filter_map(|word| learnt.get(word));
+    known.any(|texts| texts.iter().any(|text| lower.contains(text)))
+}
+
+/// What a process of its own logs on: it is read for offences when the test lets go of it, which has to be after the
+/// process has ended.
+pub struct Paper(tempfile::NamedTempFile);
+
+impl Paper {
+    pub fn new() -> Self {
+        Self(tempfile::NamedTempFile::new().unwrap())
+    }
+
+    /// Where the process writes.
+    pub fn pen(&self) -> Stdio {
+        self.0.reopen().unwrap().into()
+    }
+}
+
+impl Drop for Paper {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let said = std::fs::read(self.0.path()).unwrap();
+            reads("a process", &String::from_utf8_lossy(&said));
+        }
+    }
+}
+
+/// Fails when a process has written a line that must not be.
+#[track_caller]
+pub fn reads(whose: &str, log: &str) {
+    let found = log.lines().filter_map(|line| Some((offence(line)?, line)));
+    let found: Vec<_> = found.collect();
+    assert!(found.is_empty(), "in the log of {whose}: {found:#?}");
 }
 
 /// The lines so far that have a text in them.
@@ -125,6 +256,9 @@ pub fn offence(line: &str) -> Option<&'static str> {
     }
     if SECRETS.iter().any(|secret| line.contains(secret)) {
         return Some("a key");
+    }
+    if is_learnt(&lower) {
+        return Some("what a test has sent or got");
     }
     if line.contains('@') {
         return Some("an email");

@@ -9,7 +9,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-use super::cuit;
+use super::{canary, cuit};
 
 /// Numbers for names that must not repeat.
 static NEXT: AtomicU32 = AtomicU32::new(1);
@@ -40,6 +40,8 @@ pub struct Client {
 
 impl Client {
     pub fn new(url: &str, key: Option<&str>) -> Self {
+        canary::watch();
+        key.into_iter().for_each(canary::learn);
         Self {
             http: http(),
             url: url.to_owned(),
@@ -207,6 +209,7 @@ pub struct Call(reqwest::RequestBuilder);
 
 impl Call {
     pub fn json(self, body: &Value) -> Self {
+        canary::learn_of(body);
         self.text(body.to_string())
     }
 
@@ -267,6 +270,8 @@ impl Answer {
         let (status, headers) = (response.status().as_u16(), response.headers().clone());
         let text = response.text().await.ok()?;
         let json = serde_json::from_str(&text).unwrap_or_default();
+        canary::learn_of(&json);
+        canary::sings();
         Some(Self {
             status,
             headers,

@@ -247,6 +247,7 @@ impl TestService {
     pub fn console_link(&self) -> String {
         let running = self.running.as_ref().unwrap();
         let link = running.console_link().unwrap();
+        link.rsplit('=').take(1).for_each(canary::learn);
         link.strip_prefix(&running.admin_url).unwrap().to_owned()
     }
 
