@@ -2,5 +2,8 @@
 
 mod acts;
 pub mod browser;
+mod doors;
 mod pages;
 mod sessions;
+mod strangers;
+mod tags;

@@ -82,6 +82,8 @@ mod nodes;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod owasp;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod portable;

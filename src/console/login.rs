@@ -13,7 +13,7 @@ use super::sessions::{Secret, WHOLE};
 use super::show::{self, seen};
 use super::view::{Block, Part, Tone};
 use super::visit::{
-    FORM_BYTES_MAX, LANGUAGE, Looks, SESSION, Sent, THEME, Visit, back, fields, is_foreign,
+    self, FORM_BYTES_MAX, LANGUAGE, Looks, SESSION, Sent, THEME, Visit, back, fields, is_foreign,
 };
 use super::words::Word;
 use crate::admin::OperatorDesk;
@@ -80,7 +80,7 @@ pub async fn enter(
         };
     };
     noted(&desk, &operator).await;
-    match console.sessions.begin(operator, Instant::now()) {
+    match begun(&request, &console, operator, Instant::now()) {
         Some(secret) => entered(&request, &secret, seen(&back)),
         None => show::login(
             looks,
@@ -88,6 +88,14 @@ pub async fn enter(
             Some(&caudal_actors::failure::Failure::Overloaded.into()),
         ),
     }
+}
+
+/// Begins a session in place of the one that this browser had, which nobody needs any more.
+fn begun(request: &HttpRequest, console: &Console, who: Operator, now: Instant) -> Option<Secret> {
+    if let Some(left) = visit::cookie(request, SESSION) {
+        console.sessions.end(left);
+    }
+    console.sessions.begin(who, now)
 }
 
 /// Writes down who logged in. Where the store takes no writes they are let in all the same: it is then that somebody has
@@ -125,7 +133,7 @@ pub async fn link(
     if let Some(root) = &root {
         noted(&desk, root).await;
     }
-    match root.and_then(|root| console.sessions.begin(root, now)) {
+    match root.and_then(|root| begun(&request, &console, root, now)) {
         Some(secret) => entered(&request, &secret, show::entered(looks)),
         None => show::refused(looks, "/console/", Word::LinkUsed),
     }

@@ -152,6 +152,71 @@ async fn a_session_ends_with_its_logout_and_with_the_credential() {
 }
 
 #[actix_web::test]
+async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
+    let service = TestService::start().await;
+    let key = [("key", caudal::service::TEST_ADMIN_KEY)];
+    // Somebody else has put a cookie there before, of their own making or of their own session.
+    let mut other = Browser::entered(&service).await;
+    let theirs = other.cookie("caudal_session").unwrap().clone();
+    for planted in ["x".repeat(43), theirs] {
+        let mut browser = Browser::new(&service);
+        browser.set("caudal_session", &planted);
+        browser.send("/console/login", &key).await.is(303);
+        let own = browser.cookie("caudal_session").unwrap().clone();
+        assert_ne!(own, planted);
+        assert_eq!(own.len(), 43, "256 bits");
+        // What was planted leads nowhere.
+        browser.set("caudal_session", &planted);
+        browser.get("/console/").await.is(303);
+        browser.set("caudal_session", &own);
+        // Nor is the session that was left behind good for anything when somebody logs in again, by key or by link.
+        browser.send("/console/login", &key).await.is(303);
+        let next = browser.cookie("caudal_session").unwrap().clone();
+        browser.get(&service.console_link()).await.is(200);
+        for old in [&own, &next] {
+            let mut left = Browser::new(&service);
+            left.set("caudal_session", old);
+            left.get("/console/").await.is(303);
+        }
+        browser.get("/console/").await.is(200);
+    }
+    other.get("/console/").await.is(303);
+    // A session is named in its cookie and nowhere else.
+    let own = Browser::entered(&service).await;
+    let own = own.cookie("caudal_session").unwrap();
+    let page = format!("/console/?caudal_session={own}");
+    let asked = service.admin_client().get(&page);
+    asked
+        .header("caudal_session", own)
+        .header("authorization", own)
+        .await
+        .is(303);
+}
+
+#[actix_web::test]
+async fn the_cookie_of_a_session_goes_to_the_console_alone_and_in_secret_where_the_way_is() {
+    let service = TestService::start().await;
+    let mut said = Vec::new();
+    for proto in ["", "http", "https"] {
+        let call = service.admin_client().call("POST", "/console/login");
+        let call = call.header("content-type", "application/x-www-form-urlencoded");
+        let call = match proto {
+            "" => call,
+            proto => call.header("x-forwarded-proto", proto),
+        };
+        let key = caudal::service::TEST_ADMIN_KEY;
+        let answer = call.body(format!("key={key}")).await.is(303);
+        let mut lines = answer.headers.get_all("set-cookie").iter();
+        let line = lines.next().unwrap().to_str().unwrap().to_owned();
+        assert!(lines.next().is_none(), "one cookie");
+        let (_, attributes) = line.split_once("; ").unwrap();
+        said.push(attributes.to_owned());
+    }
+    let usual = "Path=/console; Max-Age=43200; HttpOnly; SameSite=Strict";
+    assert_eq!(said, [usual, usual, &format!("{usual}; Secure")]);
+}
+
+#[actix_web::test]
 async fn forms_of_others_are_refused() {
     let service = TestService::start().await;
     let mut browser = Browser::entered(&service).await;

@@ -157,7 +157,7 @@ async fn what_is_anothers_answers_as_what_does_not_exist() {
 }
 
 /// All that a realm shows of itself, without the instants at which it was asked.
-async fn everything(client: &Client, ids: &Ids) -> String {
+pub(super) async fn everything(client: &Client, ids: &Ids) -> String {
     let mut seen = String::new();
     for path in [
         "/v1/accounts",

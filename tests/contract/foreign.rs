@@ -1,0 +1,139 @@
+//! What is another's, wherever else than by an id of its path a request may name it: in the body, in the query, and by
+//! numbers that each realm counts for itself. The answer is that of what does not exist.
+
+use super::checks::everything;
+use super::{Ids, Operation, operations};
+use crate::support::client::fresh;
+use crate::support::{Answer, Client, TestService, Value, cuit, json};
+
+/// Accounts and types that a stranger has beyond those of whoever asks, so that their numbers are nothing here.
+const MORE: usize = 24;
+
+/// The ids of a stranger, whose numbers are higher than any of the first realm.
+async fn of_stranger(client: &Client) -> Ids {
+    for _ in 0..MORE {
+        let names = json!({"cuitCuil": cuit(fresh()), "razonSocial": "Canary SA"});
+        client.post("/wallet/v1/Cuenta", &names).await.is(201);
+        client
+            .create_type(&format!("MORE_{}", fresh()), "credit")
+            .await;
+    }
+    Ids::of(client).await
+}
+
+/// Every id with the word that stands for it when answers are compared.
+fn names(ids: &Ids) -> [(&str, &str); 11] {
+    [
+        (&ids.cvu, "<cvu>"),
+        (&ids.suspended, "<suspended>"),
+        (&ids.code, "<code>"),
+        (&ids.voucher, "<voucher>"),
+        (&ids.external, "<external>"),
+        (&ids.key, "<key>"),
+        (&ids.hold, "<hold>"),
+        (&ids.transfer, "<transfer>"),
+        (&ids.webhook, "<webhook>"),
+        (&ids.record, "<record>"),
+        (&ids.sent, "<sent>"),
+    ]
+}
+
+/// Whether the query or the body of an operation names something of these.
+fn asks_for(operation: &Operation, ids: &Ids) -> bool {
+    let body = operation
+        .row
+        .body
+        .map_or(Value::Null, |body| body(ids))
+        .to_string();
+    operation.row.query.contains("OWN_CVU") || names(ids).iter().any(|(id, _)| body.contains(id))
+}
+
+/// An answer without what differs from request to request: the ids asked for, the instant, and the tenant's own ids of
+/// what was ordered.
+fn bare(answer: &Answer, ids: &Ids, numbers: &[(&str, &str)]) -> (u16, String) {
+    let mut text = answer.essence("").to_string();
+    for (id, name) in names(ids).iter().chain(numbers) {
+        text = text.replace(id, name);
+    }
+    let mut parts = text.split("row-");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    (
+        answer.status,
+        rest.fold(first, |text, part| text + "row-" + part),
+    )
+}
+
+#[actix_web::test]
+async fn what_is_anothers_in_a_body_or_a_query_answers_as_what_does_not_exist() {
+    let service = TestService::start().await;
+    let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
+    let mut asked = 0;
+    for stranger in [&service.b, &service.live] {
+        let theirs = of_stranger(stranger).await;
+        let before = everything(stranger, &theirs).await;
+        for operation in operations().iter().filter(|it| asks_for(it, &theirs)) {
+            let path = (operation.row.path)(&mine);
+            let foreign = operation.call(&service.a, &path, &theirs).await;
+            let nothing = operation.call(&service.a, &path, &unknown).await;
+            let name = operation.row.operation;
+            assert!(foreign.status < 500, "{name}: {}", foreign.text);
+            assert_eq!(
+                bare(&foreign, &theirs, &[]),
+                bare(&nothing, &unknown, &[]),
+                "{name}"
+            );
+            asked += 1;
+        }
+        let after = everything(stranger, &theirs).await;
+        assert_eq!(before, after, "a stranger changed something");
+    }
+    assert!(
+        asked >= 20,
+        "only {asked} requests name something in a body or a query"
+    );
+}
+
+#[actix_web::test]
+async fn anothers_number_is_a_number_of_nothing() {
+    let service = TestService::start().await;
+    let (mine, unknown) = (Ids::of(&service.a).await, Ids::unknown());
+    let mut asked = 0;
+    for stranger in [&service.b, &service.live] {
+        let theirs = of_stranger(stranger).await;
+        let before = everything(stranger, &theirs).await;
+        for operation in operations().iter().filter(|it| it.row.public) {
+            let (path, none) = (
+                (operation.row.path)(&theirs),
+                (operation.row.path)(&unknown),
+            );
+            if path == none {
+                continue;
+            }
+            let foreign = operation
+                .call(&service.a, &path, &mine)
+                .await
+                .is(404)
+                .error();
+            let nothing = operation
+                .call(&service.a, &none, &mine)
+                .await
+                .is(404)
+                .error();
+            let same = [[(path[0], "<number>")], [(none[0], "<number>")]];
+            let name = operation.row.operation;
+            assert_eq!(
+                bare(&foreign, &theirs, &same[0]),
+                bare(&nothing, &unknown, &same[1]),
+                "{name}"
+            );
+            asked += 1;
+        }
+        let after = everything(stranger, &theirs).await;
+        assert_eq!(before, after, "a stranger changed something");
+    }
+    assert!(
+        asked >= 10,
+        "only {asked} operations have a number in their path"
+    );
+}

@@ -1,0 +1,124 @@
+//! What only the service sets, in every body: each field of every answer that a request does not have is refused by name,
+//! or passed over where a family passes over what it does not know; nothing of it is kept.
+
+use std::collections::BTreeSet;
+
+use serde_json::Map;
+
+use super::checks::everything;
+use super::schema::Document;
+use super::{Ids, operations};
+use crate::support::client::fresh;
+use crate::support::{TestService, Value, json, named};
+
+/// So many fields are sent at a time: some bodies name no more of what is wrong.
+const AT_ONCE: usize = 8;
+/// What they say: nothing that a service would ever show by itself.
+const SAYS: &str = "8172635409-planted";
+
+/// The names of all fields below a schema.
+fn fields(document: &Document, schema: &Value, found: &mut BTreeSet<String>, depth: usize) {
+    let schema = document.resolved(schema);
+    let mut properties = Map::new();
+    document.gather(&schema, &mut properties, &mut Vec::new());
+    let choices = ["oneOf", "anyOf", "allOf"].map(|name| schema[name].as_array());
+    let inner = choices
+        .into_iter()
+        .flatten()
+        .flatten()
+        .chain(schema.get("items"));
+    let inner: Vec<_> = inner.chain(properties.values()).cloned().collect();
+    found.extend(properties.into_iter().map(|(name, _)| name));
+    // Nothing that is shown is deeper.
+    if depth > 0 {
+        for schema in &inner {
+            fields(document, schema, found, depth - 1);
+        }
+    }
+}
+
+/// What the service shows anywhere, and what it keeps without ever showing it.
+fn shown(document: &Document) -> BTreeSet<String> {
+    let hidden = [
+        "tenantId",
+        "realm",
+        "hash",
+        "profileSeq",
+        "system",
+        "role",
+        "isAdmin",
+        "scopes",
+        "__proto__",
+    ];
+    let mut found: BTreeSet<_> = hidden.map(str::to_owned).into();
+    for (_, _, operation) in document.operations() {
+        for answer in operation["responses"].as_object().into_iter().flatten() {
+            let schema = &answer.1["content"]["application/json"]["schema"];
+            fields(document, schema, &mut found, 5);
+        }
+    }
+    found
+}
+
+#[actix_web::test]
+async fn what_the_service_sets_is_taken_from_nobody() {
+    let service = TestService::start().await;
+    let document = Document::of_the_service();
+    let shown = shown(&document);
+    assert!(shown.len() > 150, "{}", shown.len());
+    let (mut refused, mut passed) = (0, 0);
+    for operation in operations().iter().filter(|it| it.row.body.is_some()) {
+        let name = operation.row.operation;
+        let ids = Ids::for_row(&service.a, &operation.row).await;
+        let path = operation.path(&(operation.row.path)(&ids));
+        let good = (operation.row.body.unwrap())(&ids);
+        let mut taken = BTreeSet::new();
+        let schema =
+            &document.operation(name)["requestBody"]["content"]["application/json"]["schema"];
+        fields(&document, schema, &mut taken, 0);
+        let owned: Vec<_> = shown
+            .iter()
+            .filter(|it| !taken.contains(*it) && good[it.as_str()].is_null())
+            .collect();
+        for part in owned.chunks(AT_ONCE) {
+            let mut body = good.clone();
+            for field in part {
+                body[field.as_str()] = json!(SAYS);
+            }
+            let call = service.a.call(&operation.method, &path).json(&body);
+            let call = match operation.row.keyed {
+                true => call.key(&format!("owned-{}", fresh())),
+                false => call,
+            };
+            let answer = call.await;
+            if operation.row.lenient {
+                assert!(!answer.text.contains(SAYS), "{name}: {}", answer.text);
+                // The first is done; those after it may find that it was.
+                assert!(answer.status < 500, "{name}: {}", answer.text);
+                passed += 1;
+                continue;
+            }
+            let answer = answer.refused(400, "invalid_request");
+            let named = named(&answer.json);
+            let kept: Vec<_> = part
+                .iter()
+                .filter(|it| !named.contains(&it.as_str()))
+                .collect();
+            assert!(kept.is_empty(), "{name} takes {kept:?}: {}", answer.text);
+            refused += part.len();
+        }
+        let seen = everything(&service.a, &ids).await;
+        assert!(
+            !seen.contains(SAYS),
+            "{name} kept what only the service sets: {seen}"
+        );
+    }
+    assert!(refused > 2_000 && passed > 10, "{refused}, {passed}");
+    let accounts = service
+        .a
+        .get("/wallet/v1/Cuentas?pageSize=200")
+        .await
+        .is(200);
+    assert!(!accounts.text.contains(SAYS), "{}", accounts.text);
+    service.verified().await;
+}
