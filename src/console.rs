@@ -26,6 +26,7 @@ mod backups;
 mod cases;
 mod cells;
 mod figures;
+mod held;
 mod journal;
 mod lists;
 mod live;
@@ -36,6 +37,7 @@ mod overview;
 mod places;
 mod realms;
 mod reconciliation;
+mod requests;
 mod search;
 mod sessions;
 mod show;
@@ -89,6 +91,7 @@ impl Console {
             .service(get("/").get(overview::page))
             .service(get("/live").get(live::stream))
             .service(get("/parts/equation").get(treasury::equation))
+            .service(get("/parts/reconciliation/{tenant}/{mode}").get(reconciliation::part))
             .service(get("/login").get(login::page).post(login::enter))
             .service(get("/enter").get(login::link))
             .service(get("/logout").post(login::leave))
@@ -106,6 +109,7 @@ impl Console {
             .service(get("/accounts/{key}").get(accounts::one))
             .service(get("/accounts/{key}/movements").get(movements::of_account))
             .service(get("/accounts/{key}/transfers").get(transfers::of_account))
+            .service(get("/accounts/{key}/statement").get(accounts::statement))
             .service(get("/accounts/{key}/act").post(accounts::act))
             .service(get("/vouchers/{id}").get(movements::one))
             .service(get("/transfers/{id}").get(transfers::one))

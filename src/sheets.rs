@@ -1,6 +1,8 @@
 //! Rows for spreadsheets: cells that no program takes for a formula, and rows of CSV.
 
 pub mod columns;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 
 use std::borrow::Cow;
 
@@ -15,16 +17,24 @@ pub struct Kind {
     pub columns: &'static [&'static str],
 }
 
-/// The value of a column, as a cell.
-pub fn cell(body: &Value, column: &str) -> String {
+/// The value of a column, if there is one.
+fn found<'a>(body: &'a Value, column: &str) -> Option<&'a Value> {
     let mut value = Some(body);
     for name in column.split('.') {
         value = value.and_then(|it| it.get(name));
     }
-    match value {
-        None | Some(Value::Null) => String::new(),
+    value.filter(|value| match value {
+        Value::Null => false,
+        Value::Object(inner) => !inner.is_empty(),
+        _ => true,
+    })
+}
+
+/// The value of a column, as a cell.
+pub fn cell(body: &Value, column: &str) -> String {
+    match found(body, column) {
+        None => String::new(),
         Some(Value::String(text)) => harmless(text).into_owned(),
-        Some(Value::Object(inner)) if inner.is_empty() => String::new(),
         Some(other) => harmless(&other.to_string()).into_owned(),
     }
 }

@@ -4,6 +4,8 @@ mod acts;
 pub mod browser;
 mod doors;
 mod pages;
+mod requests;
 mod sessions;
+mod statements;
 mod strangers;
 mod tags;

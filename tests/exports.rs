@@ -229,3 +229,48 @@ async fn a_realm_has_so_many_streams_and_each_gives_its_place_back() {
         .await;
     }
 }
+
+/// The media type of a file of Parquet.
+const PARQUET: &str = "application/vnd.apache.parquet";
+
+#[cfg(not(feature = "parquet"))]
+#[actix_web::test]
+async fn a_program_without_parquet_answers_with_json() {
+    let service = TestService::start().await;
+    let answer = service.a.get("/v1/accounts").header("accept", PARQUET);
+    let answer = answer.await.is(200);
+    assert!(
+        answer
+            .header("content-type")
+            .starts_with("application/json")
+    );
+}
+
+#[cfg(feature = "parquet")]
+#[actix_web::test]
+async fn parquet_is_a_whole_file_of_every_list() {
+    let (service, cvu) = service().await;
+    for path in [
+        format!("/v1/accounts/{cvu}/movements"),
+        format!("/v1/accounts/{cvu}/holds"),
+        "/v1/accounts".to_owned(),
+        "/v1/comprobantes/internal".to_owned(),
+        "/v1/transfers".to_owned(),
+        "/v1/events".to_owned(),
+        "/v1/treasury".to_owned(),
+        "/v1/treasury/positions".to_owned(),
+        "/v1/bank/conciliacion".to_owned(),
+    ] {
+        let answer = service.a.get(&path).header("accept", PARQUET);
+        let answer = answer.raw().send().await.unwrap();
+        assert_eq!(answer.status().as_u16(), 200, "{path}");
+        assert_eq!(answer.headers()["content-type"], PARQUET, "{path}");
+        let bytes = answer.bytes().await.unwrap();
+        assert!(
+            bytes.starts_with(b"PAR1") && bytes.ends_with(b"PAR1") && bytes.len() > 8,
+            "{path}"
+        );
+    }
+    let wrong = service.a.get("/v1/accounts?limit=1");
+    wrong.header("accept", PARQUET).await.is(400);
+}

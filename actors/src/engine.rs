@@ -17,6 +17,7 @@ pub mod events;
 mod following;
 pub mod generations;
 mod keeper;
+pub mod leaving;
 pub mod lists;
 pub mod money;
 pub mod operators;

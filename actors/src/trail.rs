@@ -1,4 +1,4 @@
-//! Which request wrote a voucher, for whoever delivers the events of it.
+//! Which request wrote a voucher, for whoever delivers the events of it, and for operators who have the id of a request.
 //!
 //! **Shape.** In memory alone, and only while the realm has a courier. What is delivered after a
 //! restart, or long after it happened, has no request any more; the log has it at DEBUG, where each
@@ -19,7 +19,8 @@ use crate::records::LEDGER;
 /// How many vouchers of a realm have their requests remembered, the newest ones.
 pub const NOTED_MAX: usize = 8_192;
 
-type Place = (AccountNo, u64);
+/// Where a voucher is: its account and its sequence there.
+pub type Place = (AccountNo, u64);
 
 /// Which request wrote which voucher of a realm.
 #[derive(Debug, Default)]
@@ -71,6 +72,17 @@ impl Trail {
     pub fn of(&self, account: AccountNo, sequence: u64) -> Option<Arc<str>> {
         self.noted().of.get(&(account, sequence)).cloned()
     }
+
+    /// The vouchers that a request wrote, as far as they are known, oldest first: those of an account that it moved
+    /// with their sequence.
+    pub fn by(&self, request_id: &str) -> Vec<Place> {
+        let noted = self.noted();
+        let wrote = |place: &&Place| {
+            let id = noted.of.get(place);
+            id.is_some_and(|id| id.as_ref() == request_id)
+        };
+        noted.order.iter().filter(wrote).copied().collect()
+    }
 }
 
 #[cfg(test)]
@@ -106,5 +118,8 @@ mod tests {
         assert_eq!(trail.of(AccountNo(1), 2).as_deref(), Some("first"));
         assert_eq!(trail.of(AccountNo(1), last).as_deref(), Some("again"));
         assert_eq!(trail.of(AccountNo(2), last), None);
+        assert_eq!(trail.by("again"), [(AccountNo(1), last)]);
+        assert_eq!(trail.by("first").len(), NOTED_MAX - 1);
+        assert_eq!(trail.by("unheard"), []);
     }
 }

@@ -2,6 +2,7 @@
 
 mod one;
 mod orders;
+mod statements;
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort};
@@ -16,8 +17,9 @@ use super::visit::Visit;
 use super::words::Word;
 use crate::http::errors::ApiError;
 
-pub use one::one;
+pub use one::{one, undated};
 pub use orders::act;
+pub use statements::file as statement;
 
 /// The longest text that is looked for, in characters.
 const TEXT_MAX: usize = 100;

@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use caudal_actors::realms::RealmReport;
 
+use super::lists::cut;
 use super::view::{Block, Cell, Page, Part, Table, Tile, Tone};
 use super::visit::Visit;
 use super::words::Word;
@@ -60,6 +61,7 @@ async fn by_realm(visit: &Visit) -> Result<Table, ApiError> {
         (Word::Replaced, true),
         (Word::SentAway, true),
     ];
+    let (realms, note, next) = cut(visit, realms);
     let rows = realms.iter().map(|it| {
         let report = &it.report;
         vec![
@@ -74,7 +76,11 @@ async fn by_realm(visit: &Visit) -> Result<Table, ApiError> {
             tongue.count(report.passivations),
         ]
     });
-    Ok(Table::new(tongue, Word::ActorsByRealm, Word::NoTenants, &columns).with(rows))
+    let table = Table::new(tongue, Word::ActorsByRealm, Word::NoTenants, &columns).with(rows);
+    Ok(Table {
+        note: Some(note),
+        ..table.next(next)
+    })
 }
 
 /// Realms whose supervisor has fallen.

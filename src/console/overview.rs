@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use caudal_actors::platform::realms;
 
 use super::figures::tiles;
+use super::held;
 use super::view::{Block, Cell, Live, Page, Part, Table, Tone};
 use super::visit::Visit;
 use super::words::Word;
@@ -26,15 +27,17 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
         .map(|(word, series)| (visit.say(word), series));
     let mut blocks = Vec::new();
     blocks.extend(readiness(visit));
+    blocks.extend(held::shown(visit, None).await);
     blocks.push(Block::Live(Live {
         tiles: tiles(visit),
         charts: charts.collect(),
         past: format!("[{}]", points.join(",")),
     }));
-    blocks.push(Block::Later(
-        "/console/parts/equation".to_owned(),
-        visit.say(Word::AskingBank),
-    ));
+    blocks.push(Block::Later {
+        part: "/console/parts/equation".to_owned(),
+        waiting: visit.say(Word::AskingBank),
+        instead: ("/console/treasury".to_owned(), visit.say(Word::Treasury)),
+    });
     blocks.push(Block::Table(waiting(visit)?));
     blocks.push(Block::Table(hooks(visit).await?));
     Ok(visit.page(Part::Overview, visit.say(Word::Overview), blocks))

@@ -1,4 +1,7 @@
 //! The reconciliation of a day: the bank's list beside the ledger's, with what does not agree.
+//!
+//! **Shape.** The page has the form and is there at once; the comparison follows as a part, because it takes as long as the
+//! bank takes to give its list of the day, and as many movements as that has. Without scripts a link leads to both together.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::reconciliation::{Comparison, Wanted};
@@ -6,6 +9,7 @@ use caudal_actors::platform::realms;
 use caudal_ledger::reconciliation::Agreement;
 use caudal_ledger::time::BusinessDay;
 
+use super::lists::cut;
 use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes, Tile, Tone};
 use super::visit::{Place, Visit};
 use super::words::Word;
@@ -14,6 +18,8 @@ use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Say as _};
 use crate::v1::reconciliation::{ReconciledItem, item, summary};
 
+/// What asks for the page with the comparison in it.
+const WHOLE: &str = "whole";
 /// Movements that are shown of a day; the API gives all of them.
 const SHOWN_MAX: usize = 200;
 
@@ -25,7 +31,8 @@ pub async fn choose(visit: Visit) -> HttpResponse {
         (Word::Mode, false),
         (Word::Day, false),
     ];
-    let rows = realms(&platform).map(|(tenant, mode)| {
+    let (all, note, next) = cut(&visit, realms(&platform).collect());
+    let rows = all.into_iter().map(|(tenant, mode)| {
         let place = Place {
             tenant: tenant.id.clone(),
             name: tenant.name.clone(),
@@ -39,6 +46,10 @@ pub async fn choose(visit: Visit) -> HttpResponse {
         ]
     });
     let table = Table::new(tongue, Word::Realms, Word::NoTenants, &columns).with(rows);
+    let table = Table {
+        note: Some(note),
+        ..table.next(next)
+    };
     let title = visit.say(Word::Reconciliation);
     visit.show(Ok(visit.page(
         Part::Reconciliation,
@@ -47,10 +58,20 @@ pub async fn choose(visit: Visit) -> HttpResponse {
     )))
 }
 
-/// Compares a day.
+/// The page of a day, which the comparison follows.
 pub async fn day(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
-    let made = compared(&visit, &path).await;
+    let made = page(&visit, &path).await;
     visit.show(made)
+}
+
+/// The comparison of a day, by itself.
+pub async fn part(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
+    let made = async {
+        let (place, asked) = (visit.place(&path)?, asked(&visit)?);
+        compared(&visit, &place, asked).await
+    };
+    let made = made.await;
+    visit.show_part(made)
 }
 
 fn form(visit: &Visit, day: BusinessDay, result: Option<Agreement>) -> Form {
@@ -72,8 +93,8 @@ fn form(visit: &Visit, day: BusinessDay, result: Option<Agreement>) -> Form {
     }
 }
 
-async fn compared(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
-    let (tongue, place) = (visit.tongue(), visit.place(path)?);
+/// The day that is asked for, and the result.
+fn asked(visit: &Visit) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
     let today = visit.engine().now().business_day();
     let day = match visit.asks("date") {
         None => today,
@@ -88,6 +109,41 @@ async fn compared(visit: &Visit, path: &(String, String)) -> Result<Page, ApiErr
     let result = Agreement::ALL
         .into_iter()
         .find(|it| asked == Some(it.as_str()));
+    Ok((day, result))
+}
+
+async fn page(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
+    let (tongue, place) = (visit.tongue(), visit.place(path)?);
+    let (day, result) = asked(visit)?;
+    let mut blocks = vec![Block::Form(form(visit, day, result))];
+    if visit.asks(WHOLE).is_some() {
+        blocks.extend(compared(visit, &place, (day, result)).await?);
+    } else {
+        let query = match result {
+            Some(result) => format!("date={day}&result={}", result.as_str()),
+            None => format!("date={day}"),
+        };
+        let (tenant, mode) = (&place.tenant, place.mode.as_str());
+        blocks.push(Block::Later {
+            part: format!("/console/parts/reconciliation/{tenant}/{mode}?{query}"),
+            waiting: visit.say(Word::AskingBank),
+            instead: (
+                format!("{}?{query}&{WHOLE}=yes", visit.path),
+                visit.say(Word::Show),
+            ),
+        });
+    }
+    let title = format!("{} {day}", visit.say(Word::Reconciliation));
+    Ok(visit
+        .page(Part::Reconciliation, title, blocks)
+        .below(place.above(tongue)))
+}
+
+async fn compared(
+    visit: &Visit,
+    place: &Place,
+    (day, result): (BusinessDay, Option<Agreement>),
+) -> Result<Vec<Block>, ApiError> {
     let wanted = Wanted {
         from: day,
         to: day,
@@ -101,19 +157,14 @@ async fn compared(visit: &Visit, path: &(String, String)) -> Result<Page, ApiErr
         .engine()
         .reconcile_days(place.realm, &wanted, &id)
         .await;
-    let mut blocks = vec![Block::Form(form(visit, day, result))];
-    match found {
-        Ok(found) => blocks.extend(shown(visit, &place, &found)),
+    Ok(match found {
+        Ok(found) => shown(visit, place, &found).into(),
         // The form stays, so that another day can be asked for.
-        Err(why) => blocks.push(Block::Note(
+        Err(why) => vec![Block::Note(
             Tone::Bad,
-            ApiError::of_read(why).text(tongue.0),
-        )),
-    }
-    let title = format!("{} {day}", visit.say(Word::Reconciliation));
-    Ok(visit
-        .page(Part::Reconciliation, title, blocks)
-        .below(place.above(tongue)))
+            ApiError::of_read(why).text(visit.tongue().0),
+        )],
+    })
 }
 
 fn shown(visit: &Visit, place: &Place, found: &Comparison) -> [Block; 3] {

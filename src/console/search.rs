@@ -1,16 +1,14 @@
-//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases and webhooks.
+//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and requests.
 //!
 //! **Shape.** What names one thing leads right to it. Anything else is looked for in every realm: as the tenant's own id,
-//! by its row; as a text in accounts, by the bounded look of the accounts list.
+//! by its row; as a text in accounts, by the bounded look of the accounts list; as the id of a request, by what keeps it.
 //!
-//! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each; the look of a realm has the bound of its list, and no
-//! further realm is begun after [`PATIENCE`]: the page says so then.
+//! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each, and one bound for what is looked at in all of them
+//! ([`Engine::find_accounts`](caudal_actors::engine::Engine::find_accounts)): the page says so where that was not all.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
-use caudal_actors::engine::lists::{AccountFilter, AccountScope, AccountSort, ListPage};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_ledger::cases::{SuspenseId, UnbookedId};
@@ -18,9 +16,9 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{TransferId, VoucherId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::webhooks::WebhookId;
-use caudal_storage::SortOrder;
 
 use super::accounts;
+use super::requests;
 use super::show::seen;
 use super::view::{BRIEF, Block, Cell, Page, Part, Table, Tone};
 use super::visit::{Place, Visit};
@@ -29,10 +27,6 @@ use crate::http::errors::ApiError;
 
 /// How many realms are looked through for a text.
 pub const REALMS_MAX: usize = 32;
-/// How many of them in any case, however busy the machine is.
-pub const REALMS_MIN: usize = 4;
-/// After so long no further realm is looked through for a text.
-pub const PATIENCE: Duration = Duration::from_millis(200);
 /// The longest text that is looked for, in characters.
 const TEXT_MAX: usize = 200;
 
@@ -72,7 +66,9 @@ fn leads(text: &str) -> Option<String> {
 
 async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     let platform = visit.engine().platform();
+    let count = realms(&platform).count();
     let all: Vec<_> = realms(&platform)
+        .take(REALMS_MAX)
         .map(|(tenant, mode)| Place {
             tenant: tenant.id.clone(),
             name: tenant.name.clone(),
@@ -80,23 +76,20 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
             realm: tenant.realm(mode),
         })
         .collect();
-    let (mut blocks, mut looked, begun) = (Vec::new(), 0, Instant::now());
-    let mut shown = BTreeSet::new();
-    for place in all.iter().take(REALMS_MAX) {
+    let mut blocks = Vec::new();
+    let mut whole = count == all.len();
+    for place in &all {
         blocks.extend(by_external(visit, place, text).await?);
-        if looked < REALMS_MIN || begun.elapsed() < PATIENCE {
-            let found = by_text(visit, place, text).await?;
-            if found.is_some() {
-                shown.insert(place.tenant.as_str());
-            }
-            blocks.extend(found);
-            looked += 1;
-        }
     }
-    if !shown.is_empty() {
-        // Whose people were shown, and not what was asked for: that may name one.
-        let tenants: Vec<_> = shown.into_iter().collect();
-        visit.looks("listAccounts", &tenants.join(" ")).await?;
+    if requests::is_sure(text) {
+        // No account is called so.
+        blocks.extend(requests::found(visit, &all, text).await?);
+    } else {
+        whole &= by_text(visit, &all, text, &mut blocks).await?;
+    }
+    if blocks.is_empty() {
+        // Clients choose ids of their requests, too.
+        blocks = requests::found(visit, &all, text).await?;
     }
     if blocks.is_empty() {
         blocks.push(Block::Note(
@@ -108,7 +101,7 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
             visit.say(Word::SearchHelp).to_owned(),
         ));
     }
-    if looked < all.len() {
+    if !whole {
         blocks.push(Block::Note(
             Tone::Warn,
             visit.say(Word::NotAllRealms).to_owned(),
@@ -164,42 +157,35 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
     Ok((!table.rows.is_empty()).then_some(Block::Table(table)))
 }
 
-/// Accounts that have a text in alias, CUIT, name, e-mail or code.
-async fn by_text(visit: &Visit, place: &Place, text: &str) -> Result<Option<Block>, ApiError> {
-    let page = ListPage {
-        order: SortOrder::Descending,
-        limit: BRIEF,
-        offset: 0,
-        cursor: None,
-    };
-    let mut found = Vec::new();
-    let mut more = false;
-    for scope in [AccountScope::WithCvu, AccountScope::Everyone] {
-        let filter = AccountFilter {
-            text: Some(text.to_owned()),
-            scope,
-            ..AccountFilter::default()
+/// Accounts that have a text in anything that they are known by; whether all of them were looked at.
+async fn by_text(
+    visit: &Visit,
+    all: &[Place],
+    text: &str,
+    blocks: &mut Vec<Block>,
+) -> Result<bool, ApiError> {
+    let realms = all.iter().map(|place| place.realm).collect();
+    let found = visit.engine().find_accounts(realms, text, BRIEF).await?;
+    let whole = found.iter().all(|of| !of.more || !of.accounts.is_empty());
+    let (mut shown, mut tables) = (BTreeSet::new(), Vec::new());
+    for place in all {
+        let of = found.iter().find(|of| of.realm == place.realm);
+        let Some(of) = of.filter(|of| !of.accounts.is_empty()) else {
+            continue;
         };
-        let listing = visit
-            .engine()
-            .accounts(place.realm, filter, AccountSort::CreatedAt, page)
-            .await?;
-        more |= listing.next.is_some();
-        for account in listing.items {
-            if found
-                .iter()
-                .all(|known: &caudal_ledger::accounts::Account| known.number != account.number)
-            {
-                found.push(account);
-            }
-        }
+        shown.insert(place.tenant.as_str());
+        let tongue = visit.tongue();
+        let mut table = accounts::table(tongue, Word::Accounts, place.realm, &of.accounts);
+        table.title = format!("{} · {}", table.title, place.title());
+        let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
+        let list = format!("{}?text={text}", place.address("accounts"));
+        tables.push(Block::Table(table.next(of.more.then_some(list))));
     }
-    if found.is_empty() {
-        return Ok(None);
+    if !shown.is_empty() {
+        // Whose people were shown, and not what was asked for: that may name one.
+        let tenants: Vec<_> = shown.into_iter().collect();
+        visit.looks("listAccounts", &tenants.join(" ")).await?;
     }
-    let mut table = accounts::table(visit.tongue(), Word::Accounts, place.realm, &found);
-    table.title = format!("{} · {}", table.title, place.title());
-    let text: String = url::form_urlencoded::byte_serialize(text.as_bytes()).collect();
-    let whole = format!("{}?text={text}", place.address("accounts"));
-    Ok(Some(Block::Table(table.next(more.then_some(whole)))))
+    blocks.extend(tables);
+    Ok(whole)
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use actix_web::{HttpResponse, web};
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
 
-use super::view::{Block, Cell, Page, Part, ROWS, Table, Tone};
+use super::held;
+use super::lists::cut;
+use super::view::{Block, Cell, Page, Part, Table, Tone};
 use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::http::errors::ApiError;
@@ -30,10 +32,8 @@ fn all(visit: &Visit) -> Page {
     }
     let mut found: Vec<_> = platform.tenants.values().collect();
     found.sort_by_key(|tenant| (tenant.created_at, tenant.live));
-    let skip = visit.asks("offset").and_then(|text| text.parse().ok());
-    let skip: usize = skip.map_or(0, |skip| skip);
-    let shown = found.iter().skip(skip).take(ROWS);
-    let rows = shown.map(|tenant| {
+    let (found, note, next) = cut(visit, found);
+    let rows = found.into_iter().map(|tenant| {
         vec![
             Cell::text(&tenant.name).to(format!("/console/tenants/{}", tenant.id)),
             Cell::code(&tenant.id),
@@ -41,15 +41,9 @@ fn all(visit: &Visit) -> Page {
             tongue.time(tenant.created_at),
         ]
     });
-    let next = skip.checked_add(ROWS).filter(|next| *next < found.len());
-    let next = next.map(|next| format!("/console/tenants?offset={next}"));
     let table = Table::new(tongue, Word::Tenants, Word::NoTenants, &columns).with(rows);
     let table = Table {
-        note: Some(format!(
-            "{} {}",
-            tongue.count(found.len()).text,
-            visit.say(Word::InAll)
-        )),
+        note: Some(note),
         ..table.next(next)
     };
     let blocks = vec![Block::Table(table)];
@@ -58,11 +52,11 @@ fn all(visit: &Visit) -> Page {
 
 /// Shows a tenant.
 pub async fn one(visit: Visit, path: web::Path<String>) -> HttpResponse {
-    let made = tenant(&visit, &path);
+    let made = tenant(&visit, &path).await;
     visit.show(made)
 }
 
-fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
+async fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
     let (tongue, platform) = (visit.tongue(), visit.engine().platform());
     let found = platform.tenant(id)?;
     let mut keys: Vec<_> = platform
@@ -83,12 +77,13 @@ fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
             tongue.is(found.policy.relaxed_test_cuit, Tone::Quiet),
         ),
     ];
-    let blocks = vec![
+    let mut blocks = held::shown(visit, Some(id)).await;
+    blocks.extend([
         Block::Table(realms(visit, found)),
         Block::Facts(visit.say(Word::Tenant).to_owned(), facts),
         Block::Table(limits(visit, found)),
-        Block::Table(shown_keys(visit, &keys)),
-    ];
+        Block::Table(shown_keys(visit, keys)),
+    ]);
     let above = vec![(
         visit.say(Word::Tenants).to_owned(),
         "/console/tenants".to_owned(),
@@ -155,7 +150,7 @@ fn limits(visit: &Visit, tenant: &Tenant) -> Table {
 }
 
 /// The keys; never their secrets.
-fn shown_keys(visit: &Visit, keys: &[&ApiKey]) -> Table {
+fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
     let (tongue, now) = (visit.tongue(), visit.engine().now());
     let columns = [
         (Word::Id, false),
@@ -166,7 +161,8 @@ fn shown_keys(visit: &Visit, keys: &[&ApiKey]) -> Table {
         (Word::EndsAt, false),
         (Word::LastUsed, false),
     ];
-    let rows = keys.iter().map(|key| {
+    let (keys, note, next) = cut(visit, keys);
+    let rows = keys.into_iter().map(|key| {
         let state = match key.revoked {
             true => "revoked",
             false if !key.works_at(now) => "expired",
@@ -187,5 +183,9 @@ fn shown_keys(visit: &Visit, keys: &[&ApiKey]) -> Table {
             tongue.maybe_time(used),
         ]
     });
-    Table::new(tongue, Word::Keys, Word::NoKeys, &columns).with(rows)
+    let table = Table::new(tongue, Word::Keys, Word::NoKeys, &columns).with(rows);
+    Table {
+        note: Some(note),
+        ..table.next(next)
+    }
 }

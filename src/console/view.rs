@@ -188,7 +188,14 @@ pub enum Block {
     /// Links to what else there is of the same thing.
     Tabs(Vec<(String, &'static str, bool)>),
     /// A part that is fetched once the page is there, because it may take longer.
-    Later(String, &'static str),
+    Later {
+        /// Its address.
+        part: String,
+        /// What is said meanwhile.
+        waiting: &'static str,
+        /// Where to go without scripts, and what that is called.
+        instead: (String, &'static str),
+    },
 }
 
 /// The parts of the console, in the order of the navigation.

@@ -10,7 +10,7 @@ use caudal_ledger::deliveries::Ending;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::WebhookId;
 
-use super::lists::{after, asked_page};
+use super::lists::{after, asked_page, cut};
 use super::view::{Block, Cell, Field, Form, Page, Part, ROWS, Table, Takes};
 use super::visit::{Place, Visit};
 use super::words::Word;
@@ -46,7 +46,8 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
         (Word::Delivered, true),
         (Word::Parked, true),
     ];
-    let rows = all_webhooks(&visit.desk).await?.into_iter().map(|row| {
+    let (all, note, next) = cut(visit, all_webhooks(&visit.desk).await?);
+    let rows = all.into_iter().map(|row| {
         vec![
             Cell::text(row.tenant_id),
             Cell::text(row.mode),
@@ -60,6 +61,10 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
         ]
     });
     let table = Table::new(tongue, Word::Webhooks, Word::NoWebhooks, &columns).with(rows);
+    let table = Table {
+        note: Some(note),
+        ..table.next(next)
+    };
     Ok(visit.page(
         Part::Webhooks,
         visit.say(Word::Webhooks),

@@ -48,6 +48,8 @@ texts! {
     Next = "Siguiente", "Next";
     Filter = "Filtrar", "Filter";
     Show = "Mostrar", "Show";
+    Download = "Descargar", "Download";
+    Format = "Formato", "Format";
     Open = "Abrir", "Open";
     Any = "Cualquiera", "Any";
     Yes = "Sí", "Yes";
@@ -105,6 +107,14 @@ texts! {
         "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
     OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
         "Transfers and webhooks are held since a restore, until they are released.";
+    RealmsHeld = "Entornos restaurados que retienen lo que sale", "Restored realms that hold what leaves them";
+    RealmsHeldHint = "Desde que entró en vigor otra generación, nada de esto llega al banco ni a los webhooks. Revise los casos y la conciliación, y libere con caudal restore --tenant PSP --mode MODO --release.",
+        "Since another generation came into force, none of this reaches the bank or a webhook. Look at the cases and the reconciliation, then release with caudal restore --tenant TENANT --mode MODE --release.";
+    NoRealmHeld = "Ningún entorno retiene nada.", "No realm holds anything.";
+    Returns = "Devoluciones", "Returns";
+    Enrolments = "Altas en el fondo", "Enrolments";
+    Generation = "Generación", "Generation";
+    EventsHeld = "Eventos sin entregar", "Events not delivered";
     RealmsDown = "Entornos caídos", "Realms down";
     DamageFound = "La revisión encontró daños", "The check found damage";
     WaitsForPeople = "Espera una decisión", "Waits for a decision";
@@ -242,6 +252,7 @@ texts! {
     Bank = "Banco", "Bank";
     Events = "Eventos", "Events";
     Event = "Evento", "Event";
+    Statement = "Resumen de cuenta", "Statement";
     NewestOfRealm = "entre los últimos 10.000 del entorno", "among the newest 10,000 of the realm";
     NoEvents = "Todavía no hubo eventos.", "There were no events yet.";
 
@@ -409,12 +420,16 @@ texts! {
     // The search.
     Search = "Buscar", "Search";
     SearchHint = "CVU, alias, CUIT, nombre, id…", "CVU, alias, CUIT, name, id…";
-    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, o por el id de un comprobante, una transferencia, un caso o un webhook.",
-        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, or by the id of a voucher, a transfer, a case or a webhook.";
+    SearchHelp = "Busque por CVU, alias, CUIT, nombre, correo, código o id externo del PSP, o por el id de un comprobante, una transferencia, un caso, un webhook o una solicitud.",
+        "Search by CVU, alias, CUIT, name, e-mail, the tenant's code or external id, or by the id of a voucher, a transfer, a case, a webhook or a request.";
     NothingFound = "No se encontró nada.", "Nothing was found.";
-    NotAllRealms = "No se revisaron todos los entornos; si falta algo, busque en las cuentas del PSP.",
-        "Not all realms were looked through; if something is missing, search in the accounts of its tenant.";
+    NotAllRealms = "No se revisó todo; si falta algo, busque en las cuentas del PSP.",
+        "Not everything was looked through; if something is missing, search in the accounts of its tenant.";
     ByExternalId = "Por id externo", "By external id";
+    OfThisRequest = "Comprobantes de esta solicitud", "Vouchers of this request";
+    RightAfter = "Lo que pasó enseguida, de esta solicitud o de otras", "What happened right after, of this request or of others";
+    RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",
+        "The ledger does not keep the id of a request. This is what does: the audit log, calls to the bank, and the newest vouchers of realms with webhooks. The log of the service has the rest: grep for it there.";
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Lists as streams: all rows of a list in one answer, as CSV or as lines of JSON, where `Accept` asks for it.
+//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as Parquet,
+//! where `Accept` asks for it.
 //!
 //! **Shape.** The list is walked by its own pages, from each to where the next begins, so a stream costs what its pages
 //! cost and takes its turns among them. A row is written as it is read.
 //!
-//! **Bounds.** [`PAGE`] rows in memory, [`ROWS_MAX`] in one stream, and a seat among the realm's streams. Whoever does
+//! **Bounds.** [`PAGE`] rows in memory (of Parquet a group, see `sheets::parquet`), [`ROWS_MAX`] in one stream, and a seat among the realm's streams. Whoever does
 //! not read stops its own stream, and is cut off as with any answer.
 //!
 //! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
@@ -27,6 +28,8 @@ use super::errors::ApiError;
 use super::query::Query;
 use super::streams::{RETRY_FULL, Seat};
 use super::words::{Mistake, Refusal};
+#[cfg(feature = "parquet")]
+use crate::sheets::parquet;
 use crate::sheets::{Kind, cell, row};
 
 /// How many rows one stream has at most: about what a spreadsheet takes.
@@ -36,7 +39,11 @@ const PAGE: usize = 500;
 /// What asks for a page of a list.
 const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
 /// What asks for all of it, for people.
+#[cfg(not(feature = "parquet"))]
 const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
+/// The same of a program that writes Parquet.
+#[cfg(feature = "parquet")]
+const WHOLE: &str = "Accept: text/csv, application/x-ndjson or application/vnd.apache.parquet";
 
 /// Where a list begins that is walked in one order and has no pages of its own.
 pub const FIRST: ListPage = ListPage {
@@ -53,18 +60,23 @@ pub enum Style {
     Ndjson,
     /// A row of CSV.
     Csv,
+    /// A row of Parquet.
+    #[cfg(feature = "parquet")]
+    Parquet,
 }
 
 /// The forms of a list: pages of JSON, unless another is asked for.
-const FORMS: [(&str, Option<Style>); 3] = [
+const FORMS: &[(&str, Option<Style>)] = &[
     ("application/json", None),
     ("application/x-ndjson", Some(Style::Ndjson)),
     ("text/csv", Some(Style::Csv)),
+    #[cfg(feature = "parquet")]
+    (parquet::MEDIA, Some(Style::Parquet)),
 ];
 
 /// How rows are asked for; `None` where JSON is.
 pub fn style(request: &HttpRequest) -> Option<Style> {
-    preferred(request, &FORMS).flatten()
+    preferred(request, FORMS).flatten()
 }
 
 /// The same of a list, which has no pages then.
@@ -83,43 +95,84 @@ impl Style {
         match self {
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8",
-        }
-    }
-
-    fn head(self, kind: Kind, out: &mut Vec<u8>) {
-        if self == Self::Csv {
-            out.extend(row(kind.columns));
-        }
-    }
-
-    fn put(self, kind: Kind, body: &Value, out: &mut Vec<u8>) {
-        match self {
-            Self::Ndjson => out.extend(format!("{body}\n").into_bytes()),
-            Self::Csv => out.extend(row(kind.columns.iter().map(|it| cell(body, it)))),
-        }
-    }
-
-    fn foot(self, rows: u64, out: &mut Vec<u8>) {
-        if self == Self::Ndjson {
-            let summary = json!({"summary": {"rows": rows}});
-            out.extend(format!("{summary}\n").into_bytes());
+            #[cfg(feature = "parquet")]
+            Self::Parquet => parquet::MEDIA,
         }
     }
 }
 
+/// What writes the rows of a table.
+enum Pen {
+    Ndjson,
+    Csv(Kind),
+    #[cfg(feature = "parquet")]
+    Parquet(Box<parquet::Table>),
+}
+
+/// What was not written: the log says why, and nobody else can do anything about it.
+#[cfg(feature = "parquet")]
+fn broken(why: parquet::Broken) -> Failure {
+    tracing::error!(%why, "rows could not be written as Parquet");
+    Failure::Bug
+}
+
+impl Pen {
+    /// One for a table, with what comes before its rows.
+    fn begin(style: Style, kind: Kind, out: &mut Vec<u8>) -> Result<Self, Failure> {
+        Ok(match style {
+            Style::Ndjson => Self::Ndjson,
+            Style::Csv => {
+                out.extend(row(kind.columns));
+                Self::Csv(kind)
+            }
+            #[cfg(feature = "parquet")]
+            Style::Parquet => {
+                let table = parquet::Table::new(kind).map_err(broken)?;
+                Self::Parquet(Box::new(table))
+            }
+        })
+    }
+
+    fn put(&mut self, body: &Value, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Ndjson => out.extend(format!("{body}\n").into_bytes()),
+            Self::Csv(kind) => out.extend(row(kind.columns.iter().map(|it| cell(body, it)))),
+            #[cfg(feature = "parquet")]
+            Self::Parquet(table) => table.put(body, out).map_err(broken)?,
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, rows: u64, out: &mut Vec<u8>) -> Result<(), Failure> {
+        match self {
+            Self::Ndjson => {
+                let summary = json!({"summary": {"rows": rows}});
+                out.extend(format!("{summary}\n").into_bytes());
+            }
+            Self::Csv(_) => {}
+            #[cfg(feature = "parquet")]
+            Self::Parquet(table) => table.end(out).map_err(broken)?,
+        }
+        Ok(())
+    }
+}
+
 /// An answer with rows that are there already.
-pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> HttpResponse {
+///
+/// # Errors
+/// When a row cannot be written in that style.
+pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> Result<HttpResponse, ApiError> {
     let (mut out, mut rows) = (Vec::new(), 0);
-    style.head(kind, &mut out);
+    let mut pen = Pen::begin(style, kind, &mut out)?;
     for body in bodies {
-        style.put(kind, body, &mut out);
+        pen.put(body, &mut out)?;
         rows += 1;
     }
-    style.foot(rows, &mut out);
-    HttpResponse::Ok()
+    pen.end(rows, &mut out)?;
+    Ok(HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, style.content_type()))
         .insert_header((VARY, "accept"))
-        .body(out)
+        .body(out))
 }
 
 /// A list that leaves as it is read.
@@ -129,12 +182,13 @@ struct Walk<T, F, R> {
     lies: RealmId,
     style: Style,
     kind: Kind,
+    /// None before the first row.
+    pen: Option<Pen>,
     page: ListPage,
     fetch: F,
     render: R,
     /// What was read and not written; `None` behind the last page.
     read: Option<Listing<T>>,
-    begun: bool,
     rows: u64,
     _seat: Seat,
 }
@@ -164,16 +218,16 @@ where
             return Ok(None);
         };
         let mut out = Vec::new();
-        if !self.begun {
-            self.begun = true;
-            self.style.head(self.kind, &mut out);
-        }
+        let pen = match &mut self.pen {
+            Some(pen) => pen,
+            none => none.insert(Pen::begin(self.style, self.kind, &mut out)?),
+        };
         for item in &listing.items {
-            self.style.put(self.kind, &(self.render)(item), &mut out);
+            pen.put(&(self.render)(item), &mut out)?;
             self.rows += 1;
         }
         if listing.next.is_none() {
-            self.style.foot(self.rows, &mut out);
+            pen.end(self.rows, &mut out)?;
             return Ok(Some(out));
         }
         if self.rows >= ROWS_MAX {
@@ -234,11 +288,11 @@ where
         lies,
         style,
         kind,
+        pen: None,
         page,
         fetch,
         render,
         read: Some(first),
-        begun: false,
         rows: 0,
     };
     let bytes = unfold(Some(walk), |walk| async {

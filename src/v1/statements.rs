@@ -1,4 +1,4 @@
-//! Statements of an account, in the form that the client would like.
+//! Statements of an account, in the form that the client would like, or that an operator asks for in the console.
 //!
 //! **Shape.** The vouchers are pinned, recounted, and written twice at most: once for the hash of the bytes, which is
 //! the `ETag`, and once more as they leave where they were too many to keep.
@@ -11,6 +11,8 @@
 //! before its end, as the client sees by the length that was promised. It does so too when another generation of the
 //! realm is put into force.
 
+use std::sync::Arc;
+
 use actix_web::body::SizedStream;
 use actix_web::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE, ETAG, VARY};
 use actix_web::web::Bytes;
@@ -18,10 +20,13 @@ use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder, get, web};
 use aws_lc_rs::digest::{Context, SHA256};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::statements::Pin;
 use caudal_actors::failure::Failure;
+use caudal_actors::realms::Target;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::{DAYS_MAX, Period, Statement};
+use caudal_ledger::time::BusinessDay;
 use futures_util::stream::{Stream, unfold};
 
 use super::target;
@@ -35,6 +40,7 @@ use crate::http::query::{Query, day};
 use crate::http::respond::unchanged;
 use crate::http::streams::{RETRY_FULL, Seat};
 use crate::http::words::{Mistake, Refusal};
+use crate::http::{Door, Hooks};
 use crate::statements::{Form, Format, file_name};
 
 /// How many vouchers are read at once.
@@ -46,9 +52,45 @@ const PART: usize = 64 << 10;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// The days that a query asks for: both, in order, not in the future, and not too many.
-fn period(caller: &Caller, query: &mut Query) -> Option<Period> {
-    let today = caller.engine().now().business_day();
+/// Where a statement is read: the actors, the seats of long answers, and the realm.
+#[derive(Clone)]
+pub(crate) struct Source {
+    engine: Arc<Engine>,
+    hooks: Arc<Hooks>,
+    realm: RealmId,
+}
+
+impl Source {
+    /// A realm behind a door.
+    pub(crate) fn new(door: &Door, realm: RealmId) -> Self {
+        Self {
+            engine: Arc::clone(&door.engine),
+            hooks: Arc::clone(&door.hooks),
+            realm,
+        }
+    }
+
+    /// The statement of an account for some days, in a format, as an answer.
+    pub(crate) async fn give(
+        &self,
+        request: &HttpRequest,
+        target: Target,
+        (period, format): (Period, Format),
+    ) -> Answer {
+        let pin = self
+            .engine
+            .statement_pin(self.realm, target, period)
+            .await?;
+        let (lines, max) = (pin.lines(), format.lines_max());
+        if lines > max {
+            return Err(ApiError::field("to", Mistake::TooManyLines { lines, max }));
+        }
+        answer(request, self, pin, format).await
+    }
+}
+
+/// The days that a query asks for: both, in order, not after today, and not too many.
+pub(crate) fn period(today: BusinessDay, query: &mut Query) -> Option<Period> {
     let (first, last) = (query.required("from", day), query.required("to", day));
     let (first, last) = (first?, last?);
     for (name, day) in [("from", first), ("to", last)] {
@@ -66,7 +108,7 @@ fn period(caller: &Caller, query: &mut Query) -> Option<Period> {
 
 /// A statement on its way out.
 struct Writing {
-    caller: Caller,
+    source: Source,
     pin: Pin,
     form: Box<dyn Form>,
     /// The sequence of the next line.
@@ -76,9 +118,9 @@ struct Writing {
 }
 
 impl Writing {
-    fn new(caller: &Caller, pin: Pin, form: Box<dyn Form>) -> Self {
+    fn new(source: &Source, pin: Pin, form: Box<dyn Form>) -> Self {
         Self {
-            caller: caller.clone(),
+            source: source.clone(),
             pin,
             form,
             next: pin.before + 1,
@@ -97,7 +139,7 @@ impl Writing {
             self.begun = true;
             self.form.head(&mut out);
         }
-        let (engine, realm) = (self.caller.engine(), self.caller.realm());
+        let (engine, realm) = (&self.source.engine, self.source.realm);
         if self.next <= self.pin.last {
             let page = engine
                 .statement_lines(realm, self.pin, self.next, PAGE)
@@ -140,16 +182,16 @@ async fn written(mut writing: Writing, whole: bool) -> Result<Written, Failure> 
 }
 
 /// A seat for a statement that is long to make or to send; none is needed for any other.
-fn seat(caller: &Caller, pin: Pin, format: Format) -> Result<Option<Seat>, ApiError> {
+fn seat(source: &Source, pin: Pin, format: Format) -> Result<Option<Seat>, ApiError> {
     if format != Format::Pdf && is_short(pin) {
         return Ok(None);
     }
-    let streams = &caller.door.hooks.streams;
+    let streams = &source.hooks.streams;
     let full = || {
         let most = streams.options().streams_max;
         ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
     };
-    streams.take(caller.realm()).ok_or_else(full).map(Some)
+    streams.take(source.realm).ok_or_else(full).map(Some)
 }
 
 /// Whether one reading gives all lines.
@@ -158,17 +200,17 @@ fn is_short(pin: Pin) -> bool {
 }
 
 /// The statement of an account as an answer.
-async fn answer(request: &HttpRequest, caller: &Caller, pin: Pin, format: Format) -> Answer {
-    let seat = seat(caller, pin, format)?;
-    let realm = caller.realm();
-    let statement = caller.engine().statement(realm, pin).await?;
+async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format) -> Answer {
+    let seat = seat(source, pin, format)?;
+    let realm = source.realm;
+    let statement = source.engine.statement(realm, pin).await?;
     let begin = |statement: &Statement| {
         let form = format.begin(realm, statement.clone());
-        Writing::new(caller, pin, form)
+        Writing::new(source, pin, form)
     };
     let whole = format == Format::Pdf || is_short(pin);
     let Written { tag, length, kept } = written(begin(&statement), whole).await?;
-    caller.engine().still_lies(realm, pin)?;
+    source.engine.still_lies(realm, pin)?;
     if unchanged(request, &tag) {
         let mut answer = HttpResponse::NotModified();
         answer
@@ -253,15 +295,11 @@ pub async fn read(
     mut query: Query,
 ) -> Answer {
     let target = target(&path)?;
-    let period = period(&caller, &mut query);
+    let today = caller.engine().now().business_day();
+    let period = period(today, &mut query);
     let period = query.finish(period)?;
     let forms = Format::ALL.map(|format| (format.media(), format));
     let format = preferred(&request, &forms).unwrap_or(Format::Json);
-    let realm: RealmId = caller.realm();
-    let pin = caller.engine().statement_pin(realm, target, period).await?;
-    let (lines, max) = (pin.lines(), format.lines_max());
-    if lines > max {
-        return Err(ApiError::field("to", Mistake::TooManyLines { lines, max }));
-    }
-    answer(&request, &caller, pin, format).await
+    let source = Source::new(&caller.door, caller.realm());
+    source.give(&request, target, (period, format)).await
 }

@@ -350,10 +350,10 @@ pub async fn cut_of(
 }
 
 /// A snapshot as JSON, or as a row where one is asked for.
-fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
+fn formed(request: &HttpRequest, treasury: &Treasury) -> Result<HttpResponse, ApiError> {
     match rows::style(request) {
         Some(style) => rows::table(style, TREASURY, &[json!(treasury)]),
-        None => whole_json(StatusCode::OK, treasury),
+        None => Ok(whole_json(StatusCode::OK, treasury)),
     }
 }
 
@@ -380,10 +380,10 @@ pub async fn take(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
     if let Some(day) = day {
         let cut = engine.cut(realm, day.end()).await?;
         let past = Treasury::past(&cut, day, engine.collector(realm));
-        return Ok(formed(&request, &past));
+        return formed(&request, &past);
     }
     let snapshot = engine.treasury(realm, &caller.request_id).await?;
-    Ok(formed(&request, &Treasury::from(&snapshot)))
+    formed(&request, &Treasury::from(&snapshot))
 }
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have

@@ -68,6 +68,7 @@ impl Told {
         pages.extend([
             "/console/search?q=order-1".to_owned(),
             "/console/search?q=alert".to_owned(),
+            "/console/search?q=req_0199f1e2d3c40aaaaaaaaaaaaaaaaaaa00000001".to_owned(),
             "/console/tenants/tnt_first".to_owned(),
             format!("{realm}/accounts"),
             format!("{realm}/accounts?text=alert&status=active"),
@@ -76,6 +77,8 @@ impl Told {
             format!("{realm}/events"),
             format!("{realm}/positions"),
             format!("{realm}/reconciliation"),
+            format!("{realm}/reconciliation?whole=yes&date=2026-01-01"),
+            "/console/parts/reconciliation/tnt_first/test".to_owned(),
             format!("/console/accounts/{}", self.cvu),
             format!("/console/accounts/{}?at=2026-01-01", self.cvu),
             format!("/console/accounts/{}/movements", self.cvu),
@@ -220,6 +223,31 @@ async fn the_search_leads_to_what_is_named_and_finds_the_rest() {
         "{}",
         found.text
     );
+}
+
+#[actix_web::test]
+async fn long_lists_in_memory_have_pages_too() {
+    let service = TestService::start().await;
+    let key = json!({"mode": "test"});
+    for _ in 0..51 {
+        let issued = service.admin("POST", "/admin/tenants/tnt_first/keys", &key);
+        issued.await.is(201);
+    }
+    let platform = service.engine().platform();
+    let keys = platform.keys.values();
+    let count = keys.filter(|key| key.tenant == "tnt_first").count();
+    let mut browser = Browser::entered(&service).await;
+    let rows = |page: &str| {
+        let (_, table) = page.split_once("<h2>Claves de API</h2>").expect(page);
+        let (table, after) = table.split_once("</table>").unwrap();
+        let next = after.split("</section>").next().unwrap();
+        let next = next.contains("/console/tenants/tnt_first?offset=50");
+        (table.matches("<tr>").count() - 1, next)
+    };
+    let first = browser.get("/console/tenants/tnt_first").await.is(200);
+    assert_eq!(rows(&first.text), (50, true));
+    let rest = browser.get("/console/tenants/tnt_first?offset=50").await;
+    assert_eq!(rows(&rest.is(200).text), (count - 50, false));
 }
 
 #[actix_web::test]

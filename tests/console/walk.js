@@ -72,16 +72,19 @@ async function fill() {
   await api("POST", `/v1/accounts/${first}/comprobantes`, { voucherTypeCode: "IN", amount: "1", idExterno: "order-last" });
   const voucher = (await api("GET", `/v1/accounts/${first}/movements?limit=1`))[0];
   const cases = (await call(dev.adminUrl, "GET", "/admin/cases", null, { "x-admin-key": dev.adminKey })).items;
-  return { first, second, sent, hook, voucher, cases, receiver };
+  const asked = await fetch(`${dev.url}/v1/accounts/${first}/balance`, { headers: { "x-api-key": dev.testKey } });
+  const request = asked.headers.get("x-request-id");
+  return { first, second, sent, hook, voucher, cases, receiver, request };
 }
 
-function pages({ first, sent, hook, voucher, cases }) {
+function pages({ first, sent, hook, voucher, cases, request }) {
   const realm = "/console/tenants/demo/test";
   const all = {
     overview: "/console/",
     search: "/console/search",
     "search-found": "/console/search?q=lovelace",
     "search-external": "/console/search?q=order-3",
+    "search-request": `/console/search?q=${request}`,
     "search-nothing": `/console/search?q=${encodeURIComponent(HOSTILE)}x`,
     tenants: "/console/tenants",
     tenant: "/console/tenants/demo",
@@ -228,6 +231,8 @@ for (const view of views) {
     if (took > slowest[0]) slowest = [took, name];
     if (took > PAGE_MAX) say(`${view.name} ${name}: ${Math.round(took)} ms`);
     await page.waitForLoadState("load");
+    // Parts that follow the page.
+    await page.waitForFunction(() => !document.querySelector("[hx-get]"), null, { timeout: 15000 });
     if (name === "overview") await page.waitForSelector("[data-live-state].good");
     await look(page, `${view.name} ${name}`);
     await page.screenshot({ path: `${pictures}/${name}.${view.name}.png`, fullPage: true });

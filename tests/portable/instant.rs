@@ -7,6 +7,7 @@ use caudal::http::streams::StreamOptions;
 
 use super::{done, elsewhere, exported, issued, shown, worked};
 use crate::backup::{command, text};
+use crate::console::browser::Browser;
 use crate::events::sse::Stream;
 use crate::support::service::{OTHER, opening};
 use crate::support::{Client, SOON, Setup, TestService, Value, json, wait_until};
@@ -247,6 +248,19 @@ async fn what_leaves_is_held_and_what_the_bank_did_since_is_taken_in() {
     service.a.settled(&other.is(201).json, "completed").await;
     let path = format!("/v1/transfers/{}", held["id"].as_str().unwrap());
     assert_eq!(service.b.get(&path).await.is(200)["status"], "requested");
+    let mut browser = Browser::entered(&service).await.reads("en");
+    let pages = ["/console/", "/console/tenants/tnt_other"];
+    let realm = "/console/tenants/tnt_other/test";
+    for page in pages {
+        let page = browser.get(page).await.is(200).text;
+        let (_, table) = page.split_once("hold what leaves them</h2>").expect(&page);
+        let (row, _) = table.split_once("</table>").unwrap();
+        let waits = format!("<a href=\"{realm}/transfers?status=requested\">1</a>");
+        let row = row.replace(['\n', '\r'], "");
+        assert!(row.contains(&waits) && row.contains("0.75"), "{row}");
+    }
+    let other = browser.get("/console/tenants/tnt_first").await.is(200);
+    assert!(!other.text.contains("what leaves them"), "{}", other.text);
     service
         .b
         .post("/v1/accounts", &opening("20123456786"))
@@ -254,6 +268,10 @@ async fn what_leaves_is_held_and_what_the_bank_did_since_is_taken_in() {
         .await
         .refused(502, "bank_failed");
     released(&service).await;
+    for page in pages {
+        let page = browser.get(page).await.is(200).text;
+        assert!(!page.contains("what leaves them"), "{page}");
+    }
     service.b.settled(&held, "completed").await;
     // what left since is gone once, and so is what was held
     let centavos = |text: &str| text.replace('.', "").parse::<i64>().unwrap();

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::Engine;
@@ -62,6 +63,23 @@ impl Engine {
     ) -> Result<(Vec<Event>, bool), Failure> {
         self.scan(realm, Cost::Scan, move |store| {
             of_account(store, (realm, account), limit)
+        })
+        .await
+    }
+
+    /// What happened in a realm from about an instant on and until another, oldest first, at most `limit`. Commits that
+    /// are out of the order of their times just there may be missing.
+    ///
+    /// # Errors
+    /// Those of every door that reads.
+    pub async fn events_between(
+        &self,
+        realm: RealmId,
+        (from, until): (Timestamp, Timestamp),
+        limit: usize,
+    ) -> Result<Vec<Event>, Failure> {
+        self.scan(realm, Cost::Page, move |store| {
+            between(store, realm, (from, until), limit)
         })
         .await
     }
@@ -149,6 +167,36 @@ fn of_account(
         }
     }
     Ok((found, last > 0))
+}
+
+fn between(
+    store: &dyn Index,
+    realm: RealmId,
+    (from, until): (Timestamp, Timestamp),
+    limit: usize,
+) -> Result<Vec<Event>, StoreError> {
+    let last = reads::totals(store, realm)?.events;
+    let (mut before, mut behind) = (0, last.strict_add(1));
+    // The first number whose time is not before the instant: each step reads one row and one entry.
+    while behind.abs_diff(before) > 1 {
+        let middle = u64::midpoint(before, behind);
+        let row = reads::events::row_at(store, realm, middle)?;
+        let at = row
+            .map(|row| reads::events::time(store, &row))
+            .transpose()?;
+        match at.is_some_and(|at| at < from) {
+            true => before = middle,
+            false => behind = middle,
+        }
+    }
+    let mut found = Vec::new();
+    for (number, row) in reads::events::rows_after(store, realm, before, limit)? {
+        if reads::events::time(store, &row)? > until {
+            break;
+        }
+        found.push(reads::events::event(store, realm, number, &row)?);
+    }
+    Ok(found)
 }
 
 /// One page of the log, as of now.

@@ -11,6 +11,7 @@ mod internal;
 pub(in crate::engine) mod look;
 mod pages;
 mod realm;
+mod search;
 
 use std::sync::Arc;
 
@@ -42,6 +43,7 @@ pub use accounts::{AccountFilter, AccountScope, AccountSort};
 pub use caudal_storage::SortOrder;
 pub use look::ROWS as ROWS_MAX;
 pub use pages::{Cursor, ListPage, Listing, Mark, Part};
+pub use search::FoundIn;
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;

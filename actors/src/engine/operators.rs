@@ -10,13 +10,14 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::orders::{PlatformOrder, TenantChange};
 use caudal_ledger::tenants::{Mode, Platform, Serving, Tenant};
-use caudal_storage::{Checks, Index, Stats, Store};
+use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 
 use super::read_slots::{Books, Cost};
 use super::{ANSWERS_MAX, DEADLINE, Engine};
-use crate::accounts::Observed;
+use crate::accounts::{Observed, Placed};
 use crate::failure::Failure;
 use crate::realms::{ActorsMessage, RealmReport, Target};
+use crate::records::projection::Place;
 use crate::records::reads;
 use caudal_ledger::clients::realm_in;
 
@@ -102,6 +103,28 @@ impl Engine {
         self.ask(realm, DEADLINE, ActorsMessage::Report).await
     }
 
+    /// The vouchers of a realm that a request wrote, oldest first, at most `limit`, while that is remembered: of the newest
+    /// ones alone ([`crate::trail`]), and only while the realm has webhooks.
+    ///
+    /// # Errors
+    /// When the realm is not served here; those of every door that reads.
+    pub async fn wrote(
+        &self,
+        realm: RealmId,
+        request_id: &str,
+        limit: usize,
+    ) -> Result<Vec<Placed>, Failure> {
+        let id = request_id.to_owned();
+        let message = |reply| ActorsMessage::Wrote(id, reply);
+        let mut places = self.ask(realm, DEADLINE, message).await?;
+        places.truncate(limit);
+        if places.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.scan(realm, Cost::Page, move |store| wrote(store, realm, places))
+            .await
+    }
+
     /// The live state of an account's actor, if it is resident.
     pub async fn observe(
         &self,
@@ -149,6 +172,23 @@ impl Books {
         let found = reads::account_of_cvu(self.cells.of(realm).as_ref(), realm, cvu)?;
         Ok((realm, found.ok_or(Rejection::AccountNotFound)?))
     }
+}
+
+/// The vouchers at some places; one that never became durable is not there.
+fn wrote(
+    store: &dyn Index,
+    realm: RealmId,
+    places: Vec<(AccountNo, u64)>,
+) -> Result<Vec<Placed>, StoreError> {
+    let mut found = Vec::with_capacity(places.len());
+    for (account, sequence) in places {
+        let voucher = reads::voucher(store, realm, Place { account, sequence })?;
+        found.extend(voucher.map(|voucher| Placed {
+            account,
+            voucher: Arc::new(voucher),
+        }));
+    }
+    Ok(found)
 }
 
 /// An account as the disk says, with its last calls to the bank.

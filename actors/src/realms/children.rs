@@ -34,6 +34,8 @@ pub enum ActorsMessage {
     Passivate(Target, Reply<Result<bool, Failure>>),
     /// How they are doing.
     Report(Reply<Result<RealmReport, Failure>>),
+    /// The vouchers that a request wrote, by account and sequence, while that is remembered.
+    Wrote(String, Reply<Result<Vec<(AccountNo, u64)>, Failure>>),
 }
 
 impl Asked for ActorsMessage {
@@ -42,6 +44,7 @@ impl Asked for ActorsMessage {
             Self::Observe(_, reply) => Some(reply),
             Self::Passivate(_, reply) => Some(reply),
             Self::Report(reply) => Some(reply),
+            Self::Wrote(_, reply) => Some(reply),
         }
     }
 }
@@ -62,6 +65,7 @@ impl RealmSupervisor {
                 looked: self.shared.lookout.is_passed(),
                 ..self.children.report()
             })),
+            ActorsMessage::Wrote(id, reply) => reply.send(Ok(self.shared.trail.by(&id))),
         }
     }
 }

@@ -27,6 +27,7 @@ use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, Pair, Position, SortOrder, StoreError, StreamId};
 use serde::de::DeserializeOwned;
 
+use super::keys::{SORTED_BYTES_MAX, Sorted};
 use super::projection::{Added, Listed, Place, newest_day, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
 
@@ -298,6 +299,23 @@ pub fn accounts_of_cuit(
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     accounts_under(store, &keys::of_cuit(realm, cuit), limit)
+}
+
+/// The accounts of which a text that they are sorted by begins with another, in their order, at most `limit`.
+pub fn beginning(
+    store: &dyn Index,
+    realm: RealmId,
+    (by, text): (Sorted, &str),
+    limit: usize,
+) -> Result<Vec<AccountNo>, StoreError> {
+    let text = text.as_bytes();
+    // Of a longer text only so much is in the keys.
+    let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
+    accounts_under(
+        store,
+        &[keys::sorted(realm, by).as_slice(), text].concat(),
+        limit,
+    )
 }
 
 /// The last account number given in a realm.

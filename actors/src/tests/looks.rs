@@ -7,7 +7,7 @@ use caudal_ledger::voucher_types::TypeCode;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Commit, SortOrder, Store as _};
 
-use super::treasury::{Counted, filled, first_voucher, opened};
+use super::treasury::{Counted, cvu, filled, first_voucher, opened};
 use super::*;
 use crate::banks::Relation;
 use crate::engine::lists::{
@@ -21,6 +21,8 @@ use crate::records::{LEDGER, account_stream, entry};
 const BOUND: u64 = 300;
 /// What a page reads beside the rows that it looks at: heads, sums, the way to a date, and its own rows.
 const BESIDE: u64 = 100;
+/// What the row of an account counts.
+const ACCOUNT: u64 = 5;
 
 /// An engine over so many accounts with a voucher each, the first of them with as many more.
 async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
@@ -168,6 +170,38 @@ async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
                 assert!(pages <= 12, "{list}: {pages} pages of {accounts}");
             }
         }
+    }
+}
+
+#[actix::test]
+async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted() {
+    for accounts in [50, 500, 2000] {
+        let (engine, counted) = engine(accounts).await;
+        let platform = engine.platform();
+        let tenant = platform.tenants.values().next().unwrap();
+        let other = [tenant.live, tenant.test];
+        let other = *other.iter().find(|realm| **realm != REALM).unwrap();
+        let realms = vec![other, REALM];
+        counted.rows.store(0, Ordering::Relaxed);
+        let found = engine.find_accounts(realms.clone(), "nobody", 10).await;
+        let found = found.unwrap();
+        let read = counted.rows.load(Ordering::Relaxed);
+        assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
+        // What the smaller realm leaves is the larger one's.
+        let looked: Vec<_> = found.iter().map(|of| (of.realm, of.looked)).collect();
+        let most = accounts.min(BOUND / ACCOUNT);
+        assert_eq!(looked, [(other, 0), (REALM, most)]);
+        assert!(found.iter().all(|of| of.accounts.is_empty()));
+        assert_eq!(found[1].more, most < accounts);
+        // The oldest account, by how its CVU begins.
+        let text = cvu(1).to_string();
+        let text = text.get(..21).unwrap();
+        counted.rows.store(0, Ordering::Relaxed);
+        let found = engine.find_accounts(realms, text, 10).await.unwrap();
+        let read = counted.rows.load(Ordering::Relaxed);
+        assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
+        let first = found[1].accounts.first().map(|it| it.number);
+        assert_eq!(first, Some(AccountNo(1)), "of {accounts}");
     }
 }
 

@@ -18,7 +18,7 @@ use super::super::view::{
 };
 use super::super::visit::{Place, Visit};
 use super::super::words::Word;
-use super::orders;
+use super::{orders, statements};
 use crate::bodies::accounts::LimitsSnapshot;
 use crate::bodies::holds::hold;
 use crate::bodies::transfers::BankCallBody;
@@ -55,6 +55,7 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
             tab("transfers", Word::Transfers),
         ]));
         blocks.extend(past(visit, &place, target).await?);
+        blocks.push(statements::form(visit, key));
     }
     blocks.push(holder(visit, account));
     blocks.push(Block::Table(limits(visit, &view)));
@@ -413,7 +414,7 @@ fn same(live: &Account, disk: &Account) -> bool {
 }
 
 /// The calls of an account are kept without their time: the column would only mislead.
-fn undated(blocks: Vec<Block>) -> impl Iterator<Item = Block> {
+pub fn undated(blocks: Vec<Block>) -> impl Iterator<Item = Block> {
     blocks.into_iter().filter_map(|block| match block {
         Block::Table(mut table) => {
             table.columns.remove(0);

@@ -144,6 +144,8 @@ pub enum AccountScope {
     WithCvu,
     /// All; a text is looked for in CUIT, e-mail, names, code and number.
     Everyone,
+    /// All; a text is looked for in everything of both.
+    ByAnything,
 }
 
 /// Which accounts are asked for.
@@ -169,11 +171,13 @@ impl AccountFilter {
         };
         let total = match (self.status, self.scope) {
             (None, AccountScope::WithCvu) => census.with_cvu(),
-            (None, AccountScope::Everyone) => census.everyone(),
+            (None, AccountScope::Everyone | AccountScope::ByAnything) => census.everyone(),
             (Some(Status::Active), _) => census.active,
             (Some(Status::Suspended), _) => census.suspended,
             (Some(Status::Closed), _) => census.closed,
-            (Some(Status::Registered), AccountScope::Everyone) => census.registered,
+            (Some(Status::Registered), AccountScope::Everyone | AccountScope::ByAnything) => {
+                census.registered
+            }
             (Some(Status::Registered | Status::Void), _) => 0,
         };
         (*self == counted).then_some(total)
@@ -182,7 +186,7 @@ impl AccountFilter {
     /// The accounts of the account sets that it lets pass, its text aside.
     fn among(&self) -> Among {
         Among {
-            everyone: self.scope == AccountScope::Everyone,
+            everyone: self.scope != AccountScope::WithCvu,
             status: self.status,
             enabled: self.enabled,
             alive: false,
@@ -200,11 +204,14 @@ impl AccountFilter {
     pub(in crate::engine) fn lets(&self, number: AccountNo, row: &Listed) -> bool {
         let listed = match self.scope {
             AccountScope::WithCvu => row.cvu.is_some(),
-            AccountScope::Everyone => row.status != Status::Void,
+            AccountScope::Everyone | AccountScope::ByAnything => row.status != Status::Void,
         };
         let text = |wanted: &String| match self.scope {
             AccountScope::WithCvu => names_account(row, wanted),
             AccountScope::Everyone => names_wallet(number, row, wanted),
+            AccountScope::ByAnything => {
+                names_account(row, wanted) || names_wallet(number, row, wanted)
+            }
         };
         listed
             && self.status.is_none_or(|wanted| wanted == row.status)

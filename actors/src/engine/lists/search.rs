@@ -1,0 +1,152 @@
+//! The search: accounts of several realms by a text, for operators who do not know whose they are.
+//!
+//! **Shape.** First what is kept sorted: a CUIT, and what name, CVU, alias or code begin with, which is found among any
+//! number of accounts. Then a look at the directory, the newest accounts first, for the text anywhere in what accounts are
+//! known by.
+//!
+//! **Bounds.** One bound for the looks at all realms together ([`super::ROWS_MAX`]), as for one page of a list: each realm
+//! may take its share of what those with fewer accounts have left. So it costs the same whatever is stored. Of the
+//! sorted rows as many are read as are asked for, of each kind.
+
+use std::collections::BTreeSet;
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::cuit::Cuit;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::text::folded;
+use caudal_storage::{Index, SortOrder, StoreError};
+
+use super::look::ACCOUNT;
+use super::{AccountFilter, AccountScope, AccountSort, ListPage, accounts};
+use crate::engine::Engine;
+use crate::engine::read_slots::Cost;
+use crate::failure::Failure;
+use crate::records::keys::Sorted;
+use crate::records::reads;
+
+/// What a text found in a realm.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FoundIn {
+    /// The realm.
+    pub realm: RealmId,
+    /// The accounts, those that the sorted rows have first.
+    pub accounts: Vec<Account>,
+    /// Whether there may be more.
+    pub more: bool,
+    /// How many accounts were looked at beside the sorted rows.
+    pub looked: u64,
+}
+
+impl Engine {
+    /// Accounts by a text, of each of these realms so many at most.
+    ///
+    /// # Errors
+    /// Those of every door that reads.
+    pub async fn find_accounts(
+        &self,
+        realms: Vec<RealmId>,
+        text: &str,
+        limit: usize,
+    ) -> Result<Vec<FoundIn>, Failure> {
+        let (bound, text) = (self.list_rows, text.to_owned());
+        // Of no realm: operators do not take turns from tenants.
+        self.look(RealmId(0), Cost::Scan, move |books| {
+            let mut sizes = Vec::with_capacity(realms.len());
+            for realm in realms {
+                let size = reads::last_account(books.cells.of(realm).as_ref(), realm)?;
+                sizes.push((size, realm));
+            }
+            sizes.sort_unstable();
+            let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
+            for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
+                let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
+                let store = books.cells.of(realm);
+                let of = found_in(store.as_ref(), (realm, size), &text, (limit, share))?;
+                let spent = of.looked.checked_mul(ACCOUNT);
+                left = spent
+                    .and_then(|spent| left.checked_sub(spent))
+                    .map_or(0, |left| left);
+                found.push(of);
+            }
+            Ok(found)
+        })
+        .await
+    }
+}
+
+fn found_in(
+    store: &dyn Index,
+    (realm, size): (RealmId, u64),
+    text: &str,
+    (limit, bound): (usize, u64),
+) -> Result<FoundIn, Failure> {
+    let mut accounts_found = sorted(store, realm, text, limit)?;
+    let mut found = FoundIn {
+        realm,
+        more: accounts_found.len() > limit,
+        looked: 0,
+        accounts: Vec::new(),
+    };
+    accounts_found.truncate(limit);
+    if accounts_found.len() < limit && bound >= ACCOUNT {
+        let filter = AccountFilter {
+            text: Some(text.to_owned()),
+            scope: AccountScope::ByAnything,
+            ..AccountFilter::default()
+        };
+        let page = ListPage {
+            order: SortOrder::Descending,
+            limit,
+            offset: 0,
+            cursor: None,
+        };
+        let by = AccountSort::CreatedAt;
+        let listing = accounts::accounts(store, realm, &filter, by, (&page, bound))?;
+        found.more = listing.next.is_some();
+        found.looked = listing.looked.map_or(size, |part| part.rows);
+        for account in listing.items {
+            let known = |it: &Account| it.number == account.number;
+            if !accounts_found.iter().any(known) {
+                accounts_found.push(account);
+            }
+        }
+        found.more |= accounts_found.len() > limit;
+        accounts_found.truncate(limit);
+    }
+    found.accounts = accounts_found;
+    Ok(found)
+}
+
+/// Accounts whose CUIT a text is, or whose name, CVU, alias or code begins with it; one more than so many, if there are.
+fn sorted(
+    store: &dyn Index,
+    realm: RealmId,
+    text: &str,
+    limit: usize,
+) -> Result<Vec<Account>, StoreError> {
+    let most = limit.strict_add(1);
+    let mut numbers = Vec::new();
+    if let Ok(cuit) = Cuit::parse(&text.replace('-', "")) {
+        numbers.extend(reads::accounts_of_cuit(store, realm, cuit, most)?);
+    }
+    let folded = folded(text);
+    for by in Sorted::ALL {
+        // Codes are kept as the tenant writes them.
+        let begins = match by {
+            Sorted::Code => text,
+            Sorted::Name | Sorted::Cvu | Sorted::Alias => &folded,
+        };
+        numbers.extend(reads::beginning(store, realm, (by, begins), most)?);
+    }
+    let (mut seen, mut found) = (BTreeSet::new(), Vec::new());
+    for number in numbers {
+        if found.len() > limit {
+            break;
+        }
+        if seen.insert(number) {
+            let account = reads::profile(store, realm, number)?;
+            found.extend(account.filter(|account| account.status != Status::Void));
+        }
+    }
+    Ok(found)
+}

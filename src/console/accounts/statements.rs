@@ -1,0 +1,95 @@
+//! The statement of an account as a file: what its holder would get, for whoever is asked about it.
+//!
+//! **Shape.** The page of an account has a form with the days and the format; it leads to the file itself, made by what
+//! answers `/v1/accounts/{cvu}/statements`.
+//!
+//! **Bounds.** Those of any statement, and its seat among the realm's long answers.
+//!
+//! **Order.** That somebody looks is durable before anything is read, as for every look at a person's affairs.
+
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::{HttpRequest, HttpResponse, web};
+use caudal_ledger::statements::Period;
+
+use super::super::places::found;
+use super::super::view::{Block, Field, Form, Takes};
+use super::super::visit::Visit;
+use super::super::words::Word;
+use crate::http::errors::ApiError;
+use crate::http::query::Query;
+use crate::statements::Format;
+use crate::v1::statements::{Source, period};
+
+/// The characters of a day in a field.
+const DAY: usize = 10;
+/// The formats by the word of each in addresses, and what each is called.
+const FORMATS: [(&str, Format, &str); 4] = [
+    ("pdf", Format::Pdf, "PDF"),
+    ("csv", Format::Csv, "CSV"),
+    ("camt053", Format::Camt, "camt.053"),
+    ("json", Format::Json, "JSON"),
+];
+
+/// The form that asks for one: this month so far, unless other days are chosen.
+pub fn form(visit: &Visit, key: &str) -> Block {
+    let (tongue, today) = (visit.tongue(), visit.engine().now().business_day());
+    let day = |name, word, value| Field {
+        value,
+        ..Field::new(tongue, name, word, Takes::Day, DAY)
+    };
+    let formats = FORMATS.map(|(word, _, name)| (word.to_owned(), name.to_owned()));
+    let choice = Takes::Choice(formats.into());
+    Block::Form(Form {
+        title: visit.say(Word::Statement).to_owned(),
+        action: format!("/console/accounts/{key}/statement"),
+        asks: true,
+        fields: vec![
+            day("from", Word::From, format!("{}-01", today.month())),
+            day("to", Word::To, today.to_string()),
+            Field::new(tongue, "format", Word::Format, choice, DAY),
+        ],
+        submit: visit.say(Word::Download),
+        grave: false,
+    })
+}
+
+/// Gives it as a file.
+pub async fn file(
+    visit: Visit,
+    request: HttpRequest,
+    path: web::Path<String>,
+    query: Query,
+) -> HttpResponse {
+    let made = given(&visit, &request, &path, query).await;
+    made.unwrap_or_else(|why| visit.show(Err(why)))
+}
+
+fn asked(visit: &Visit, mut query: Query) -> Result<(Period, Format), ApiError> {
+    let period = period(visit.engine().now().business_day(), &mut query);
+    let formats = FORMATS.map(|(word, format, _)| (word, format));
+    // The first of the form is the one of those who choose none.
+    let format = query.choice("format", &formats);
+    let format = format.or_else(|| formats.first().map(|(_, format)| *format));
+    query.finish(period.zip(format))
+}
+
+async fn given(
+    visit: &Visit,
+    request: &HttpRequest,
+    key: &str,
+    query: Query,
+) -> Result<HttpResponse, ApiError> {
+    let (place, target, key) = found(visit, key).await?;
+    let (period, format) = asked(visit, query)?;
+    visit.looks("readStatement", &key).await?;
+    let source = Source::new(&visit.desk.door, place.realm);
+    let mut answer = source.give(request, target, (period, format)).await?;
+    let (first, last, ending) = (period.first, period.last, format.ending());
+    let file = format!("attachment; filename=\"resumen-{key}-{first}-{last}.{ending}\"");
+    let headers = answer.headers_mut();
+    if let Ok(file) = HeaderValue::try_from(file) {
+        headers.insert(header::CONTENT_DISPOSITION, file);
+    }
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    Ok(answer)
+}

@@ -1,0 +1,98 @@
+//! The search by the id of a request: what keeps the id is found, and the rest is said to be in the log.
+
+use super::browser::{Browser, credential};
+use crate::support::{TestService, json};
+
+/// Where the search for an id is.
+fn search(id: &str) -> String {
+    format!("/console/search?q={id}")
+}
+
+#[actix_web::test]
+async fn the_id_of_an_answer_leads_to_what_happened_then() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let posted = service.a.voucher(&cvu, "IN", "12.00", "order-1").await;
+    let posted = posted.is(201);
+    let (id, voucher) = (posted.header("x-request-id"), posted["id"].as_str());
+    let mut browser = Browser::entered(&service).await.reads("en");
+    let page = browser.get(&search(id)).await.is(200).text;
+    let link = format!("href=\"/console/vouchers/{}\"", voucher.unwrap());
+    // Without webhooks nothing in the process remembers whose it is.
+    assert!(
+        page.contains("of this request or of others") && page.contains(&link),
+        "{page}"
+    );
+    assert!(!page.contains("Vouchers of this request"), "{page}");
+    assert!(page.contains("grep"), "{page}");
+}
+
+#[actix_web::test]
+async fn vouchers_of_a_realm_with_webhooks_are_known_by_their_request() {
+    let service = TestService::start().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    // Whether it takes anything does not matter.
+    let hook = json!({"url": "http://127.0.0.1:9/"});
+    service.a.post("/v1/webhooks", &hook).await.is(201);
+    let mut browser = Browser::entered(&service).await.reads("en");
+    // It follows from the moment on in which it was started.
+    let page = crate::support::wait_until("it is remembered", crate::support::SOON, async || {
+        let number = crate::support::client::fresh();
+        let external = format!("order-{number}");
+        let id = format!("chosen-by-the-client-{number}");
+        let posted = service.a.voucher(&cvu, "IN", "12.00", &external);
+        posted.header("x-request-id", &id).await.is(201);
+        let page = browser.get(&search(&id)).await.is(200).text;
+        let found = page.contains("Vouchers of this request");
+        found.then_some((page, external))
+    })
+    .await;
+    let (page, external) = page;
+    assert!(page.contains(&external), "{page}");
+}
+
+#[actix_web::test]
+async fn calls_to_the_bank_and_the_audit_log_are_found_exactly() {
+    let service = TestService::start().await;
+    service.hear().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "100.00").await;
+    let sent = service
+        .a
+        .transfer(&cvu, json!({"alias": "destino.0"}), "10.00")
+        .await
+        .is(201);
+    service.a.settled(&sent.json, "completed").await;
+    let id = sent.header("x-request-id");
+    let mut browser = Browser::entered(&service).await.reads("en");
+    let page = browser.get(&search(id)).await.is(200).text;
+    let calls = format!("<code>{id}</code>");
+    assert!(
+        page.contains("Calls to the bank") && page.contains(&calls),
+        "{page}"
+    );
+    // What an operator did, under an id that says no time.
+    let looked = service
+        .admin_client()
+        .get(&format!("/admin/actors/{cvu}"))
+        .header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
+        .header("x-request-id", "an-operator-looks")
+        .await;
+    looked.is(200);
+    let page = browser.get(&search("an-operator-looks")).await.is(200).text;
+    assert!(page.contains("readActor") && page.contains(&cvu), "{page}");
+    // Those who may not read the audit log do not read it here.
+    let key = credential(&service, "vera", "viewer").await;
+    let mut viewer = Browser::new(&service).reads("en");
+    viewer
+        .send("/console/login", &[("key", key.as_str())])
+        .await
+        .is(303);
+    let page = viewer.get(&search("an-operator-looks")).await.is(200).text;
+    assert!(!page.contains("readActor"), "{page}");
+    let page = viewer.get(&search("nobody-has-this-id")).await.is(200).text;
+    assert!(page.contains("Nothing was found."), "{page}");
+}
