@@ -127,8 +127,8 @@ impl Cvu {
     pub fn number(&self) -> u64 {
         let said = (3..7).chain(9..21).filter_map(|at| self.0.get::<usize>(at));
         said.fold(0, |number: u64, digit| {
-            let digit = u64::from(digit.saturating_sub(b'0'));
-            number.saturating_mul(10).saturating_add(digit)
+            let digit = u64::from(digit.strict_sub(b'0'));
+            number.strict_mul(10).strict_add(digit)
         })
     }
 }

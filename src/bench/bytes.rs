@@ -64,10 +64,7 @@ pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
     shares.push(beside("journal: around them, room set aside", around));
     let mut rows: BTreeMap<&'static str, Share> = BTreeMap::new();
     for (first, found) in &census.index.rows {
-        let name = match keys::kind_of(*first) {
-            Some(name) => name,
-            None => "entries by their streams",
-        };
+        let name = keys::kind_of(*first).unwrap_or("entries by their streams");
         let share = rows.entry(name).or_insert_with(|| beside(name, 0));
         share.count += found.rows;
         share.bytes += found.bytes;

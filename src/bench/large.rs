@@ -37,6 +37,8 @@ pub const PARTS_MAX: u64 = 10_000;
 const MINUTES: u64 = 30;
 /// Bytes that the whole store takes while it grows.
 const DISK: u64 = 19 << 30;
+/// The threads on which accounts are read.
+const READERS: &str = "tokio-rt-worker";
 /// Bytes that any store takes: segments, and room that is kept back.
 const DISK_LEAST: u64 = 1 << 30;
 
@@ -94,6 +96,8 @@ pub struct Large {
     pub resident: u64,
     /// The tenths.
     pub tenths: Vec<Tenth>,
+    /// What the process was to keep to, in bytes; `None` when nobody looked.
+    pub memory_limit: Option<u64>,
     /// The rate of the last tenth by that of the first.
     pub last_to_first: Thousandths,
     /// Vouchers a second for accounts that are in memory, behind the load.
@@ -102,6 +106,10 @@ pub struct Large {
     pub cold_per_second: u64,
     /// The second by the first.
     pub cold_to_resident: Thousandths,
+    /// What one of any account takes to be read.
+    pub coming: Coming,
+    /// Rows of the index that are asked for by a voucher of an account in memory.
+    pub resident_gets: Thousandths,
     /// Sorted runs of the index, behind the load.
     pub index_runs: u64,
     /// Bytes of the folder when closed.
@@ -120,6 +128,37 @@ pub struct Large {
     pub first_wrong: Option<String>,
     /// What the whole ledger says at the end.
     pub audit: Audit,
+}
+
+/// What the index and the threads that read accounts do for one voucher.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Coming {
+    /// Rows that were asked for by their key.
+    pub gets: Thousandths,
+    /// Blocks that were not in the cache.
+    pub blocks: Thousandths,
+    /// CPU of the threads that read accounts, in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Coming {
+    fn of(run: &Measured) -> Self {
+        let Some((from, to)) = run.readings.first().zip(run.readings.last()) else {
+            return Self::default();
+        };
+        let vouchers = to.answers.saturating_sub(from.answers);
+        let each = |of: fn(&caudal_storage::Stats) -> u64| {
+            Thousandths::ratio(of(&to.stats).saturating_sub(of(&from.stats)), vouchers)
+        };
+        let cpu = machine::spent(&from.cpu, &to.cpu);
+        let readers = cpu.get(READERS).copied().unwrap_or(0);
+        Self {
+            gets: each(|stats| stats.index_gets),
+            blocks: each(|stats| stats.index_blocks_read),
+            nanos: scaled(readers, 1, vouchers),
+        }
+    }
 }
 
 struct Loaded {
@@ -186,11 +225,14 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
         vouchers,
         accounts,
         resident: plan.resident(),
+        memory_limit: plan.layout.memory,
         last_to_first: Thousandths::ratio(of(tenths.last()), of(tenths.first())),
         tenths,
         resident_per_second: rate(&resident),
         cold_per_second: rate(&cold),
         cold_to_resident: Thousandths::ratio(rate(&cold), rate(&resident)),
+        coming: Coming::of(&cold),
+        resident_gets: Coming::of(&resident).gets,
         index_runs: loaded.index_runs,
         disk_bytes,
         disk_bytes_per_posting: scaled(disk_bytes, 1, noted),

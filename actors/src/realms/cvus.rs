@@ -36,7 +36,7 @@ impl Cvus {
 
     /// Remembers a CVU while so many accounts may be in memory.
     pub(super) fn remember(&mut self, cvu: Cvu, account: AccountNo, resident: usize) {
-        let most = resident.saturating_mul(BESIDE).min(MOST) / 2;
+        let most = resident.min(MOST / BESIDE) * BESIDE / 2;
         if self.newer.len() > most {
             self.older = std::mem::take(&mut self.newer);
         }

@@ -27,6 +27,16 @@ pub fn at_least(what: impl Into<String>, found: Thousandths, bar: Thousandths) -
     }
 }
 
+/// One that a figure may reach.
+pub fn at_most(what: impl Into<String>, found: Thousandths, bar: Thousandths) -> Bar {
+    Bar {
+        what: what.into(),
+        bar: format!("<= {bar}"),
+        found: found.to_string(),
+        holds: found <= bar,
+    }
+}
+
 /// One that a figure has to stay below.
 pub fn below(what: &str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
     Bar {

@@ -62,7 +62,7 @@ impl IndexBytes {
         let all = block.rows().ok_or("a block is unreadable")?;
         let mut here: BTreeMap<u8, RowBytes> = BTreeMap::new();
         for row in 0..all.len() {
-            let (Some(key), Some(value)) = (all.key(row), block.value(row)) else {
+            let (Some(key @ [first, ..]), Some(value)) = (all.key(row), block.value(row)) else {
                 return Err("a block is unreadable".into());
             };
             let value = match value {
@@ -70,7 +70,7 @@ impl IndexBytes {
                 Stored::Here(bytes) => u64_of(bytes.len()),
                 Stored::Far { .. } => 8,
             };
-            let sum = here.entry(key.first().copied().unwrap_or(0)).or_default();
+            let sum = here.entry(*first).or_default();
             sum.rows += 1;
             sum.bytes += u64_of(key.len()) + value;
         }
