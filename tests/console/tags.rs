@@ -41,7 +41,7 @@ impl<'a> Tag<'a> {
     /// Why it may not be on a page of the console: what runs, what styles, and what leads elsewhere.
     fn wrong(&self) -> Option<String> {
         let known = |it: &&str| it.eq_ignore_ascii_case(self.name.trim_start_matches('/'));
-        if !TAGS.iter().any(|it| known(it)) {
+        if !TAGS.iter().any(known) {
             return Some(format!("<{}>", self.name));
         }
         let bad = self.attributes.iter().find(|(name, value)| {
