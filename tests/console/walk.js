@@ -72,8 +72,12 @@ async function fill() {
   await api("POST", `/v1/accounts/${first}/comprobantes`, { voucherTypeCode: "IN", amount: "1", idExterno: "order-last" });
   const voucher = (await api("GET", `/v1/accounts/${first}/movements?limit=1`))[0];
   const cases = (await call(dev.adminUrl, "GET", "/admin/cases", null, { "x-admin-key": dev.adminKey })).items;
-  const asked = await fetch(`${dev.url}/v1/accounts/${first}/balance`, { headers: { "x-api-key": dev.testKey } });
-  const request = asked.headers.get("x-request-id");
+  const posted = await fetch(`${dev.url}/v1/accounts/${first}/comprobantes`, {
+    method: "POST",
+    headers: { "content-type": "application/json", "x-api-key": dev.testKey, "idempotency-key": `walk-${keys++}` },
+    body: JSON.stringify({ voucherTypeCode: "IN", amount: "2", idExterno: "order-asked", description: HOSTILE }),
+  });
+  const request = posted.headers.get("x-request-id");
   return { first, second, sent, hook, voucher, cases, receiver, request };
 }
 
