@@ -133,13 +133,67 @@ impl Settings {
         }
     }
 
-    /// How to connect.
-    pub(crate) fn config(&self) -> Config {
-        let mut config = self.config.clone();
-        config
+    /// How to connect to each of the servers, with what people call it.
+    pub(crate) fn servers(&self) -> Vec<(String, Config)> {
+        let count = self.config.get_hosts().len().max(1);
+        (0..count).map(|n| self.server(n)).collect()
+    }
+
+    /// How to connect to one of the servers: the settings of all, with one host.
+    fn server(&self, n: usize) -> (String, Config) {
+        let all = &self.config;
+        let mut one = Config::new();
+        if let Some(user) = all.get_user() {
+            one.user(user);
+        }
+        if let Some(password) = all.get_password() {
+            one.password(password);
+        }
+        if let Some(database) = all.get_dbname() {
+            one.dbname(database);
+        }
+        if let Some(options) = all.get_options() {
+            one.options(options);
+        }
+        if let Some(name) = all.get_application_name() {
+            one.application_name(name);
+        }
+        if let Some(address) = all.get_hostaddrs().get(n) {
+            one.hostaddr(*address);
+        }
+        let ports = all.get_ports();
+        let port = ports.get(n).or(ports.first()).copied();
+        if let Some(port) = port {
+            one.port(port);
+        }
+        let name = match all.get_hosts().get(n) {
+            Some(Host::Tcp(name)) => {
+                one.host(name);
+                name.clone()
+            }
+            Some(Host::Unix(path)) => {
+                one.host_path(path);
+                path.display().to_string()
+            }
+            None => String::new(),
+        };
+        if let Some(interval) = all.get_keepalives_interval() {
+            one.keepalives_interval(interval);
+        }
+        if let Some(tries) = all.get_keepalives_retries() {
+            one.keepalives_retries(tries);
+        }
+        one.ssl_mode(all.get_ssl_mode())
+            .ssl_negotiation(all.get_ssl_negotiation())
+            .channel_binding(all.get_channel_binding())
+            .load_balance_hosts(all.get_load_balance_hosts())
+            .keepalives(all.get_keepalives())
+            .keepalives_idle(all.get_keepalives_idle())
+            .target_session_attrs(all.get_target_session_attrs())
             .connect_timeout(self.limits.connect)
             .tcp_user_timeout(self.limits.answer);
-        config
+        let place = port.map_or_else(|| name.clone(), |port| format!("{name}:{port}"));
+        (place, one)
     }
 }
 

@@ -27,6 +27,10 @@ pub(crate) const TABLES: [&str; 5] = [
      DO UPDATE SET version = 2 WHERE caudal_schema.version < 2",
 ];
 
+/// On which timeline a server writes, in the first eight digits: each promotion begins a later one. Only PostgreSQL
+/// has them.
+pub(crate) const TIMELINE: &str = "SELECT pg_walfile_name(pg_current_wal_lsn())";
+
 /// The first words of a connection.
 pub(crate) const HELLO: &str = "SELECT 1";
 

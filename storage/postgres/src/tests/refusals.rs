@@ -1,13 +1,16 @@
 //! Servers that are not fit to keep a log, and the wrong words to reach one.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
 use caudal_storage::log::Log as _;
 use secrecy::SecretString;
 
-use crate::server::{Server, cell, own, shared};
+use crate::here::{self, Programs, USER};
+use crate::server::{Server, cell, installed, limits, own, shared};
 use crate::{PostgresLog, Settings};
 
 /// What opening says when it is refused.
@@ -216,4 +219,46 @@ fn encrypted_connections_know_their_server() {
     server.start(&["ssl=off"]);
     let why = refused(known());
     assert!(why.contains("TLS") || why.contains("tls"), "{why}");
+}
+
+#[test]
+fn a_server_that_stands_still_keeps_nobody_from_the_one_that_takes_writes() {
+    let Some(server) = shared() else { return };
+    // The system takes connections for it, and nobody answers.
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
+    let still = nobody.local_addr().unwrap();
+    let right = format!("127.0.0.1:{}", server.port);
+    for hosts in [format!("{still},{right}"), format!("{right},{still}")] {
+        let mut settings = of(&format!("postgres://postgres@{hosts}/postgres"));
+        settings.limits = limits();
+        drop(PostgresLog::open(settings).unwrap());
+    }
+    let mut settings = of(&format!("postgres://postgres@{still}/postgres"));
+    settings.limits.connect = Duration::from_millis(100);
+    let why = refused(settings);
+    assert!(why.contains("does not answer in 100 ms"), "{why}");
+}
+
+#[test]
+fn of_two_servers_that_take_writes_the_one_that_was_promoted_last_is_used() {
+    if !installed() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
+    let programs = Programs::find().unwrap();
+    let before = programs.make(&dir.path().join("one"), "").unwrap();
+    before.start(&[]).unwrap();
+    let after = before.standby(&dir.path().join("two"), "two").unwrap();
+    after.promote().unwrap();
+    for servers in [[&before, &after], [&after, &before]] {
+        let url = SecretString::from(here::Server::url(&servers, USER));
+        let mut settings = Settings::new(&url, None).unwrap();
+        // However slow the machine is, both answer.
+        settings.limits.connect = Duration::from_secs(120);
+        drop(PostgresLog::open(settings).unwrap());
+    }
+    let tables = "SELECT count(*) FROM pg_class WHERE relname = 'caudal_cell'";
+    assert_eq!(before.sql(USER, tables).unwrap(), "0");
+    assert_eq!(after.sql(USER, tables).unwrap(), "1");
 }
