@@ -137,6 +137,7 @@ pub fn start(
         head: door.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,
+        tls: None,
     };
     let data = web::Data::new(door.clone());
     let paths: Paths = &PATHS;

@@ -33,6 +33,7 @@ pub mod shapes;
 pub mod strangers;
 pub mod streams;
 pub mod text;
+pub mod tls;
 pub mod trace;
 pub mod whole;
 pub mod wire;

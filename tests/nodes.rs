@@ -2,6 +2,7 @@
 
 mod cluster;
 mod dev;
+mod encrypted;
 mod partitions;
 mod processes;
 mod promotions;

@@ -3,6 +3,7 @@
 //!
 //! Nothing here sleeps: whoever has to wait uses [`wait_until`].
 
+pub mod authority;
 pub mod bank;
 pub mod canary;
 pub mod client;

@@ -166,6 +166,13 @@ pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])>
             "Commits of the log that this node lacks.",
             Some(CellBody::behind(desk, node)),
         ),
+        (
+            "cell_certificate_until_seconds",
+            "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
+            node.tls()
+                .and_then(|tls| tls.until())
+                .map(|until| until.millis() / 1000),
+        ),
     ];
     let known = gauges.into_iter();
     let gauges = known.filter_map(|(name, help, figure)| Some((name, help, figure?)));

@@ -289,6 +289,7 @@ impl Site {
             head: door.deadlines.head,
             answer: wire::ANSWER_PATIENCE,
             grace: GRACE,
+            tls: None,
         };
         let server = server::start(door, listener, &how, Some(extra))?;
         Ok(Self {

@@ -9,6 +9,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::{Wrong, is_empty};
+use crate::http::tls::Files;
 use crate::service::{CellLog, LEASE, Peers, read_file};
 
 /// The longest name of a node, in bytes.
@@ -34,6 +35,41 @@ pub(super) struct Cell {
     pub(super) address: Option<String>,
     /// The file of what nodes show each other.
     pub(super) secret_file: Option<PathBuf>,
+    /// By which certificates they know each other.
+    pub(super) tls: Tls,
+}
+
+/// Where the certificates of nodes are: all of it, or none.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct Tls {
+    /// This node's certificate.
+    certificate_file: Option<PathBuf>,
+    /// Its key.
+    key_file: Option<PathBuf>,
+    /// The authorities by which nodes know each other.
+    authority_file: Option<PathBuf>,
+}
+
+impl Tls {
+    /// Where they are, where they are set; what they hold is read at the start.
+    fn files(&self, wrong: &mut Wrong) -> Option<Files> {
+        let set = |file: &Option<PathBuf>| file.clone().filter(|file| !file.as_os_str().is_empty());
+        let all = [&self.certificate_file, &self.key_file, &self.authority_file].map(set);
+        match all {
+            [None, None, None] => None,
+            [Some(certificate), Some(key), Some(authority)] => Some(Files {
+                certificate,
+                key,
+                authority,
+            }),
+            _ => {
+                let why = "needs certificate_file, key_file and authority_file, all three of them";
+                wrong.add("cell.tls", why);
+                None
+            }
+        }
+    }
 }
 
 impl Default for Cell {
@@ -47,6 +83,7 @@ impl Default for Cell {
             listen: None,
             address: None,
             secret_file: None,
+            tls: Tls::default(),
         }
     }
 }
@@ -59,6 +96,11 @@ impl Cell {
         if url.is_none() && self.listen.is_some() {
             let why = "is set without cell.log: nodes share a log, and the journal on a disk is one node's";
             wrong.add("cell.listen", why);
+        }
+        let tls = self.tls.files(wrong);
+        if tls.is_some() && self.listen.is_none() {
+            let why = "is set without cell.listen: it is for connections between nodes";
+            wrong.add("cell.tls", why);
         }
         let url = url?;
         if !pepper {
@@ -83,12 +125,12 @@ impl Cell {
             log,
             node,
             lease: Duration::from_secs(self.lease_seconds),
-            peers: self.peers(wrong),
+            peers: self.peers(tls, wrong),
         })
     }
 
     /// How this node and the others find each other, where there may be any.
-    fn peers(&self, wrong: &mut Wrong) -> Option<Peers> {
+    fn peers(&self, tls: Option<Files>, wrong: &mut Wrong) -> Option<Peers> {
         let listen = self.listen?;
         let address = self.address.clone().filter(|address| !address.is_empty());
         let named = address.as_deref().and_then(|it| it.rsplit_once(':'));
@@ -120,6 +162,7 @@ impl Cell {
             listen,
             address,
             secret,
+            tls,
         })
     }
 }

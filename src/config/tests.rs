@@ -459,6 +459,11 @@ fn nodes_need_a_log_and_a_secret_that_they_share() {
     assert!(!format!("{found:?}").contains(NOTICES));
     let peers = found.peers.unwrap();
     assert_eq!(peers.address.as_deref(), Some("one.internal:8083"));
+    assert_eq!(peers.tls, None);
+    let tls = "[cell.tls]\ncertificate_file = \"/c\"\nkey_file = \"/k\"\nauthority_file = \"/a\"";
+    let text = enough(&format!("{cell}\n{right}\n{tls}"));
+    let peers = options(&text, &[]).unwrap().cell.unwrap().peers.unwrap();
+    assert_eq!(peers.tls.unwrap().authority, PathBuf::from("/a"));
     let (short, empty) = (file("short", "short"), file("empty", "\n"));
     let wrong = [
         (cell.clone(), "cell.secret_file is not set"),
@@ -475,6 +480,14 @@ fn nodes_need_a_log_and_a_secret_that_they_share() {
         (
             format!("[cell]\nlisten = \"10.0.0.1:8083\"\n{right}"),
             "cell.listen is set without cell.log",
+        ),
+        (
+            format!("{cell}\n{right}\n[cell.tls]\nkey_file = \"/k\""),
+            "cell.tls needs certificate_file, key_file and authority_file",
+        ),
+        (
+            format!("[cell]\n{tls}"),
+            "cell.tls is set without cell.listen",
         ),
     ];
     for (text, expected) in wrong {

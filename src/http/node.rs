@@ -15,16 +15,19 @@ mod parcel;
 pub mod pass;
 
 use std::cmp::Reverse;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use caudal_storage::log::{Epoch, Standing};
 use caudal_storage::{CommitNo, Member};
+use rustls::ClientConfig;
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{Mutex, Notify, Semaphore, watch};
+
+use super::tls::Tls;
 
 /// How long after the end of a lease an owner is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -48,6 +51,8 @@ pub struct Membership {
     pub lease: Duration,
     /// What they show each other.
     pub secret: SecretString,
+    /// How their connections are encrypted, where they are.
+    pub tls: Option<Arc<Tls>>,
 }
 
 /// What was passed on since the start.
@@ -75,7 +80,7 @@ pub struct Node {
     serves: watch::Sender<bool>,
     inside: AtomicUsize,
     left: Notify,
-    client: reqwest::Client,
+    client: RwLock<reqwest::Client>,
     room: Semaphore,
     /// It was said that the owner is a stranger.
     strange: AtomicBool,
@@ -109,15 +114,7 @@ impl Node {
     /// # Errors
     /// When the client of the other nodes cannot be made.
     pub fn new(membership: Membership, member: Member) -> reqwest::Result<Self> {
-        let client = reqwest::Client::builder()
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            .connect_timeout(CONNECT)
-            .pool_idle_timeout(IDLE)
-            .http1_only()
-            // Nodes talk plainly over a network of their own.
-            .tls_certs_only([])
-            .build()?;
+        let client = RwLock::new(client(membership.tls.as_ref().map(|tls| tls.client()))?);
         Ok(Self {
             membership,
             member,
@@ -130,6 +127,37 @@ impl Node {
             giving: Mutex::new(()),
             passed: Passed::default(),
         })
+    }
+
+    /// How connections between nodes are encrypted, where they are.
+    pub fn tls(&self) -> Option<&Arc<Tls>> {
+        self.membership.tls.as_ref()
+    }
+
+    /// Looks whether there are new certificates, and uses them from then on. Whether there were.
+    ///
+    /// # Errors
+    /// Why they cannot be used.
+    pub fn look_at_certificates(&self) -> Result<bool, String> {
+        let Some(tls) = self.tls() else {
+            return Ok(false);
+        };
+        let Some(found) = tls.look()? else {
+            return Ok(false);
+        };
+        // What is under way ends on the connections of before.
+        let new = client(Some(found.client())).map_err(|why| why.to_string())?;
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = new;
+        tls.put(found);
+        Ok(true)
+    }
+
+    /// The client of the other nodes.
+    fn client(&self) -> reqwest::Client {
+        self.client
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
     }
 
     /// Its name.
@@ -222,6 +250,17 @@ impl Node {
         }
     }
 
+    /// Says once that the owner and this node do not accept each other's certificates.
+    fn met_untrusted(&self, address: &str, why: &str) {
+        if !self.strange.swap(true, Ordering::Relaxed) {
+            tracing::error!(
+                address,
+                why,
+                "no encrypted connection to the owner: nothing can be passed on to it"
+            );
+        }
+    }
+
     /// How far the log goes, as this node knows.
     pub fn head(&self) -> Option<CommitNo> {
         Some(self.standing()?.0.tail.commit)
@@ -233,4 +272,20 @@ impl Node {
         let own = digest(self.membership.secret.expose_secret().as_bytes());
         verify_slices_are_equal(own.as_ref(), digest(shown).as_ref()).is_ok()
     }
+}
+
+/// A client of the other nodes.
+fn client(tls: Option<ClientConfig>) -> reqwest::Result<reqwest::Client> {
+    let client = reqwest::Client::builder()
+        .redirect(reqwest::redirect::Policy::none())
+        .no_proxy()
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(IDLE)
+        .http1_only();
+    let client = match tls {
+        Some(tls) => client.https_only(true).tls_backend_preconfigured(tls),
+        // They talk plainly over a network of their own.
+        None => client.tls_certs_only([]),
+    };
+    client.build()
 }

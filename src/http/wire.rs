@@ -1,6 +1,6 @@
 //! The connections of a listener, between the socket and the HTTP library.
 //!
-//! **Shape.** [`listen`] serves an application over [`Wire`]s: TCP streams that look at what passes.
+//! **Shape.** [`listen`] serves an application over [`Wire`]s: [`line::Line`]s that look at what passes.
 //! A [`scan::Scanner`] follows the framing of what comes in and stops what the library would let
 //! pass; a [`seats::Seat`] counts the connection; two clocks run only while somebody is waited for.
 //!
@@ -17,6 +17,7 @@
 //! kernel. When the service stops, whoever takes nothing for [`STOP_PATIENCE`] is cut off. A process
 //! that stood still itself cuts nobody off who has read meanwhile.
 
+pub mod line;
 mod listen;
 pub mod scan;
 pub mod seats;
@@ -28,9 +29,9 @@ use std::time::Duration;
 
 use actix_web::web::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
+use line::Line;
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
 use seats::Seat;
@@ -85,7 +86,7 @@ enum Closing {
 /// A connection of a listener, as the HTTP library reads and writes it.
 #[derive(Debug)]
 pub struct Wire {
-    io: TcpStream,
+    io: Line,
     seat: Seat,
     patience: Patience,
     scan: Scanner,
@@ -101,12 +102,13 @@ pub struct Wire {
 }
 
 impl Wire {
-    fn new(io: TcpStream, seat: Seat, patience: Patience) -> Self {
+    fn new(io: Line, seat: Seat, patience: Patience) -> Self {
+        let socket = io.socket();
         // A socket that cannot be set up so is broken, and its first use says so.
-        rustix::net::sockopt::set_socket_send_buffer_size(&io, SEND_BUFFER_BYTES).ok();
+        rustix::net::sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES).ok();
         let millis = u32::try_from(patience.answer.as_millis()).unwrap_or(u32::MAX);
-        rustix::net::sockopt::set_tcp_user_timeout(&io, millis).ok();
-        io.set_nodelay(true).ok();
+        rustix::net::sockopt::set_tcp_user_timeout(socket, millis).ok();
+        socket.set_nodelay(true).ok();
         Self {
             io,
             seat,
@@ -131,7 +133,7 @@ impl Wire {
             let (now, seen) = (Instant::now(), stall.seen);
             stall.seen = self.sent;
             // There is room for more: the client has read, and this process has not come to write.
-            let taken = self.io.poll_write_ready(cx).is_ready();
+            let taken = self.io.socket().poll_write_ready(cx).is_ready();
             if self.seat.stopping() && seen == self.sent && !taken {
                 return true;
             }
@@ -149,10 +151,27 @@ impl Wire {
         false
     }
 
+    /// An answer stands still from now on, if it has not before.
+    fn stand<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let (sent, since) = (self.sent, Instant::now());
+        let look = LOOK.min(self.patience.answer);
+        self.stall.get_or_insert_with(|| Stall {
+            look: Box::pin(sleep(look)),
+            since,
+            sent,
+            seen: sent,
+        });
+        // The clock has to know whom to wake.
+        if self.overdue(cx) {
+            return Poll::Ready(Err(self.cut()));
+        }
+        Poll::Pending
+    }
+
     /// Ends it so that the kernel keeps nothing either.
     fn cut(&mut self) -> io::Error {
         // What cannot be reset is closed.
-        self.io.set_zero_linger().ok();
+        self.io.socket().set_zero_linger().ok();
         self.seat.count_cut();
         io::Error::new(io::ErrorKind::TimedOut, "the client does not read")
     }
@@ -288,26 +307,17 @@ impl AsyncWrite for Wire {
                 .saturating_add(u64::try_from(n).unwrap_or(u64::MAX));
             return Poll::Ready(Ok(n));
         }
-        let (sent, since) = (this.sent, Instant::now());
-        let look = LOOK.min(this.patience.answer);
-        this.stall.get_or_insert_with(|| Stall {
-            look: Box::pin(sleep(look)),
-            since,
-            sent,
-            seen: sent,
-        });
-        // The clock has to know whom to wake.
-        if this.overdue(cx) {
-            return Poll::Ready(Err(this.cut()));
-        }
-        Poll::Pending
+        this.stand(cx)
     }
 
-    /// Called when all that was to be written has been.
+    /// Called when all that was to be written has been; what is encrypted may still have to leave.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
+        if pin!(&mut this.io).poll_flush(cx)?.is_pending() {
+            return this.stand(cx);
+        }
         this.stall = None;
-        pin!(&mut this.io).poll_flush(cx)
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -280,6 +280,7 @@ fn listening(
         head,
         answer,
         grace,
+        tls: None,
     }
 }
 

@@ -21,6 +21,7 @@ use secrecy::SecretString;
 use super::StartError;
 use super::folder::{self, STORE};
 use crate::http::node::Membership;
+use crate::http::tls::Files;
 
 /// How long a lease lasts, unless set.
 pub const LEASE: Duration = Duration::from_secs(5);
@@ -51,6 +52,8 @@ pub struct Peers {
     pub address: Option<String>,
     /// What nodes show each other: at least 32 characters.
     pub secret: SecretString,
+    /// The certificates by which they know each other; without them they talk plainly.
+    pub tls: Option<Files>,
 }
 
 /// A store that was opened, and what there is besides.

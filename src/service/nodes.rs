@@ -24,6 +24,7 @@ use super::listening::{listen as listen_at, stop};
 use super::{CellLog, ServiceOptions, StartError, catch_up, cell, folder};
 use crate::http::node::hand_over::NotGiven;
 use crate::http::node::{Membership, Node};
+use crate::http::tls::{self, Tls};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance};
 use crate::server;
@@ -52,6 +53,8 @@ pub(super) struct Running {
     node: Arc<Node>,
     handle: ServerHandle,
     task: JoinHandle<()>,
+    /// Looks at certificates, where there are any.
+    looks: Option<JoinHandle<()>>,
 }
 
 /// What the store says of this node's turns.
@@ -118,15 +121,27 @@ fn listen(cell: &CellLog, pepper: &[u8]) -> Result<Option<Joined>, StartError> {
         }
         None => bound.to_string(),
     };
+    let files = peers.tls.clone();
+    let tls = files.map(|files| Tls::read(files, host(&address)).map(Arc::new));
     Ok(Some(Joined {
         membership: Membership {
             name: Arc::from(cell.node.as_str()),
             address: Arc::from(address),
             lease: cell.lease,
             secret: folder::nodes_secret(pepper, &peers.secret),
+            tls: tls.transpose().map_err(StartError::Setting)?,
         },
         listener,
     }))
+}
+
+/// The host of an address of the form HOST:PORT.
+fn host(address: &str) -> &str {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'));
+    bare.unwrap_or(host)
 }
 
 /// Hears of this node's turns from the store that is opened with these options.
@@ -177,6 +192,7 @@ impl Joined {
             workers: WORKERS,
             bounds: Arc::new(Bounds::new(limits, Arc::clone(&door.gate))),
             grace: GRACE,
+            tls: node.tls().cloned(),
             ..how.clone()
         };
         let entrance = Door {
@@ -185,10 +201,13 @@ impl Joined {
         };
         let server = server::start(entrance, self.listener, &how, None).map_err(failed)?;
         let address: SocketAddr = server.addr;
-        tracing::info!(node = node.name(), %address, "listens to the other nodes");
+        let encrypted = node.tls().is_some();
+        tracing::info!(node = node.name(), %address, encrypted, "listens to the other nodes");
         let task = rt::spawn(take_turns(door.clone(), Arc::clone(&node), turns, every));
+        let looks = node.tls().map(|_| rt::spawn(look(Arc::clone(&node))));
         node.member().willing(true);
         Ok(Running {
+            looks,
             node,
             handle: server.handle,
             task,
@@ -210,7 +229,41 @@ impl Running {
     /// Answers the other nodes no more.
     pub(super) async fn end(self) {
         self.task.abort();
+        if let Some(looks) = &self.looks {
+            looks.abort();
+        }
         stop(&self.handle, true, GRACE).await;
+    }
+}
+
+/// Takes up new certificates for ever.
+async fn look(node: Arc<Node>) {
+    let mut said = None;
+    loop {
+        tokio::time::sleep(tls::LOOK_EVERY).await;
+        let looks = Arc::clone(&node);
+        // A look that panicked is followed by the next one.
+        let Ok(looked) = tokio::task::spawn_blocking(move || looks.look_at_certificates()).await
+        else {
+            continue;
+        };
+        match looked {
+            Ok(true) => {
+                let until = node.tls().and_then(|tls| tls.until());
+                let until = until.map(|until| until.to_string());
+                tracing::info!(until, "the certificates were replaced");
+                said = None;
+            }
+            // What is missing is missing at each look.
+            Err(why) if said.as_ref() != Some(&why) => {
+                tracing::error!(
+                    why,
+                    "new certificates cannot be used; those of before stay in force"
+                );
+                said = Some(why);
+            }
+            Ok(false) | Err(_) => {}
+        }
     }
 }
 

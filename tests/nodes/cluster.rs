@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
 use super::{account, types};
+use crate::support::authority::{Authority, files, write};
 use crate::support::bank::{Bank, PATIENT};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, wait_until};
@@ -38,6 +40,7 @@ pub struct Cluster {
     urls: Arc<Mutex<Vec<String>>>,
     tenant: String,
     lease: Duration,
+    encrypted: bool,
 }
 
 impl Cluster {
@@ -48,8 +51,18 @@ impl Cluster {
 
     /// The same with leases of this length.
     pub async fn with(count: usize, lease: Duration) -> Option<Self> {
+        Self::made(count, lease, None).await
+    }
+
+    /// The same with connections between nodes that are encrypted, by certificates of an authority.
+    pub async fn encrypted(count: usize, authority: &Authority) -> Option<Self> {
+        Self::made(count, LONG, Some(authority)).await
+    }
+
+    async fn made(count: usize, lease: Duration, authority: Option<&Authority>) -> Option<Self> {
         let server = shared()?;
         let mut nodes = Self {
+            encrypted: authority.is_some(),
             bank: Bank::start(),
             key: String::new(),
             server,
@@ -63,6 +76,9 @@ impl Cluster {
         for n in 0..count {
             nodes.nodes.push(None);
             nodes.urls.lock().unwrap().push(String::new());
+            if let Some(authority) = authority {
+                write(&nodes.certificates(n), &authority.signs(), &[authority]);
+            }
             nodes.begin(n);
         }
         nodes.tenant = wait_until("a tenant", SOON, async || {
@@ -109,6 +125,7 @@ impl Cluster {
                     listen: SocketAddr::from(([127, 0, 0, 1], 0)),
                     address: None,
                     secret: SECRET.into(),
+                    tls: self.encrypted.then(|| files(&self.certificates(n))),
                 }),
             }),
             pepper: Some("a pepper that all nodes have".into()),
@@ -118,6 +135,40 @@ impl Cluster {
         let service = Service::start(options).unwrap();
         self.urls.lock().unwrap()[n].clone_from(&service.url);
         self.nodes[n] = Some(service);
+    }
+
+    /// Where the certificate of a node is, with those of the authorities that it knows.
+    pub fn certificates(&self, n: usize) -> PathBuf {
+        self.dir.path().join(format!("certificates-{n}"))
+    }
+
+    /// Where a node listens to the others.
+    pub async fn address(&self, n: usize) -> String {
+        let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
+        let nodes = cells[0]["nodes"].as_array().unwrap();
+        let name = self.name(n);
+        let own = nodes.iter().find(|node| node["name"] == *name).unwrap();
+        own["address"].as_str().unwrap().to_owned()
+    }
+
+    /// A figure of a node.
+    pub async fn measured(&self, n: usize, name: &str) -> String {
+        let service = self.nodes[n].as_ref().unwrap();
+        let client = Client::new(&service.admin_url, None);
+        let all = client.get("/metrics").header("x-admin-key", TEST_ADMIN_KEY);
+        let text = all.await.is(200).text;
+        let own = text
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        own.expect(name).to_owned()
+    }
+
+    /// Waits until a figure of a node is such.
+    pub async fn measures(&self, n: usize, name: &str, is: impl Fn(&str) -> bool) {
+        wait_until(name, SOON, async || {
+            is(&self.measured(n, name).await).then_some(())
+        })
+        .await;
     }
 
     /// A client of a node.

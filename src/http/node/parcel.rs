@@ -110,9 +110,14 @@ impl Parcel {
     }
 
     /// The request to the node at `address`.
-    pub(super) fn to(&self, client: &reqwest::Client, address: &str) -> reqwest::RequestBuilder {
-        let url = format!("http://{address}{}", self.path);
-        let request = client.request(self.method.clone(), url);
+    pub(super) fn to(&self, node: &Node, address: &str) -> reqwest::RequestBuilder {
+        let scheme = if node.tls().is_some() {
+            "https"
+        } else {
+            "http"
+        };
+        let url = format!("{scheme}://{address}{}", self.path);
+        let request = node.client().request(self.method.clone(), url);
         let request = request.headers(self.headers.clone());
         match self.body.is_empty() && self.method != reqwest::Method::POST {
             true => request,

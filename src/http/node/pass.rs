@@ -31,7 +31,7 @@ use super::parcel::{
 use super::{Inside, Node, Owner};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
-use crate::http::{Door, Entrance, wire};
+use crate::http::{Door, Entrance, tls, wire};
 
 /// How often a request that waits looks for an owner.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -225,10 +225,15 @@ impl<'a> Held<'a> {
 
     async fn try_at(&self, node: &Node, owner: &Owner) -> Tried {
         let sent = async {
-            let answer = self.parcel.to(&node.client, &owner.address).send().await;
+            let answer = self.parcel.to(node, &owner.address).send().await;
             let answer = match answer {
                 Ok(answer) => answer,
-                Err(why) if why.is_connect() => return Tried::Nothing,
+                Err(why) if why.is_connect() || tls::is_refused(&why) => {
+                    if let Some(why) = tls::refusal(&why) {
+                        node.met_untrusted(&owner.address, &why);
+                    }
+                    return Tried::Nothing;
+                }
                 Err(why) => {
                     // Without its URL, which names accounts.
                     tracing::debug!(why = %why.without_url(), "the owner did not answer");

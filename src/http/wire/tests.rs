@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex};
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, web};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::seats::{Bounds, ConnectionLimits, Seats};
 use super::*;
@@ -39,7 +40,11 @@ impl Pair {
             answer: ANSWER_PATIENCE,
         };
         let mut pair = Self {
-            wire: Wire::new(TcpStream::from_std(server).unwrap(), seat, patience),
+            wire: Wire::new(
+                Line::Plain(TcpStream::from_std(server).unwrap()),
+                seat,
+                patience,
+            ),
             client,
             read: 0,
         };
@@ -67,7 +72,8 @@ impl Pair {
         self.read = self.wire.sent;
         let since = std::time::Instant::now();
         // The clock must not go on by itself, as it would if nothing were to be done.
-        let room = |wire: &Wire, cx: &mut Context<'_>| wire.io.poll_write_ready(cx).is_ready();
+        let room =
+            |wire: &Wire, cx: &mut Context<'_>| wire.io.socket().poll_write_ready(cx).is_ready();
         while !poll_fn(|cx| Poll::Ready(room(&self.wire, cx))).await {
             assert!(since.elapsed() < HANG);
             tokio::task::yield_now().await;
@@ -170,6 +176,7 @@ async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket()
         head: HANG,
         answer: ANSWER_PATIENCE,
         grace: Duration::ZERO,
+        tls: None,
     };
     let server = listen(app, listener, &how).unwrap();
     let handle = server.handle();

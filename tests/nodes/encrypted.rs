@@ -1,0 +1,237 @@
+//! Nodes that know each other by certificates: what they pass on to each other, whom they refuse, and what they say of files
+//! that cannot be used.
+
+use std::fs;
+use std::path::Path;
+
+use caudal::http::tls::Tls;
+use rcgen::{ExtendedKeyUsagePurpose, date_time_ymd};
+use reqwest::{Certificate, Identity, StatusCode};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::account;
+use super::cluster::{Cluster, SECRET};
+use crate::batch::item;
+use crate::support::SOON;
+use crate::support::authority::{self, Authority, files, write};
+use crate::support::client::fresh;
+
+/// Asks a listener of nodes as somebody who knows an authority, and shows a certificate or none.
+async fn asks(
+    address: &str,
+    knows: &Authority,
+    shows: Option<&authority::Certificate>,
+) -> reqwest::Result<StatusCode> {
+    let known = Certificate::from_pem(knows.pem.as_bytes()).unwrap();
+    let client = reqwest::Client::builder()
+        .no_proxy()
+        .tls_certs_only([known]);
+    let client = match shows {
+        Some(own) => {
+            let both = format!("{}{}", own.key, own.pem);
+            client.identity(Identity::from_pem(both.as_bytes()).unwrap())
+        }
+        None => client,
+    };
+    let client = client.build().unwrap();
+    let call = client.get(format!("https://{address}/livez"));
+    let answer = call.header("x-caudal-node", SECRET).send().await?;
+    Ok(answer.status())
+}
+
+#[actix_web::test]
+async fn nodes_pass_on_what_is_encrypted_and_refuse_whoever_shows_no_certificate_of_theirs() {
+    let ours = Authority::new();
+    let Some(mut nodes) = Cluster::encrypted(2, &ours).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let client = nodes.client(1 - owner);
+    let cvu = client.cvu().await;
+    let mut stream = client.get("/v1/events/stream").raw().send().await.unwrap();
+    assert_eq!(stream.headers()["content-type"], "text/event-stream");
+    client.voucher(&cvu, "IN", "12.50", "one").await.is(201);
+    let mut heard = String::new();
+    let listen = async {
+        while !heard.contains("12.50") {
+            let piece = stream.chunk().await.unwrap().unwrap();
+            heard += &String::from_utf8_lossy(&piece);
+        }
+    };
+    tokio::time::timeout(SOON, listen).await.unwrap();
+    // More than one record of TLS, and more than is read whole.
+    let items = |n: usize| item(&cvu, "IN", "1.00", &format!("many-{n}"));
+    let items: Vec<_> = (0..300).map(items).collect();
+    let body = json!({"mode": "independent", "items": items});
+    let call = client.post("/v1/comprobantes/batch", &body);
+    call.key("many").await.is(200);
+    assert_eq!(nodes.client(owner).available(&cvu).await, "312.50");
+    let path = format!("/v1/accounts/{cvu}/movements");
+    let list = async |n: usize| {
+        let call = nodes.client(n).get(&path).header("accept", "text/csv");
+        call.await.is(200).text
+    };
+    let (here, there) = (list(owner).await, list(1 - owner).await);
+    assert!(here.len() > 32 * 1024 && here == there, "{here}\n{there}");
+    // Who is no node.
+    let address = nodes.address(owner).await;
+    let plain = format!("http://{address}/livez");
+    let said = reqwest::Client::new().get(plain).send().await;
+    assert!(said.is_err(), "{said:?}");
+    let theirs = Authority::new();
+    assert!(asks(&address, &ours, None).await.is_err());
+    assert!(asks(&address, &ours, Some(&theirs.signs())).await.is_err());
+    assert!(asks(&address, &theirs, Some(&ours.signs())).await.is_err());
+    // The secret stays needed.
+    let known = asks(&address, &ours, Some(&ours.signs())).await.unwrap();
+    assert_eq!(known, 404);
+    nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_way() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let Some(mut nodes) = Cluster::encrypted(2, &old).await else {
+        return;
+    };
+    let owner = nodes.owner().await;
+    let other = 1 - owner;
+    let cvu = account(&nodes.client(other)).await;
+    let later = |authority: &Authority, year: i32| {
+        authority.signs_with("127.0.0.1", |it| it.not_after = date_time_ymd(year, 1, 1))
+    };
+    let ends = |year: i32| date_time_ymd(year, 1, 1).unix_timestamp().to_string();
+    let until = "caudal_cell_certificate_until_seconds";
+    // One that the owner does not know yet.
+    write(
+        &nodes.certificates(other),
+        &later(&new, 2101),
+        &[&old, &new],
+    );
+    nodes
+        .measures(other, until, |found| found == ends(2101))
+        .await;
+    let again = "caudal_cell_passed_again_total";
+    let before: u64 = nodes.measured(other, again).await.parse().unwrap();
+    let client = nodes.client(other);
+    let id = format!("waits-{}", fresh());
+    let sent = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
+    let waits = tokio::spawn(sent.answer());
+    let tried = |found: &str| found.parse::<u64>().unwrap() > before;
+    nodes.measures(other, again, tried).await;
+    assert!(!waits.is_finished());
+    // A key of another certificate is not taken, and what was in force stays.
+    let wrong = authority::Certificate {
+        key: old.signs().key,
+        ..later(&new, 2102)
+    };
+    write(&nodes.certificates(owner), &wrong, &[&old, &new]);
+    let address = nodes.address(owner).await;
+    assert_eq!(asks(&address, &old, Some(&old.signs())).await.unwrap(), 404);
+    write(&nodes.certificates(owner), &later(&new, 2103), &[&new]);
+    nodes
+        .measures(owner, until, |found| found == ends(2103))
+        .await;
+    let answer = tokio::time::timeout(SOON, waits).await.unwrap().unwrap();
+    assert_eq!(answer.unwrap().status, 201);
+    assert_eq!(nodes.client(owner).available(&cvu).await, "1.00");
+    assert!(asks(&address, &new, Some(&old.signs())).await.is_err());
+    assert_eq!(asks(&address, &new, Some(&new.signs())).await.unwrap(), 404);
+    nodes.stop().await;
+}
+
+#[test]
+fn files_that_cannot_be_used_are_refused_in_clear_words() {
+    let dir = TempDir::new().unwrap();
+    let (ours, theirs) = (Authority::new(), Authority::new());
+    let host = "one.internal";
+    let read = |dir: &Path| Tls::read(files(dir), host).err();
+    let right = ours.signs_with(host, |_| {});
+    write(dir.path(), &right, &[&theirs, &ours]);
+    assert_eq!(read(dir.path()), None);
+    let only = |purpose: ExtendedKeyUsagePurpose| {
+        ours.signs_with(host, |it| it.extended_key_usages = vec![purpose])
+    };
+    let made = [
+        (
+            theirs.signs_with(host, |_| {}),
+            "of no authority in cell.tls.authority_file",
+        ),
+        (
+            ours.signs_with("two.internal", |_| {}),
+            "it is not for one.internal",
+        ),
+        (
+            ours.signs_with(host, |it| it.not_after = date_time_ymd(2001, 2, 3)),
+            "has expired at 2001-02-03T",
+        ),
+        (
+            ours.signs_with(host, |it| it.not_before = date_time_ymd(2500, 2, 3)),
+            "is not valid before 2500-02-03T",
+        ),
+        (only(ExtendedKeyUsagePurpose::ServerAuth), "for both ends"),
+        (only(ExtendedKeyUsagePurpose::ClientAuth), "for both ends"),
+        (
+            authority::Certificate {
+                pem: right.pem.clone(),
+                key: theirs.signs().key,
+            },
+            "the key is not that of the certificate",
+        ),
+        (
+            authority::Certificate {
+                pem: right.pem.clone(),
+                key: right.pem.clone(),
+            },
+            "cell.tls.key_file",
+        ),
+        (
+            authority::Certificate {
+                pem: String::new(),
+                key: right.key.clone(),
+            },
+            "no certificate was found in it",
+        ),
+    ];
+    for (own, expected) in made {
+        write(dir.path(), &own, &[&ours]);
+        let why = read(dir.path()).expect(expected);
+        assert!(why.contains(expected), "{expected}: {why}");
+        assert!(!why.contains("PRIVATE"), "{why}");
+    }
+}
+
+#[test]
+fn files_that_are_missing_empty_or_too_large_are_named_by_their_setting() {
+    let dir = TempDir::new().unwrap();
+    let ours = Authority::new();
+    let right = ours.signs();
+    let read = || Tls::read(files(dir.path()), "127.0.0.1").err();
+    write(dir.path(), &right, &[&ours]);
+    assert_eq!(read(), None);
+    let all = files(dir.path());
+    for (file, setting) in [
+        (all.certificate, "certificate_file"),
+        (all.key, "key_file"),
+        (all.authority, "authority_file"),
+    ] {
+        let text = fs::read(&file).unwrap();
+        fs::remove_file(&file).unwrap();
+        let named = format!("cell.tls.{setting}: {}: ", file.display());
+        assert_eq!(read(), Some(format!("{named}the file is missing")));
+        for (bytes, why) in [
+            (0, "found in it"),
+            ((1 << 20) + 1, "larger than 1048576 bytes"),
+        ] {
+            fs::write(&file, vec![b'-'; bytes]).unwrap();
+            let said = read().unwrap();
+            assert!(
+                said.starts_with(&named) && said.contains(why),
+                "{why}: {said}"
+            );
+        }
+        fs::write(&file, text).unwrap();
+    }
+    assert_eq!(read(), None);
+}
