@@ -223,6 +223,41 @@ async fn a_cluster_to_look_at_goes_on_when_its_owner_and_its_primary_are_killed_
 }
 
 #[actix_web::test]
+async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_from_taking_over() {
+    let Some(mut look) = Look::start(&["--restart"]).await else {
+        return;
+    };
+    types(&look.client(0)).await;
+    let cvu = account(&look.client(0)).await;
+    let ids = look.processes();
+    // It accepts connections and answers none.
+    signal(ids[3], "STOP");
+    signal(ids[1], "KILL");
+    look.says("node-2 ended by signal 9; it is started again")
+        .await;
+    signal(ids[3], "KILL");
+    look.says("db-2 is promoted").await;
+    look.says("db-1 is the standby now").await;
+    look.says("node-2 runs again").await;
+    // It says so before it writes it.
+    wait_until("it is written", LONG, async || {
+        look.read()?;
+        let now = look.processes();
+        (now.len() == 5 && now[1] != ids[1] && now[3] != ids[3]).then_some(())
+    })
+    .await;
+    post(&look.client(0), &cvu, "after-both").await;
+    // The standby first: what takes writes has all that was acknowledged.
+    let ids = look.processes();
+    signal(ids[3], "KILL");
+    signal(ids[4], "KILL");
+    look.says("db-2 runs again and takes writes").await;
+    post(&look.client(0), &cvu, "after-both-servers").await;
+    assert_eq!(available(&look.client(2), &cvu).await, "2.00");
+    look.stop().await;
+}
+
+#[actix_web::test]
 async fn a_cluster_whose_starter_is_killed_leaves_no_process() {
     let Some(mut look) = Look::start(&[]).await else {
         return;
