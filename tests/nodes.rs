@@ -3,6 +3,8 @@
 mod cluster;
 mod dev;
 mod encrypted;
+mod frozen;
+mod growth;
 mod partitions;
 mod processes;
 mod promotions;

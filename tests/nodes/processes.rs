@@ -8,11 +8,9 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use caudal_postgres::server::own;
-use serde_json::json;
 
-use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
+use super::site::{EPOCHS_BACK, Site, loopback, number, tell};
 use crate::support::bank::Bank;
-use crate::support::wait_until;
 
 /// Does something to the owner; how long nothing was acknowledged.
 async fn event(site: &mut Site, what: &str) -> Duration {
@@ -31,17 +29,7 @@ async fn event(site: &mut Site, what: &str) -> Duration {
             site.owner_but(owner).await;
             site.signal(owner, "CONT");
         }
-        _ => {
-            let before = wait_until("it is handed over", LONG, async || {
-                let owner = site.owner_but(usize::MAX).await;
-                let before = site.cells(owner).await?["epoch"].as_u64()?;
-                let (path, body) = ("/admin/cells/0/hand-over", json!({}));
-                let given = site.ask(owner, "POST", path, Some(body)).await?;
-                given["to"].is_string().then_some(before)
-            })
-            .await;
-            site.later(before).await;
-        }
+        _ => site.hand_over(None).await,
     }
     site.more(64).await;
     site.pause(since)

@@ -24,9 +24,9 @@ const SERVERS: usize = 3;
 const ANY: &str = "ANY 1 (*)";
 
 /// Servers that follow one of them.
-struct Servers {
-    all: Vec<Server>,
-    primary: usize,
+pub struct Servers {
+    pub all: Vec<Server>,
+    pub primary: usize,
     _dir: TempDir,
 }
 
@@ -35,7 +35,7 @@ fn name(n: usize) -> String {
 }
 
 impl Servers {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let dir = TempDir::new().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
         let programs = Programs::find().unwrap();
@@ -54,11 +54,11 @@ impl Servers {
         }
     }
 
-    fn url(&self) -> String {
+    pub fn url(&self) -> String {
         Server::url(&self.all.iter().collect::<Vec<_>>(), USER)
     }
 
-    fn others(&self) -> Vec<usize> {
+    pub fn others(&self) -> Vec<usize> {
         (0..SERVERS).filter(|n| *n != self.primary).collect()
     }
 
@@ -70,10 +70,17 @@ impl Servers {
 
     /// Kills the one that takes writes, and has another take them; gives the one that was killed.
     async fn change(&mut self) -> usize {
-        let (killed, others) = (self.primary, self.others());
+        let killed = self.primary;
         self.all[killed].kill().unwrap();
+        self.promote().await;
+        killed
+    }
+
+    /// Has a standby take writes, once no standby hears the one that took them before.
+    pub async fn promote(&mut self) {
+        let others = self.others();
         for n in &others {
-            // Until then more may come that is on its way.
+            // Until then more may come that is on its way, and be acknowledged.
             wait_until("a standby has all that it will get", LONG, async || {
                 let hears = "SELECT count(*) FROM pg_stat_wal_receiver";
                 (self.all[*n].sql(USER, hears).unwrap() == "0").then_some(())
@@ -91,11 +98,10 @@ impl Servers {
             .follow(&self.all[next], &name(other))
             .unwrap();
         self.primary = next;
-        killed
     }
 
     /// The one that was killed follows the one that takes writes now.
-    fn mend(&self, killed: usize) {
+    pub fn mend(&self, killed: usize) {
         let primary = &self.all[self.primary];
         self.all[killed].again(primary, &name(killed)).unwrap();
         primary.waits_for(ANY, SERVERS - 1).unwrap();

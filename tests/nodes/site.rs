@@ -1,5 +1,7 @@
 //! Nodes as processes on one log, clients that try again, and what all of them know at the end.
 
+mod compare;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -51,8 +53,9 @@ pub fn tell(pauses: BTreeMap<&str, Vec<Duration>>, counts: &Counts) {
         acknowledged,
         lost,
         twice,
+        nodes,
     } = counts;
-    println!("{acknowledged} acknowledged, {lost} lost, {twice} twice, {NODES} nodes equal");
+    println!("{acknowledged} acknowledged, {lost} lost, {twice} twice, {nodes} nodes equal");
     assert_eq!((*lost, *twice), (0, 0));
 }
 
@@ -84,6 +87,15 @@ struct Known {
     over: AtomicBool,
 }
 
+impl Known {
+    /// The address of a node that clients know, by turns.
+    fn next(&self, turn: usize) -> String {
+        let urls = self.urls.lock().unwrap();
+        let known: Vec<_> = urls.iter().filter(|url| !url.is_empty()).collect();
+        known[turn % known.len()].clone()
+    }
+}
+
 /// Where a node runs: its address, and the words before its command.
 pub struct Host {
     pub address: String,
@@ -110,6 +122,8 @@ pub struct Counts {
     pub acknowledged: usize,
     pub lost: usize,
     pub twice: usize,
+    /// How many nodes were compared.
+    pub nodes: usize,
 }
 
 /// How often a later record of the log has an earlier epoch than the one before.
@@ -124,6 +138,11 @@ pub fn number(name: &str, usual: usize) -> usize {
 impl Site {
     /// Starts nodes on these hosts, and clients that post until the end.
     pub async fn start(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
+        Self::of(log, bank, hosts, NODES).await
+    }
+
+    /// The same with so many of the nodes; the others may join.
+    pub async fn of(log: String, bank: Bank, hosts: Vec<Host>, first: usize) -> Self {
         let mut site = Self {
             log,
             bank,
@@ -137,7 +156,7 @@ impl Site {
             work: Vec::new(),
         };
         site.known.urls.lock().unwrap().resize(NODES, String::new());
-        for n in 0..NODES {
+        for n in 0..first {
             site.begin(n).await;
         }
         let tenant = site.order("/admin/tenants", json!({"name": "uno"})).await;
@@ -150,16 +169,33 @@ impl Site {
         for _ in 0..8 {
             site.cvus.push(account(&client).await);
         }
-        for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
-            let known = Arc::clone(&site.known);
-            let work = post(known, site.key.clone(), site.cvus.clone(), worker);
-            site.work.push(tokio::task::spawn_local(work));
-        }
+        site.work();
         site
+    }
+
+    /// Clients post from now on.
+    fn work(&mut self) {
+        self.known.over.store(false, Ordering::Release);
+        for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
+            let known = Arc::clone(&self.known);
+            let work = post(known, self.key.clone(), self.cvus.clone(), worker);
+            self.work.push(tokio::task::spawn_local(work));
+        }
     }
 
     /// Ends the clients, and compares what they know with what each node has.
     pub async fn end(mut self) -> Counts {
+        self.compare().await
+    }
+
+    /// The same in between: the clients go on afterwards.
+    pub async fn check(&mut self) -> Counts {
+        let counts = self.compare().await;
+        self.work();
+        counts
+    }
+
+    async fn compare(&mut self) -> Counts {
         self.known.over.store(true, Ordering::Release);
         for worker in std::mem::take(&mut self.work) {
             let ended = tokio::time::timeout(LONG, worker).await;
@@ -167,7 +203,44 @@ impl Site {
         }
         self.whole().await;
         self.level().await;
-        agree(&self).await
+        compare::agree(self).await
+    }
+
+    /// The nodes that run.
+    fn there(&self) -> impl Iterator<Item = usize> {
+        (0..self.nodes.len()).filter(|n| self.nodes[*n].is_some())
+    }
+
+    /// A node with an empty folder joins.
+    pub async fn join(&mut self, n: usize) {
+        let folder = self.dir.path().join(format!("node-{n}"));
+        if folder.exists() {
+            fs::remove_dir_all(folder).unwrap();
+        }
+        self.begin(n).await;
+    }
+
+    /// A node leaves: clients no longer know it, and then it is told to stop.
+    pub async fn leave(&mut self, n: usize) {
+        self.known.urls.lock().unwrap()[n].clear();
+        self.signal(n, "TERM");
+        let mut process = self.nodes[n].take().unwrap();
+        let ended = wait_until("it stops", LONG, async || process.child.try_wait().unwrap());
+        assert_eq!(ended.await.code(), Some(0));
+    }
+
+    /// Has the owner give the cell to a node, or to any other, and waits until that serves.
+    pub async fn hand_over(&self, to: Option<usize>) {
+        let before = wait_until("it is handed over", LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            let before = self.cells(owner).await?["epoch"].as_u64()?;
+            let to = to.map(|n| format!("node-{n}"));
+            let (path, body) = ("/admin/cells/0/hand-over", json!({"to": to}));
+            let given = self.ask(owner, "POST", path, Some(body)).await?;
+            given["to"].is_string().then_some(before)
+        })
+        .await;
+        self.later(before).await;
     }
 
     /// Kills a node.
@@ -284,7 +357,7 @@ impl Site {
     /// Which node serves, when it is another than this.
     pub async fn owner_but(&self, not: usize) -> usize {
         wait_until("somebody serves", LONG, async || {
-            for n in (0..NODES).filter(|n| *n != not) {
+            for n in self.there().filter(|n| *n != not) {
                 if self.cells(n).await.is_some_and(|cell| cell["owns"] == true) {
                     return Some(n);
                 }
@@ -307,10 +380,11 @@ impl Site {
     /// Waits until all nodes follow to the end and know each other.
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
-            let cell = self.cells(0).await?;
+            let cell = self.cells(self.there().next()?).await?;
             let nodes = cell["nodes"].as_array()?.iter();
             let there = nodes.filter(|node| node["present"] == true);
-            (there.count() == NODES && cell["owner"].is_string()).then_some(())
+            let all = there.count() == self.there().count();
+            (all && cell["owner"].is_string()).then_some(())
         })
         .await;
     }
@@ -319,7 +393,7 @@ impl Site {
     async fn level(&self) {
         wait_until("no node lacks anything", LONG, async || {
             let mut ends = BTreeSet::new();
-            for n in 0..NODES {
+            for n in self.there() {
                 let journal = self.ask(n, "GET", "/admin/journal", None).await?;
                 ends.insert(journal["lastCommit"].as_u64()?);
             }
@@ -362,8 +436,8 @@ async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) 
         let id = format!("{worker}-{n}-{}", fresh());
         let cvu = &cvus[(worker + n) % cvus.len()];
         let voucher = wait_until("a voucher is acknowledged", LONG, async || {
-            at = (at + 1) % NODES;
-            client.url = known.urls.lock().unwrap()[at].clone();
+            at += 1;
+            known.next(at).clone_into(&mut client.url);
             let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
             let answer = call.timeout(PATIENCE).send().await.ok()?;
             let status = answer.status().as_u16();
@@ -378,79 +452,5 @@ async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) 
         let mut done = known.done.lock().unwrap();
         done.insert(id, (cvu.clone(), voucher));
         known.acknowledged.lock().unwrap().push(Instant::now());
-    }
-}
-
-/// What an account has: the external id of each of its vouchers, and each voucher's own id.
-async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
-    let (mut found, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200&cursor={cursor}");
-        let page = wait_until("a page", LONG, async || client.get(&path).answer().await).await;
-        let page = page.is(200);
-        for row in page.json.as_array().unwrap() {
-            let text = |name: &str| row[name].as_str().unwrap().to_owned();
-            found.push((text("idExterno"), text("id")));
-        }
-        match page.headers.get("x-next-cursor") {
-            Some(next) => next.to_str().unwrap().clone_into(&mut cursor),
-            None => return found,
-        }
-    }
-}
-
-async fn agree(site: &Site) -> Counts {
-    let mut client = Client::new("", Some(&site.key));
-    let done = site.known.done.lock().unwrap().clone();
-    let (mut lost, mut twice) = (0, 0);
-    for n in 0..NODES {
-        client.url = site.known.urls.lock().unwrap()[n].clone();
-        let mut seen = BTreeSet::new();
-        for cvu in &site.cvus {
-            for (external, id) in movements(&client, cvu).await {
-                if !seen.insert(external.clone()) {
-                    twice += 1;
-                }
-                let right = done
-                    .get(&external)
-                    .is_none_or(|known| *known == (cvu.clone(), id));
-                assert!(right, "{external} is another voucher than was acknowledged");
-            }
-        }
-        lost += done.keys().filter(|id| !seen.contains(*id)).count();
-    }
-    let mut reports = BTreeSet::new();
-    for n in 0..NODES {
-        let report = wait_until("it is verified", LONG, async || {
-            site.ask(n, "POST", "/admin/verify", None).await
-        })
-        .await;
-        assert_eq!(report["count"], 0, "{report}");
-        // The owner's audit log has an entry of each check of its own; the chains below have every byte.
-        let fields = ["accounts", "vouchers"];
-        reports.insert(fields.map(|name| report[name].to_string()));
-    }
-    assert_eq!(reports.len(), 1, "{reports:?}");
-    wait_until(
-        "all have written the same end of their journals",
-        LONG,
-        async || {
-            let mut chains = BTreeSet::new();
-            for n in 0..NODES {
-                let journal = site.ask(n, "GET", "/admin/journal", None).await?;
-                if journal["witnessCommit"] != journal["lastCommit"] {
-                    return None;
-                }
-                chains.insert(journal["witnessChain"].to_string());
-            }
-            // A node that is asked before the last entry of the audit log came to it has an older end.
-            (chains.len() == 1).then_some(())
-        },
-    )
-    .await;
-    Counts {
-        acknowledged: done.len(),
-        lost,
-        twice,
     }
 }

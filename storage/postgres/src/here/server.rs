@@ -305,6 +305,14 @@ impl Server {
         self.set("primary_conninfo", &info)
     }
 
+    /// A standby hears no server any more, and acknowledges nothing to any, until it follows one again.
+    ///
+    /// # Errors
+    /// When that cannot be set.
+    pub fn hear_nobody(&self) -> Result<(), NoServer> {
+        self.set("primary_conninfo", "")
+    }
+
     /// Waits for a standby with each commit from now on, and until so many keep up.
     ///
     /// # Errors

@@ -1,0 +1,125 @@
+//! Three processes on a log that is replicated, whose server that takes writes stands still for longer than anybody waits for
+//! it, as a machine that is paused does, and goes on when a standby has been promoted.
+//!
+//! It does not know that it was replaced, and takes writes as before, from whoever comes to it. What keeps it from
+//! acknowledging any is that each commit waits for a standby, and that none hears it: the one that is promoted, and the
+//! other one before that is promoted. Then the owner is killed, every other time: whoever takes the cell connects anew, and
+//! both servers say that they take writes.
+//!
+//! `CAUDAL_NODE_FREEZES` sets how often, once when absent. The figures go to standard output.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use caudal_postgres::here::{Server, USER};
+use caudal_postgres::server::installed;
+
+use super::promotions::Servers;
+use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
+use crate::support::bank::Bank;
+use crate::support::wait_until;
+
+/// The parent of a process and its state, as the system shows it.
+fn stat(id: i32) -> Option<(i32, char)> {
+    let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
+    let mut words = text.rsplit(") ").next()?.split_whitespace();
+    let state = words.next()?.chars().next()?;
+    Some((words.next()?.parse().ok()?, state))
+}
+
+/// The processes of a server: it starts all of them itself.
+fn children(of: i32) -> Vec<i32> {
+    let all = fs::read_dir("/proc").unwrap();
+    let ids = all.filter_map(|one| one.unwrap().file_name().to_str()?.parse().ok());
+    ids.filter(|id| stat(*id).is_some_and(|(parent, _)| parent == of))
+        .collect()
+}
+
+fn signal(name: &str, id: i32) {
+    let sent = Command::new("kill")
+        .args(["-s", name, &id.to_string()])
+        .output();
+    // One that has ended meanwhile needs none.
+    assert!(sent.unwrap().status.success() || stat(id).is_none_or(|(_, state)| state == 'Z'));
+}
+
+async fn stands(id: i32) {
+    wait_until("it stands still", LONG, async || {
+        stat(id)
+            .is_none_or(|(_, state)| matches!(state, 'T' | 'Z'))
+            .then_some(())
+    })
+    .await;
+}
+
+/// A server stands still from now on, with all of its processes.
+async fn freeze(server: &Server) {
+    let id = server.id().unwrap();
+    signal("STOP", id);
+    // From then on it starts no more.
+    stands(id).await;
+    for id in children(id) {
+        signal("STOP", id);
+        stands(id).await;
+    }
+}
+
+/// It goes on where it was.
+fn thaw(server: &Server) {
+    let id = server.id().unwrap();
+    for id in children(id).into_iter().chain([id]) {
+        signal("CONT", id);
+    }
+}
+
+#[actix_web::test]
+async fn a_server_that_stood_still_while_another_was_promoted_acknowledges_nothing_more() {
+    if !installed() {
+        return;
+    }
+    let mut servers = Servers::start();
+    let mut site = Site::start(servers.url(), Bank::start(), loopback()).await;
+    let mut pauses: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
+    for round in 0..number("CAUDAL_NODE_FREEZES", 1) {
+        site.whole().await;
+        site.more(64).await;
+        let since = Instant::now();
+        let old = servers.primary;
+        freeze(&servers.all[old]).await;
+        for n in servers.others() {
+            servers.all[n].hear_nobody().unwrap();
+        }
+        servers.promote().await;
+        site.more(64).await;
+        let what = "server that stands still, and another is promoted";
+        pauses.entry(what).or_default().push(site.pause(since));
+        let since = Instant::now();
+        thaw(&servers.all[old]);
+        let takes = servers.all[old]
+            .sql(USER, "SHOW transaction_read_only")
+            .unwrap();
+        assert_eq!(takes, "off", "it does not know");
+        let owner = site.owner_but(usize::MAX).await;
+        let what = match round % 2 {
+            0 => {
+                site.kill(owner);
+                site.owner_but(owner).await;
+                "the server goes on, and the owner is killed"
+            }
+            _ => "the server goes on",
+        };
+        site.more(64).await;
+        if round % 2 == 0 {
+            site.begin(owner).await;
+        }
+        site.more(64).await;
+        pauses.entry(what).or_default().push(site.pause(since));
+        servers.mend(old);
+    }
+    let counts = site.end().await;
+    let back = servers.all[servers.primary].sql(USER, EPOCHS_BACK).unwrap();
+    assert_eq!(back, "0", "an epoch ends where the next begins");
+    tell(pauses, &counts);
+}
