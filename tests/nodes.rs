@@ -2,6 +2,7 @@
 
 mod cluster;
 mod dev;
+mod elsewhere;
 mod encrypted;
 mod frozen;
 mod growth;

@@ -149,6 +149,8 @@ impl Node {
         let new = client(Some(found.client())).map_err(|why| why.to_string())?;
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = new;
         tls.put(found);
+        // Whoever is refused from now on is so for another reason.
+        self.strange.store(false, Ordering::Relaxed);
         Ok(true)
     }
 

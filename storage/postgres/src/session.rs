@@ -171,12 +171,7 @@ impl Session {
         most: Duration,
         alone: bool,
     ) -> Result<(Option<u64>, Self), String> {
-        let late = |_| {
-            format!(
-                "it takes connections and does not answer in {} ms",
-                most.as_millis()
-            )
-        };
+        let late = |_| format!("it does not answer in {} ms", most.as_millis());
         let tries = timeout(most, addresses(config)).await.map_err(late)?;
         let connected = timeout(most * tries, config.connect(tls)).await;
         let connected = connected.map_err(late)?;
