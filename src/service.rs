@@ -17,6 +17,7 @@ mod cell;
 mod descriptors;
 mod folder;
 mod listening;
+pub mod moving;
 mod nodes;
 
 use std::fmt;

@@ -1,6 +1,6 @@
 //! A store whose log is elsewhere: the folder has a copy of it, with an index of its own.
 //!
-//! **Order.** `log.place` says that the folder's store is a copy; it is written before there is one. So a
+//! **Order.** A cell that is reserved is no log that anybody may begin on ([`super::moving`]). `log.place` says that the folder's store is a copy; it is written before there is one. So a
 //! folder that has it is never opened as if its own journal were the log: two histories would grow.
 //!
 //! **Failure.** A folder with another store, or with commits that the log does not have, is refused and not
@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
-use caudal_storage::log::Log as _;
+use caudal_storage::log::{Log as _, LogId};
+use caudal_storage::moving::Keeper;
 use caudal_storage::{
     DurableStore, Member, OpenError, Part, Projection, Records, Store, StoreOptions,
 };
@@ -80,7 +81,7 @@ pub(super) fn open(
     cell: Option<CellLog>,
     member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
-    let noted = folder::read(&data.join(PLACE))?;
+    let noted = place_of(data)?;
     match (cell, noted) {
         (None, None) => {
             let (store, records) = folder::open(data, options, projection)?;
@@ -92,10 +93,9 @@ pub(super) fn open(
             })
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
-            "the store in {} is a copy of the log at {}: set cell.log to it. If that log is gone for good and \
-             this copy is to go on alone, remove {}",
+            "the store in {} is a copy of the log at {place}: set cell.log to it. `caudal log move --to disk` makes this \
+             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}",
             data.display(),
-            String::from_utf8_lossy(&place).trim(),
             data.join(PLACE).display()
         ))),
         (Some(cell), _) => join(data, options, projection, cell, member),
@@ -110,24 +110,20 @@ fn join(
     member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
     let place = cell.log.place();
-    let log = PostgresLog::open(cell.log).map_err(|why| match why {
-        Trouble::Unreachable(why) => StartError::io(
-            format!("opening the log at {place}"),
-            std::io::Error::other(why),
-        ),
-        Trouble::Unfit(why) => StartError::Setting(format!("cell.log at {place}: {why}")),
-    })?;
-    let id: String = log.id().iter().map(|byte| format!("{byte:02x}")).collect();
     let path = data.join(STORE);
     let (known, there) = (folder::known(data)?, DurableStore::id_of(&path)?);
-    if let Some(other) = there.iter().chain(&known).find(|other| **other != id) {
-        return Err(StartError::from(OpenError::NotAStore(format!(
-            "{} has or had the store {other}, and the log at {place} is {id}. Nothing was changed: choose the \
-             folder that has the copy of this log, or an empty one, which is filled from it",
-            data.display()
-        ))));
+    // A folder with a store begins no log: it has one, or is a copy of one.
+    let log = match (&known, &there) {
+        (None, None) => PostgresLog::open(cell.log),
+        _ => PostgresLog::find(cell.log),
+    };
+    let log = log.map_err(|why| refused(data, &place, why))?;
+    let id = same_store(data, &place, log.id())?;
+    let standing = log.standing().map_err(OpenError::Log)?;
+    if let Some(keeper) = Keeper::of(&standing) {
+        return Err(reserved(&place, &keeper));
     }
-    folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())?;
+    note(data, &place)?;
     let options = StoreOptions {
         create: true,
         // A copy that was lost is made again; one that is there has a witness.
@@ -156,4 +152,70 @@ fn join(
         member: member.map(|_| store.member()),
         store,
     })
+}
+
+/// Of which log the store in a folder is a copy, if it is one.
+pub(super) fn place_of(data: &Path) -> Result<Option<String>, StartError> {
+    let noted = folder::read(&data.join(PLACE))?;
+    Ok(noted.map(|place| String::from_utf8_lossy(&place).trim().to_owned()))
+}
+
+/// From now on the store in a folder is a copy of the log at `place`.
+pub(super) fn note(data: &Path, place: &str) -> Result<(), StartError> {
+    folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())
+}
+
+/// From now on the store in a folder is its own log.
+pub(super) fn forget(data: &Path) -> Result<(), StartError> {
+    folder::remove(&data.join(PLACE))
+}
+
+/// Why a log cannot be opened.
+pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
+    match why {
+        Trouble::Unreachable(why) => StartError::io(
+            format!("opening the log at {place}"),
+            std::io::Error::other(why),
+        ),
+        Trouble::Unfit(why) => StartError::Setting(format!(
+            "the log of {} at {place}: {why}. `caudal log move --to postgres://…` moves the log of a folder into an \
+             empty database",
+            data.display()
+        )),
+    }
+}
+
+/// The id of a log as text, if a folder has or had no other store.
+pub(super) fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
+    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (known, there) = (
+        folder::known(data)?,
+        DurableStore::id_of(&data.join(STORE))?,
+    );
+    match there.iter().chain(&known).find(|other| **other != id) {
+        None => Ok(id),
+        Some(other) => Err(StartError::from(OpenError::NotAStore(format!(
+            "{} has or had the store {other}, and the log at {place} is {id}. Nothing was changed: choose the \
+             folder that has the copy of this log, or an empty one, which is filled from it. `caudal log move --to \
+             postgres://…` moves the log of a folder into an empty database",
+            data.display()
+        )))),
+    }
+}
+
+/// Why nobody begins on a cell that is reserved.
+pub(super) fn reserved(place: &str, keeper: &Keeper) -> StartError {
+    let why = match keeper {
+        Keeper::Folder(_) => {
+            "the log is in a folder: it was moved there, or a move from there is not complete. Start that folder \
+             without cell.log, or run `caudal log move` for it again"
+        }
+        Keeper::Healing(_) => {
+            "records that it has lost are being appended again, and not all are there. Run `caudal log heal --from-local` \
+             again for the folder that has them"
+        }
+    };
+    StartError::from(OpenError::NotAStore(format!(
+        "the log at {place} cannot be used: {why}. Nothing was changed"
+    )))
 }

@@ -360,6 +360,29 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
     Ok(Some(bytes))
 }
 
+/// Removes a file, if it is there; its name is gone on disk when this returns.
+///
+/// # Errors
+/// `Io` when it cannot be removed.
+pub(super) fn remove(path: &Path) -> Result<(), StartError> {
+    let remove = || -> io::Result<()> {
+        match std::fs::remove_file(path) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => return Err(why),
+            Ok(()) | Err(_) => {}
+        }
+        sync_parent(path)
+    };
+    remove().map_err(|why| StartError::io(format!("removing {}", path.display()), why))
+}
+
+/// Makes the names in a file's folder durable.
+fn sync_parent(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
+        _ => File::open(".")?.sync_all(),
+    }
+}
+
 /// Writes a small file, 0600, whole or not at all, and on disk when this returns.
 ///
 /// # Errors
@@ -374,10 +397,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StartError> {
         file.write_all(bytes)?;
         file.sync_all()?;
         std::fs::rename(&half, path)?;
-        match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
-            _ => File::open(".")?.sync_all(),
-        }
+        sync_parent(path)
     };
     write().map_err(|why| StartError::io(format!("writing {}", path.display()), why))
 }

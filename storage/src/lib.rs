@@ -27,6 +27,7 @@ mod index;
 mod journal;
 pub mod log;
 pub mod memory;
+pub mod moving;
 mod num;
 mod rows;
 mod sync;

@@ -26,7 +26,7 @@ use crate::api::{CommitNo, StoreError, StreamId};
 use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
-pub use nodes::{Presence, Seen, Standing};
+pub use nodes::{Presence, RESERVED, Seen, Standing};
 pub(crate) use tail::TailWatch;
 
 /// What distinguishes a log from every other: 16 random bytes, the same for its life and in every copy.
@@ -243,6 +243,15 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// # Errors
     /// [`LogError::Held`] while another handle's lease lasts.
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError>;
+
+    /// Takes the right to append for good, under a later epoch than every one before: until it is given
+    /// back ([`Self::release`]) nobody gets it, however much time passes, but whoever reserves it under the
+    /// same name. It is not renewed. A cell that an owner holds, or that is reserved under another name, is
+    /// `Held`.
+    ///
+    /// # Errors
+    /// [`LogError::Held`] while another handle's lease or reservation lasts.
+    fn reserve(&mut self, name: &str) -> Result<Epoch, LogError>;
 
     /// Lengthens the lease of an epoch.
     ///

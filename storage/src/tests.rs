@@ -15,6 +15,7 @@ mod formats;
 mod held;
 mod kill;
 mod model;
+mod moving;
 mod nodes;
 mod opening;
 mod packs;

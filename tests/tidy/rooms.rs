@@ -81,6 +81,7 @@ const STORAGE: &[&str] = &[
     "journal/writer",
     "log/disk",
     "durable",
+    "moving",
     "memory",
     "faulty",
     "conformance",

@@ -21,7 +21,7 @@ use crate::body;
 use crate::nodes;
 use crate::session::{Params, Trouble};
 use crate::settings::Settings;
-use crate::shared::{Core, Head, column, count, damaged};
+use crate::shared::{Begin, Core, Head, column, count, damaged};
 use crate::sql;
 use crate::status::{Figures, Status};
 use crate::tls;
@@ -52,6 +52,26 @@ impl PostgresLog {
     /// # Errors
     /// When no server takes writes within the patience of the settings, or one must not be used.
     pub fn open(settings: Settings) -> Result<Self, Trouble> {
+        Self::connect(settings, Begin::Anew)
+    }
+
+    /// The same for a log that is there: nothing is made where there is none.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; when there is no log for the cell.
+    pub fn find(settings: Settings) -> Result<Self, Trouble> {
+        Self::connect(settings, Begin::Never)
+    }
+
+    /// The same for the log of this identity: where the cell is empty and was never owned, it begins there.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; when there is another log for the cell.
+    pub fn begin(settings: Settings, id: LogId) -> Result<Self, Trouble> {
+        Self::connect(settings, Begin::As(id))
+    }
+
+    fn connect(settings: Settings, begin: Begin) -> Result<Self, Trouble> {
         let tls = tls::connector(&settings).map_err(Trouble::Unfit)?;
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -65,6 +85,7 @@ impl PostgresLog {
             status: Arc::default(),
             session: Mutex::default(),
             id: Mutex::default(),
+            begin,
         });
         let begun = Arc::clone(&core);
         let opened = wait(&runtime, async move { begun.begin().await });
@@ -214,11 +235,15 @@ impl Log for PostgresLog {
                 length: Some(length),
             }),
             None => {
-                let owner = self.head()?.owner;
-                let address = owner.map(|owner| nodes::named(&owner).0);
+                let address = self.head()?.holder();
                 Err(LogError::Held { address })
             }
         }
+    }
+
+    fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
+        let (cell, name) = (self.cell(), name.to_owned());
+        self.wait(move |core| async move { nodes::reserve(&core, cell, &name).await })
     }
 
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {

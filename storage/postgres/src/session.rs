@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use caudal_storage::log::LogId;
+use caudal_storage::log::{LogId, Tail};
 use futures_util::TryStreamExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::task::{AbortHandle, JoinSet};
@@ -256,22 +256,23 @@ impl Session {
         Ok(())
     }
 
-    /// Makes what is missing: the tables, and the cell with an empty log of this identity.
+    /// Makes what is missing: the tables, and the cell with an empty log of this identity, by `begin`.
     pub(crate) async fn prepare(
         &self,
         settings: &Settings,
         id: &LogId,
-        empty: &[u8],
+        begin: &str,
     ) -> Result<(), Trouble> {
         let most = settings.limits.answer;
         self.tables(most).await?;
-        let cell = i64::from(settings.cell);
+        let (cell, empty) = (i64::from(settings.cell), Tail::none(id).hash);
+        let empty = empty.as_slice();
         let params: Params<'_> = &[
             (&cell, Type::INT8),
             (&id.as_slice(), Type::BYTEA),
             (&empty, Type::BYTEA),
         ];
-        self.ask(sql::BEGIN, params, most).await.map_err(lost)?;
+        self.ask(begin, params, most).await.map_err(lost)?;
         Ok(())
     }
 
@@ -279,19 +280,23 @@ impl Session {
     pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, Trouble> {
         let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
         let params: Params<'_> = &[(&cell, Type::INT8)];
-        let head = self.ask(sql::HEAD, params, most).await.map_err(lost)?;
-        let found = head
-            .rows
-            .first()
-            .and_then(|row| row.try_get::<_, &[u8]>(0).ok());
-        found.and_then(|id| id.try_into().ok()).ok_or_else(|| {
+        let none = || {
             let why =
                 "caudal_cell has no log for this cell: the database is another, or was put back";
             Trouble::Unfit(why.to_owned())
-        })
+        };
+        let head = self.ask(sql::HEAD, params, most).await;
+        let head = head.map_err(|why| match why {
+            Fault::Refused(why) if *why.code() == SqlState::UNDEFINED_TABLE => none(),
+            why => lost(why),
+        })?;
+        let row = head.rows.first();
+        let found = row.and_then(|row| row.try_get::<_, &[u8]>(0).ok());
+        found.and_then(|id| id.try_into().ok()).ok_or_else(none)
     }
 
-    async fn tables(&self, most: Duration) -> Result<(), Trouble> {
+    /// Makes the tables, or adds what those of an older version lack.
+    pub(crate) async fn tables(&self, most: Duration) -> Result<(), Trouble> {
         let mut last = String::new();
         for _ in 0..TABLE_TRIES {
             match self.ask(sql::SCHEMA, &[], most).await {

@@ -13,6 +13,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use crate::nodes;
 use crate::session::{Answer, Fault, Params, Session, Trouble, refusal};
 use crate::settings::Settings;
 use crate::sql;
@@ -31,6 +32,19 @@ pub(crate) struct Core {
     pub(crate) session: Mutex<Option<Arc<Session>>>,
     /// Of the cell; `None` until it was first asked for.
     pub(crate) id: Mutex<Option<LogId>>,
+    /// What the first connection does where there is none.
+    pub(crate) begin: Begin,
+}
+
+/// What is done where the server has no log for the cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Begin {
+    /// One of a new identity is begun.
+    Anew,
+    /// One of this identity is begun.
+    As(LogId),
+    /// The server is refused.
+    Never,
 }
 
 /// The head of a cell.
@@ -39,6 +53,14 @@ pub(crate) struct Head {
     pub(crate) owner: Option<String>,
     pub(crate) first: CommitNo,
     pub(crate) tail: Tail,
+}
+
+impl Head {
+    /// Who has the cell, or for whom it is kept.
+    pub(crate) fn holder(&self) -> Option<Arc<str>> {
+        let owner = self.owner.as_ref()?;
+        Some(nodes::named(owner).0)
+    }
 }
 
 impl Core {
@@ -79,12 +101,28 @@ impl Core {
     /// Refuses a server that has another log under the same cell; the first one gets what it lacks.
     async fn recognise(&self, session: &Session) -> Result<(), Trouble> {
         let known = *lock(&self.id);
-        if known.is_none() {
-            let offered = drawn()?;
-            let empty = Tail::none(&offered).hash;
-            session.prepare(&self.settings, &offered, &empty).await?;
+        match (known, self.begin) {
+            (Some(_), _) => {}
+            (None, Begin::Anew) => {
+                let id = drawn()?;
+                session.prepare(&self.settings, &id, sql::BEGIN).await?;
+            }
+            (None, Begin::As(id)) => {
+                session.prepare(&self.settings, &id, sql::BEGIN_AS).await?;
+            }
+            // Nothing is made in a database that is another one.
+            (None, Begin::Never) => {
+                session.identity(&self.settings).await?;
+                session.tables(self.settings.limits.answer).await?;
+            }
         }
         let id = session.identity(&self.settings).await?;
+        if let Begin::As(wanted) = self.begin
+            && wanted != id
+        {
+            let why = "the database has another log for this cell already: choose an empty one";
+            return Err(Trouble::Unfit(why.to_owned()));
+        }
         if known.is_some_and(|known| known != id) {
             let why = "the server has another log than before for this cell";
             return Err(Trouble::Unfit(why.to_owned()));

@@ -48,6 +48,13 @@ pub(crate) const BEGIN: &str = "INSERT INTO caudal_cell \
      (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
      ON CONFLICT (cell) DO NOTHING";
 
+/// Begins a cell under an identity that there is already, also where nobody has ever used the one that is there.
+/// `$1` cell, `$2` identity of the log, `$3` hash of the empty log.
+pub(crate) const BEGIN_AS: &str = "INSERT INTO caudal_cell \
+     (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
+     ON CONFLICT (cell) DO UPDATE SET log = $2, hash = $3 \
+     WHERE caudal_cell.epoch = 0 AND caudal_cell.last_commit = 0";
+
 /// The head of a cell.
 pub(crate) const HEAD: &str = "SELECT log, epoch, owner, first_commit, last_commit, hash \
      FROM caudal_cell WHERE cell = $1";
@@ -65,6 +72,12 @@ pub(crate) const APPEND: &str = "WITH head AS (\
 pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
      lease_until = now() + $3 * INTERVAL '1 millisecond' \
      WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) RETURNING epoch";
+
+/// Reserves a cell that nobody holds, by the server's clock, or that is reserved so. `$1` cell, `$2` how it is
+/// kept, `$3` milliseconds.
+pub(crate) const RESERVE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
+     lease_until = now() + $3 * INTERVAL '1 millisecond' \
+     WHERE cell = $1 AND (lease_until IS NULL OR lease_until < now() OR owner = $2) RETURNING epoch";
 
 /// Lengthens a lease, unless the cell is kept for another owner. `$1` cell, `$2` epoch, `$3` milliseconds.
 pub(crate) const RENEW: &str = "UPDATE caudal_cell \

@@ -47,6 +47,7 @@ pub fn all(make: MakeLog<'_>) {
     waiting(make().as_ref());
     trimming(make().as_ref());
     offers(make().as_ref());
+    reservations(make().as_ref());
 }
 
 fn append(log: &mut dyn Log, epoch: Epoch, bytes: &[u8]) -> Result<Tail, LogError> {
@@ -285,4 +286,37 @@ fn offers(logs: &dyn Logs) {
     let again = first.acquire("one", LONG);
     assert!(matches!(again, Err(LogError::Held { .. })), "{again:?}");
     fill(second.as_mut(), next, 1);
+}
+
+fn reservations(logs: &dyn Logs) {
+    let (mut first, _kept) = logs.open().expect("opens");
+    let epoch = first.reserve("a name").expect("nobody has it");
+    assert!(epoch > Epoch(0));
+    // It is the right to append.
+    fill(first.as_mut(), epoch, 2);
+    let Ok((mut second, _second_kept)) = logs.open() else {
+        return;
+    };
+    let standing = second.standing().expect("reachable");
+    assert_eq!((standing.epoch, standing.owner.as_deref()), (epoch, None));
+    assert_eq!(standing.offered.as_deref(), Some("a name"));
+    assert!(standing.left.is_some() && !standing.is_free_for("two"));
+    let held = |done: Result<Epoch, LogError>| matches!(done, Err(LogError::Held { .. }));
+    assert!(held(second.acquire("two", LONG).map(|lease| lease.epoch)));
+    assert!(held(second.reserve("another name")));
+    // Under its name it goes over at once, and stays reserved.
+    let next = second.reserve("a name").expect("it has the name");
+    assert!(next > epoch);
+    let tail = first.tail().expect("reachable");
+    let late = sealed(&tail, &[commit(vec![entry(stream(9), 1, b"late")])]);
+    let deposed = append(first.as_mut(), epoch, &late);
+    assert!(matches!(deposed, Err(LogError::Deposed { .. })));
+    first.release(epoch).expect("does nothing");
+    assert!(held(first.acquire("one", LONG).map(|lease| lease.epoch)));
+    fill(second.as_mut(), next, 1);
+    second.release(next).expect("reachable");
+    let lease = first.acquire("one", LONG).expect("it was given back");
+    assert!(lease.epoch > next);
+    fill(first.as_mut(), lease.epoch, 1);
+    assert!(held(second.reserve("a name")), "there is an owner");
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
-use crate::log::nodes::{NODES_MAX, OFFER};
+use crate::log::nodes::{NODES_MAX, OFFER, RESERVED};
 use crate::log::{
     Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail, TailWatch,
 };
@@ -133,6 +133,15 @@ impl MemoryLog {
         Ok(())
     }
 
+    /// Whether nobody has the cell, but for who has the name that it is kept for.
+    fn free(state: &State, name: &str) -> Result<(), LogError> {
+        let offered = state.offered.as_deref() == Some(name);
+        if !offered && state.until.is_some_and(|until| state.now < until) {
+            return Err(LogError::Held { address: None });
+        }
+        Ok(())
+    }
+
     fn current(state: &State, epoch: Epoch) -> Result<(), LogError> {
         if state.epoch == epoch && epoch != Epoch(0) {
             Ok(())
@@ -149,10 +158,7 @@ impl Log for MemoryLog {
 
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
         let mut state = lock(&self.0.state);
-        let offered = state.offered.as_deref() == Some(owner);
-        if !offered && state.until.is_some_and(|until| state.now < until) {
-            return Err(LogError::Held { address: None });
-        }
+        Self::free(&state, owner)?;
         state.epoch = Epoch(state.epoch.0 + 1);
         state.until = Some(state.now + length);
         (state.owner, state.offered) = (Some(Arc::from(owner)), None);
@@ -160,6 +166,15 @@ impl Log for MemoryLog {
             epoch: state.epoch,
             length: Some(length),
         })
+    }
+
+    fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
+        let mut state = lock(&self.0.state);
+        Self::free(&state, name)?;
+        state.epoch = Epoch(state.epoch.0 + 1);
+        state.until = Some(state.now + RESERVED);
+        (state.owner, state.offered) = (None, Some(Arc::from(name)));
+        Ok(state.epoch)
     }
 
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {

@@ -12,6 +12,8 @@ use crate::log::{Epoch, Tail};
 
 /// How long a cell that was given to a node by name waits for that node alone.
 pub const OFFER: Duration = Duration::from_secs(2);
+/// How long a cell is reserved that is reserved for good: a hundred years.
+pub const RESERVED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 /// How many nodes are told of at most.
 pub const NODES_MAX: usize = 64;
 
@@ -42,9 +44,9 @@ pub struct Standing {
     pub epoch: Epoch,
     /// The name of its owner; `None` when the cell was given back, or was never owned.
     pub owner: Option<Arc<str>>,
-    /// For whom the cell is kept, when it was given to a node by name.
+    /// For whom the cell is kept, when it was given to a node by name or is reserved.
     pub offered: Option<Arc<str>>,
-    /// How long the lease or the offer lasts still; `None` when it is over.
+    /// How long the lease, the offer or the reservation lasts still; `None` when it is over.
     pub left: Option<Duration>,
     /// The end of the log.
     pub tail: Tail,

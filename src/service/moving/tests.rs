@@ -1,0 +1,393 @@
+//! Moves that die with every call to the log, before and after it was done: never can both sides be begun on, and run
+//! again they come to their end.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use caudal_storage::log::memory::MemoryLog;
+use caudal_storage::log::{Lease, Presence, Standing};
+use tempfile::TempDir;
+
+use super::*;
+use crate::service::{Service, ServiceOptions};
+
+/// How long the lease of an owner lasts that is not waited for.
+const SHORT: Duration = Duration::from_millis(1);
+const PLACE: &str = "db1:5432/caudal";
+
+/// A log that is lost with one of its calls.
+#[derive(Clone, Debug)]
+struct Dying {
+    log: MemoryLog,
+    /// The calls that are left before the one with which it dies.
+    left: Arc<AtomicU32>,
+    /// Whether that call is done all the same.
+    done: bool,
+}
+
+impl Dying {
+    fn call<T>(&self, work: impl FnOnce() -> Result<T, LogError>) -> Result<T, LogError> {
+        let dead = || LogError::Lost(Arc::from("the test says so"));
+        let count = |left: u32| left.checked_sub(1);
+        let before = self
+            .left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
+        match before {
+            // Whatever comes behind the last call does not happen.
+            Err(_) => Err(dead()),
+            Ok(1) if self.done => work().and_then(|_| Err(dead())),
+            Ok(1) => Err(dead()),
+            Ok(_) => work(),
+        }
+    }
+}
+
+impl Log for Dying {
+    fn id(&self) -> LogId {
+        self.log.id()
+    }
+
+    fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.acquire(owner, length))
+    }
+
+    fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.reserve(name))
+    }
+
+    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.renew(epoch, length))
+    }
+
+    fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.release(epoch))
+    }
+
+    fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.offer(epoch, to))
+    }
+
+    fn report(&mut self, node: &Presence) -> Result<(), LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.report(node))
+    }
+
+    fn standing(&self) -> Result<Standing, LogError> {
+        self.call(|| self.log.standing())
+    }
+
+    fn append(&mut self, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.append(epoch, record))
+    }
+
+    fn tail(&self) -> Result<Tail, LogError> {
+        self.call(|| self.log.tail())
+    }
+
+    /// Not counted: a follower asks as often as it has time.
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+        self.log.watch(past, most)
+    }
+
+    fn read(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), LogError> {
+        self.call(|| self.log.read(from, visit))
+    }
+
+    fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
+        let mut log = self.log.handle();
+        self.call(|| log.trim(keep))
+    }
+}
+
+/// A folder and a log, which dies with its `nth` call.
+fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
+    let log = Dying {
+        log: log.handle(),
+        left: Arc::new(AtomicU32::new(nth)),
+        done,
+    };
+    let open =
+        move |_: Option<LogId>| -> Result<Box<dyn Log>, StartError> { Ok(Box::new(log.clone())) };
+    let mut site = Site::with(data.to_path_buf(), PLACE.to_owned(), Box::new(open));
+    (site.margin, site.options) = (Duration::ZERO, StoreOptions::small());
+    site
+}
+
+fn site(data: &Path, log: &MemoryLog) -> Site {
+    dying(data, log, u32::MAX, false)
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for item in std::fs::read_dir(from).unwrap() {
+        let item = item.unwrap();
+        let target = to.join(item.file_name());
+        if item.path().is_dir() {
+            copy(&item.path(), &target);
+        } else {
+            std::fs::copy(item.path(), target).unwrap();
+        }
+    }
+}
+
+/// A data folder of a service that was stopped, as it was then and with more, and the identity of its log.
+async fn folders(dir: &Path) -> (PathBuf, PathBuf, LogId) {
+    let (data, early) = (dir.join("data"), dir.join("early"));
+    for round in 0..2 {
+        let mut options = ServiceOptions::for_tests(&data);
+        options.storage = StoreOptions::small();
+        let service = Service::start(options).unwrap();
+        service.create_tenant("uno").await.unwrap();
+        service.create_tenant("dos").await.unwrap();
+        service.stop().await.unwrap();
+        if round == 0 {
+            copy(&data, &early);
+        }
+    }
+    let id = records(&data, |records| records.log());
+    (early, data, id)
+}
+
+fn records<T>(data: &Path, work: impl FnOnce(&Records) -> T) -> T {
+    let site = site(data, &MemoryLog::new([0; 16]));
+    site.with_records(|records| Ok(work(records))).unwrap()
+}
+
+/// The end of a folder's journal.
+fn end(data: &Path) -> Tail {
+    records(data, |records| {
+        let mut tail = Tail::none(&records.log());
+        let from = records.beginning();
+        let mut see = |record: &Sealed<'_>| {
+            tail = record.tail();
+            true
+        };
+        records.read(&from, &mut see).unwrap();
+        tail
+    })
+}
+
+/// Which sides can be begun on: the folder alone, and the log by a node. Whichever can has everything.
+fn sides(data: &Path, log: &MemoryLog, all: Tail) -> (bool, bool) {
+    let folder = cell::place_of(data).unwrap().is_none();
+    let node = log.handle().acquire("a node", SHORT).is_ok();
+    if node {
+        log.pass(SHORT);
+        assert_eq!(
+            log.tail().unwrap(),
+            all,
+            "a node begins on a part of the log"
+        );
+    }
+    if folder {
+        assert_eq!(end(data), all, "the folder begins with a part of the log");
+    }
+    (folder, node)
+}
+
+/// Moves with a death at each call in turn, until none comes; then again to the end.
+fn at_every_call(
+    prepare: &dyn Fn() -> (TempDir, PathBuf, MemoryLog),
+    all: Tail,
+    (begun, ended): ((bool, bool), (bool, bool)),
+    go: &dyn Fn(&Site) -> Result<Moved, StartError>,
+    back: &dyn Fn(&Site) -> Result<Moved, StartError>,
+) {
+    let mut seen = Vec::new();
+    for (done, turn) in [(false, false), (true, false), (false, true)] {
+        for nth in 1.. {
+            let (_dir, data, log) = prepare();
+            // An empty log is free for whoever begins another one there, but it is nobody's.
+            let outcome = go(&dying(&data, &log, nth, done));
+            let dead = outcome.is_err();
+            let now = if log.tail().unwrap().commit.0 == 0 {
+                (true, false)
+            } else {
+                sides(&data, &log, all)
+            };
+            assert!(now != (true, true), "call {nth}: two histories");
+            if !seen.contains(&now) {
+                seen.push(now);
+            }
+            // Turned back from wherever it was, or gone on with.
+            if turn && now == (false, false) {
+                let turned = back(&site(&data, &log));
+                assert!(turned.is_ok(), "call {nth}: {turned:?}");
+                assert_eq!(sides(&data, &log, all), begun, "call {nth}, turned");
+            }
+            let moved = go(&site(&data, &log));
+            assert!(moved.is_ok(), "call {nth}: {moved:?}");
+            assert_eq!(sides(&data, &log, all), ended, "call {nth}");
+            assert_eq!(go(&site(&data, &log)).unwrap(), Moved::Already);
+            if !dead {
+                break;
+            }
+            assert!(nth < 200, "it dies for ever");
+        }
+    }
+    for state in [begun, ended, (false, false)] {
+        assert!(seen.contains(&state), "never seen: {state:?} of {seen:?}");
+    }
+}
+
+const FOLDER: (bool, bool) = (true, false);
+const LOG: (bool, bool) = (false, true);
+
+#[actix_web::test]
+async fn a_move_into_a_log_that_is_cut_off_goes_on() {
+    let dir = TempDir::new().unwrap();
+    let (_, data, id) = folders(dir.path()).await;
+    let all = end(&data);
+    let prepare = || {
+        let own = TempDir::new().unwrap();
+        let there = own.path().join("data");
+        copy(&data, &there);
+        (own, there, MemoryLog::new(id))
+    };
+    at_every_call(
+        &prepare,
+        all,
+        (FOLDER, LOG),
+        &Site::to_log,
+        &Site::to_folder,
+    );
+}
+
+#[actix_web::test]
+async fn a_move_to_a_folder_that_is_cut_off_goes_on() {
+    let dir = TempDir::new().unwrap();
+    let (early, data, id) = folders(dir.path()).await;
+    let all = end(&data);
+    let prepare = || {
+        let own = TempDir::new().unwrap();
+        // The node's copy lacks the newest records.
+        let (full, there) = (own.path().join("full"), own.path().join("data"));
+        copy(&data, &full);
+        copy(&early, &there);
+        cell::note(&there, PLACE).unwrap();
+        let log = MemoryLog::new(id);
+        site(&full, &log).to_log().unwrap();
+        (own, there, log)
+    };
+    at_every_call(
+        &prepare,
+        all,
+        (LOG, FOLDER),
+        &Site::to_folder,
+        &Site::to_log,
+    );
+}
+
+#[actix_web::test]
+async fn a_heal_that_is_cut_off_goes_on_and_only_from_who_has_all() {
+    let dir = TempDir::new().unwrap();
+    let (early, data, id) = folders(dir.path()).await;
+    let all = end(&data);
+    let short = end(&early);
+    for done in [false, true] {
+        let mut part = false;
+        for nth in 1.. {
+            let own = TempDir::new().unwrap();
+            let (full, less) = (own.path().join("full"), own.path().join("less"));
+            copy(&data, &full);
+            copy(&early, &less);
+            let log = MemoryLog::new(id);
+            site(&less, &log).to_log().unwrap();
+            cell::note(&full, PLACE).unwrap();
+            let count = |healed: Compared| match healed.difference {
+                Difference::Longer(count) => count,
+                _ => 0,
+            };
+            let outcome = dying(&full, &log, nth, done).heal(&mut |_, _| {});
+            let tail = log.tail().unwrap();
+            let reserved = Keeper::of(&log.standing().unwrap()).is_some();
+            if reserved && tail != all {
+                part = true;
+                // Whoever has less does not end it.
+                let refused = site(&less, &log).heal(&mut |_, _| {}).unwrap_err();
+                assert!(refused.to_string().contains("has them"), "{refused}");
+            }
+            assert!(reserved || tail == short || tail == all, "call {nth}");
+            let again = site(&full, &log).heal(&mut |_, _| {}).unwrap();
+            assert_eq!(log.tail().unwrap(), all, "call {nth}: {again:?}");
+            assert_eq!(sides(&full, &log, all), LOG);
+            assert_eq!(count(site(&full, &log).heal(&mut |_, _| {}).unwrap()), 0);
+            if outcome.is_ok() {
+                break;
+            }
+            assert!(nth < 200, "it dies for ever");
+        }
+        assert!(part, "no death left a part");
+    }
+}
+
+#[actix_web::test]
+async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
+    let dir = TempDir::new().unwrap();
+    let (early, data, id) = folders(dir.path()).await;
+    let log = MemoryLog::new(id);
+    let says = |refused: StartError, words: &str| {
+        let text = refused.to_string();
+        assert!(text.contains(words), "{text}");
+    };
+    // While it is served by somebody.
+    log.handle().acquire("a node", SHORT).unwrap();
+    says(site(&data, &log).to_log().unwrap_err(), "stop all nodes");
+    log.pass(SHORT);
+    site(&data, &log).to_log().unwrap();
+    // It is there already, with more than this folder has.
+    says(site(&early, &log).to_log().unwrap_err(), "nodes may own it");
+    let alone = ServiceOptions::for_tests(&data);
+    says(
+        Service::start(alone).unwrap_err(),
+        "caudal log move --to disk",
+    );
+    log.handle().acquire("a node", SHORT).unwrap();
+    says(site(&data, &log).to_folder().unwrap_err(), "stop all nodes");
+    log.pass(SHORT);
+    site(&data, &log).to_folder().unwrap();
+    // Another copy does not become a second log, nor does it go on here.
+    cell::note(&early, PLACE).unwrap();
+    for refused in [site(&early, &log).to_folder(), site(&early, &log).to_log()] {
+        says(refused.unwrap_err(), "the log is in a folder");
+    }
+    let refused = site(&data, &log).heal(&mut |_, _| {}).unwrap_err();
+    says(refused, "the log is in a folder");
+    // The mark of another log does not count for this one.
+    let other = MemoryLog::new([3; 16]);
+    says(
+        site(&data, &other).to_log().unwrap_err(),
+        "has or had the store",
+    );
+    // Two histories are shown, and neither is changed.
+    let forked = MemoryLog::new(id);
+    cell::forget(&early).unwrap();
+    let service = Service::start(ServiceOptions::for_tests(&early)).unwrap();
+    service.create_tenant("otro").await.unwrap();
+    service.stop().await.unwrap();
+    site(&early, &forked).to_log().unwrap();
+    let tail = forked.tail().unwrap();
+    let refused = site(&data, &forked).heal(&mut |_, _| {}).unwrap_err();
+    says(refused, "two histories");
+    cell::note(&data, PLACE).unwrap();
+    says(
+        site(&data, &forked).to_folder().unwrap_err(),
+        "compare the two",
+    );
+    assert_eq!(forked.tail().unwrap(), tail);
+    let found = site(&data, &forked).compare(&mut |_, _| {}).unwrap();
+    assert!(
+        matches!(found.difference, Difference::Differs { .. }),
+        "{found:?}"
+    );
+}

@@ -1,0 +1,78 @@
+//! What is said when a log cannot be moved, compared or healed.
+
+use caudal_storage::log::Tail;
+use caudal_storage::moving::{Compared, Difference, MovingError};
+use caudal_storage::{OpenError, StoreError};
+
+use super::Site;
+use crate::service::StartError;
+
+impl Site {
+    /// The log is there, and nodes may own it.
+    pub(super) fn in_force(&self, tail: Tail) -> StartError {
+        refuse(format!(
+            "the database at {} has the log of this store already, up to commit {}, and nodes may own it. Nothing was \
+             changed. `caudal log compare` shows what {} has beside it; if that is a copy, start it with cell.log",
+            self.place,
+            tail.commit.0,
+            self.data.display()
+        ))
+    }
+
+    /// The journal is no beginning of the log.
+    pub(super) fn apart(&self, compared: Compared) -> StartError {
+        let how = match compared.difference {
+            Difference::Longer(count) => format!(
+                "the journal has {count} records that the log lacks; `caudal log heal --from-local` appends them again"
+            ),
+            Difference::Differs { journal, .. } => format!(
+                "from record {} on (commit {}) they have different records: two histories, of which a person has to \
+                 choose one",
+                journal.number, journal.first.0
+            ),
+            Difference::None | Difference::Behind(_) => "they agree".to_owned(),
+        };
+        refuse(format!(
+            "the journal in {} and the log at {} are the same up to commit {}; {how}. Nothing was overwritten, and \
+             `caudal log compare` shows more",
+            self.data.display(),
+            self.place,
+            compared.tail.commit.0
+        ))
+    }
+
+    /// The log is another than a moment ago.
+    pub(super) fn meanwhile(&self) -> StartError {
+        let what = format!("comparing {} with the log", self.data.display());
+        let why = "somebody has appended to the log meanwhile. Stop all nodes, and run this again";
+        StartError::io(what, std::io::Error::other(why))
+    }
+
+    /// What could not be compared or filled.
+    pub(super) fn failed(&self, why: MovingError) -> StartError {
+        match why {
+            MovingError::Log(why) => OpenError::Log(why).into(),
+            MovingError::Journal(why) => journal(why),
+            MovingError::Apart(tail) => refuse(format!(
+                "the log at {} ends with commit {}, and the journal in {} has no record that ends so: it is no beginning \
+                 of it. Nothing was changed; `caudal log compare` shows where they part",
+                self.place,
+                tail.commit.0,
+                self.data.display()
+            )),
+        }
+    }
+}
+
+/// Somebody has to look.
+pub(super) fn refuse(why: String) -> StartError {
+    StartError::from(OpenError::NotAStore(why))
+}
+
+/// A failure of the folder's own store.
+pub(super) fn journal(why: StoreError) -> StartError {
+    match why {
+        StoreError::Corrupt(why) => OpenError::Corrupt(why).into(),
+        why => StartError::io("using the folder's store", std::io::Error::other(why)),
+    }
+}
