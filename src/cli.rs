@@ -71,7 +71,7 @@ enum Command {
     #[command(subcommand)]
     Approvals(approvals::Approvals),
     Audit(Box<people::AuditArgs>),
-    /// Show how much a running service logs, and change it for a while
+    /// Show how much a running service logs, and change it for a while; move, compare and heal the log of a cell
     #[command(subcommand)]
     Log(log::Log),
     Status(status::Args),

@@ -78,6 +78,8 @@ mod monitoring;
 #[cfg(test)]
 mod movements;
 #[cfg(test)]
+mod moving;
+#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod notices;

@@ -1,4 +1,6 @@
-//! `caudal log`: how much a running service logs, changed for a while.
+//! `caudal log`: how much a running service logs, changed for a while; and where a stopped one has the log of its cell.
+
+mod moving;
 
 use clap::Subcommand;
 use reqwest::Method;
@@ -8,7 +10,7 @@ use super::Exit;
 use super::admin::Asking;
 use super::remote::shown;
 
-/// An errand about the log.
+/// An errand about what a service logs, or about the log that its records are in.
 #[derive(Debug, Subcommand)]
 pub enum Log {
     /// Show how much is logged, and for how long a change of it goes on
@@ -34,6 +36,9 @@ pub enum Log {
         #[command(flatten)]
         asking: Asking,
     },
+    Move(moving::Move),
+    Compare(moving::Compare),
+    Heal(moving::Heal),
 }
 
 /// Does it.
@@ -52,6 +57,9 @@ pub fn run(errand: Log) -> Result<(), Exit> {
             }
             asking.run(Method::PUT, PATH, Some(body), page)
         }
+        Log::Move(args) => moving::run_move(&args),
+        Log::Compare(args) => moving::run_compare(&args),
+        Log::Heal(args) => moving::run_heal(&args),
         Log::Reset { asking } => asking.run(Method::PUT, PATH, Some(json!({})), page),
     }
 }

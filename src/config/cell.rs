@@ -1,14 +1,14 @@
 //! Settings of the cell: where its log is, when that is not this machine's disk.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use caudal_postgres::Settings as Log;
 use secrecy::SecretString;
 use serde::Deserialize;
 
-use super::{Wrong, is_empty};
+use super::{ConfigError, Settings, Wrong, is_empty};
 use crate::http::tls::Files;
 use crate::service::{CellLog, LEASE, Peers, read_file};
 
@@ -89,6 +89,18 @@ impl Default for Cell {
 }
 
 impl Cell {
+    /// The database at `url`, or else at `log`, with the password and the authorities that are set; `None` where there
+    /// is no URL.
+    pub(super) fn database(&self, url: Option<&SecretString>, wrong: &mut Wrong) -> Option<Log> {
+        let url = url.or(self.log.as_ref()).filter(|url| !is_empty(url))?;
+        let password = self.log_password.as_ref().filter(|word| !is_empty(word));
+        let mut log = Log::new(url, password)
+            .map_err(|why| wrong.add("cell.log", why))
+            .ok()?;
+        log.authorities = self.log_authorities.clone();
+        Some(log)
+    }
+
     /// The log elsewhere, if one is set. `pepper` says whether there is one outside of the data folder.
     pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Wrong) -> Option<CellLog> {
         wrong.range("cell.lease_seconds", self.lease_seconds, 2, 60);
@@ -116,11 +128,7 @@ impl Cell {
             let why = format!("has to be a name of at most {NODE_BYTES_MAX} bytes");
             wrong.add("cell.node", why);
         }
-        let password = self.log_password.as_ref().filter(|word| !is_empty(word));
-        let mut log = Log::new(url, password)
-            .map_err(|why| wrong.add("cell.log", why))
-            .ok()?;
-        log.authorities = self.log_authorities.clone();
+        let log = self.database(Some(url), wrong)?;
         Some(CellLog {
             log,
             node,
@@ -164,6 +172,37 @@ impl Cell {
             secret,
             tls,
         })
+    }
+}
+
+impl Settings {
+    /// The settings of the database in the environment alone (`CAUDAL_CELL__…`), for commands that have no file.
+    ///
+    /// # Errors
+    /// When one is of the wrong kind.
+    pub fn of_database() -> Result<Self, ConfigError> {
+        let cell = std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_CELL__"));
+        Self::parse("", cell.collect())
+    }
+
+    /// The database that keeps the log: at `url`, or else at `cell.log`, with the password and the authorities of
+    /// these settings; `None` where neither says which.
+    ///
+    /// # Errors
+    /// When the URL cannot be read.
+    pub fn database(&self, url: Option<&SecretString>) -> Result<Option<Log>, ConfigError> {
+        let mut wrong = Wrong::default();
+        let log = self.cell.database(url, &mut wrong);
+        match wrong.0.is_empty() {
+            true => Ok(log),
+            false => Err(ConfigError(wrong.0)),
+        }
+    }
+
+    /// The data folder, where it is set.
+    pub fn data(&self) -> Option<&Path> {
+        let data = self.data.as_deref();
+        data.filter(|data| !data.as_os_str().is_empty())
     }
 }
 
