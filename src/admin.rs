@@ -23,6 +23,7 @@ mod health;
 mod keys;
 pub(crate) mod log;
 mod memory;
+mod moves;
 mod outgoing;
 pub mod people;
 mod redeliveries;
@@ -237,7 +238,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .configure(|config| PAGES.routes(config));
 }
 
-/// The routes about realms that are taken back to an instant.
+/// The routes about realms that are taken back to an instant, or into another cell.
 fn of_restores(config: &mut web::ServiceConfig) {
     config
         .service(
@@ -247,7 +248,8 @@ fn of_restores(config: &mut web::ServiceConfig) {
         )
         .service(at("/tenants/{id}/restores/stop", "POST").post(restores::stop))
         .service(at("/tenants/{id}/restores/switch", "POST").post(restores::switch))
-        .service(at("/tenants/{id}/restores/release", "POST").post(restores::release));
+        .service(at("/tenants/{id}/restores/release", "POST").post(restores::release))
+        .service(at("/tenants/{id}/move", "POST").post(moves::begin));
 }
 
 /// The routes about people, their approvals and the audit log.

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use caudal_actors::engine;
 use caudal_ledger::deliveries::Schedule;
+use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -266,6 +267,7 @@ impl Settings {
             },
             storage: self.storage.options(),
             cell,
+            cells: self.storage.cells,
             banking,
             admin_key_enabled: self.admin_key_enabled,
             calendar: Arc::new(calendar),
@@ -322,6 +324,11 @@ impl Settings {
         }
         if let Some(resident) = actors.resident {
             wrong.range("actors.resident", resident, 100, 10_000_000);
+        }
+        wrong.range("storage.cells", storage.cells, 1, CELLS_MAX);
+        if storage.cells > 1 && self.cell.log.as_ref().is_some_and(|log| !is_empty(log)) {
+            let why = "several cells are on this machine's disk; with cell.log there is one";
+            wrong.add("storage.cells", why);
         }
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
         if let Some(cache) = storage.index_cache_mib {

@@ -1,4 +1,4 @@
-//! The composition root: one folder, one store, the actors over it, and the listeners before them.
+//! The composition root: one folder, a store for each of its cells, the actors over them, and the listeners before them.
 //!
 //! **Shape.** [`Service::start`] runs everything on a thread and an actix system of its own, so that
 //! any runtime, or none, may call it, and several services live in one process. `caudal dev`,
@@ -14,6 +14,7 @@ mod assembly;
 mod banks;
 mod catch_up;
 mod cell;
+mod cells;
 mod descriptors;
 mod folder;
 mod listening;
@@ -55,6 +56,7 @@ use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
 pub use cell::{CellLog, LEASE, Peers};
+pub use cells::open_known as open_cells;
 pub use folder::new_secret;
 pub use folder::{
     BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, open as open_store, pepper_mark,
@@ -126,6 +128,8 @@ pub struct ServiceOptions {
     pub storage: caudal_storage::StoreOptions,
     /// Where the store's log is, when it is not the store's own journal.
     pub cell: Option<CellLog>,
+    /// How many cells there are, the first one counted: each has a store of its own, and tenants lie in one of them.
+    pub cells: u32,
     /// Who plays the bank.
     pub banking: Banking,
     /// The credential of the admin API.
@@ -184,6 +188,7 @@ impl ServiceOptions {
             engine: engine::EngineOptions::default(),
             storage: caudal_storage::StoreOptions::default(),
             cell: None,
+            cells: 1,
             banking: Banking::Sandbox {
                 listen: free,
                 data: Some(data.join(BANK)),

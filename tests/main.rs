@@ -20,6 +20,8 @@ mod batch;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
+mod cells;
+#[cfg(test)]
 mod checks;
 #[cfg(test)]
 mod cli;

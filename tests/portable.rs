@@ -22,7 +22,7 @@ use crate::support::{Client, TestService, Value, json};
 const CANARY: &str = "nobody else's business";
 
 /// A realm with something of every kind, and another tenant beside it: the accounts of the first.
-async fn worked(service: &TestService) -> Vec<String> {
+pub async fn worked(service: &TestService) -> Vec<String> {
     let (b, a) = (&service.b, &service.a);
     b.in_and_out().await;
     let cvus = vec![b.cvu().await, b.cvu().await];
@@ -56,7 +56,7 @@ async fn worked(service: &TestService) -> Vec<String> {
 }
 
 /// What both families show of a realm.
-async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
+pub async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
     let mut all = seen(client, cvus).await;
     let lists = [
         "/v1/accounts?limit=200",
@@ -122,7 +122,7 @@ async fn elsewhere(service: &mut TestService, folder: &Path) -> (PathBuf, Client
 }
 
 /// A client with a new key of a tenant's test realm.
-async fn issued(service: &TestService, tenant: &str) -> Client {
+pub async fn issued(service: &TestService, tenant: &str) -> Client {
     let path = format!("/admin/tenants/{tenant}/keys");
     let key = service.admin("POST", &path, &json!({"mode": "test"})).await;
     service.a.with_key(key.is(201)["key"].as_str())

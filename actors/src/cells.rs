@@ -1,55 +1,80 @@
 //! Where a realm is: realm → cell → store, asked here and nowhere else.
 //!
 //! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in
-//! the first cell. This process has one cell and all realms are in it; whoever reads or writes still
-//! says for whom, so that a second cell changes this file and not its callers. A realm of which a later
+//! the first cell, and say in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all
+//! cells; whoever reads or writes says for whom. A realm of which a later
 //! generation is in force ([`caudal_ledger::tenants::restores`]) is seen through a [`View`], which has that one in
-//! the realm's place. What goes round it says so: the cell as it lies, which generations are told apart in.
+//! the realm's place. What goes round it says so: the cells as they lie, which generations are told apart in.
 //!
-//! **Order.** Which generation is seen changes while the realm rests. Who has taken a store out keeps what it has.
+//! **Order.** Where a realm lies, and which generation is seen, changes while the realm rests. Who has taken a store
+//! out keeps what it has.
+//!
+//! **Failure.** A realm that lies in a cell which this process has not is nowhere: who follows the platform is told.
 
 mod view;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
+use caudal_ledger::tenants::cells::Standing;
 use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 use dashmap::DashMap;
 
 pub use view::View;
 
-/// The number of a generation, and the store in which it is in its realm's place.
-type Seen = (u32, Arc<dyn Store>);
+/// How a realm stands, and the store in which that is in its place.
+type Seen = (Standing, Arc<dyn Store>);
 
 /// The stores of this process.
 #[derive(Clone, Debug)]
 pub struct Cells {
     first: Arc<dyn Store>,
-    /// Of realms whose first generation is not in force: which is, and how it is seen.
-    views: Arc<DashMap<RealmId, Seen>>,
+    /// Those of the cells from number 1 on.
+    others: Arc<[Arc<dyn Store>]>,
+    /// Of realms of which the platform says something about where they lie.
+    seen: Arc<DashMap<RealmId, Seen>>,
 }
 
 impl Cells {
     /// One cell, in which everything is, with the first generation of each realm in force.
     pub fn one(first: Arc<dyn Store>) -> Self {
+        Self::several(first, Vec::new())
+    }
+
+    /// The first cell, and those from number 1 on. Until a platform is followed everything is in the first one.
+    pub fn several(first: Arc<dyn Store>, others: Vec<Arc<dyn Store>>) -> Self {
         Self {
             first,
-            views: Arc::default(),
+            others: others.into(),
+            seen: Arc::default(),
         }
     }
 
-    /// Sees of each realm the generation that is in force.
-    pub fn follow(&self, platform: &Platform) {
-        let gone = |realm: &RealmId| platform.in_force(*realm) == 0;
-        self.views.retain(|realm, _| !gone(realm));
-        for (realm, generation) in platform.restored() {
-            let known = self.views.get(&realm).map(|it| it.0);
-            if known != Some(generation) {
-                let view = View::of(Arc::clone(&self.first), realm, generation);
-                self.views.insert(realm, (generation, Arc::new(view)));
+    /// Sees of each realm the generation that is in force, in its cell.
+    ///
+    /// # Errors
+    /// `Invalid` where a realm lies in a cell that this process has not.
+    pub fn follow(&self, platform: &Platform) -> Result<(), StoreError> {
+        for (realm, standing) in platform.standings() {
+            let known = self.seen.get(&realm).map(|it| it.0);
+            if known == Some(standing) {
+                continue;
             }
+            let store = self.cell(standing.cell).ok_or_else(|| {
+                StoreError::Invalid(format!(
+                    "realm {} lies in cell {}, which is not here",
+                    realm.0, standing.cell
+                ))
+            })?;
+            let store: Arc<dyn Store> = match standing.generation {
+                0 => Arc::clone(store),
+                number => Arc::new(View::of(Arc::clone(store), realm, number)),
+            };
+            self.seen.insert(realm, (standing, store));
         }
+        Ok(())
     }
 
     /// The store with the platform's facts: tenants, keys, settings.
@@ -57,23 +82,44 @@ impl Cells {
         &self.first
     }
 
+    /// The store of a cell as it lies, if this process has it.
+    pub fn cell(&self, cell: u32) -> Option<&Arc<dyn Store>> {
+        let mut all = self.all();
+        all.nth(usize::try_from(cell).ok()?)
+    }
+
     /// The store of a realm, in which the generation is that is in force.
     pub fn of(&self, realm: RealmId) -> Arc<dyn Store> {
-        match self.views.get(&realm) {
+        match self.seen.get(&realm) {
             Some(known) => Arc::clone(&known.1),
             None => Arc::clone(&self.first),
         }
     }
 
-    /// Under which number a realm lies in [`Self::all`].
-    pub fn lies(&self, realm: RealmId) -> RealmId {
-        let known = self.views.get(&realm);
-        known.map_or(realm, |known| realm.under(known.0))
+    /// How a realm stands.
+    pub fn standing(&self, realm: RealmId) -> Standing {
+        let known = self.seen.get(&realm);
+        known.map_or_else(Standing::default, |known| known.0)
     }
 
-    /// Every store as it lies, for what concerns no realm.
+    /// Under which number a realm lies in the store of its cell.
+    pub fn lies(&self, realm: RealmId) -> RealmId {
+        realm.under(self.standing(realm).generation)
+    }
+
+    /// Which history of a realm is seen: another number once another one came into force. A move changes none.
+    pub fn history(&self, realm: RealmId) -> u32 {
+        self.standing(realm).turns
+    }
+
+    /// Every store as it lies, in the order of the cells, for what concerns no realm.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
-        std::iter::once(&self.first)
+        std::iter::once(&self.first).chain(self.others.iter())
+    }
+
+    /// Every store as it lies, with the number of its cell.
+    pub fn numbered(&self) -> impl Iterator<Item = (u32, &Arc<dyn Store>)> {
+        (0..).zip(self.all())
     }
 
     /// What is found of a realm that is still to be found, where each is seen as it is in force.
@@ -84,20 +130,32 @@ impl Cells {
         &self,
         find: impl Fn(&dyn Index) -> Result<Option<(RealmId, T)>, StoreError>,
     ) -> Result<Option<(RealmId, T)>, StoreError> {
-        let seen: Vec<_> = self
-            .views
+        // As it is now: what moves meanwhile is found where it was, which has all that it had.
+        let seen: BTreeMap<RealmId, Seen> = self
+            .seen
             .iter()
-            .map(|it| (*it.key(), Arc::clone(&it.1)))
+            .map(|it| (*it.key(), it.value().clone()))
             .collect();
-        for (realm, view) in seen {
+        let later = seen.iter().filter(|(_, it)| it.0.generation > 0);
+        for (realm, (_, view)) in later {
             let found = find(view.as_ref())?;
-            if found.as_ref().is_some_and(|(of, _)| *of == realm) {
+            if found.as_ref().is_some_and(|(of, _)| of == realm) {
                 return Ok(found);
             }
         }
-        let found = find(self.first.as_ref())?;
-        // What the first generation of a realm knows is not in force where another one is.
-        Ok(found.filter(|(of, _)| !self.views.contains_key(of)))
+        for (cell, store) in self.numbered() {
+            let found = find(store.as_ref())?;
+            // What is left of a realm where it does not lie is not in force.
+            let here = |of: &RealmId| {
+                let known = seen.get(of);
+                let standing = known.map_or_else(Standing::default, |known| known.0);
+                (standing.cell, standing.generation) == (cell, 0)
+            };
+            if found.as_ref().is_some_and(|(of, _)| here(of)) {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// Figures of the store with the platform's facts.

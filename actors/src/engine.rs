@@ -20,8 +20,10 @@ mod keeper;
 pub mod leaving;
 pub mod lists;
 pub mod money;
+mod moving;
 pub mod operators;
 mod options;
+mod passage;
 pub mod people;
 mod read_slots;
 pub mod reconciliation;
@@ -109,6 +111,8 @@ pub struct Engine {
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
     copying: Mutex<Option<generations::Copying>>,
+    /// Held by whoever has a realm rest to change what is in force of it, or where it lies.
+    turning: tokio::sync::Mutex<()>,
 }
 
 impl std::fmt::Debug for Engine {
@@ -162,6 +166,8 @@ struct Supervised {
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
     kept: Kept,
+    /// Where whoever asks it waits while it moves.
+    passage: Arc<passage::Passage>,
 }
 
 impl Drop for Engine {
@@ -202,21 +208,20 @@ impl Engine {
     ) -> Result<Self, Failure> {
         let (_, held) = watch::channel(false);
         let outside = Outside { banks, sink, held };
-        Self::timed(store, clock, outside, options, Times::default())
+        Self::timed(Cells::one(store), clock, outside, options, Times::default())
     }
 
-    /// The same, with handles by which it is counted how long messages wait.
+    /// The same over several cells, with handles by which it is counted how long messages wait.
     ///
     /// # Errors
     /// As [`Self::carrying`].
     pub fn timed(
-        store: Arc<dyn Store>,
+        cells: Cells,
         clock: Arc<dyn Clock>,
         outside: Outside,
         options: EngineOptions,
         times: Times,
     ) -> Result<Self, Failure> {
-        let cells = Cells::one(store);
         let loaded = PlatformActor::load(cells.platform().as_ref())?;
         clock.begin(clock::known(&cells, &loaded.0)?);
         let arbiters = (0..options.arbiters)
@@ -276,6 +281,7 @@ impl Engine {
             list_rows: options.list_rows,
             treasury,
             copying: Mutex::default(),
+            turning: tokio::sync::Mutex::default(),
         })
     }
 
@@ -319,9 +325,12 @@ impl Engine {
         deadline: Duration,
         message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
     ) -> Result<T, Failure> {
+        let inside = self.realms.enter(realm).await?;
         let (reply, answer) = Reply::new();
         self.tell(realm, message(reply))?;
-        wait(answer, deadline).await
+        let answered = wait(answer, deadline).await;
+        drop(inside);
+        answered
     }
 
     async fn order<T, M: Into<RealmMessage>>(
@@ -331,6 +340,7 @@ impl Engine {
         asker: Asker<T>,
         message: impl FnOnce(Ticket<T>) -> M,
     ) -> Answered<T> {
+        let inside = self.realms.enter(realm).await?;
         let (reply, answer) = Reply::new();
         let Asker { keyed, request_id } = asker;
         self.certain()?;
@@ -341,7 +351,9 @@ impl Engine {
             request_id,
         };
         self.tell(realm, message(ticket))?;
-        wait(answer, deadline).await
+        let answered = wait(answer, deadline).await;
+        drop(inside);
+        answered
     }
 
     /// Registers an account and, where `open` says so, gets it a CVU: then the answer waits for

@@ -19,6 +19,7 @@
 pub mod accounts;
 pub mod banks;
 pub mod cells;
+mod copying;
 pub mod courier;
 pub mod engine;
 pub mod failure;
@@ -29,6 +30,7 @@ mod loads;
 pub mod lookout;
 pub mod mailbox;
 mod meter;
+pub mod moves;
 pub mod people;
 pub mod platform;
 pub mod ports;

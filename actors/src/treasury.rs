@@ -321,9 +321,12 @@ impl Treasury {
 /// The ledger's side of realms: those of one cell as of one commit of it.
 fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
     let mut sides = Sides::new();
-    // Each as it lies, so that all are read as of one commit.
-    let lie: Vec<_> = realms.iter().map(|realm| cells.lies(*realm)).collect();
-    for store in cells.all() {
+    // Each where it lies now, so that one that moves meanwhile is read once.
+    let standings: Vec<_> = realms.iter().map(|it| (*it, cells.standing(*it))).collect();
+    for (cell, store) in cells.numbered() {
+        let here = standings.iter().filter(|(_, it)| it.cell == cell);
+        // As it lies, so that all of a cell are read as of one commit.
+        let lie: Vec<_> = here.map(|(realm, it)| realm.under(it.generation)).collect();
         let found = reads::totals_of(store.as_ref(), &lie)?;
         sides.extend(found.into_iter().map(|(realm, it)| (realm.home(), it)));
     }

@@ -48,6 +48,25 @@ pub struct Report {
 }
 
 impl Report {
+    /// Takes in what was found in a cell. The commit is that of the first one.
+    pub fn takes(&mut self, cell: u32, other: Self) {
+        if cell == 0 {
+            self.commit = other.commit;
+        }
+        self.entries += other.entries;
+        self.accounts += other.accounts;
+        self.vouchers += other.vouchers;
+        self.actors += other.actors;
+        self.audit_entries += other.audit_entries;
+        self.count += other.count;
+        let named = other.differences.into_iter().map(|what| match cell {
+            0 => what,
+            cell => format!("cell {cell}: {what}"),
+        });
+        self.differences.extend(named);
+        self.differences.truncate(NAMED_MAX);
+    }
+
     fn differs(&mut self, what: String) {
         self.count += 1;
         if self.differences.len() < NAMED_MAX {
@@ -290,14 +309,18 @@ fn index_agrees(
 /// # Errors
 /// When the store cannot be read.
 pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
-    let held = std::sync::Arc::clone(engine.store());
-    let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));
-    let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
-    if engine.is_at_rest() {
-        return Ok(report);
-    }
-    for (at, history) in histories {
-        live(engine, at, &history, &mut report).await?;
+    let mut report = Report::default();
+    for (cell, held) in engine.cells().clone().numbered() {
+        let held = std::sync::Arc::clone(held);
+        let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));
+        let (found, histories) = work.await.map_err(|_| Failure::Bug)??;
+        report.takes(cell, found);
+        if engine.is_at_rest() {
+            continue;
+        }
+        for (at, history) in histories {
+            live(engine, at, &history, &mut report).await?;
+        }
     }
     Ok(report)
 }

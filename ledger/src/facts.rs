@@ -321,6 +321,54 @@ pub enum PlatformFact {
         /// Which of its realms.
         mode: Mode,
     },
+    /// There is another cell from here on.
+    CellAdded {
+        /// Its number, from 1.
+        cell: u32,
+        /// The id of its store, in hexadecimal digits.
+        store: String,
+    },
+    /// The first generation of a realm lies in another cell than the first one.
+    RealmPlaced {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the cell.
+        cell: u32,
+    },
+    /// A copy of all of a realm is made in another cell: another generation of it.
+    MoveBegun {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation, which no other of the realm has.
+        number: u32,
+        /// The generation that is copied.
+        from: u32,
+        /// The cell that it is copied into.
+        cell: u32,
+        /// The last commit of that cell: all of the copy lies behind it.
+        behind: u64,
+        /// When it was begun.
+        at: Timestamp,
+    },
+    /// All of a realm is in another cell, and that generation is in force from here on; nothing is held.
+    RealmMoved {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation.
+        number: u32,
+        /// What it came to.
+        copied: Copied,
+        /// The last commit of its cell: all of the copy lies before it.
+        commit: u64,
+        /// Since when.
+        at: Timestamp,
+    },
 }
 
 /// A call to the bank, for the auditor: what was asked, what came back, how long it took.

@@ -282,6 +282,11 @@ pub enum Rejection {
     /// Nothing was there at that instant, or it is yet to come.
     #[error("a realm is restored to an instant between the creation of its tenant and now")]
     RestoreInstant,
+    /// There is no cell of that number.
+    #[error(
+        "there is no such cell; the list of the cells shows them, and `storage.cells` says how many there are"
+    )]
+    CellNotFound,
     /// The key does not exist.
     #[error("key not found")]
     KeyNotFound,
@@ -458,6 +463,7 @@ codes! {
     RestoreNotFound = "restore_not_found";
     RestoreConflict = "restore_conflict";
     RestoreInstant = "restore_instant";
+    CellNotFound = "cell_not_found";
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";
     TooManyKeys = "too_many_keys";

@@ -1,5 +1,6 @@
 //! Tenants, their two realms, their settings and their keys.
 
+pub mod cells;
 pub mod four_eyes;
 mod generations;
 pub mod moves;

@@ -92,6 +92,7 @@ operations! {
     POST "/tenants/{id}/restores/stop" stopRestore: Act, Acts;
     POST "/tenants/{id}/restores/switch" switchGeneration: Act, Acts;
     POST "/tenants/{id}/restores/release" releaseRealm: Act, Acts;
+    POST "/tenants/{id}/move" moveRealm: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;
     POST "/keys/{id}/rotate" rotateKey: Act, Acts;
     GET "/platform" readPlatform: Read, Reads;

@@ -1,4 +1,4 @@
-//! The cell: which node owns it, which follow and how far they are, and an operator's word that it is to move.
+//! The cells: what is in them, which node owns the first one, which follow and how far they are, and an operator's word that it is to move.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, rt, web};
+use caudal_storage::Store;
 use caudal_storage::log::Seen;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::errors::ApiError;
@@ -20,7 +22,7 @@ use crate::http::respond::json;
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
-/// The only cell there is.
+/// The cell with the platform's own facts, and the only one that several nodes may share.
 const FIRST: u32 = 0;
 
 /// A cell: one journal, which one node at a time owns.
@@ -40,8 +42,15 @@ pub(super) struct CellBody {
     epoch: Option<u64>,
     /// How long the owner's lease lasts still unless it is renewed, in milliseconds; null when it is over.
     lease_left_ms: Option<u64>,
+    /// How many realms lie in it.
+    realms: usize,
     /// The last commit of the log.
     commit: u64,
+    /// Bytes of its journal and of its index on disk here.
+    journal_disk_bytes: u64,
+    index_disk_bytes: u64,
+    /// Why it takes no writes here; null when it does.
+    error: Option<String>,
     /// How long ago the log was asked for all this, in milliseconds; null where there are no nodes.
     asked_ms_ago: Option<u64>,
     /// The nodes that were seen lately, the owner among them.
@@ -86,17 +95,7 @@ impl CellBody {
     /// As this node knows it now.
     pub(super) fn now(desk: &OperatorDesk) -> Self {
         let door = &desk.door;
-        let alone = Self {
-            cell: FIRST,
-            node: None,
-            owns: door.is_owners(),
-            owner: None,
-            epoch: None,
-            lease_left_ms: None,
-            commit: door.engine.stats().last_commit,
-            asked_ms_ago: None,
-            nodes: Vec::new(),
-        };
+        let alone = Self::alone(door, (FIRST, door.engine.store().as_ref()));
         let Some(node) = &door.node else { return alone };
         let Some((standing, ago)) = node.standing() else {
             return Self {
@@ -124,6 +123,26 @@ impl CellBody {
             asked_ms_ago: millis(ago),
             nodes: standing.nodes.iter().map(shown).collect(),
             ..alone
+        }
+    }
+
+    /// A cell as this process has it, without other nodes.
+    fn alone(door: &Door, (cell, store): (u32, &dyn Store)) -> Self {
+        let stats = store.stats();
+        Self {
+            cell,
+            node: None,
+            owns: door.is_owners(),
+            owner: None,
+            epoch: None,
+            lease_left_ms: None,
+            realms: door.engine.platform().realms_in(cell),
+            commit: stats.last_commit,
+            journal_disk_bytes: stats.journal_disk_bytes,
+            index_disk_bytes: stats.index_disk_bytes,
+            error: store.ready().err().map(|why| why.to_string()),
+            asked_ms_ago: None,
+            nodes: Vec::new(),
         }
     }
 
@@ -221,7 +240,11 @@ pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])>
     responses((status = 200, body = Vec<CellBody>))
 )]
 pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    json(StatusCode::OK, &[CellBody::now(&desk)])
+    let door = &desk.door;
+    let further = door.engine.cells().numbered().skip(1);
+    let further = further.map(|(cell, store)| CellBody::alone(door, (cell, store.as_ref())));
+    let first = std::iter::once(CellBody::now(&desk));
+    json(StatusCode::OK, &first.chain(further).collect::<Vec<_>>())
 }
 
 request! {

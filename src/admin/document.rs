@@ -12,7 +12,8 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, outgoing, redeliveries, restores, staff, status, storage, tenants, treasury, webhooks,
+    memory, moves, outgoing, redeliveries, restores, staff, status, storage, tenants, treasury,
+    webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -33,6 +34,7 @@ use crate::http::words::FieldError;
         restores::stop,
         restores::switch,
         restores::release,
+        moves::begin,
         fees::set,
         accounts::suspend,
         accounts::reactivate,

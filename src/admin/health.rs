@@ -42,7 +42,7 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
         return Ok(json(StatusCode::OK, &Following::of(&cell, behind)));
     }
     if door.gate.is_open()
-        && let Err(why) = door.engine.store().ready()
+        && let Err(why) = door.engine.cells().ready()
     {
         return Err(ApiError::not_ready(why));
     }
@@ -112,6 +112,7 @@ impl Limping {
 pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let mut page = Page::default();
     store::figures(&mut page, &desk);
+    store::cells(&mut page, &desk);
     let backup = BackupBody::now(&desk);
     for (name, help, figure) in MemoryBody::now(&desk).figures().chain(backup.figures()) {
         page.gauge(name, help, figure);

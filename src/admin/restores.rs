@@ -45,6 +45,8 @@ pub(super) struct RestoresBody {
 struct RealmBody {
     /// The number of the generation that is in force.
     in_force: u32,
+    /// The number of the cell in which the realm lies.
+    cell: u32,
     /// Whether transfers and webhooks of the realm are held, since another generation came into force.
     outgoing_held: bool,
     /// All of them, the first one first.
@@ -61,7 +63,11 @@ struct GenerationBody {
     /// `whole`: it can come into force. `copying`: it is being made, and no other one can be begun. `interrupted`: it is not whole; the same request
     /// again goes on with it.
     state: &'static str,
-    /// The instant as of which it was copied; null of the first.
+    /// The cell in which it lies.
+    cell: u32,
+    /// Whether it is a copy of all of the realm that was made to move it into its cell.
+    moved: bool,
+    /// The instant as of which it was copied, or at which a move was begun; null of the first.
     at: Option<String>,
     /// The generation of which it is a copy; null of the first.
     of: Option<u32>,
@@ -78,11 +84,13 @@ struct GenerationBody {
 }
 
 impl GenerationBody {
-    fn first(known: Option<&Generations>) -> Self {
+    fn first(known: Option<&Generations>, cell: u32) -> Self {
         let since = known.and_then(|it| it.since(0));
         Self {
             generation: 0,
             state: "whole",
+            cell,
+            moved: false,
             at: None,
             of: None,
             entries: None,
@@ -97,7 +105,7 @@ impl GenerationBody {
 impl RealmBody {
     fn of(platform: &Platform, realm: RealmId, copying: Option<&Copying>) -> Self {
         let known = platform.generations(realm);
-        let mut generations = vec![GenerationBody::first(known)];
+        let mut generations = vec![GenerationBody::first(known, platform.cell_of(realm, 0))];
         for (number, copy) in known.iter().flat_map(|it| it.copies()) {
             let made = copying.filter(|it| (it.realm, it.number) == (realm, number));
             let goes_on = made.filter(|it| it.ended.is_none());
@@ -112,24 +120,30 @@ impl RealmBody {
                     (None, Some(_)) => "whole",
                     (None, None) => "interrupted",
                 },
+                cell: copy.cell,
+                moved: copy.behind.is_some(),
                 at: Some(copy.point.at.to_string()),
                 of: Some(copy.point.from),
                 entries: copy.copied.map(|it| it.entries).or(so_far),
                 commit: goes_on.map(|it| it.progress.commit()),
-                until: goes_on.map(|_| copy.point.until),
+                // All that there is has no last commit while it grows.
+                until: goes_on
+                    .filter(|_| copy.behind.is_none())
+                    .map(|_| copy.point.until),
                 since: since.map(|at| at.to_string()),
                 error: error.map(ToString::to_string),
             });
         }
         Self {
             in_force: platform.in_force(realm),
+            cell: platform.standing(realm).cell,
             outgoing_held: platform.is_held(realm),
             generations,
         }
     }
 }
 
-fn shown(desk: &OperatorDesk, id: &str, status: StatusCode) -> Answer {
+pub(super) fn shown(desk: &OperatorDesk, id: &str, status: StatusCode) -> Answer {
     let engine = &desk.door.engine;
     // First how the copy is doing: what has ended since is whole in what is read next.
     let copying = engine.copying();

@@ -103,7 +103,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 26] = [
+const PATHS: [(&str, &str); 27] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -115,6 +115,7 @@ const PATHS: [(&str, &str); 26] = [
     ("POST", "/admin/tenants/tnt_nobody/restores/stop"),
     ("POST", "/admin/tenants/tnt_nobody/restores/switch"),
     ("POST", "/admin/tenants/tnt_nobody/restores/release"),
+    ("POST", "/admin/tenants/tnt_nobody/move"),
     ("POST", "/admin/keys/abc/rotate"),
     ("DELETE", "/admin/keys/abc"),
     ("GET", "/admin/platform"),

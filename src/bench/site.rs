@@ -24,6 +24,7 @@ use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
 use caudal_actors::banks::Relation;
+use caudal_actors::cells::Cells;
 use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
@@ -151,7 +152,8 @@ fn open_on(
     let clock = Arc::new(GuardedClock::of_machine());
     let held = Outgoing::free().watch();
     let outside = Outside { banks, sink, held };
-    let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
+    let cells = Cells::one(store);
+    let engine = Engine::timed(cells, clock, outside, options, measures.actors())?;
     Ok(Opened {
         engine: Arc::new(engine),
         store_nanos,

@@ -111,6 +111,7 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let depot = depot::open(to, true)?;
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
+    stopped.alone("a backup")?;
     let records = stopped.records.clone();
     line.finish_and_clear();
     let mark = service::pepper_mark(data)?;

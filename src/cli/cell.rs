@@ -1,14 +1,21 @@
-//! `caudal cell`: the nodes of a cell, through the admin API of any of them.
+//! `caudal cell`: the cells and their nodes, and tenants that go from one cell into another, through the admin API.
 
+use std::time::Duration;
+
+use caudal_ledger::ids;
 use clap::Subcommand;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Exit;
+use super::admin::{self, Asking, segment};
 use super::remote::{Remote, Which, shown};
-use super::terminal::{say, wait};
+use super::terminal::{self, say, wait};
 
-/// An errand about the cell.
+/// How long is waited before it is asked again how far a move is.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
+/// An errand about cells.
 #[derive(Debug, Subcommand)]
 pub enum Cell {
     /// Show which node owns the cell, and which follow it and how far they are
@@ -27,6 +34,22 @@ pub enum Cell {
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
     },
+    /// Take a tenant's realm into another cell of a running service: its requests wait for the last moment, none fails
+    ///
+    /// A move that was interrupted goes on when the same command runs again.
+    MoveRealm {
+        /// The tenant
+        #[arg(long, value_name = "ID")]
+        tenant: String,
+        /// Which of its realms
+        #[arg(long)]
+        mode: admin::Mode,
+        /// The number of the cell
+        #[arg(long, value_name = "CELL")]
+        to: u32,
+        #[command(flatten)]
+        asking: Asking,
+    },
 }
 
 /// Does it.
@@ -34,6 +57,12 @@ pub fn run(errand: Cell) -> Result<(), Exit> {
     match errand {
         Cell::Status { which, json } => status(&which.find()?, json),
         Cell::HandOver { which, to } => hand_over(&which.find()?, to.as_deref()),
+        Cell::MoveRealm {
+            tenant,
+            mode,
+            to,
+            asking,
+        } => move_realm((&tenant, mode.into()), to, asking),
     }
 }
 
@@ -54,9 +83,10 @@ fn page(cell: &Value) -> String {
     let nodes = cell.get("nodes").and_then(Value::as_array);
     let nodes = nodes.map(Vec::as_slice).unwrap_or(&[]);
     let mut lines = vec![format!(
-        "cell {}   commit {}",
+        "cell {}   commit {}   realms {}",
         figure("cell"),
-        figure("commit")
+        figure("commit"),
+        figure("realms")
     )];
     if nodes.is_empty() {
         lines.push("one node alone: cell.listen is not set".to_owned());
@@ -92,5 +122,50 @@ fn hand_over(remote: &Remote, to: Option<&str>) -> Result<(), Exit> {
     match given.get("to").and_then(Value::as_str) {
         Some(to) => say(&format!("the cell goes to {to}")),
         None => Err(Exit::failed(shown(&given, "error"))),
+    }
+}
+
+fn move_realm((tenant, mode): (&str, ids::Mode), to: u32, asking: Asking) -> Result<(), Exit> {
+    let (remote, as_json) = asking.find()?;
+    let tenant = segment(tenant)?;
+    let path = format!("/admin/tenants/{tenant}/move");
+    let body = json!({"mode": mode.as_str(), "cell": to});
+    // A realm may take a while to come to rest.
+    let mut all = wait(remote.ask_within(Method::POST, &path, Some(body), None))?;
+    if all.get("requestedBy").is_some() {
+        let id = shown(&all, "id");
+        return say(&format!(
+            "the move waits for a second person: approval {id}"
+        ));
+    }
+    let path = format!("/admin/tenants/{tenant}/restores");
+    let bar = terminal::progress("copying, commits read:");
+    let realm = loop {
+        let realm = all.get(mode.as_str()).unwrap_or(&Value::Null);
+        let copies = realm.get("generations").and_then(Value::as_array);
+        let last = copies.and_then(|all| all.last()).unwrap_or(&Value::Null);
+        let state = shown(last, "state");
+        if state != "copying" {
+            break realm.clone();
+        }
+        if let Some(commit) = last.get("commit").and_then(Value::as_u64) {
+            bar.set_position(commit);
+        }
+        std::thread::sleep(ASK_AGAIN);
+        // The move goes on without anybody who asks.
+        all = wait(remote.ask(Method::GET, &path, None))?;
+    };
+    bar.finish_and_clear();
+    if realm.get("cell").and_then(Value::as_u64) != Some(u64::from(to)) {
+        let copies = realm.get("generations").and_then(Value::as_array);
+        let last = copies.and_then(|all| all.last()).unwrap_or(&Value::Null);
+        return Err(Exit::failed(format!(
+            "the realm is where it was: {}. The same command again goes on with the move",
+            shown(last, "error")
+        )));
+    }
+    match as_json {
+        true => say(&serde_json::to_string_pretty(&realm).map_err(Exit::failed)?),
+        false => say(&format!("{tenant} {} lies in cell {to}", mode.as_str())),
     }
 }

@@ -1,7 +1,6 @@
 //! `caudal realm`: one tenant's live or test realm as a file, and out of it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Take};
@@ -15,8 +14,6 @@ use caudal::portable::format::FRAME_BYTES;
 use caudal::portable::import::{self, Scratch};
 use caudal::portable::read;
 use caudal::portable::tables::{self, Style};
-use caudal_actors::cells::Cells;
-use caudal_actors::platform::PlatformActor;
 use caudal_actors::verify;
 use caudal_ledger::ids::{GENERATION_MAX, Mode};
 use caudal_ledger::tenants::moves::NotMoved;
@@ -327,7 +324,7 @@ fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
         })
         .map_err(BackupError::from)?;
     bar.finish_and_clear();
-    stopped.store.close().map_err(Exit::failed)?;
+    stopped.cells.close().map_err(Exit::failed)?;
     match wrong {
         Some(why) => Err(why.into()),
         None => Ok(export),
@@ -356,11 +353,9 @@ fn put(args: &Import) -> Result<(), Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(&args.data, false, &line)?;
     line.finish_and_clear();
+    stopped.alone("an import")?;
     // A realm that was taken back to an instant here is filled in the generation that is in force.
-    let (platform, _) = PlatformActor::load(stopped.store.as_ref()).map_err(BackupError::from)?;
-    let cells = Cells::one(Arc::clone(&stopped.store));
-    cells.follow(&platform);
-    let seen = cells.of(checked.head.realm);
+    let seen = stopped.cells.of(checked.head.realm);
     let store = seen.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
     let bar = terminal::bytes("trying it", checked.bytes);
@@ -389,7 +384,7 @@ fn put(args: &Import) -> Result<(), Exit> {
     if args.open {
         set(store, tenant, mode, true)?;
     }
-    stopped.store.close().map_err(Exit::failed)?;
+    stopped.cells.close().map_err(Exit::failed)?;
     let mut all = told(&checked);
     if let Some(all) = all.as_object_mut() {
         all.insert("opened".to_owned(), args.open.into());
@@ -439,7 +434,7 @@ fn turn(which: &Which, open: bool) -> Result<(), Exit> {
     line.finish_and_clear();
     let mode = which.mode.into();
     let done = set(stopped.store.as_ref(), &which.tenant, mode, open);
-    stopped.store.close().map_err(Exit::failed)?;
+    stopped.cells.close().map_err(Exit::failed)?;
     done?;
     let word = if open { "open" } else { "closed" };
     say(&format!(

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use caudal::service;
+use caudal_actors::cells::Cells;
 use caudal_actors::records::projection::Rows;
 use caudal_storage::{Records, Store, StoreOptions};
 use indicatif::ProgressBar;
@@ -16,6 +17,8 @@ use super::terminal;
 pub struct Stopped {
     /// Its store.
     pub store: Arc<dyn Store>,
+    /// All of its cells, that store the first of them.
+    pub cells: Cells,
     /// The records of its journal.
     pub records: Records,
     _held: File,
@@ -40,11 +43,23 @@ impl Stopped {
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()
         };
-        let (store, records) = service::open_store(data, options, Arc::new(Rows))?;
+        let (store, records) = service::open_store(data, options.clone(), Arc::new(Rows))?;
+        let cells = service::open_cells(data, Arc::clone(&store), &options)?;
         Ok(Self {
             store,
+            cells,
             records,
             _held: held,
         })
+    }
+
+    /// Refuses where there are several cells: `what` is done with one alone.
+    pub fn alone(&self, what: &str) -> Result<(), Exit> {
+        match self.cells.all().count() {
+            1 => Ok(()),
+            several => Err(Exit::usage(format!(
+                "the folder has {several} cells, and {what} knows the first one alone. Nothing was done"
+            ))),
+        }
     }
 }

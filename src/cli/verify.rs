@@ -62,15 +62,20 @@ pub fn run(args: Args) -> Result<(), Exit> {
 pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, true, &line)?;
-    let store = &stopped.store;
     line.set_message("entries replayed:");
-    let verified = verify::store(store.as_ref(), &mut |entries| line.set_position(entries));
+    let mut report = verify::Report::default();
+    for (cell, store) in stopped.cells.numbered() {
+        let before = report.entries;
+        let mut seen = |entries: u64| line.set_position(before + entries);
+        let verified = verify::store(store.as_ref(), &mut seen);
+        let (found, _) = verified.map_err(|why| Exit {
+            code: 3,
+            message: why.to_string(),
+        })?;
+        report.takes(cell, found);
+    }
     line.finish_and_clear();
-    let (report, _) = verified.map_err(|why| Exit {
-        code: 3,
-        message: why.to_string(),
-    })?;
-    store.close().map_err(Exit::failed)?;
+    stopped.cells.close().map_err(Exit::failed)?;
     Ok(VerifyBody::from(report))
 }
 

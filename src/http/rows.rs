@@ -18,7 +18,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{ListPage, Listing, SortOrder};
 use caudal_actors::failure::Failure;
-use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 use serde_json::{Value, json};
 
@@ -178,8 +177,8 @@ pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> Result<HttpResponse,
 /// A list that leaves as it is read.
 struct Walk<T, F, R> {
     caller: Caller,
-    /// Where the realm lay when the walk began.
-    lies: RealmId,
+    /// Which history the realm had when the walk began.
+    history: u32,
     style: Style,
     kind: Kind,
     /// None before the first row.
@@ -198,13 +197,13 @@ where
     F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
     R: Fn(&T) -> Value,
 {
-    /// Goes on while the service takes requests, the key works and the realm lies where it did.
+    /// Goes on while the service takes requests, the key works and the realm has the same history.
     fn may_go_on(&self) -> Result<(), Failure> {
         let (door, engine) = (&self.caller.door, self.caller.engine());
         let key = engine.key(&self.caller.identity.key);
         let goes_on = door.gate.is_open()
             && door.is_owners()
-            && engine.cells().lies(self.caller.realm()) == self.lies
+            && engine.cells().history(self.caller.realm()) == self.history
             && key.is_some_and(|known| known.key.works_at(engine.now()));
         match goes_on {
             true => Ok(()),
@@ -265,9 +264,9 @@ where
         ..page
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let lies = engine.cells().lies(realm);
+    let history = engine.cells().history(realm);
     let first = fetch(engine, page).await.map_err(ApiError::of_read)?;
-    if engine.cells().lies(realm) != lies {
+    if engine.cells().history(realm) != history {
         return Err(Failure::ShuttingDown.into());
     }
     if first.total > ROWS_MAX {
@@ -285,7 +284,7 @@ where
     let walk = Walk {
         _seat: streams.take(realm).ok_or_else(full)?,
         caller: caller.clone(),
-        lies,
+        history,
         style,
         kind,
         pen: None,

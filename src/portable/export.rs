@@ -204,6 +204,16 @@ impl Export {
         };
         let known = Tenant::clone(known);
         let realm = known.realm(mode);
+        let lies = self.wanted.generation;
+        let lies = lies.map_or(realm, |number| realm.under(number));
+        let cell = self.platform.cell_of(realm, lies.generation());
+        if cell > 0 {
+            std::fs::remove_file(&self.paths.0).ok();
+            return refused(format!(
+                "the realm lies in cell {cell}, and this is the first one: move it here (`caudal cell move-realm`), then \
+                 export it"
+            ));
+        }
         let head = Head {
             store: self.store,
             tenant,

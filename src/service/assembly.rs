@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
-use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
+use super::{Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes};
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::console::Console;
@@ -58,7 +58,7 @@ struct Parts {
     upkeep: JoinHandle<()>,
     backup: Option<run::Running>,
     grace: Duration,
-    store: Weak<dyn Store>,
+    stores: Vec<Weak<dyn Store>>,
     /// The lock of the data folder.
     _held: File,
 }
@@ -70,26 +70,23 @@ pub(super) fn live(
     stop: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
     let system = System::new();
-    let (outcome, store) = system.block_on(async {
+    let (outcome, stores) = system.block_on(async {
         let parts = match Parts::start(options) {
             Ok(parts) => parts,
             Err(why) => {
                 tell.send(Err(why)).ok();
-                return (Ok(()), None);
+                return (Ok(()), Vec::new());
             }
         };
         tell.send(Ok(parts.started())).ok();
         let gracefully = stop.await.is_ok();
-        let (outcome, store) = parts.end(gracefully).await;
-        (outcome, Some(store))
+        parts.end(gracefully).await
     });
     System::current().stop();
     if let Err(why) = system.run() {
         tracing::error!(%why, "the actors' system did not end well");
     }
-    if let Some(store) = store {
-        released(&store);
-    }
+    stores.iter().for_each(released);
     outcome
 }
 
@@ -155,16 +152,17 @@ fn operate(
 
 impl Parts {
     fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
-        let room = descriptors::raise()?;
+        cells::check(&options)?;
+        let room = descriptors::raise(options.cells)?;
         let measures = count(&mut options)?;
         can_listen(&options)?;
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
         let (opened, joined) = nodes::open(&options, &pepper)?;
-        let (store, records) = (opened.store, opened.records);
+        let (cells, records) = (cells::open(&options, opened.store)?, opened.records);
         folder::remember(&options.data, &pepper)?;
-        let weak = Arc::downgrade(&store);
+        let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
         let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
@@ -172,7 +170,7 @@ impl Parts {
         let outside = outside(&measures, (banks, sink), &outgoing);
         let actors = options.engine.resting(joined.is_some());
         let times = measures.actors();
-        let engine = Engine::timed(store, options.clock, outside, actors, times)?;
+        let engine = Engine::timed(cells, options.clock, outside, actors, times)?;
         let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
@@ -221,7 +219,7 @@ impl Parts {
             console,
             sandbox,
             grace,
-            store: weak,
+            stores,
             _held: held,
         })
     }
@@ -236,7 +234,7 @@ impl Parts {
         }
     }
 
-    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
+    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Vec<Weak<dyn Store>>) {
         if gracefully && let Some(nodes) = &self.nodes {
             nodes.leave(&self.door).await;
         }
@@ -264,7 +262,7 @@ impl Parts {
         {
             tracing::warn!(%why, "the sandbox bank did not end well");
         }
-        (closed, self.store)
+        (closed, self.stores)
     }
 }
 

@@ -24,8 +24,8 @@ pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECT
 /// The fewest connections with which the service starts.
 pub const CONNECTIONS_MIN: usize = 32;
 
-/// Raises the limit as far as the process may, and gives how many connections that leaves.
-pub(super) fn raise() -> Result<usize, StartError> {
+/// Raises the limit as far as the process may, and gives how many connections that leaves beside so many stores.
+pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some() && current != maximum {
         let raised = Rlimit {
@@ -36,17 +36,24 @@ pub(super) fn raise() -> Result<usize, StartError> {
             tracing::warn!(%why, "the limit of descriptors stays at the soft one");
         }
     }
-    left(getrlimit(Resource::Nofile).current)
+    left(getrlimit(Resource::Nofile).current, kept_back(stores))
 }
 
-/// What a limit leaves for connections; `None` is no limit.
-fn left(limit: Option<u64>) -> Result<usize, StartError> {
+/// What is kept back with so many stores.
+fn kept_back(stores: u32) -> usize {
+    // The first one is among the rest.
+    let further = (1..stores).map(|_| STORE).sum::<usize>();
+    KEPT_BACK.strict_add(further)
+}
+
+/// What a limit leaves for connections behind what is kept back; `None` is no limit.
+fn left(limit: Option<u64>, kept: usize) -> Result<usize, StartError> {
     let limit = limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)
     });
-    let left = limit.saturating_sub(KEPT_BACK);
+    let left = limit.saturating_sub(kept);
     if left < CONNECTIONS_MIN {
-        let needed = KEPT_BACK.saturating_add(CONNECTIONS_MIN);
+        let needed = kept.saturating_add(CONNECTIONS_MIN);
         return Err(StartError::Setting(format!(
             "the process may open {limit} files and connections; it needs at least {needed}. Raise \
              the limit: LimitNOFILE= in a systemd unit, ulimit -n in a shell"
@@ -61,10 +68,14 @@ mod tests {
 
     #[test]
     fn what_is_left_is_less_than_the_limit_and_too_little_is_said() {
-        assert_eq!(left(None).unwrap(), usize::MAX - KEPT_BACK);
-        assert_eq!(left(Some(1024)).unwrap(), 1024 - KEPT_BACK);
-        let few = left(Some(40)).unwrap_err().to_string();
+        assert_eq!(left(None, KEPT_BACK).unwrap(), usize::MAX - KEPT_BACK);
+        assert_eq!(left(Some(1024), KEPT_BACK).unwrap(), 1024 - KEPT_BACK);
+        assert_eq!(
+            (kept_back(1), kept_back(3)),
+            (KEPT_BACK, KEPT_BACK + 2 * STORE)
+        );
+        let few = left(Some(40), KEPT_BACK).unwrap_err().to_string();
         assert!(few.contains("40") && few.contains("LimitNOFILE"), "{few}");
-        assert!(raise().unwrap() >= CONNECTIONS_MIN);
+        assert!(raise(1).unwrap() >= CONNECTIONS_MIN);
     }
 }

@@ -29,6 +29,8 @@ use crate::outgoing::Outgoing;
 
 /// The store, in the data folder.
 pub(super) const STORE: &str = "store";
+/// The cells beside the first one, each in a folder of its number.
+pub(super) const CELLS: &str = "cells";
 /// What the embedded sandbox bank keeps.
 pub const BANK: &str = "bank";
 /// The pepper, when no setting gives it.
@@ -104,7 +106,7 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
         let path = data.join(name);
         gone(&path, std::fs::remove_file(&path))?;
     }
-    for name in [STORE, BANK] {
+    for name in [CELLS, STORE, BANK] {
         let path = data.join(name);
         gone(&path, std::fs::remove_dir_all(&path))?;
     }
@@ -268,6 +270,14 @@ pub fn open(
     }
     let records = store.records();
     Ok((store, records))
+}
+
+/// The id of the store that a folder has; `None` when it has none.
+///
+/// # Errors
+/// When it cannot be looked into.
+pub(super) fn store_in(data: &Path) -> Result<Option<String>, StartError> {
+    Ok(DurableStore::id_of(&data.join(STORE))?)
 }
 
 /// Notes which store the folder has.

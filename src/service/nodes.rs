@@ -21,7 +21,7 @@ use secrecy::ExposeSecret as _;
 use tokio::sync::mpsc;
 
 use super::listening::{listen as listen_at, stop};
-use super::{CellLog, ServiceOptions, StartError, catch_up, cell, folder};
+use super::{CellLog, ServiceOptions, StartError, catch_up, cell, cells, folder};
 use crate::http::node::hand_over::NotGiven;
 use crate::http::node::{Membership, Node};
 use crate::http::tls::{self, Tls};
@@ -79,7 +79,7 @@ pub(super) fn open(
     let joined = options.cell.as_ref().map(|cell| listen(cell, pepper));
     let joined = joined.transpose()?.flatten();
     let membership = joined.as_ref().map(|it| &it.membership);
-    let mut storage = options.storage.clone();
+    let mut storage = cells::share(&options.storage, options.cells);
     let turns = membership.map(|_| turns(&mut storage));
     let rows = Arc::new(Rows);
     let opened = cell::open(

@@ -63,16 +63,16 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     })
 }
 
-/// Reads the events after a number of the generation that lies at `lies`, as pages of a list.
+/// Reads the events after a number of one history of the realm, as pages of a list.
 fn walk(
-    (realm, lies): (RealmId, RealmId),
+    (realm, history): (RealmId, u32),
     after: u64,
     wanted: EventKinds,
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
         let found = engine.events(realm, after, wanted, page.limit).await?;
-        if engine.cells().lies(realm) != lies {
+        if engine.cells().history(realm) != history {
             // the number is of another history
             return Err(Failure::ShuttingDown);
         }
@@ -107,7 +107,7 @@ fn walk(
 pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let lies = caller.engine().cells().lies(realm);
+    let history = caller.engine().cells().history(realm);
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
     // An empty one is the first page, as in every list.
@@ -135,7 +135,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
             &caller,
             (style, EVENTS),
             rows::FIRST,
-            walk((realm, lies), after, wanted),
+            walk((realm, history), after, wanted),
             {
                 let tenant = caller.identity.tenant.clone();
                 move |found: &Event| serde_json::json!(event(&tenant, found))

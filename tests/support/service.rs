@@ -69,6 +69,8 @@ pub struct Setup {
     pub memory: Option<u64>,
     /// How much one page of a list looks at at most, in rows.
     pub list_rows: u64,
+    /// How many cells there are.
+    pub cells: u32,
 }
 
 impl Default for Setup {
@@ -91,6 +93,7 @@ impl Default for Setup {
             backup: None,
             memory: None,
             list_rows: engine::EngineOptions::default().list_rows,
+            cells: 1,
         }
     }
 }
@@ -123,6 +126,7 @@ impl Setup {
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
+            cells: self.cells,
             ..ServiceOptions::for_tests(folder.path().join("data"))
         }
     }
@@ -350,6 +354,22 @@ impl TestService {
     pub fn lose_index(&self) {
         let index = self.options.data.join("store").join("index");
         std::fs::remove_dir_all(index).unwrap();
+    }
+
+    /// Loses the index of a cell beside the first one.
+    pub fn lose_index_of(&self, cell: u32) {
+        let cell = self.options.data.join("cells").join(cell.to_string());
+        std::fs::remove_dir_all(cell.join("store").join("index")).unwrap();
+    }
+
+    /// How it is put together.
+    pub fn options(&self) -> ServiceOptions {
+        self.options.clone()
+    }
+
+    /// Has so many cells from the next beginning on.
+    pub fn cells(&mut self, cells: u32) {
+        self.options.cells = cells;
     }
 
     /// The data folder.

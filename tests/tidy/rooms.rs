@@ -48,6 +48,7 @@ const LEDGER: &[&str] = &[
     "tenants/generations",
     "tenants/platform",
     "tenants/moves",
+    "tenants/cells",
     "tenants/restores",
     "tenants/orders",
     "cases/suspense",
@@ -117,7 +118,9 @@ const ACTORS: &[&str] = &[
     "treasury",
     "engine",
     "verify",
+    "copying",
     "restores",
+    "moves",
 ];
 /// The rooms of `src`; each may know those before it.
 const SRC: &[&str] = &[

@@ -16,7 +16,7 @@ use crate::settings::Settings;
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
     pub(super) fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
-        self.cells.follow(platform);
+        self.cells.follow(platform)?;
         let rests = self.rests.lock().unwrap_or_else(PoisonError::into_inner);
         if *rests {
             return Ok(());

@@ -49,6 +49,14 @@ pub enum NotCopied {
     /// An operator has ended it.
     #[error("an operator ended the copy before it was whole")]
     Unwanted,
+    /// The realm does more than the copy takes in.
+    #[error(
+        "the copy does not catch up with what the realm does: the last part of it took {millis} ms; move it when it does less"
+    )]
+    Behind {
+        /// How long the last part took that was copied.
+        millis: u128,
+    },
     /// The service stops, or another node has taken the cell.
     #[error("the service stopped before the copy was whole")]
     Stopped,
@@ -157,6 +165,7 @@ impl Engine {
         mode: Mode,
         number: u32,
     ) -> Result<Arc<Platform>, Failure> {
+        let _turning = self.turning.lock().await;
         let platform = self.platform();
         let realm = platform.tenant(id)?.realm(mode);
         let order = PlatformOrder::Restore {
@@ -176,14 +185,7 @@ impl Engine {
         if open {
             self.retire(realm).await?;
         }
-        let mut done = self.administer(order.clone()).await;
-        // Its fact may come into force yet, and nothing may act before that is known. Another order is decided after it:
-        // only one that was decided says what became of the first, whatever else stops the others.
-        let unknown = matches!(done, Err(Failure::OutcomeUnknown));
-        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.is_at_rest() {
-            tokio::time::sleep(ASK_AGAIN).await;
-            done = self.instruct(order.clone()).await;
-        }
+        let done = self.administered_surely(order).await;
         if !open || self.is_at_rest() {
             return done;
         }
@@ -193,6 +195,22 @@ impl Engine {
         }
         let done = done?;
         resumed.map(|()| done)
+    }
+
+    /// Orders something of the platform, and waits until it is known what became of it: its fact may come into force
+    /// yet, and nothing may act before that is known. An order is decided after those before it, so one that was
+    /// decided says what became of the first.
+    pub(super) async fn administered_surely(
+        &self,
+        order: PlatformOrder,
+    ) -> Result<Arc<Platform>, Failure> {
+        let mut done = self.administer(order.clone()).await;
+        let unknown = matches!(done, Err(Failure::OutcomeUnknown));
+        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.is_at_rest() {
+            tokio::time::sleep(ASK_AGAIN).await;
+            done = self.instruct(order.clone()).await;
+        }
+        done
     }
 
     /// Releases what is held.

@@ -181,6 +181,7 @@ impl Realms {
             mailbox,
             lane,
             kept,
+            passage: Arc::default(),
         };
         self.supervisors.insert(realm, known);
         Ok(())

@@ -73,6 +73,7 @@ impl Engine {
         tenant: &Tenant,
         change: TenantChange,
     ) -> Result<Arc<Platform>, Failure> {
+        let _turning = self.turning.lock().await;
         let platform = self.platform();
         let mut closing = vec![Mode::Live, Mode::Test];
         closing.retain(|mode| {

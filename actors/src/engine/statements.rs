@@ -30,8 +30,8 @@ const PAGE: usize = 1000;
 /// Which vouchers a statement is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pin {
-    /// Where the realm lay.
-    pub lies: RealmId,
+    /// Which history the realm had.
+    pub history: u32,
     /// The account.
     pub account: AccountNo,
     /// The days.
@@ -62,7 +62,7 @@ impl Engine {
         target: Target,
         period: Period,
     ) -> Result<Pin, Failure> {
-        let lies = self.cells().lies(realm);
+        let history = self.cells().history(realm);
         // before the account is asked: see the order above
         let is_final = period.is_final(self.now());
         let head = self.balance(realm, target).await?;
@@ -76,7 +76,7 @@ impl Engine {
             let before = period.before().map_or(Ok(0), up_to)?;
             let last = up_to(period.end())?.max(before);
             Ok(Pin {
-                lies,
+                history,
                 account,
                 period,
                 is_final,
@@ -87,12 +87,12 @@ impl Engine {
         .await
     }
 
-    /// Whether the realm still lies where it was pinned.
+    /// Whether the realm still has the history that was pinned.
     ///
     /// # Errors
     /// [`Failure::ShuttingDown`] where it does not: ask again.
     pub fn still_lies(&self, realm: RealmId, pin: Pin) -> Result<(), Failure> {
-        match self.cells().lies(realm) == pin.lies {
+        match self.cells().history(realm) == pin.history {
             true => Ok(()),
             false => Err(Failure::ShuttingDown),
         }

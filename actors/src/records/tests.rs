@@ -5,6 +5,7 @@
 
 mod cases;
 mod money;
+mod moves;
 mod people;
 mod restores;
 mod variants;
@@ -309,6 +310,7 @@ fn platform_facts() -> Vec<PlatformFact> {
     ]
     .into_iter()
     .chain(restores::facts())
+    .chain(moves::facts())
     .collect()
 }
 

@@ -14,6 +14,12 @@ pub struct Generation {
     pub point: RestorePoint,
     /// What it came to; `None` while it is not whole.
     pub copied: Option<Copied>,
+    /// The cell in which it lies.
+    pub cell: u32,
+    /// Of one that was made to move the realm: the commit of its cell behind which all of it lies.
+    pub behind: Option<u64>,
+    /// Up to which commit its cell has to reach; 0 where that is not known.
+    pub commit: u64,
 }
 
 /// The generations of a realm.
@@ -26,6 +32,8 @@ pub struct Generations {
     copies: BTreeMap<u32, Generation>,
     /// Whether what leaves is held.
     pub held: bool,
+    /// How often another history came into force.
+    pub turns: u32,
 }
 
 impl Generations {
@@ -59,9 +67,34 @@ impl Generations {
         number == 0 || self.copy(number).is_some_and(|it| it.copied.is_some())
     }
 
-    pub(super) fn begun(&mut self, number: u32, point: RestorePoint) {
-        let copied = None;
-        self.copies.insert(number, Generation { point, copied });
+    pub(super) fn begun(&mut self, number: u32, point: RestorePoint, cell: u32) {
+        let copy = Generation {
+            point,
+            copied: None,
+            cell,
+            behind: None,
+            commit: 0,
+        };
+        self.copies.insert(number, copy);
+    }
+
+    pub(super) fn moves(&mut self, number: u32, (from, at): (u32, Timestamp), to: (u32, u64)) {
+        let (cell, behind) = to;
+        // All that there is of it.
+        let until = u64::MAX;
+        self.begun(number, RestorePoint { from, at, until }, cell);
+        if let Some(copy) = self.copies.get_mut(&number) {
+            copy.behind = Some(behind);
+        }
+    }
+
+    pub(super) fn moved(&mut self, number: u32, (copied, commit): (Copied, u64), at: Timestamp) {
+        self.copied(number, copied);
+        if let Some(copy) = self.copies.get_mut(&number) {
+            copy.commit = commit;
+        }
+        self.in_force = number;
+        self.switches.push((at, number));
     }
 
     pub(super) fn copied(&mut self, number: u32, copied: Copied) {
@@ -74,6 +107,7 @@ impl Generations {
         self.in_force = number;
         self.switches.push((at, number));
         self.held = true;
+        self.turns = self.turns.strict_add(1);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Orders to the platform, and the facts that follow from them.
 
+use super::cells::MoveStep;
 use super::restores::RestoreStep;
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
@@ -101,6 +102,17 @@ pub enum PlatformOrder {
         /// Which step.
         step: RestoreStep,
     },
+    /// Create a tenant whose realms lie in the cell of this number.
+    CreateTenantIn(NewTenant, u32),
+    /// Do a step of a move.
+    Move {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// Which step.
+        step: MoveStep,
+    },
 }
 
 impl Platform {
@@ -157,6 +169,23 @@ impl Platform {
                 Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
             }
             PlatformOrder::Restore { id, mode, step } => self.restores((&id, mode), step, now),
+            PlatformOrder::CreateTenantIn(_, cell) if !self.has_cell(cell) => {
+                Err(Rejection::CellNotFound)
+            }
+            PlatformOrder::CreateTenantIn(new, cell) => {
+                let id = new.id.clone();
+                let mut facts = self.decide(PlatformOrder::CreateTenant(new), now)?;
+                let modes = [Mode::Live, Mode::Test].into_iter();
+                let id = || id.clone();
+                let placed = modes.map(|mode| PlatformFact::RealmPlaced {
+                    id: id(),
+                    mode,
+                    cell,
+                });
+                facts.extend(placed.filter(|_| cell > 0));
+                Ok(facts)
+            }
+            PlatformOrder::Move { id, mode, step } => self.moves((&id, mode), step, now),
         }
     }
 

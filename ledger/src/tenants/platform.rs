@@ -28,6 +28,10 @@ pub struct Platform {
     pub(super) states: BTreeMap<RealmId, RealmState>,
     /// Of realms that were copied.
     pub(super) generations: BTreeMap<RealmId, Generations>,
+    /// The stores of the cells beside the first one.
+    pub(super) cells: BTreeMap<u32, String>,
+    /// The cells of the first generations that do not lie in the first one.
+    pub(super) placed: BTreeMap<RealmId, u32>,
 }
 
 impl Platform {
@@ -138,12 +142,30 @@ impl Platform {
                     self.states.insert(tenant.realm(*mode), state.clone());
                 }
             }
+            PlatformFact::RestoreBegun { .. }
+            | PlatformFact::RestoreCopied { .. }
+            | PlatformFact::GenerationSet { .. }
+            | PlatformFact::OutgoingReleased { .. }
+            | PlatformFact::CellAdded { .. }
+            | PlatformFact::RealmPlaced { .. }
+            | PlatformFact::MoveBegun { .. }
+            | PlatformFact::RealmMoved { .. } => self.lies(fact),
+        }
+    }
+
+    /// Takes in what happened to cells, and to generations of realms.
+    fn lies(&mut self, fact: &PlatformFact) {
+        match fact {
             PlatformFact::RestoreBegun {
                 id,
                 mode,
                 number,
                 point,
-            } => self.copies(id, *mode, |it| it.begun(*number, *point)),
+            } => {
+                let realm = self.tenants.get(id).map(|tenant| tenant.realm(*mode));
+                let cell = realm.map_or(0, |realm| self.cell_of(realm, point.from));
+                self.copies(id, *mode, |it| it.begun(*number, *point, cell));
+            }
             PlatformFact::RestoreCopied {
                 id,
                 mode,
@@ -159,6 +181,41 @@ impl Platform {
             PlatformFact::OutgoingReleased { id, mode } => {
                 self.copies(id, *mode, |it| it.held = false);
             }
+            PlatformFact::CellAdded { cell, store } => {
+                self.cells.insert(*cell, store.clone());
+            }
+            PlatformFact::RealmPlaced { id, mode, cell } => {
+                if let Some(tenant) = self.tenants.get(id) {
+                    self.placed.insert(tenant.realm(*mode), *cell);
+                }
+            }
+            PlatformFact::MoveBegun {
+                id,
+                mode,
+                number,
+                from,
+                cell,
+                behind,
+                at,
+            } => self.copies(id, *mode, |it| {
+                it.moves(*number, (*from, *at), (*cell, *behind));
+            }),
+            PlatformFact::RealmMoved {
+                id,
+                mode,
+                number,
+                copied,
+                commit,
+                at,
+            } => self.copies(id, *mode, |it| it.moved(*number, (*copied, *commit), *at)),
+            PlatformFact::TenantCreated(_)
+            | PlatformFact::TenantChanged { .. }
+            | PlatformFact::KeyIssued(_)
+            | PlatformFact::KeyEnds { .. }
+            | PlatformFact::ClockConfirmed(_)
+            | PlatformFact::PlatformChanged { .. }
+            | PlatformFact::BankRelated { .. }
+            | PlatformFact::RealmChanged { .. } => {}
         }
     }
 

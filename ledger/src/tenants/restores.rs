@@ -67,13 +67,6 @@ impl Platform {
         self.generations.get(&realm)
     }
 
-    /// Realms of which another generation than the first is in force, with its number.
-    pub fn restored(&self) -> impl Iterator<Item = (RealmId, u32)> {
-        let all = self.generations.iter();
-        let later = all.filter(|(_, it)| it.in_force > 0);
-        later.map(|(realm, it)| (*realm, it.in_force))
-    }
-
     /// The number of the generation of a realm that is in force.
     pub fn in_force(&self, realm: RealmId) -> u32 {
         self.generations(realm).map_or(0, |it| it.in_force)
@@ -89,7 +82,8 @@ impl Platform {
     pub fn unused(&self, realm: RealmId, at: Timestamp) -> Option<u32> {
         let known = self.generations(realm)?;
         let (number, copy) = known.copies().next_back()?;
-        let unused = copy.point.at == at && known.since(number).is_none();
+        let restores = copy.behind.is_none() && copy.point.at == at;
+        let unused = restores && known.since(number).is_none();
         unused.then_some(number)
     }
 
@@ -273,7 +267,7 @@ mod tests {
         );
         assert_eq!(switch(&mut platform, 1, 400), Ok(1));
         assert_eq!(switch(&mut platform, 1, 401), Ok(0));
-        assert_eq!(platform.restored().collect::<Vec<_>>(), [(realm, 1)]);
+        assert_eq!(platform.standing(realm).generation, 1);
         assert!(platform.is_held(realm));
         assert_eq!(release(&mut platform), Ok(1));
         assert_eq!(release(&mut platform), Ok(0));
@@ -296,7 +290,7 @@ mod tests {
         release(&mut platform).unwrap();
         assert_eq!(switch(&mut platform, 0, 600), Ok(1));
         assert!(platform.is_held(realm));
-        assert_eq!(platform.restored().count(), 0);
+        assert_eq!(platform.standing(realm).generation, 0);
         assert_eq!(platform.generations(realm).unwrap().at(at(650)), 0);
     }
 

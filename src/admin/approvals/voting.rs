@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{ApprovalBody, entry, number, shown};
 use crate::admin::access::Acting;
 use crate::admin::people::{Operator, Outcome, Power};
-use crate::admin::{OperatorDesk, cases, restores, tenants};
+use crate::admin::{OperatorDesk, cases, moves, restores, tenants};
 use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::current;
@@ -176,6 +176,7 @@ async fn perform(desk: &OperatorDesk, proposal: &Proposal, approver: &Acting) ->
     match proposal.action.as_str() {
         "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
         "switchGeneration" => restores::switched(desk, about, &acting, sent).await,
+        "moveRealm" => moves::moved(desk, about, &acting, sent).await,
         "changePlatform" => tenants::set(desk, &acting, sent).await,
         "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
         "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,

@@ -79,6 +79,58 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     reads(page, &stats);
 }
 
+/// A figure of a cell: name, help, value.
+type OfCell = (&'static str, &'static str, fn(&Stats, &Checks) -> u64);
+
+const OF_CELLS: [OfCell; 5] = [
+    (
+        "cells_last_commit",
+        "Number of the last durable commit of a cell.",
+        |stats, _| stats.last_commit,
+    ),
+    (
+        "cells_queued_commits",
+        "Commits that wait for the journal of a cell.",
+        |stats, _| stats.queued,
+    ),
+    (
+        "cells_journal_disk_bytes",
+        "Bytes of the journal of a cell on disk.",
+        |stats, _| stats.journal_disk_bytes,
+    ),
+    (
+        "cells_index_disk_bytes",
+        "Bytes of the index of a cell on disk.",
+        |stats, _| stats.index_disk_bytes,
+    ),
+    (
+        "cells_check_findings",
+        "What the background check of a cell found since the start, damaged or unreadable.",
+        |_, checks| checks.found,
+    ),
+];
+
+/// Figures of every cell, where there are several; those without a cell are of the first one.
+pub(super) fn cells(page: &mut Page, desk: &OperatorDesk) {
+    let engine = &desk.door.engine;
+    let all: Vec<_> = engine.cells().numbered().collect();
+    if all.len() < 2 {
+        return;
+    }
+    let label = |cell: u32| format!("{{cell=\"{cell}\"}}");
+    for (name, help, figure) in OF_CELLS {
+        page.family(name, "gauge", help);
+        for (cell, store) in &all {
+            page.sample(name, &label(*cell), figure(&store.stats(), &store.checks()));
+        }
+    }
+    let platform = engine.platform();
+    page.family("cells_realms", "gauge", "Realms that lie in a cell.");
+    for (cell, _) in &all {
+        page.sample("cells_realms", &label(*cell), platform.realms_in(*cell));
+    }
+}
+
 /// The background check of journal and index.
 fn check(page: &mut Page, checks: &Checks) {
     page.gauge(

@@ -196,6 +196,7 @@ rules! {
     TenantTaken: CONFLICT, "Ya existe un PSP con ese identificador";
     TooManyTenants: CONFLICT, "No quedan números para los espacios de otro PSP; créelo en otra instalación";
     RealmImporting: CONFLICT, "El espacio se está cargando desde un archivo; termine esa importación primero";
+    CellNotFound: NOT_FOUND, "No existe esa celda";
     RestoreNotFound: NOT_FOUND, "El espacio no tiene esa generación";
     RestoreConflict: CONFLICT, "La generación todavía no está completa, se está haciendo otra copia, o el espacio ya tiene 4.095 generaciones";
     RestoreInstant: BAD_REQUEST, "El instante debe estar entre la creación del PSP y ahora";

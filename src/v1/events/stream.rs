@@ -19,7 +19,6 @@ use actix_web::{HttpRequest, HttpResponse, get};
 use caudal_actors::engine::events::EventPage;
 use caudal_actors::failure::Failure;
 use caudal_ledger::events::{EventId, EventKinds};
-use caudal_ledger::ids::RealmId;
 use futures_util::stream::unfold;
 
 use super::{Answer, kinds, place, placed};
@@ -49,8 +48,8 @@ struct Reader {
     wanted: EventKinds,
     after: EventId,
     begun: bool,
-    /// Where the log lies that is read: another generation of the realm has another one.
-    lies: RealmId,
+    /// Which history is read: a realm that was taken back to an instant has another one.
+    history: u32,
     _seat: Seat,
 }
 
@@ -115,7 +114,7 @@ impl Reader {
         let key = engine.key(&self.caller.identity.key);
         door.gate.is_open()
             && door.is_owners()
-            && engine.cells().lies(self.caller.realm()) == self.lies
+            && engine.cells().history(self.caller.realm()) == self.history
             && key.is_some_and(|known| known.key.works_at(engine.now()))
     }
 
@@ -154,7 +153,7 @@ impl Reader {
 #[get("/v1/events/stream")]
 pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
-    let lies = caller.engine().cells().lies(realm);
+    let history = caller.engine().cells().history(realm);
     let last = caller.engine().last_event(realm)?;
     let asked = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
@@ -181,7 +180,7 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         wanted,
         after,
         begun: false,
-        lies,
+        history,
         _seat: seat,
     };
     Ok(HttpResponse::Ok()

@@ -50,7 +50,11 @@ pub fn tenant_name_at(
             | PlatformFact::RestoreBegun { .. }
             | PlatformFact::RestoreCopied { .. }
             | PlatformFact::GenerationSet { .. }
-            | PlatformFact::OutgoingReleased { .. } => None,
+            | PlatformFact::OutgoingReleased { .. }
+            | PlatformFact::CellAdded { .. }
+            | PlatformFact::RealmPlaced { .. }
+            | PlatformFact::MoveBegun { .. }
+            | PlatformFact::RealmMoved { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

@@ -1,0 +1,151 @@
+//! Where the orders and questions of a realm wait while it goes into another cell.
+//!
+//! **Shape.** Whoever asks a realm is inside until its answer. A passage that is shut lets nobody in: who comes waits.
+//! To move a realm is to shut its passage, to wait until it is empty, and to have the realm rest.
+//!
+//! **Bounds.** Who comes waits as long as an answer is waited for ([`DEADLINE`]).
+//!
+//! **Failure.** Who has waited that long is told that nothing was done. A passage opens when whoever shut it is gone.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
+
+use super::{DEADLINE, Realms};
+use crate::failure::Failure;
+
+/// The way to a realm, whoever supervises it.
+#[derive(Debug)]
+pub(super) struct Passage {
+    shut: watch::Sender<bool>,
+    inside: AtomicUsize,
+    left: Notify,
+}
+
+impl Default for Passage {
+    fn default() -> Self {
+        Self {
+            shut: watch::Sender::new(false),
+            inside: AtomicUsize::new(0),
+            left: Notify::new(),
+        }
+    }
+}
+
+/// Somebody who asks a realm and has no answer yet.
+#[derive(Debug)]
+pub(super) struct Inside(Arc<Passage>);
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        // What is last to leave is seen by whoever looks after it.
+        if self.0.inside.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.left.notify_waiters();
+        }
+    }
+}
+
+/// A passage that is shut; it opens when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Shut(Arc<Passage>);
+
+impl Drop for Shut {
+    fn drop(&mut self) {
+        self.0.shut.send_replace(false);
+    }
+}
+
+impl Passage {
+    /// Counts somebody in, unless it is shut. First counted, then looked: whoever shuts it looks the other way round.
+    fn enter(self: &Arc<Self>) -> Option<Inside> {
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(Arc::clone(self));
+        let shut = *self.shut.borrow();
+        (!shut).then_some(inside)
+    }
+
+    /// Waits until somebody is let in.
+    async fn opened(self: Arc<Self>) -> Result<Inside, Failure> {
+        let opened = async {
+            let mut shut = self.shut.subscribe();
+            loop {
+                if let Some(inside) = self.enter() {
+                    return Ok(inside);
+                }
+                let opened = shut.wait_for(|shut| !*shut).await;
+                opened.map_err(|_| Failure::ShuttingDown)?;
+            }
+        };
+        let entered = timeout(DEADLINE, opened).await;
+        entered.map_err(|_| Failure::ShuttingDown)?
+    }
+
+    /// Lets nobody in any more.
+    pub(super) fn shut(self: &Arc<Self>) -> Shut {
+        self.shut.send_replace(true);
+        Shut(Arc::clone(self))
+    }
+}
+
+impl Shut {
+    /// Waits until nobody is inside, at most so long; whether it is so.
+    pub(crate) async fn emptied(&self, most: Duration) -> bool {
+        let empty = async {
+            loop {
+                let left = self.0.left.notified();
+                tokio::pin!(left);
+                left.as_mut().enable();
+                if self.0.inside.load(Ordering::SeqCst) == 0 {
+                    return;
+                }
+                left.await;
+            }
+        };
+        timeout(most, empty).await.is_ok()
+    }
+}
+
+impl Realms {
+    /// Goes in to a realm, once it lets somebody in.
+    ///
+    /// # Errors
+    /// `TenantNotFound` where there is no such realm, [`Failure::ShuttingDown`] where it stays shut.
+    pub(super) async fn enter(&self, realm: RealmId) -> Result<Inside, Failure> {
+        let passage = self.passage(realm)?;
+        match passage.enter() {
+            Some(inside) => Ok(inside),
+            // Apart: what is rare takes no room in every question.
+            None => Box::pin(passage.opened()).await,
+        }
+    }
+
+    /// The passage of a realm.
+    pub(super) fn passage(&self, realm: RealmId) -> Result<Arc<Passage>, Failure> {
+        let known = self.supervisors.get(&realm);
+        let passage = known.map(|known| Arc::clone(&known.value().passage));
+        Ok(passage.ok_or(Rejection::TenantNotFound)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_comes_to_a_shut_passage_waits_and_who_is_inside_is_waited_for() {
+        let passage = Arc::new(Passage::default());
+        let inside = passage.enter().unwrap();
+        let shut = passage.shut();
+        assert!(passage.enter().is_none());
+        assert!(!shut.emptied(Duration::from_secs(1)).await);
+        let (empty, ()) = tokio::join!(shut.emptied(DEADLINE), async { drop(inside) });
+        assert!(empty);
+        drop(shut);
+        assert!(passage.enter().is_some());
+    }
+}

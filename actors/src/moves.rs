@@ -1,0 +1,161 @@
+//! Takes a realm into another cell while it and all others go on.
+//!
+//! **Shape.** What is made is another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of all that it did
+//! ([`crate::copying`]). A fact of the platform begins it. All that there is is copied at ease, compared and verified; then
+//! what came since, again and again in haste, until little is left ([`TAIL`]). For the last of it the realm rests and whoever asks it
+//! waits ([`crate::engine`], `moving`); that is compared too, and one fact says what the copy came to and puts it into force.
+//! What is left behind stays where it is, under its number, and nobody sees it.
+//!
+//! What goes along is what follows the generation in force ([`crate::restores`] has the list). The history stays the same
+//! ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal, and streams,
+//! pages and cursors go on. Nothing is held: nobody outside can tell.
+//!
+//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end. Caches of accounts stay behind, so each
+//! account is loaded from its entries once.
+//!
+//! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
+//! is read. One process has all cells, so until the fact is written nobody else could act for the realm.
+//!
+//! **Failure.** Ended anywhere before that fact, the realm is where it was and the same order again goes on with the copy;
+//! after it, the realm is in its new cell.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use caudal_ledger::ids::{Mode, RealmId};
+use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::cells::MoveStep;
+use caudal_ledger::time::Timestamp;
+
+use crate::copying::{Copy, Errand, Place, Turn};
+use crate::engine::Engine;
+use crate::engine::generations::{NotCopied, Progress};
+use crate::failure::Failure;
+use crate::platform::PlatformOrder;
+
+/// How long the copying of what came last may have taken: then the realm can rest for what is left.
+const TAIL: Duration = Duration::from_millis(200);
+/// How often it is tried to come so near the end.
+const ROUNDS: u32 = 50;
+/// How long the last try may have taken at most: longer than that nobody is to wait.
+const TAIL_MOST: Duration = Duration::from_secs(2);
+
+/// Begins to move a realm into a cell, or goes on with it; nothing where it lies there. The rest happens after the answer.
+/// Must be called inside an actix system.
+///
+/// # Errors
+/// Those of every door; a tenant or a cell that is not, a realm that is being filled, and `RestoreConflict` while another
+/// copy is made. The very move that is under way is no error: it goes on.
+pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Result<(), Failure> {
+    let platform = engine.platform();
+    let realm = platform.tenant(id)?.realm(mode);
+    let target = engine.cells().cell(cell).map(Arc::clone);
+    let target = target.ok_or(Rejection::CellNotFound)?;
+    let step = MoveStep::Begin {
+        cell,
+        behind: target.applied().0,
+    };
+    let order = move |id: String, step| PlatformOrder::Move { id, mode, step };
+    // What is refused does not take the place of what is known of the last copy.
+    platform.decide(order(id.to_owned(), step), engine.now())?;
+    let made = engine.copying().filter(|it| it.goes_on_with(realm));
+    let same = made.is_some_and(|it| platform.moving(realm, cell) == Some(it.number));
+    if same || platform.standing(realm).cell == cell {
+        return Ok(());
+    }
+    let progress = Arc::new(Progress::default());
+    let turn = Turn::take(engine, realm, &progress)?;
+    let platform = engine.administer(order(id.to_owned(), step)).await?;
+    let number = platform.moving(realm, cell);
+    let known = platform.generations(realm);
+    let copy = number.and_then(|number| Some((number, *known?.copy(number)?)));
+    let (number, made) = copy.ok_or(Rejection::RestoreConflict)?;
+    turn.numbered(number);
+    let from = platform.cell_of(realm, made.point.from);
+    let source = engine.cells().cell(from).map(Arc::clone);
+    let errand = Errand {
+        source: Place {
+            store: source.ok_or(Rejection::CellNotFound)?,
+            lies: realm.under(made.point.from),
+        },
+        target: Place {
+            store: target,
+            lies: realm.under(number),
+        },
+        at: Timestamp::from_millis(u64::MAX),
+        behind: made.behind.ok_or(Failure::Bug)?,
+    };
+    let copy = Copy::new(errand.clone(), engine, progress);
+    let (engine, id) = (Arc::downgrade(engine), id.to_owned());
+    actix::spawn(async move {
+        let ahead = (errand.clone(), copy);
+        let ahead = tokio::task::spawn_blocking(move || near(&ahead.0, ahead.1)).await;
+        let ahead = ahead.unwrap_or_else(|why| Err(NotCopied::Failed(why.to_string())));
+        let ended = match (ahead, engine.upgrade()) {
+            (Ok(copy), Some(engine)) => {
+                let last = last(errand, copy, move |step| order(id, step), number);
+                let since = Instant::now();
+                let moved = engine.moves(realm, last).await;
+                note(realm, (from, cell), since, moved.is_ok());
+                moved.map(drop)
+            }
+            (Ok(_), None) => Err(NotCopied::Stopped),
+            (Err(why), _) => Err(why),
+        };
+        turn.ends(realm, number, ended);
+    });
+    Ok(())
+}
+
+fn note(realm: RealmId, (from, to): (u32, u32), since: Instant, moved: bool) {
+    let waited_ms = since.elapsed().as_millis();
+    if moved {
+        tracing::warn!(realm = realm.0, from, to, waited_ms, "a realm was moved");
+    }
+}
+
+/// Copies, compares and verifies all that there is, and comes near what is done meanwhile.
+fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
+    let source = &errand.source.store;
+    copy.append(source.applied().0)?;
+    copy.compared()?;
+    copy.verified()?;
+    copy.hurry();
+    let mut took = Duration::ZERO;
+    for _ in 0..ROUNDS {
+        let since = Instant::now();
+        copy.append(source.applied().0)?;
+        copy.compared()?;
+        took = since.elapsed();
+        if took <= TAIL {
+            return Ok(copy);
+        }
+    }
+    match took <= TAIL_MOST {
+        true => Ok(copy),
+        false => Err(NotCopied::Behind {
+            millis: took.as_millis(),
+        }),
+    }
+}
+
+/// Copies the last of it, while the realm rests; what puts all of it into force.
+async fn last(
+    errand: Errand,
+    mut copy: Copy,
+    order: impl FnOnce(MoveStep) -> PlatformOrder,
+    number: u32,
+) -> Result<PlatformOrder, NotCopied> {
+    let done = tokio::task::spawn_blocking(move || {
+        copy.append(errand.source.store.applied().0)?;
+        let copied = copy.compared()?;
+        Ok((copied, errand.target.store.applied().0))
+    });
+    let done = done.await;
+    let (copied, commit) = done.unwrap_or_else(|why| Err(NotCopied::Failed(why.to_string())))?;
+    Ok(order(MoveStep::End {
+        number,
+        copied,
+        commit,
+    }))
+}

@@ -1,0 +1,43 @@
+//! Samples of what is written about cells, and when a realm is moved into another one.
+
+use caudal_ledger::chain::Digest;
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::tenants::{Copied, Mode};
+
+use super::at;
+
+/// One of each.
+pub fn facts() -> [PlatformFact; 4] {
+    let (id, mode, number) = (|| "tnt_1".to_owned(), Mode::Live, 3);
+    [
+        PlatformFact::CellAdded {
+            cell: 1,
+            store: "0f0e".to_owned(),
+        },
+        PlatformFact::RealmPlaced {
+            id: id(),
+            mode,
+            cell: 1,
+        },
+        PlatformFact::MoveBegun {
+            id: id(),
+            mode,
+            number,
+            from: 2,
+            cell: 1,
+            behind: 70,
+            at: at(13),
+        },
+        PlatformFact::RealmMoved {
+            id: id(),
+            mode,
+            number,
+            copied: Copied {
+                entries: 70_000,
+                digest: Digest([9; 32]),
+            },
+            commit: 900,
+            at: at(14),
+        },
+    ]
+}

@@ -1,0 +1,48 @@
+//! Several cells in one service: tenants lie in one of them, and go into another while everybody goes on.
+
+mod crashes;
+mod folders;
+mod load;
+mod moved;
+
+use crate::support::service::OTHER;
+use crate::support::{SOON, Setup, TestService, Value, json, wait_until};
+
+/// The generations of the realms of the other tenant, with where each lies.
+const RESTORES: &str = "/admin/tenants/tnt_other/restores";
+
+/// A service with so many cells.
+async fn with_cells(cells: u32) -> TestService {
+    TestService::with(Setup {
+        cells,
+        ..Setup::default()
+    })
+    .await
+}
+
+/// What is known of the other tenant's test realm.
+async fn standing(service: &TestService) -> Value {
+    service.admin_get(RESTORES).await.is(200)["test"].clone()
+}
+
+/// Begins to move the other tenant's test realm, or goes on with it.
+async fn begun(service: &TestService, cell: u32) -> Value {
+    let body = json!({"mode": "test", "cell": cell});
+    let path = format!("/admin/tenants/{OTHER}/move");
+    service.admin("POST", &path, &body).await.is(200)["test"].clone()
+}
+
+/// Moves it, however often it is interrupted.
+async fn brought(service: &TestService, cell: u32) {
+    wait_until("the realm lies in its cell", SOON, async || {
+        let now = standing(service).await;
+        let last = now["generations"].as_array().unwrap().last().unwrap();
+        let under_way = last["state"] == "copying";
+        let there = now["cell"] == cell && !under_way;
+        if !there && !under_way {
+            begun(service, cell).await;
+        }
+        there.then_some(())
+    })
+    .await;
+}

@@ -1,0 +1,64 @@
+//! Moves that end with their process anywhere: nobody notices, and the same order again goes on.
+
+use super::{begun, brought, standing, with_cells};
+use crate::portable::{shown, worked};
+use crate::support::{SOON, TestService, json, wait_until};
+
+/// Posts as many vouchers.
+async fn posts(service: &TestService, cvu: &str, round: u32) {
+    for part in 0..4 {
+        let items: Vec<_> = (0..50)
+            .map(|item| {
+                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
+                    "idExterno": format!("many-{round}-{part}-{item}")})
+            })
+            .collect();
+        let body = json!({"mode": "independent", "items": items});
+        let sent = service.b.post("/v1/comprobantes/batch", &body);
+        sent.await.is(200);
+    }
+}
+
+#[actix_web::test]
+async fn a_move_that_is_cut_off_anywhere_goes_on() {
+    let mut service = with_cells(2).await;
+    let cvus = worked(&service).await;
+    let (mut ended, mut there) = (0, 0);
+    for round in 0..8_u32 {
+        posts(&service, &cvus[0], round).await;
+        let before = shown(&service.b, &cvus).await;
+        let cell = 1 - there;
+        begun(&service, cell).await;
+        // one life more, one step further: by how much was copied, or whether it is over
+        let wanted = u64::from(round) * 300;
+        wait_until("the move is so far", SOON, async || {
+            let now = standing(&service).await;
+            let last = now["generations"].as_array().unwrap().last().unwrap();
+            let far = last["entries"].as_u64().is_some_and(|it| it >= wanted);
+            (far || last["state"] != "copying").then_some(())
+        })
+        .await;
+        service.crash().await;
+        assert_eq!(shown(&service.b, &cvus).await, before, "round {round}");
+        service.verified().await;
+        let now = standing(&service).await["cell"].clone();
+        if now == cell {
+            ended += 1;
+        }
+        if round % 2 == 1 {
+            service.b.credit(&cvus[1], "0.50").await;
+            brought(&service, cell).await;
+            there = cell;
+        } else {
+            there = u32::try_from(now.as_u64().unwrap()).unwrap();
+        }
+    }
+    println!("{ended} of 8 moves had ended when the process did");
+    let before = shown(&service.b, &cvus).await;
+    service.end(false).await;
+    service.lose_index();
+    service.lose_index_of(1);
+    service.begin().await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
+    service.verified().await;
+}

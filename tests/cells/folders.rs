@@ -1,0 +1,138 @@
+//! Cells on disk: tenants that are made in one, and folders that do not fit together.
+
+use std::path::Path;
+
+use caudal::service::{Service, ServiceOptions};
+
+use super::{brought, standing, with_cells};
+use crate::backup::{command, text};
+use crate::portable::{issued, shown, worked};
+use crate::support::json;
+
+#[actix_web::test]
+async fn tenants_are_where_the_fewest_are_or_where_they_are_said_to_be() {
+    let mut service = with_cells(3).await;
+    let mut found = Vec::new();
+    for (name, cell) in [
+        ("one", None),
+        ("two", None),
+        ("three", Some(1)),
+        ("four", None),
+    ] {
+        let mut body = json!({"name": name});
+        if let Some(cell) = cell {
+            body["cell"] = json!(cell);
+        }
+        let made = service.admin("POST", "/admin/tenants", &body).await;
+        let id = made.is(201)["id"].as_str().unwrap().to_owned();
+        let path = format!("/admin/tenants/{id}/restores");
+        found.push(service.admin_get(&path).await.is(200)["live"]["cell"].clone());
+        let client = issued(&service, &id).await;
+        client.in_and_out().await;
+        let cvu = client.cvu().await;
+        client.credit(&cvu, "7.00").await;
+        let out = client
+            .transfer(&cvu, json!({"alias": "destino.0"}), "1.00")
+            .await;
+        client.settled(&out.is(201).json, "completed").await;
+        service.crash().await;
+        let again = service.a.with_key(client.key.as_deref());
+        assert_eq!(again.available(&cvu).await, "6.00", "{name}");
+    }
+    assert_eq!(found, [1, 2, 1, 2]);
+    let wrong = json!({"name": "five", "cell": 3});
+    let wrong = service.admin("POST", "/admin/tenants", &wrong).await;
+    wrong.refused(404, "cell_not_found");
+    let cells = service.admin_get("/admin/cells").await.is(200).json.clone();
+    let realms: Vec<_> = cells
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["realms"].clone())
+        .collect();
+    assert_eq!(realms, [4, 4, 4]);
+    let metrics = service.admin_bare("/metrics").await.text;
+    assert!(
+        metrics.contains("caudal_cells_realms{cell=\"2\"} 4"),
+        "{metrics}"
+    );
+    let vouchers = service.verified().await;
+    service.end(true).await;
+    let data = text(service.data()).to_owned();
+    let (code, report, why) = command(&["verify", "--data", &data, "--json"]);
+    assert_eq!(
+        (code, &report["vouchers"]),
+        (Some(0), &json!(vouchers)),
+        "{why}"
+    );
+    let (code, _, why) = command(&["backup", "--data", &data, "--to", &format!("{data}-backup")]);
+    assert!(code == Some(2) && why.contains("3 cells"), "{code:?} {why}");
+}
+
+fn refused(options: &ServiceOptions) -> String {
+    match Service::start(options.clone()) {
+        Err(why) => why.to_string(),
+        Ok(_) => panic!("it starts"),
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let place = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy(&entry.path(), &place),
+            false => drop(std::fs::copy(entry.path(), &place).unwrap()),
+        }
+    }
+}
+
+#[actix_web::test]
+async fn cells_that_do_not_fit_together_are_refused() {
+    let mut service = with_cells(2).await;
+    let cvus = worked(&service).await;
+    service.end(true).await;
+    let data = service.data().to_owned();
+    let older = data.join("cells").join("older");
+    let cell = data.join("cells").join("1");
+    copy(&cell, &older);
+    service.begin().await;
+    brought(&service, 1).await;
+    let before = shown(&service.b, &cvus).await;
+    service.end(true).await;
+    let good = service.options();
+    let fewer = ServiceOptions {
+        cells: 1,
+        ..good.clone()
+    };
+    let why = refused(&fewer);
+    assert!(why.contains("Set it to 2"), "{why}");
+    let aside = data.join("cells").join("aside");
+    std::fs::rename(&cell, &aside).unwrap();
+    let why = refused(&good);
+    assert!(
+        why.contains("holds no store") && !cell.join("store").exists(),
+        "{why}"
+    );
+    std::fs::rename(&older, &cell).unwrap();
+    let why = refused(&good);
+    assert!(why.contains("older copy"), "{why}");
+    std::fs::remove_dir_all(&cell).unwrap();
+    std::fs::rename(&aside, &cell).unwrap();
+    // more of them can be added, and nothing has changed
+    service.cells(3);
+    service.begin().await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
+    assert_eq!(standing(&service).await["cell"], 1);
+    brought(&service, 2).await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
+    service.verified().await;
+    service.end(true).await;
+    let file = data.join("realm");
+    let tenant = ["realm", "export", "--tenant", "tnt_other", "--mode", "test"];
+    let from = ["--data", text(&data), "--to", text(&file)];
+    let (code, _, why) = command(&[&tenant[..], &from].concat());
+    assert!(code != Some(0) && why.contains("lies in cell 2"), "{why}");
+    assert!(!file.exists());
+}

@@ -1,0 +1,166 @@
+//! A realm goes to and fro while 64 clients work in it: nothing is lost, and nothing is there twice.
+//!
+//! `CAUDAL_MOVES` sets how often it moves, 4 when absent. What there is to copy grows with each move, so clients read
+//! more than they order.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use super::{brought, with_cells};
+use crate::support::{Client, Value, json, wait_until};
+
+/// How often the realm moves.
+const MOVES: &str = "CAUDAL_MOVES";
+/// How many clients work.
+const CLIENTS: usize = 64;
+/// How often a client reads before it orders again.
+const READS: usize = 40;
+/// How many orders are done at least between two moves.
+const ORDERS: u64 = 40;
+/// How long an order is tried again, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// What the clients came to.
+#[derive(Default)]
+struct Tally {
+    done: AtomicU64,
+    /// Answers that said that nothing was done, or that nobody knows.
+    again: AtomicU64,
+    reads: AtomicU64,
+    over: AtomicBool,
+}
+
+/// Orders until it is acknowledged, always with the same key.
+async fn surely(client: &Client, tally: &Tally, path: &str, body: &Value, key: &str) -> Value {
+    let done = wait_until(key, PATIENCE, async || {
+        let answer = client.post(path, body).key(key).answer().await?;
+        match answer.status {
+            200 | 201 => Some(answer.json),
+            409 | 429 | 503 => {
+                tally.again.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+            other => panic!("{other} {}: {key}", answer.text),
+        }
+    })
+    .await;
+    tally.done.fetch_add(1, Ordering::Relaxed);
+    done
+}
+
+/// Works until all moves are over: what its own account and the one beside it have got, in centavos.
+async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -> (i64, i64) {
+    let (own, next) = (&cvus[number], &cvus[(number + 1) % cvus.len()]);
+    let (mut here, mut beside) = (0, 0);
+    let vouchers = format!("/v1/accounts/{own}/comprobantes");
+    let holds = format!("/v1/accounts/{own}/holds");
+    let mut turn = 0;
+    // not all in step
+    let (mut reads, balance) = (number % READS, format!("/v1/accounts/{own}/balance"));
+    while turn < 2 || !tally.over.load(Ordering::Relaxed) {
+        if turn > 0 && reads < READS {
+            let answer = client.get(&balance).answer().await;
+            if answer.is_some_and(|it| it.status == 200) {
+                tally.reads.fetch_add(1, Ordering::Relaxed);
+            }
+            reads += 1;
+            continue;
+        }
+        reads = 0;
+        let name = |what: &str| format!("{what}-{number}-{turn}");
+        let id = name("in");
+        let body = json!({"voucherTypeCode": "IN", "amount": "10.00", "idExterno": id});
+        surely(client, tally, &vouchers, &body, &id).await;
+        let id = name("hold");
+        let body = json!({"amount": "3.00", "idExterno": id});
+        let hold = surely(client, tally, &holds, &body, &id).await;
+        let step = format!("/v1/holds/{}/confirm", hold["id"].as_str().unwrap());
+        let body = json!({"amount": "1.00"});
+        surely(client, tally, &step, &body, &name("confirm")).await;
+        let step = format!("/v1/holds/{}/release", hold["id"].as_str().unwrap());
+        let body = json!({"amount": "2.00"});
+        surely(client, tally, &step, &body, &name("release")).await;
+        let id = name("transfer");
+        let body = json!({"fromCvu": own, "to": {"cvu": next}, "amount": "0.75", "idExterno": id});
+        surely(client, tally, "/v1/transfers", &body, &id).await;
+        here += 1000 - 100 - 75;
+        beside += 75;
+        turn += 1;
+    }
+    // what was acknowledged last is known by its key, wherever the realm lies now
+    let id = format!("in-{number}-{}", turn - 1);
+    let body = json!({"voucherTypeCode": "IN", "amount": "10.00", "idExterno": id});
+    let again = wait_until(&id, PATIENCE, async || {
+        let answer = client.post(&vouchers, &body).key(&id).answer().await?;
+        (answer.status == 201).then_some(answer)
+    })
+    .await;
+    assert!(again.replayed(), "{id}");
+    (here, beside)
+}
+
+/// The numbers of all events, which have no gap and are in order.
+async fn events(client: &Client) -> u64 {
+    let (mut after, mut seen) = (String::new(), 0_u64);
+    let mut last = String::new();
+    loop {
+        let page = client.get(&format!("/v1/events?limit=200{after}")).await;
+        let page = page.is(200).json.clone();
+        for event in page["items"].as_array().unwrap() {
+            let id = event["id"].as_str().unwrap().to_owned();
+            assert_ne!(id, last);
+            last = id;
+            seen += 1;
+        }
+        match page["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => return seen,
+        }
+    }
+}
+
+#[actix_web::test]
+async fn nothing_is_lost_while_a_realm_goes_to_and_fro() {
+    let moves = std::env::var(MOVES).map_or(4, |text| text.parse::<u32>().unwrap());
+    assert!(moves > 0);
+    let mut service = with_cells(2).await;
+    service.b.in_and_out().await;
+    let mut cvus = Vec::new();
+    for _ in 0..CLIENTS {
+        cvus.push(service.b.cvu().await);
+    }
+    let tally = Tally::default();
+    let clients = (0..CLIENTS).map(|number| works(&service.b, &tally, number, &cvus));
+    let mover = async {
+        for turn in 0..moves {
+            brought(&service, (turn + 1) % 2).await;
+            let wanted = tally.done.load(Ordering::Relaxed) + ORDERS;
+            wait_until("clients order something", PATIENCE, async || {
+                (tally.done.load(Ordering::Relaxed) >= wanted).then_some(())
+            })
+            .await;
+        }
+        tally.over.store(true, Ordering::Relaxed);
+    };
+    let ((), came) = tokio::join!(mover, futures_util::future::join_all(clients));
+    let (done, again) = (tally.done.into_inner(), tally.again.into_inner());
+    let reads = tally.reads.into_inner();
+    println!("{moves} moves, {done} orders done, {again} tries refused, {reads} balances read");
+    for life in 0..2 {
+        for (number, cvu) in cvus.iter().enumerate() {
+            let from = came[(number + CLIENTS - 1) % CLIENTS].1;
+            let wanted = came[number].0 + from;
+            let wanted = format!("{}.{:02}", wanted / 100, wanted % 100);
+            let funds = service.b.funds(cvu).await;
+            assert_eq!(funds, (wanted, "0.00".to_owned()), "life {life}, {cvu}");
+        }
+        service.verified().await;
+        service.crash().await;
+    }
+    let all = events(&service.b).await;
+    let told = service
+        .engine()
+        .last_event(caudal_ledger::ids::RealmId(4))
+        .unwrap();
+    assert_eq!(all, told, "every event once");
+}
