@@ -122,7 +122,7 @@ pub struct Args {
     /// Events behind a dead webhook.
     #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
     undelivered: u64,
-    /// Only measure a quiet tenant beside a flood of batches, for so many seconds each.
+    /// Only measure a quiet tenant alone and beside another one's floods, five times for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
     /// Only measure a tenant alone and beside copies of another one's realm, five times for so many seconds each.
@@ -315,6 +315,8 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
             accounts: args.accounts.max(1),
             clients: 8,
             items: 5000,
+            singles: 64,
+            rounds: 5,
             time: Duration::from_secs(seconds.max(1)),
             layout: args.layout(),
         };
