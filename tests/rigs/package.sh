@@ -22,15 +22,15 @@ fi
 root=$site/root
 debootstrap --variant=minbase --include=adduser,ca-certificates,curl,dbus,openssl,systemd,systemd-sysv \
     bookworm "$root" "${DEBIAN_MIRROR:-http://deb.debian.org/debian}" >"$site/debootstrap.log"
-cp "$deb" "$root/root/caudal.deb"
+cp "$deb" "$root/srv/caudal.deb"
 
-cat >"$root/root/walk.sh" <<'WALK'
+cat >"$root/srv/walk.sh" <<'WALK'
 #!/usr/bin/env bash
 # Inside: every step has to go well, and says how long after the first one it was done.
-exec >/root/walk.log 2>&1
+exec >/srv/walk.log 2>&1
 set -euo pipefail
 trap 'echo "failed in line $LINENO"; systemctl poweroff' ERR
-cd /root
+cd /srv
 begun=$(date +%s%N)
 step() { echo "$((($(date +%s%N) - begun) / 1000000)) ms: $*"; }
 ready() { for _ in $(seq 300); do caudal health >/dev/null 2>&1 && return; sleep 0.1; done; false; }
@@ -87,10 +87,10 @@ apt-get purge --yes --quiet caudal >>apt.log 2>&1
 step "purged, and the ledger is where it was"
 systemctl poweroff
 WALK
-chmod +x "$root/root/walk.sh"
-printf '[Service]\nExecStart=/root/walk.sh\n' >"$root/etc/systemd/system/walk.service"
+chmod +x "$root/srv/walk.sh"
+printf '[Service]\nExecStart=/srv/walk.sh\n' >"$root/etc/systemd/system/walk.service"
 mkdir -p "$root/etc/systemd/system/multi-user.target.wants"
 ln -s ../walk.service "$root/etc/systemd/system/multi-user.target.wants/"
 timeout 300 systemd-nspawn --quiet --directory "$root" --boot --register=no --keep-unit >"$site/boot.log" 2>&1 || true
-cat "$root/root/walk.log"
-grep -q 'purged, and the ledger' "$root/root/walk.log"
+cat "$root/srv/walk.log"
+grep -q 'purged, and the ledger' "$root/srv/walk.log"

@@ -193,14 +193,18 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a line, in lower case, has something that was learnt.
+/// Whether a line, in lower case, has something that was learnt, and not only as the beginning of another word.
 fn is_learnt(lower: &str) -> bool {
     let learnt = LEARNT.lock().unwrap();
     let Some(learnt) = learnt.as_ref() else {
         return false;
     };
+    let said = |text: &String| {
+        let mut behind = lower.split(text.as_str()).skip(1);
+        behind.any(|rest| !rest.starts_with(char::is_alphanumeric))
+    };
     let mut known = words(lower).filter_map(|word| learnt.get(word));
-    known.any(|texts| texts.iter().any(|text| lower.contains(text)))
+    known.any(|texts| texts.iter().any(said))
 }
 
 /// What a process of its own logs on: it is read for offences when the test lets go of it, which has to be after the
