@@ -63,6 +63,22 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
     Err(StartError::Setting(why))
 }
 
+/// Refuses a folder with several cells, of which the first is open: `what` is done with one alone.
+///
+/// # Errors
+/// When it has; when the first cell cannot be read.
+pub(super) fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
+    let (platform, _) = PlatformActor::load(first).map_err(|why| unread(&why))?;
+    match platform.cells().count() {
+        0 => Ok(()),
+        more => Err(StartError::Setting(format!(
+            "{} has {} cells, and {what} knows the first one alone. Nothing was done",
+            data.display(),
+            more.strict_add(1)
+        ))),
+    }
+}
+
 /// What one of so many stores has of what is set for all of them.
 pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     if cells == 1 {

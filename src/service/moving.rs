@@ -27,11 +27,11 @@ use caudal_postgres::{PostgresLog, Settings};
 use caudal_storage::log::{Epoch, Log, LogError, LogId, Sealed, Tail};
 use caudal_storage::moving::{Compared, Difference, Keeper, Row, compare, fill};
 use caudal_storage::{
-    CommitNo, DurableStore, OnProgress, OpenError, Part, Records, Store as _, StoreOptions,
+    CommitNo, DurableStore, OnProgress, OpenError, Part, Records, Store, StoreOptions,
 };
 
 use super::folder::{self, STORE};
-use super::{StartError, cell, new_secret};
+use super::{StartError, cell, cells, new_secret};
 use words::{journal, refuse};
 
 /// By what a folder to which a log was moved is known.
@@ -128,11 +128,15 @@ impl Site {
     /// Moves the folder's log into the database: the folder's store is a copy of it from then on.
     ///
     /// # Errors
-    /// When the database has another log, or one that is no beginning of the folder's; when the folder or the database
-    /// cannot be used. The folder is the log then as before, or the move goes on when it is asked for again.
+    /// When the database has another log, or one that is no beginning of the folder's; when the folder has several
+    /// cells; when the folder or the database cannot be used. The folder is the log then as before, or the move goes on
+    /// when it is asked for again.
     pub fn to_log(&self) -> Result<Moved, StartError> {
         let _held = folder::hold(&self.data)?;
-        self.with_records(|records| self.leave(records))
+        self.with_store(|store, records| {
+            cells::alone(&self.data, store, "a move of its log")?;
+            self.leave(records)
+        })
     }
 
     /// Makes the folder's store the log: what it lacks is taken from the database, whose log is one no more.
@@ -344,13 +348,21 @@ impl Site {
         &self,
         work: impl FnOnce(&Records) -> Result<T, StartError>,
     ) -> Result<T, StartError> {
+        self.with_store(|_, records| work(records))
+    }
+
+    /// The same for whoever looks at what its records say.
+    fn with_store<T>(
+        &self,
+        work: impl FnOnce(&dyn Store, &Records) -> Result<T, StartError>,
+    ) -> Result<T, StartError> {
         self.has_a_store()?;
         let options = StoreOptions {
             create: false,
             ..self.options.clone()
         };
         let (store, records) = folder::open(&self.data, options, Arc::new(Rows))?;
-        let done = work(&records);
+        let done = work(store.as_ref(), &records);
         let closed = store.close();
         let done = done?;
         closed.map_err(journal)?;

@@ -391,3 +391,21 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
         "{found:?}"
     );
 }
+
+#[actix_web::test]
+async fn a_folder_with_several_cells_is_not_moved_in_part() {
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().join("data");
+    let options = || ServiceOptions {
+        cells: 2,
+        ..ServiceOptions::for_tests(&data)
+    };
+    let service = Service::start(options()).unwrap();
+    service.stop().await.unwrap();
+    let log = MemoryLog::new(records(&data, |records| records.log()));
+    let refused = site(&data, &log).to_log().unwrap_err().to_string();
+    assert!(refused.contains("has 2 cells"), "{refused}");
+    assert_eq!(log.standing().unwrap().epoch, Epoch(0));
+    let service = Service::start(options()).unwrap();
+    service.stop().await.unwrap();
+}
