@@ -2,8 +2,9 @@
 //! while clients try again until somebody serves.
 
 use std::collections::BTreeMap;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,6 +15,7 @@ use caudal_postgres::server::{Server, own};
 use tempfile::TempDir;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use crate::cli::{caudal, said};
 use crate::support::client::fresh;
@@ -31,6 +33,8 @@ const END: &str =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'caudal'";
 /// How many of them are there.
 const LEFT: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'caudal'";
+/// Inserts wait no longer. It has to get the table from whoever inserts, and fails where it does not.
+const GO_ON: &str = "SET lock_timeout = '60s'; DROP TRIGGER hold ON caudal_log";
 /// A standby that was not waited for is promoted: the last record is gone.
 const LOSE: &str = "WITH gone AS (DELETE FROM caudal_log WHERE first_commit = \
      (SELECT max(first_commit) FROM caudal_log) RETURNING *) \
@@ -40,7 +44,7 @@ const LOSE: &str = "WITH gone AS (DELETE FROM caudal_log WHERE first_commit = \
 struct Site {
     server: Server,
     data: PathBuf,
-    _dir: TempDir,
+    dir: TempDir,
     url: watch::Sender<Option<String>>,
     service: Option<Service>,
 }
@@ -52,7 +56,7 @@ impl Site {
         Some(Self {
             server,
             data: dir.path().join("data"),
-            _dir: dir,
+            dir,
             url: watch::Sender::new(None),
             service: None,
         })
@@ -104,6 +108,22 @@ impl Site {
         command
     }
 
+    /// Waits for the end of a program, which has to come in time; its code, and what it says.
+    async fn ended(&self, mut command: Command) -> (Option<i32>, String, String) {
+        let [out, why] = ["out", "why"].map(|name| self.dir.path().join(name));
+        let command = command.stdout(File::create(&out).unwrap());
+        let command = command.stderr(File::create(&why).unwrap());
+        let mut program = Program(command.spawn().unwrap());
+        let status = wait_until("the program ends", SOON, async || {
+            program.0.try_wait().unwrap()
+        });
+        said(&Output {
+            status: status.await,
+            stdout: fs::read(out).unwrap(),
+            stderr: fs::read(why).unwrap(),
+        })
+    }
+
     fn address(&self) -> String {
         format!(
             "postgres://postgres@127.0.0.1:{}/postgres",
@@ -112,24 +132,39 @@ impl Site {
     }
 
     /// An errand that ends with this code; what it says as JSON.
-    fn errand(&self, code: i32, errand: &str, more: &[&str]) -> Value {
-        let ended = self.log(errand, more).arg("--json").output().unwrap();
-        let (found, out, why) = said(&ended);
+    async fn errand(&self, code: i32, errand: &str, more: &[&str]) -> Value {
+        let mut command = self.log(errand, more);
+        command.arg("--json");
+        let (found, out, why) = self.ended(command).await;
         assert_eq!(found, Some(code), "{errand} {more:?}: {out} {why}");
         serde_json::from_str(&out).unwrap_or_default()
     }
 
     /// Folder and database have the same records, which say what is kept beside them.
-    fn equal(&self) -> Value {
-        let found = self.errand(0, "compare", &["--log", &self.address()]);
+    async fn equal(&self) -> Value {
+        let log = self.address();
+        let found = self.errand(0, "compare", &["--log", &log]).await;
         assert_eq!(found["outcome"], "equal", "{found}");
-        let (code, out, why) = said(
-            &caudal(&["verify", "--data", path(&self.data)])
-                .output()
-                .unwrap(),
-        );
+        let verify = caudal(&["verify", "--data", path(&self.data)]);
+        let (code, out, why) = self.ended(verify).await;
         assert_eq!(code, Some(0), "{out} {why}");
         found["same"]["end"].clone()
+    }
+
+    /// An errand that is refused in these words.
+    async fn errand_refused(&self, errand: &str, more: &[&str], words: &str) {
+        let (code, _, why) = self.ended(self.log(errand, more)).await;
+        assert!(code != Some(0) && why.contains(words), "{code:?} {why}");
+    }
+}
+
+/// A program that does not outlive its test.
+struct Program(Child);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
     }
 }
 
@@ -184,7 +219,8 @@ impl Load {
     async fn end(self) -> (BTreeMap<String, usize>, usize) {
         self.seen.over.store(true, Ordering::Release);
         for client in self.clients {
-            client.await.unwrap();
+            let ended = timeout(SOON, client).await;
+            ended.expect("a request is answered in time").unwrap();
         }
         let again = self.seen.again.load(Ordering::Acquire);
         let done = self.seen.done.lock().unwrap().clone();
@@ -221,40 +257,40 @@ async fn into_the_database(site: &Site) {
     drop(site.server.open(1));
     site.server.sql("postgres", HELD);
     let mut moving = site.log("move", &["--to", &to]);
-    let mut moving = moving.stdout(Stdio::null()).spawn().unwrap();
+    let moving = moving.stdout(Stdio::null()).stderr(Stdio::null());
+    let moving = Program(moving.spawn().unwrap());
+    // It stays: whoever inserts waits for longer than this test may.
     wait_until("a record waits", SOON, async || {
         (site.server.sql("postgres", WAITING).trim() != "0").then_some(())
     })
     .await;
-    moving.kill().unwrap();
-    moving.wait().unwrap();
+    drop(moving);
     wait_until("its sessions end", SOON, async || {
         site.server.sql("postgres", END);
         (site.server.sql("postgres", LEFT).trim() == "0").then_some(())
     })
     .await;
-    site.server
-        .sql("postgres", "DROP TRIGGER hold ON caudal_log");
-    let part = site.errand(1, "compare", &["--log", &to]);
+    site.server.sql("postgres", GO_ON);
+    let part = site.errand(1, "compare", &["--log", &to]).await;
     assert_eq!(part["outcome"], "journalLonger", "{part}");
     assert!(part["same"]["records"].as_u64().unwrap() > 0, "{part}");
     site.refused(true, "the log is in a folder");
-    let moved = site.errand(0, "move", &["--to", &to]);
+    let moved = site.errand(0, "move", &["--to", &to]).await;
     assert_eq!(moved["moved"], true, "{moved}");
-    assert_eq!(moved["end"], site.equal());
-    let again = site.errand(0, "move", &["--to", &to]);
+    assert_eq!(moved["end"], site.equal().await);
+    let again = site.errand(0, "move", &["--to", &to]).await;
     assert_eq!(again["moved"], false, "{again}");
     site.refused(false, "caudal log move --to disk");
 }
 
 /// The database loses its newest records, and gets them back from the folder.
-fn healed(site: &Site) {
-    let (log, before) = (site.address(), site.equal());
+async fn healed(site: &Site) {
+    let (log, before) = (site.address(), site.equal().await);
     for _ in 0..2 {
         site.server.sql("postgres", LOSE);
     }
     site.refused(true, "ends before it");
-    let lost = site.errand(1, "compare", &["--log", &log]);
+    let lost = site.errand(1, "compare", &["--log", &log]).await;
     assert_eq!(
         (&lost["outcome"], &lost["records"]),
         (&"journalLonger".into(), &2.into())
@@ -266,12 +302,14 @@ fn healed(site: &Site) {
         "{row}"
     );
     assert!(!row["realms"].as_array().unwrap().is_empty(), "{row}");
-    let healed = site.errand(0, "heal", &["--from-local", "--log", &log]);
+    let healed = site
+        .errand(0, "heal", &["--from-local", "--log", &log])
+        .await;
     assert_eq!(
         (&healed["appended"], &healed["longer"]),
         (&2.into(), &lost["longer"])
     );
-    assert_eq!(site.equal(), before);
+    assert_eq!(site.equal().await, before);
 }
 
 #[actix_web::test]
@@ -291,15 +329,17 @@ async fn a_log_goes_into_a_database_and_back_and_nothing_acknowledged_is_lost() 
     site.serve(true);
     load.more(300).await;
     site.stop(true).await;
-    healed(&site);
+    healed(&site).await;
     site.serve(true);
     load.more(100).await;
     site.stop(true).await;
-    let end = site.equal();
+    let end = site.equal().await;
     let log = site.address();
-    let moved = site.errand(0, "move", &["--to", "disk", "--log", &log]);
+    let moved = site
+        .errand(0, "move", &["--to", "disk", "--log", &log])
+        .await;
     assert_eq!((&moved["moved"], &moved["end"]), (&true.into(), &end));
-    assert_eq!(site.equal(), end);
+    assert_eq!(site.equal().await, end);
     site.refused(true, "the log is in a folder");
     site.serve(false);
     load.more(300).await;
@@ -310,10 +350,10 @@ async fn a_log_goes_into_a_database_and_back_and_nothing_acknowledged_is_lost() 
     }
     site.stop(true).await;
     // What the database has is a beginning, and it gets the rest.
-    let behind = site.errand(1, "compare", &["--log", &log]);
+    let behind = site.errand(1, "compare", &["--log", &log]).await;
     assert_eq!(behind["same"]["end"], end, "{behind}");
-    let moved = site.errand(0, "move", &["--to", &log]);
-    assert_eq!(moved["end"], site.equal());
+    let moved = site.errand(0, "move", &["--to", &log]).await;
+    assert_eq!(moved["end"], site.equal().await);
     let count: usize = done.values().sum();
     println!("{count} acknowledged and there once, {again} tries failed");
 }
@@ -324,13 +364,12 @@ async fn a_log_is_moved_nowhere_by_mistake() {
         return;
     };
     let log = site.address();
-    let refused = |site: &Site, errand: &str, more: &[&str], words: &str| {
-        let (code, _, why) = said(&site.log(errand, more).output().unwrap());
-        assert!(code != Some(0) && why.contains(words), "{code:?} {why}");
-    };
-    refused(&site, "move", &["--to", &log], "holds no store");
+    fs::create_dir(&site.data).unwrap();
+    site.errand_refused("move", &["--to", &log], "holds no store")
+        .await;
     site.serve(false);
-    refused(&site, "move", &["--to", &log], "in use by another process");
+    site.errand_refused("move", &["--to", &log], "in use by another process")
+        .await;
     site.stop(true).await;
     for errand in ["compare", "heal"] {
         let more: &[&str] = if errand == "heal" {
@@ -338,17 +377,19 @@ async fn a_log_is_moved_nowhere_by_mistake() {
         } else {
             &[]
         };
-        refused(&site, errand, more, "which database?");
+        site.errand_refused(errand, more, "which database?").await;
         let more = [more, &["--log", log.as_str()]].concat();
-        refused(&site, errand, &more, "has no log for this cell");
+        site.errand_refused(errand, &more, "has no log for this cell")
+            .await;
     }
-    refused(&site, "move", &["--to", "tape"], "or disk");
-    refused(
-        &site,
+    site.errand_refused("move", &["--to", "tape"], "or disk")
+        .await;
+    site.errand_refused(
         "move",
         &["--to", &log, "--log", &log],
         "--to names the database",
-    );
+    )
+    .await;
     // A service that is told of a database too early changes nothing there, so the move finds it empty.
     site.refused(true, "caudal log move --to");
     let tables = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'caudal%'";
@@ -359,8 +400,10 @@ async fn a_log_is_moved_nowhere_by_mistake() {
     site.serve(true);
     site.stop(true).await;
     site.data = own;
-    refused(&site, "move", &["--to", &log], "another log for this cell");
-    refused(&site, "compare", &["--log", &log], "has or had the store");
+    site.errand_refused("move", &["--to", &log], "another log for this cell")
+        .await;
+    site.errand_refused("compare", &["--log", &log], "has or had the store")
+        .await;
     site.serve(false);
     site.stop(true).await;
 }
