@@ -268,7 +268,7 @@ pub struct Stats {
     pub index_runs_opened: u64,
     /// How many rows were looked for by their key since the start of this process.
     pub index_gets: u64,
-    /// Bytes that the cache of blocks takes at most.
+    /// Bytes that the cache of blocks takes at most now ([`Store::keep_cached`]).
     pub block_cache_bytes_max: u64,
     /// Bytes that the cache of blocks takes.
     pub block_cache_bytes: u64,

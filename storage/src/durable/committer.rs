@@ -98,7 +98,9 @@ impl Heads {
     /// Forgets the longest untouched when there are too many; only between groups, when all is in the index.
     pub(crate) fn trim(&mut self, most: usize) {
         if self.known.len() > most / 2 {
-            self.older = std::mem::take(&mut self.known);
+            // What the older one has allocated is filled again: growing step by step would keep commits waiting.
+            std::mem::swap(&mut self.known, &mut self.older);
+            self.known.clear();
         }
     }
 }
@@ -376,5 +378,34 @@ mod tests {
         assert_eq!(looked.iter().filter(|it| **it == 0).count(), 1);
         assert_eq!(looked.iter().filter(|it| **it == 1).count(), 2);
         assert_eq!(looked.len(), 101);
+    }
+
+    #[test]
+    fn a_refused_commit_moves_no_head_of_the_older_generation_either() {
+        let entry = |number: u64, seq: u64| {
+            let mut entry = no_entry();
+            entry.stream.number = number;
+            entry.seq = seq;
+            entry
+        };
+        let nothing = |_: StreamId, _: u64| Ok(None);
+        let mut heads = Heads::default();
+        heads.accept(&[entry(0, 1), entry(1, 1)], &nothing).unwrap();
+        heads.trim(2);
+        assert!(heads.known.is_empty() && heads.older.len() == 2);
+        let never = |_: StreamId, _: u64| unreachable!("both are remembered");
+        let refused = heads.accept(&[entry(0, 2), entry(1, 3)], &never);
+        assert!(matches!(
+            refused,
+            Err(StoreError::OutOfSequence {
+                found: 1,
+                offered: 3,
+                ..
+            })
+        ));
+        let next = [entry(0, 2), entry(1, 2)];
+        heads.accept(&next, &never).unwrap();
+        heads.trim(0);
+        assert!(heads.accept(&next, &never).is_err(), "both have moved");
     }
 }

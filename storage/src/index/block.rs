@@ -14,10 +14,8 @@ pub(crate) const GONE: u16 = 0xFFFF;
 /// The value length, on disk, of a value that lies in pieces.
 pub(crate) const FAR: u16 = 0xFFFE;
 
-/// What a block takes besides its rows, and what unpacking adds to it, as a multiple of the bytes of its rows: their
-/// whole keys, and where each begins.
+/// What a block takes besides its rows, in bytes, roughly.
 const BESIDES: u64 = 192;
-const UNPACKED: u64 = 2;
 
 /// The value of a row as it lies in its block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -122,8 +120,8 @@ impl Block {
     /// Bytes that it takes in memory now, roughly.
     pub(crate) fn bytes(&self) -> u64 {
         let payload = u64_of(self.payload.len());
-        let unpacked = if self.is_unpacked() { UNPACKED } else { 0 };
-        BESIDES + (1 + unpacked) * payload
+        let unpacked = self.rows.get().and_then(Option::as_ref);
+        BESIDES + payload + unpacked.map_or(0, Unpacked::bytes)
     }
 }
 
@@ -179,6 +177,11 @@ impl Unpacked {
         rows.shrink_to_fit();
         keys.shrink_to_fit();
         Some(Self { keys, rows })
+    }
+
+    /// Bytes of the whole keys, and of where each row lies: more than the payload has where many keys share much.
+    fn bytes(&self) -> u64 {
+        u64_of(self.keys.len() + self.rows.len() * size_of::<Place>())
     }
 
     /// How many rows there are.
