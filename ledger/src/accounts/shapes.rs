@@ -183,6 +183,10 @@ pub enum BankAnswer {
 }
 
 /// An account with all that is known of it.
+///
+/// It is written as a whole when it goes to rest, and that row counts for years: until its profile changes, the facts before
+/// are not read again. So a new field with a default that facts of the past would fill needs a format of its own for the
+/// row, or a new version of the projection; otherwise the accounts that rest come back without it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Account {
     /// Its number in the realm: the wallet account id.
