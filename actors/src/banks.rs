@@ -210,7 +210,8 @@ fn make(banks: &Banks, relation: &Relation) -> Made {
 }
 
 /// What is answered in place of the bank while what leaves is held.
-const HELD: &str = r#"{"message":"what leaves is held until an operator releases it"}"#;
+const HELD: &str =
+    r#"{"message":"outgoing operations are on hold until an operator releases them"}"#;
 
 /// What is answered in place of a bank that there is not.
 const fn silent(why: &NoBank) -> &'static str {

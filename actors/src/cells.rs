@@ -158,6 +158,15 @@ impl Cells {
         Ok(None)
     }
 
+    /// Has the caches of the index's blocks take so many bytes at most from now on, each an equal part.
+    pub fn keep_cached(&self, bytes: u64) {
+        let last = self.numbered().last().map_or(0, |(cell, _)| cell);
+        let part = bytes.strict_div(u64::from(last) + 1);
+        for store in self.all() {
+            store.keep_cached(part);
+        }
+    }
+
     /// Figures of the store with the platform's facts.
     pub fn stats(&self) -> Stats {
         self.first.stats()

@@ -66,3 +66,68 @@ async fn released(mut held: watch::Receiver<bool>) {
         future::pending::<()>().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::*;
+
+    /// Asks once, as often as it is called, whether whoever waits may go on.
+    fn waits(
+        held: (bool, bool),
+        then: impl FnOnce(&Hold, &watch::Sender<bool>, &mut dyn FnMut() -> bool),
+    ) {
+        let service = watch::Sender::new(held.1);
+        let hold = Hold::new(held.0, service.subscribe());
+        let mut leave = pin!(hold.leave());
+        let mut context = Context::from_waker(Waker::noop());
+        let mut left = || leave.as_mut().poll(&mut context).is_ready();
+        then(&hold, &service, &mut left);
+    }
+
+    #[test]
+    fn what_waits_leaves_when_realm_and_service_are_released_in_either_order() {
+        waits((false, false), |_, _, left| assert!(left()));
+        for own_first in [true, false] {
+            waits((true, true), |hold, service, left| {
+                assert!(!left() && hold.is_held());
+                match own_first {
+                    true => hold.set(false),
+                    false => drop(service.send_replace(false)),
+                }
+                assert!(!left() && hold.is_held(), "the other word still holds it");
+                match own_first {
+                    true => drop(service.send_replace(false)),
+                    false => hold.set(false),
+                }
+                assert!(!hold.is_held() && left());
+            });
+        }
+        waits((true, false), |hold, _, left| {
+            assert!(!left());
+            hold.set(false);
+            assert!(left());
+        });
+        waits((false, true), |_, service, left| {
+            assert!(!left());
+            service.send_replace(false);
+            assert!(left());
+        });
+    }
+
+    #[test]
+    fn what_is_held_again_meanwhile_does_not_leave() {
+        waits((true, true), |hold, service, left| {
+            assert!(!left());
+            service.send_replace(false);
+            assert!(!left());
+            service.send_replace(true);
+            hold.set(false);
+            assert!(!left() && hold.is_held());
+            service.send_replace(false);
+            assert!(left());
+        });
+    }
+}

@@ -207,13 +207,13 @@ impl RealmSupervisor {
             Target::Account(_) => return Err(Rejection::AccountNotFound.into()),
             Target::Cvu(cvu) => cvu,
         };
-        let room = self.children.room();
-        if let Some(number) = self.by_cvu.get(cvu, room) {
+        let share = self.children.share();
+        if let Some(number) = self.by_cvu.get(cvu, share) {
             return Ok(number);
         }
         let found = reads::account_of_cvu(self.shared.store.as_ref(), self.shared.realm, cvu)?;
         let number = found.ok_or(Rejection::AccountNotFound)?;
-        self.by_cvu.remember(cvu, number, room);
+        self.by_cvu.remember(cvu, number, share);
         Ok(number)
     }
 
@@ -349,6 +349,7 @@ impl Actor for RealmSupervisor {
         self.take_up_returns(&home);
         ctx.run_interval(SWEEP, |supervisor, ctx| {
             supervisor.children.trim();
+            supervisor.by_cvu.trim(supervisor.children.share());
             // One that is under way goes on by itself.
             if supervisor.swept.is_none() {
                 supervisor.sweep(ctx);

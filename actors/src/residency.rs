@@ -11,6 +11,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// CVUs that the supervisor of a realm remembers for each account of its share.
+pub const REMEMBERED: usize = 8;
+/// What these take in memory, in bytes, roughly: 36 each.
+pub const REMEMBERED_BYTES: u64 = 8 * 36;
+
 /// The accounts that may be in memory, and how many are.
 #[derive(Debug)]
 pub struct Residency {
@@ -74,11 +79,6 @@ impl Residents {
         self.of.living.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// The most accounts of all realms that are to be in memory.
-    pub fn most(&self) -> usize {
-        self.of.most()
-    }
-
     /// Whether one of this realm has to leave before another one may begin.
     pub fn full(&self) -> bool {
         self.of.living() >= self.of.most() && self.count >= self.share()
@@ -89,7 +89,8 @@ impl Residents {
         self.of.living() > self.of.most() && self.count > self.share()
     }
 
-    fn share(&self) -> usize {
+    /// How many accounts this realm may have in memory where the others have as many: at least one.
+    pub fn share(&self) -> usize {
         let realms = self.of.realms.load(Ordering::Relaxed).max(1);
         self.of.most().strict_div(realms).max(1)
     }

@@ -1,5 +1,8 @@
 //! Verification: replays every account's history from the journal and compares it with the index,
 //! the loaded accounts and, in a running service, the actors' balances.
+//!
+//! **Bounds.** One account of [`IN_FULL`] is also loaded from its streams alone, and compared with what its rows at rest
+//! give: that reads all of its movements one more time, so all of them would take several times as long.
 
 mod lists;
 mod staff;
@@ -18,6 +21,7 @@ use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::realms::Target;
 use crate::records::projection::Place;
+use crate::records::reads::Loaded;
 use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
 
 use lists::Lines;
@@ -25,6 +29,9 @@ use totals::Sums;
 
 /// At most so many differences are named; more are counted.
 const NAMED_MAX: usize = 100;
+
+/// One account of so many, the first of them among these, is compared in full with its streams.
+const IN_FULL: u64 = 64;
 
 /// What a verification found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -217,6 +224,9 @@ fn part(
             return Ok((report, histories));
         }
         account(store, *at, history, &mut report)?;
+        if at.1.0 % IN_FULL == 1 {
+            in_full(store, *at, &mut report)?;
+        }
     }
     let realms = histories.keys().map(|at| at.0);
     sums.compare(store, realms, only.is_some(), &mut report)?;
@@ -277,6 +287,30 @@ fn account(
     if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
         report.differs(format!(
             "{}: what is held is not what its holds and transfers keep apart",
+            name(at)
+        ));
+    }
+    Ok(())
+}
+
+/// Compares an account as its rows at rest give it with what its streams alone say of it, where it stands still.
+fn in_full(
+    store: &dyn Index,
+    at: (RealmId, AccountNo),
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let load = || reads::load(store, at.0, at.1);
+    let all = |found: Option<Loaded>| found.map(|it| it.account);
+    let before = load().map(all);
+    let full = reads::load_in_full(store, at.0, at.1).map(all);
+    let (before, full, after) = match (before, full, load().map(all)) {
+        // Movements that do not follow each other were found before.
+        (Err(StoreError::Corrupt(_)), _, _) | (_, Err(StoreError::Corrupt(_)), _) => return Ok(()),
+        (before, full, after) => (before?, full?, after?),
+    };
+    if before == after && full != before {
+        report.differs(format!(
+            "{}: what it left at rest is not what its profile and movements say",
             name(at)
         ));
     }

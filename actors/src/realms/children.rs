@@ -108,9 +108,9 @@ impl Children {
         }
     }
 
-    /// The most accounts that may be in memory, of all realms.
-    pub fn room(&self) -> usize {
-        self.residents.most()
+    /// How many accounts this realm may have in memory beside the other realms.
+    pub fn share(&self) -> usize {
+        self.residents.share()
     }
 
     /// The sound actor of an account with room in its mailbox. If need be it is started, and has the

@@ -4,14 +4,15 @@
 //! what was not asked for since it was begun is forgotten. So a realm with more accounts than are remembered never
 //! forgets all of them at once.
 //!
-//! **Bounds.** [`BESIDE`] for each account that may be in memory, and never more than [`MOST`]; one takes about 36 bytes.
+//! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory beside the others, and never more than
+//! [`MOST`]. When that has become less, the next sweep forgets what is beyond it.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
 use foldhash::HashMap;
 
-/// CVUs that are remembered for each account that may be in memory.
-const BESIDE: usize = 8;
+use crate::residency::REMEMBERED;
+
 /// The most CVUs of one realm that are remembered.
 const MOST: usize = 2_000_000;
 
@@ -23,25 +24,46 @@ pub(super) struct Cvus {
 }
 
 impl Cvus {
-    /// The account of a CVU, if it is remembered, while so many accounts may be in memory.
-    pub(super) fn get(&mut self, cvu: Cvu, resident: usize) -> Option<AccountNo> {
+    /// The account of a CVU, if it is remembered, while the realm may have so many accounts in memory.
+    pub(super) fn get(&mut self, cvu: Cvu, share: usize) -> Option<AccountNo> {
         let number = cvu.number();
         if let Some(found) = self.newer.get(&number) {
             return Some(AccountNo(*found));
         }
         let account = AccountNo(*self.older.get(&number)?);
-        self.remember(cvu, account, resident);
+        self.remember(cvu, account, share);
         Some(account)
     }
 
-    /// Remembers a CVU while so many accounts may be in memory.
-    pub(super) fn remember(&mut self, cvu: Cvu, account: AccountNo, resident: usize) {
-        let most = resident.min(MOST / BESIDE) * BESIDE / 2;
-        if self.newer.len() > most {
-            self.older = std::mem::take(&mut self.newer);
+    /// Remembers a CVU while the realm may have so many accounts in memory.
+    pub(super) fn remember(&mut self, cvu: Cvu, account: AccountNo, share: usize) {
+        let most = bound(share) / 2;
+        if self.newer.len() >= most {
+            // What the older one has allocated is filled again, so that it need not grow step by step.
+            std::mem::swap(&mut self.newer, &mut self.older);
+            self.newer.clear();
+            if self.newer.capacity() > 4 * most {
+                self.newer.shrink_to(most);
+            }
         }
         self.newer.insert(cvu.number(), account.0);
     }
+
+    /// Gives back what is beyond the bound, while the realm may have so many accounts in memory.
+    pub(super) fn trim(&mut self, share: usize) {
+        let most = bound(share);
+        if self.newer.len() + self.older.len() > most {
+            self.older = HashMap::default();
+        }
+        if self.newer.len() > most {
+            self.newer = HashMap::default();
+        }
+    }
+}
+
+/// How many are remembered while the realm may have so many accounts in memory.
+fn bound(share: usize) -> usize {
+    share.clamp(1, MOST / REMEMBERED) * REMEMBERED
 }
 
 #[cfg(test)]
@@ -54,7 +76,7 @@ mod tests {
         let cvu = |client| Cvu::compose(184, client).unwrap();
         for client in 0..1000 {
             cvus.remember(cvu(client), AccountNo(client + 1), 10);
-            assert!(cvus.newer.len() + cvus.older.len() <= 10 * BESIDE + 2);
+            assert!(cvus.newer.len() + cvus.older.len() <= 10 * REMEMBERED);
             cvus.get(cvu(7), 10);
             assert!(client < 7 || cvus.get(cvu(7), 10).is_some(), "{client}");
             for near in client - client.min(30)..=client {
@@ -62,5 +84,36 @@ mod tests {
             }
         }
         assert_eq!(cvus.get(cvu(0), 10), None);
+        cvus.trim(10);
+        assert!(
+            cvus.get(cvu(7), 10).is_some(),
+            "what is within the bound stays"
+        );
+    }
+
+    #[test]
+    fn what_is_beyond_a_bound_that_became_less_is_given_back() {
+        let mut cvus = Cvus::default();
+        let cvu = |client| Cvu::compose(184, client).unwrap();
+        for client in 0..4000 {
+            cvus.remember(cvu(client), AccountNo(client + 1), 500);
+        }
+        assert_eq!((cvus.newer.len(), cvus.older.len()), (2000, 2000));
+        cvus.trim(250);
+        assert_eq!((cvus.newer.len(), cvus.older.capacity()), (2000, 0));
+        cvus.remember(cvu(4000), AccountNo(4001), 10);
+        cvus.remember(cvu(4001), AccountNo(4002), 10);
+        assert_eq!((cvus.newer.len(), cvus.older.len()), (2, 2000));
+        for client in 0..80 {
+            cvus.remember(cvu(client), AccountNo(client + 1), 10);
+        }
+        let room = cvus.newer.capacity() + cvus.older.capacity();
+        assert!(room <= 8 * 40, "{room}");
+        for client in 0..4000 {
+            cvus.remember(cvu(client), AccountNo(client + 1), 500);
+        }
+        cvus.trim(1);
+        let room = cvus.newer.capacity() + cvus.older.capacity();
+        assert_eq!((cvus.newer.len(), room), (0, 0));
     }
 }

@@ -230,6 +230,35 @@ async fn an_account_that_moved_leaves_where_it_stands_and_the_whole_only_when_it
     same(store, 1);
 }
 
+/// A field that an older program did not know would be missing in the row of an account that rests for years.
+#[actix::test]
+async fn a_verification_finds_rows_at_rest_that_say_otherwise_than_the_streams() {
+    let harness = Harness::new(7, 1, 0, Arc::<TestBank>::default()).await;
+    let store = harness.store.as_ref();
+    harness.post(1, "IN", 5, "first").await.unwrap();
+    nap().await;
+    let target = Target::Account(AccountNo(1));
+    assert!(harness.engine.passivate(REALM, target).await.unwrap());
+    nap().await;
+    let good = row_of(store, 1).unwrap();
+    let found = |value: Vec<u8>| {
+        let key = keys::snapshot(REALM, AccountNo(1));
+        let value = Some(value);
+        store.note(vec![Row { key, value }]);
+        let (report, _) = crate::verify::store(store, &mut |_| {}).unwrap();
+        report.differences
+    };
+    assert_eq!(found(good.clone()), Vec::<String>::new());
+    let mut other: Account = crate::records::decode(&good).unwrap();
+    other.phone = Some("of nobody".into());
+    let wrong = found(encode(&other).unwrap());
+    assert!(
+        matches!(&wrong[..], [only] if only.ends_with("not what its profile and movements say")),
+        "{wrong:?}"
+    );
+    assert_eq!(found(good), Vec::<String>::new());
+}
+
 #[actix::test]
 async fn an_account_that_was_never_written_leaves_nothing_that_counts() {
     let harness = Harness::new(4, 1, 0, Arc::<TestBank>::default()).await;
