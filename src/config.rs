@@ -304,7 +304,7 @@ impl Settings {
         admin_key
     }
 
-    /// How the memory is divided; what is set of a part holds.
+    /// How the memory is divided; what is set of a part is the most that it may ever be.
     fn plan(&self) -> Plan {
         let usual = Plan::of(self.memory_bytes.unwrap_or_else(memory::usual));
         let set = |mib: Option<u64>, usual| mib.map_or(usual, |mib| mib.saturating_mul(MIB));

@@ -2,12 +2,15 @@
 //!
 //! **Shape.** [`Plan::of`] divides what the process may take. Caches and tables have fixed parts. Accounts get what
 //! is left: how many are in memory follows from what the process really takes ([`Plan::next`]), which [`watch`] looks
-//! at four times a second, so nobody has to know how large an account is. The cache of blocks gives way, too
-//! ([`Plan::cache`]): filters and first keys of the index's runs grow with the store, and nothing else makes room for them.
+//! at four times a second, so nobody has to know how large an account is. The cache of blocks gives way last
+//! ([`Plan::cache`]): filters and first keys of the index's runs grow with the store, and where few accounts are left
+//! nothing else makes room for them.
 //!
 //! **Bounds.** The limit is aimed at: only accounts and blocks leave when it is passed, and where both are at their least
 //! the process stays beyond it. Below it accounts may come until it is reached, fewer the nearer it is. Beyond it the
 //! longest untouched leave, a twentieth of all in a second at most, and a part of those that the plan has room for always stays.
+//! Blocks leave only when no more accounts than that part are there: blocks that left while accounts could have would
+//! come back too slowly, because accounts take the room first.
 //!
 //! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
 
@@ -28,8 +31,8 @@ pub const MOST: u64 = 1 << 44;
 /// Code, threads, connections, queues and what is under way, in bytes.
 const PROCESS: u64 = 96 * MIB;
 /// An account in memory with its actor and its place in the lists of its supervisor, in bytes, roughly: a
-/// guess to begin with.
-const ACCOUNT_BYTES: u64 = 1536;
+/// guess to begin with. Beside it are the CVUs that its supervisor remembers for each account that may be there.
+const ACCOUNT_BYTES: u64 = 1536 + caudal_actors::residency::REMEMBERED_BYTES;
 /// The head of a stream that the store keeps in memory, in bytes, roughly.
 const HEAD_BYTES: u64 = 96;
 /// The most that an account may take until the process is looked at again: those that come meanwhile are bounded by it.
@@ -102,17 +105,23 @@ impl Plan {
             Some(left) => living.saturating_add(count(left / COMING_BYTES)),
             None => {
                 let too_many = accounts(taken - self.limit).min(living / LEAVING + 1);
-                let least = accounts(self.accounts / 4);
-                living.saturating_sub(too_many).max(least)
+                living.saturating_sub(too_many).max(self.least())
             }
         };
         self.resident.map_or(most, |set| most.min(set))
     }
 
-    /// How many bytes the cache of blocks may take, while it may take `most` and the process takes `taken`.
-    pub fn cache(&self, most: u64, taken: u64) -> u64 {
+    /// How many accounts may stay whatever the process takes.
+    fn least(&self) -> usize {
+        count(self.accounts / 4 / ACCOUNT_BYTES)
+    }
+
+    /// How many bytes the cache of blocks may take, while it may take `most`, the process takes `taken` and `living`
+    /// accounts are in memory: never more than its part, and less only where no account has to leave any more.
+    pub fn cache(&self, most: u64, taken: u64, living: usize) -> u64 {
         match self.limit.checked_sub(taken) {
             Some(left) => self.block_cache.min(most + left / 4),
+            None if living > self.least() => most,
             None => most - (taken - self.limit).min(most - CACHE_LEAST.min(most)),
         }
     }
@@ -180,10 +189,11 @@ pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
         let mut cache = plan.block_cache;
         loop {
             if let Some(taken) = taken() {
-                cache = plan.cache(cache, taken);
-                engine.store().keep_cached(cache);
                 let residency = engine.residency();
-                residency.set_most(plan.next(residency.living(), taken));
+                let living = residency.living();
+                cache = plan.cache(cache, taken, living);
+                engine.cells().keep_cached(cache);
+                residency.set_most(plan.next(living, taken));
             }
             rt::time::sleep(EVERY).await;
         }
@@ -235,18 +245,40 @@ mod tests {
     #[test]
     fn the_cache_of_blocks_makes_room_for_what_cannot_leave() {
         let plan = Plan::of(512 * MIB);
-        let (mut cache, mut seen) = (plan.block_cache, Vec::new());
+        let (least, mut cache, mut seen) = (plan.least(), plan.block_cache, Vec::new());
         for step in 0..400 {
             let filters = if step < 200 { step * MIB / 8 } else { 0 };
             let taken = 460 * MIB + filters + cache;
             seen.push(taken);
-            cache = plan.cache(cache, taken);
+            cache = plan.cache(cache, taken, least);
             assert!((CACHE_LEAST..=plan.block_cache).contains(&cache));
         }
         let within = |taken: &u64| *taken <= plan.limit + plan.limit / 100;
         assert!(seen.split_off(1).iter().all(within));
-        assert_eq!(plan.cache(CACHE_LEAST, 2 * plan.limit), CACHE_LEAST);
-        assert_eq!(plan.cache(cache, plan.limit / 2), plan.block_cache);
+        assert_eq!(plan.cache(CACHE_LEAST, 2 * plan.limit, least), CACHE_LEAST);
+        assert_eq!(
+            plan.cache(cache, plan.limit / 2, least + 1),
+            plan.block_cache
+        );
+    }
+
+    /// Accounts take room faster than blocks do, and what else the process takes comes and goes every four seconds.
+    #[test]
+    fn accounts_leave_before_blocks_do() {
+        let plan = Plan::of(512 * MIB);
+        let (mut living, mut cache, mut seen) = (0, CACHE_LEAST, Vec::new());
+        for step in 0..2000 {
+            let swing = step % 16 * MIB;
+            let accounts = u64::try_from(living).unwrap() * 1536;
+            let taken = 150 * MIB + swing + cache + accounts;
+            seen.push(taken);
+            cache = plan.cache(cache, taken, living);
+            living = plan.next(living, taken).min(living + 20_000);
+        }
+        assert!(cache >= plan.block_cache / 2, "{cache}");
+        assert!(living > plan.least());
+        let near = |taken: &u64| taken.abs_diff(plan.limit) <= plan.limit / 20;
+        assert!(seen.split_off(1000).iter().all(near));
     }
 
     #[test]
@@ -256,7 +288,8 @@ mod tests {
         for _ in 0..1000 {
             living = plan.next(living, 2 * LEAST);
         }
-        assert_eq!(living, count(plan.accounts / 4 / ACCOUNT_BYTES));
+        assert_eq!(living, plan.least());
+        assert!(living < plan.room() / 3 && living > 1000, "{living}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub(super) struct MemoryBody {
     pub table_bytes: u64,
     /// What is kept of the index's files to find rows in them; it grows with what is stored.
     pub filter_bytes: u64,
-    /// The cache of the index's blocks as they are searched: now, and at most.
+    /// The cache of the index's blocks as they are searched: now, and at most now; less while the process is at its limit.
     pub block_cache_bytes: u64,
     pub block_cache_bytes_max: u64,
     /// The cache of the index's pages as they lie on disk, at most.

@@ -56,7 +56,8 @@ struct JournalBody {
     /// since the start of this process.
     index_blocks_read: u64,
     index_blocks_cached: u64,
-    /// Bytes that the cache of blocks takes now, and at most (`storage.block_cache_mib`).
+    /// Bytes that the cache of blocks takes now, and at most now: never more than `storage.block_cache_mib`, and less while
+    /// the process is at `memory_bytes`.
     block_cache_bytes: u64,
     block_cache_bytes_max: u64,
     check: CheckBody,

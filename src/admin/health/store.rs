@@ -213,7 +213,7 @@ fn reads(page: &mut Page, stats: &Stats) {
     );
     page.gauge(
         "index_block_cache_bytes_max",
-        "Bytes that the cache of blocks takes at most.",
+        "Bytes that the cache of blocks takes at most now.",
         stats.block_cache_bytes_max,
     );
 }
