@@ -1,7 +1,8 @@
 //! A store whose log is elsewhere: the folder has a copy of it, with an index of its own.
 //!
-//! **Order.** A cell that is reserved is no log that anybody may begin on ([`super::moving`]). `log.place` says that the folder's store is a copy; it is written before there is one. So a
-//! folder that has it is never opened as if its own journal were the log: two histories would grow.
+//! **Order.** A cell that is reserved is no log that anybody may begin on ([`super::moving`]). `log.place` says that
+//! the folder's store is a copy; it is written before there is one. So a folder that has it is never opened as if its
+//! own journal were the log: two histories would grow.
 //!
 //! **Failure.** A folder with another store, or with commits that the log does not have, is refused and not
 //! changed. One whose store is gone is filled from the log.
