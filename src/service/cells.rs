@@ -255,3 +255,25 @@ fn new_one(
     tracing::info!(cell, store = id, "a cell was added");
     Ok(store)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_cells_together_have_one_cache_of_blocks() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut stores = (0..3).map(|cell| {
+            let place = place(dir.path(), cell);
+            std::fs::create_dir_all(&place).unwrap();
+            let (store, _) = folder::open(&place, StoreOptions::small(), Arc::new(Rows)).unwrap();
+            store
+        });
+        let first = stores.next().unwrap();
+        let cells = Cells::several(first, stores.collect());
+        cells.keep_cached(3 << 20);
+        let most = cells.all().map(|store| store.stats().block_cache_bytes_max);
+        assert_eq!(most.collect::<Vec<_>>(), [1 << 20; 3]);
+        cells.close().unwrap();
+    }
+}
