@@ -1,19 +1,12 @@
 //! One connection to the server that takes writes, checked before it is used.
 //!
-//! **Shape.** All servers are asked at once ([`Settings::servers`]), and the one that takes writes is used.
-//!
-//! **Order.** Where two say that they do, it is the one of the later timeline: the other one stood still, or was cut
-//! off, while its standby was promoted, and goes on without knowing. It acknowledges nothing, because it waits for
-//! standbys that have left it; but whoever used it would wait as long.
-//!
-//! **Bounds.** A server has [`Limits::connect`](crate::Limits) for each of its addresses to say what it is: one that stands
-//! still takes connections, and answers none. Once one takes writes, the others have
-//! an [`OTHERS`]th of it.
+//! **Shape.** Which server that is, of those that there are: [`any`].
 //!
 //! **Failure.** A server that does not keep what it acknowledges is refused. One that says that it has
 //! stopped waiting for its standbys puts everything on this connection in doubt.
 
-use std::collections::BTreeMap;
+mod any;
+
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
@@ -23,12 +16,10 @@ use std::time::Duration;
 use caudal_storage::log::{LogId, Tail};
 use futures_util::TryStreamExt as _;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, timeout, timeout_at};
-use tokio_postgres::config::Host;
+use tokio::task::AbortHandle;
 use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{AsyncMessage, Client, Config, Connection, Row, Socket};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::settings::Settings;
@@ -39,11 +30,6 @@ use crate::status::Status;
 const TABLE_TRIES: u32 = 20;
 /// The pause between such tries.
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
-
-/// For which part of their time the other servers are still waited for, once one takes writes.
-const OTHERS: u32 = 6;
-/// How many digits of the name of a file of its log say a server's timeline.
-const TIMELINE_DIGITS: usize = 8;
 
 /// What the client says of a server that takes no writes.
 const STANDBY: &str = "does not allow writes";
@@ -104,7 +90,7 @@ impl Session {
         tls: MakeRustlsConnect,
         status: &Status,
     ) -> Result<Self, Trouble> {
-        let session = Self::of_any(settings, &tls).await;
+        let session = any::of_any(settings, &tls).await;
         let session = session.map_err(Trouble::Unreachable)?;
         Status::count(&status.connections);
         // What a server warns of whoever connects came before its answer.
@@ -115,90 +101,6 @@ impl Session {
         session.doubt.store(false, Ordering::Release);
         session.check(settings.limits.answer, status).await?;
         Ok(session)
-    }
-
-    /// Connects to the server that takes writes, of those that there are.
-    async fn of_any(settings: &Settings, tls: &MakeRustlsConnect) -> Result<Self, String> {
-        let most = settings.limits.connect;
-        let servers = settings.servers();
-        let alone = servers.len() == 1;
-        let mut asked = JoinSet::new();
-        for (n, (place, config)) in servers.into_iter().enumerate() {
-            let tls = tls.clone();
-            asked.spawn(async move {
-                let found = Self::of(&config, tls, most, alone).await;
-                (n, place, found)
-            });
-        }
-        let mut best: Option<(Option<u64>, Self)> = None;
-        let mut refusals = BTreeMap::new();
-        let mut until = None;
-        loop {
-            let next = match until {
-                None => asked.join_next().await,
-                Some(until) => timeout_at(until, asked.join_next()).await.unwrap_or(None),
-            };
-            match next {
-                Some(Ok((_, _, Ok((timeline, session))))) => {
-                    until.get_or_insert_with(|| Instant::now() + most / OTHERS);
-                    if best.as_ref().is_none_or(|(known, _)| *known < timeline) {
-                        best = Some((timeline, session));
-                    }
-                }
-                Some(Ok((n, place, Err(why)))) => {
-                    let why = if alone {
-                        why
-                    } else {
-                        format!("{place}: {why}")
-                    };
-                    refusals.insert(n, why);
-                }
-                Some(Err(why)) => {
-                    refusals.insert(usize::MAX, why.to_string());
-                }
-                None => break,
-            }
-        }
-        let refusals: Vec<_> = refusals.into_values().collect();
-        best.map(|(_, session)| session)
-            .ok_or_else(|| refusals.join("; "))
-    }
-
-    /// Connects to a server, if it takes writes; and on which timeline, unless it is `alone`.
-    async fn of(
-        config: &Config,
-        tls: MakeRustlsConnect,
-        most: Duration,
-        alone: bool,
-    ) -> Result<(Option<u64>, Self), String> {
-        let late = |_| format!("it does not answer in {} ms", most.as_millis());
-        let tries = timeout(most, addresses(config)).await.map_err(late)?;
-        let connected = timeout(most * tries, config.connect(tls)).await;
-        let connected = connected.map_err(late)?;
-        let (client, connection) = connected.map_err(|why| unreachable(&why))?;
-        let doubt = Arc::new(AtomicBool::new(false));
-        let task = tokio::spawn(drive(connection, Arc::clone(&doubt))).abort_handle();
-        let session = Self {
-            client,
-            task,
-            doubt,
-        };
-        let timeline = match alone {
-            true => None,
-            false => session.timeline(most).await,
-        };
-        Ok((timeline, session))
-    }
-
-    /// On which timeline the server writes, if it has any.
-    async fn timeline(&self, most: Duration) -> Option<u64> {
-        // Whatever it warns of: that is asked later.
-        let found = timeout(most, self.send(sql::TIMELINE, &[]))
-            .await
-            .ok()?
-            .ok()?;
-        let name: String = found.rows.first()?.try_get(0).ok()?;
-        u64::from_str_radix(name.get(..TIMELINE_DIGITS)?, 16).ok()
     }
 
     /// Whether the connection is known to have ended.
@@ -332,18 +234,6 @@ impl Session {
         }
         Err(Trouble::Unreachable(format!("making the tables: {last}")))
     }
-}
-
-/// How many addresses a server may have to be tried at.
-async fn addresses(config: &Config) -> u32 {
-    let host = match config.get_hosts().first() {
-        Some(Host::Tcp(name)) if config.get_hostaddrs().is_empty() => name.as_str(),
-        Some(_) | None => return 1,
-    };
-    // What it cannot be found by, is said when it is connected to.
-    let found = tokio::net::lookup_host((host, 0)).await;
-    let count = found.map_or(1, |found| found.count().max(1));
-    u32::try_from(count).unwrap_or(1)
 }
 
 /// Polls the connection to its end, and listens for what the server says unasked.
