@@ -10,7 +10,8 @@
 //!
 //! **Failure.** What another node refused, or never got, is tried again until the patience is over. Of what it got
 //! and did not answer nobody knows the outcome: a reading, a notice and what has an idempotency key are tried
-//! again, anything else is answered so. A new epoch ends the wait for the owner before it.
+//! again, anything else is answered so. A new epoch ends the wait for the owner before it. Where certificates are
+//! refused, a request tries again every [`UNTRUSTED_EVERY`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,6 +36,8 @@ use crate::http::{Door, Entrance, tls, wire};
 
 /// How often a request that waits looks for an owner.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// And after the owner and this node refused each other's certificates: people change that, and each try is a handshake.
+const UNTRUSTED_EVERY: Duration = Duration::from_secs(1);
 /// How long another node has to answer: longer than it waits for a bank.
 const ANSWER: Duration = Duration::from_secs(45);
 
@@ -153,6 +156,8 @@ enum Settled {
 enum Tried {
     Answered(HttpResponse<BoxBody>),
     Nothing,
+    /// Nothing, because one of the nodes refused the other's certificate.
+    Untrusted,
     Unknown,
 }
 
@@ -192,6 +197,7 @@ impl<'a> Held<'a> {
             if let Some(inside) = node.enter() {
                 return Ok(Settled::Here(inside));
             }
+            let mut pause = LOOK_EVERY;
             let tried = match node.owner() {
                 Some(owner) => self.try_at(node, &owner).await,
                 None => Tried::Nothing,
@@ -207,8 +213,10 @@ impl<'a> Held<'a> {
                 }
                 Tried::Unknown => unknown = true,
                 Tried::Nothing => {}
+                Tried::Untrusted => pause = UNTRUSTED_EVERY,
             }
-            if Instant::now() >= until {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
                 count(&node.passed.refused);
                 return Err(match unknown {
                     true => Failure::OutcomeUnknown,
@@ -218,7 +226,7 @@ impl<'a> Held<'a> {
             count(&node.passed.again);
             tokio::select! {
                 _ = turns.changed() => {}
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(pause.min(left)) => {}
             }
         }
     }
@@ -231,6 +239,7 @@ impl<'a> Held<'a> {
                 Err(why) if why.is_connect() || tls::is_refused(&why) => {
                     if let Some(why) = tls::refusal(&why) {
                         node.met_untrusted(&owner.address, &why);
+                        return Tried::Untrusted;
                     }
                     return Tried::Nothing;
                 }
