@@ -11,7 +11,7 @@
 //! are counted, and told once in [`TELL_EVERY`].
 //!
 //! **Failure.** At a start, files that cannot be used are refused with the name of the setting. Later ones leave what is in
-//! force as it is, and the log says why.
+//! force as it is, and the log says why; they are tried again at each look, as a certificate may only not be valid yet.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -80,8 +80,8 @@ impl Ends {
 
 /// What the files were when they were looked at.
 struct Looks {
-    /// When they were taken, or refused.
-    judged: Digest,
+    /// When they were taken.
+    taken: Digest,
     /// At the last look.
     last: Digest,
 }
@@ -126,7 +126,7 @@ impl Tls {
             host: host.to_owned(),
             ends: RwLock::new(Arc::new(ends)),
             looks: Mutex::new(Looks {
-                judged: mark,
+                taken: mark,
                 last: mark,
             }),
             refused: Mutex::default(),
@@ -136,20 +136,19 @@ impl Tls {
     /// Looks whether the files have changed; what they say then, which is not in force yet.
     ///
     /// # Errors
-    /// As [`Tls::read`]: once for each change, and at each look when a file cannot be read.
+    /// As [`Tls::read`], at each look until it is mended: a certificate that is not valid yet becomes so by itself.
     pub fn look(&self) -> Result<Option<Ends>, String> {
         let found = Found::read(&self.files)?;
         let mark = found.mark();
-        {
-            let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
-            let settled = same(&looks.last, &mark);
-            looks.last = mark;
-            if !settled || same(&looks.judged, &mark) {
-                return Ok(None);
-            }
-            looks.judged = mark;
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        let settled = same(&looks.last, &mark);
+        looks.last = mark;
+        if !settled || same(&looks.taken, &mark) {
+            return Ok(None);
         }
-        found.ends(&self.files, &self.host).map(Some)
+        let ends = found.ends(&self.files, &self.host)?;
+        looks.taken = mark;
+        Ok(Some(ends))
     }
 
     /// Puts into force what [`Tls::look`] found.

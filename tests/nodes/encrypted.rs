@@ -2,13 +2,20 @@
 //! that cannot be used.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
+use actix_web::App;
 use caudal::http::tls::Tls;
+use caudal::http::wire::{Bounds, ConnectionLimits, Listening, listen};
 use rcgen::{ExtendedKeyUsagePurpose, date_time_ymd};
 use reqwest::{Certificate, Identity, StatusCode};
 use serde_json::json;
 use tempfile::TempDir;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
 
 use super::account;
 use super::cluster::{Cluster, SECRET};
@@ -26,6 +33,7 @@ async fn asks(
     let known = Certificate::from_pem(knows.pem.as_bytes()).unwrap();
     let client = reqwest::Client::builder()
         .no_proxy()
+        .timeout(SOON)
         .tls_certs_only([known]);
     let client = match shows {
         Some(own) => {
@@ -77,7 +85,9 @@ async fn nodes_pass_on_what_is_encrypted_and_refuse_whoever_shows_no_certificate
     // Who is no node.
     let address = nodes.address(owner).await;
     let plain = format!("http://{address}/livez");
-    let said = reqwest::Client::new().get(plain).send().await;
+    let stranger = reqwest::Client::builder().no_proxy().timeout(SOON);
+    let said = stranger.build().unwrap().get(plain).send().await;
+    let said = said.map_err(|why| assert!(!why.is_timeout(), "{why}"));
     assert!(said.is_err(), "{said:?}");
     let theirs = Authority::new();
     assert!(asks(&address, &ours, None).await.is_err());
@@ -121,14 +131,7 @@ async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_wa
     let tried = |found: &str| found.parse::<u64>().unwrap() > before;
     nodes.measures(other, again, tried).await;
     assert!(!waits.is_finished());
-    // A key of another certificate is not taken, and what was in force stays.
-    let wrong = authority::Certificate {
-        key: old.signs().key,
-        ..later(&new, 2102)
-    };
-    write(&nodes.certificates(owner), &wrong, &[&old, &new]);
     let address = nodes.address(owner).await;
-    assert_eq!(asks(&address, &old, Some(&old.signs())).await.unwrap(), 404);
     write(&nodes.certificates(owner), &later(&new, 2103), &[&new]);
     nodes
         .measures(owner, until, |found| found == ends(2103))
@@ -139,6 +142,72 @@ async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_wa
     assert!(asks(&address, &new, Some(&old.signs())).await.is_err());
     assert_eq!(asks(&address, &new, Some(&new.signs())).await.unwrap(), 404);
     nodes.stop().await;
+}
+
+#[test]
+fn new_files_are_taken_when_two_looks_find_them_and_wrong_ones_are_told_until_they_are_mended() {
+    let dir = TempDir::new().unwrap();
+    let ours = Authority::new();
+    let ends =
+        |year: i32| ours.signs_with("127.0.0.1", |it| it.not_after = date_time_ymd(year, 1, 1));
+    write(dir.path(), &ends(2101), &[&ours]);
+    let tls = Tls::read(files(dir.path()), "127.0.0.1").unwrap();
+    let look = || tls.look().map(|found| found.is_some());
+    let before = tls.until();
+    assert_eq!(look(), Ok(false));
+    // The key of another certificate.
+    let wrong = authority::Certificate {
+        key: ours.signs().key,
+        ..ends(2102)
+    };
+    write(dir.path(), &wrong, &[&ours]);
+    assert_eq!(look(), Ok(false));
+    // Each time, as what is wrong may pass: a certificate that is not valid yet.
+    for _ in 0..2 {
+        let why = look().unwrap_err();
+        assert!(why.contains("not that of the certificate"), "{why}");
+        assert_eq!(tls.until(), before);
+    }
+    write(dir.path(), &ends(2103), &[&ours]);
+    assert_eq!(look(), Ok(false));
+    tls.put(tls.look().unwrap().unwrap());
+    let until = tls.until().unwrap().to_string();
+    assert!(until.starts_with("2103-01-01T"), "{until}");
+    assert_eq!(look(), Ok(false));
+}
+
+#[actix_web::test]
+async fn whoever_says_nothing_in_a_handshake_makes_room() {
+    let dir = TempDir::new().unwrap();
+    let ours = Authority::new();
+    write(dir.path(), &ours.signs(), &[&ours]);
+    let tls = Tls::read(files(dir.path()), "127.0.0.1").unwrap();
+    let limits = ConnectionLimits {
+        connections: 1,
+        ..ConnectionLimits::default()
+    };
+    // Longer than the test waits.
+    let long = SOON * 10;
+    let how = Listening {
+        workers: 1,
+        bounds: Arc::new(Bounds::new(limits, Arc::default())),
+        head: long,
+        answer: long,
+        grace: Duration::ZERO,
+        tls: Some(Arc::new(tls)),
+    };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = listen(App::new, listener, &how).unwrap();
+    let handle = server.handle();
+    let served = actix_web::rt::spawn(server);
+    let mut first = TcpStream::connect(address).await.unwrap();
+    let second = TcpStream::connect(address).await.unwrap();
+    let ends = tokio::time::timeout(SOON, first.read(&mut [0])).await;
+    assert!(matches!(ends.unwrap(), Ok(0) | Err(_)));
+    drop(second);
+    handle.stop(false).await;
+    served.await.unwrap().unwrap();
 }
 
 #[test]

@@ -105,7 +105,13 @@ where
                 let line = match tls {
                     None => Line::Plain(io),
                     Some(tls) => {
-                        let taken = tls.accept(io, from, patience.head).await;
+                        let taken = tokio::select! {
+                            biased;
+                            taken = tls.accept(io, from, patience.head) => taken,
+                            () = seat.given_up() => {
+                                Err(io::Error::other("it made room in its handshake"))
+                            }
+                        };
                         Line::Tls(Box::new(taken.map_err(DispatchError::Io)?))
                     }
                 };

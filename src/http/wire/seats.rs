@@ -16,11 +16,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
@@ -337,6 +338,18 @@ impl Seat {
     /// Whether it is asked to make room.
     pub fn has_to_leave(&self) -> bool {
         self.place.leaving.get()
+    }
+
+    /// Waits until it is asked to make room.
+    pub async fn given_up(&self) {
+        poll_fn(|context| {
+            self.wait(context.waker());
+            match self.has_to_leave() {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
     }
 
     /// It ends when nothing is under way any more, and is woken then.
