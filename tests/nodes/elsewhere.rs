@@ -10,6 +10,10 @@ use std::time::{Duration, Instant};
 
 use super::site::{Site, loopback, number, tell};
 use crate::support::bank::Bank;
+use crate::support::wait_until;
+
+/// How long the program may take, which may wait until the servers are whole again.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 #[actix_web::test]
 async fn whoever_fails_a_log_over_nothing_acknowledged_is_lost_or_there_twice() {
@@ -23,8 +27,12 @@ async fn whoever_fails_a_log_over_nothing_acknowledged_is_lost_or_there_twice() 
     for round in 0..number("CAUDAL_NODE_FAILOVERS", 1) {
         site.whole().await;
         site.more(64).await;
-        let killed = Command::new(&kill).arg(round.to_string()).status();
-        assert!(killed.unwrap().success());
+        let mut kills = Command::new(&kill).arg(round.to_string()).spawn().unwrap();
+        // The clients go on meanwhile, on this thread.
+        let killed = wait_until("the server is killed", PATIENCE, async || {
+            kills.try_wait().unwrap()
+        });
+        assert!(killed.await.success());
         let since = Instant::now();
         // More than were answered already.
         site.more(256).await;

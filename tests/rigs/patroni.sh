@@ -103,14 +103,14 @@ YML
 done
 leader() {
     for name in db1 db2; do
-        if curl -fso /dev/null "http://127.0.0.1:$(cat "$dir/$name.api")/primary"; then
+        if curl --max-time 2 -fso /dev/null "http://127.0.0.1:$(cat "$dir/$name.api")/primary"; then
             echo $name
         fi
     done
 }
 synchronous() {
     for name in db1 db2; do
-        if curl -fso /dev/null "http://127.0.0.1:$(cat "$dir/$name.api")/sync"; then
+        if curl --max-time 2 -fso /dev/null "http://127.0.0.1:$(cat "$dir/$name.api")/sync"; then
             echo $name
         fi
     done
@@ -121,7 +121,15 @@ cat >"$dir/kill" <<KILL
 set -euo pipefail
 $(declare -f leader synchronous)
 dir=$dir
-until [ -n "\$(leader)" ] && [ -n "\$(synchronous)" ]; do sleep 0.2; done
+whole() { [ -n "\$(leader)" ] && [ -n "\$(synchronous)" ]; }
+for _ in \$(seq 600); do
+    ! whole || break
+    sleep 0.2
+done
+if ! whole; then
+    echo "no leader with a synchronous standby" >&2
+    exit 1
+fi
 name=\$(leader)
 if [ \$((\$1 % 2)) = 1 ]; then kill -9 "\$(cat "$dir/\$name.pid")"; fi
 kill -9 "\$(head -1 "$dir/run/\$name/postmaster.pid")"
