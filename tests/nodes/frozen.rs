@@ -10,7 +10,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
+use std::io;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use caudal_postgres::here::{Server, USER};
@@ -37,12 +38,17 @@ fn children(of: i32) -> Vec<i32> {
         .collect()
 }
 
-fn signal(name: &str, id: i32) {
-    let sent = Command::new("kill")
+fn sent(name: &str, id: i32) -> io::Result<Output> {
+    Command::new("kill")
         .args(["-s", name, &id.to_string()])
-        .output();
+        .output()
+}
+
+fn signal(name: &str, id: i32) {
     // One that has ended meanwhile needs none.
-    assert!(sent.unwrap().status.success() || stat(id).is_none_or(|(_, state)| state == 'Z'));
+    assert!(
+        sent(name, id).unwrap().status.success() || stat(id).is_none_or(|(_, state)| state == 'Z')
+    );
 }
 
 async fn stands(id: i32) {
@@ -54,23 +60,31 @@ async fn stands(id: i32) {
     .await;
 }
 
-/// A server stands still from now on, with all of its processes.
-async fn freeze(server: &Server) {
-    let id = server.id().unwrap();
-    signal("STOP", id);
-    // From then on it starts no more.
-    stands(id).await;
-    for id in children(id) {
-        signal("STOP", id);
-        stands(id).await;
+/// A server that stands still, with all of its processes, until this is dropped, however the test ends: it could not be
+/// stopped otherwise.
+struct Frozen(i32);
+
+impl Frozen {
+    async fn from_now_on(server: &Server) -> Self {
+        let frozen = Self(server.id().unwrap());
+        signal("STOP", frozen.0);
+        // From then on it starts no more.
+        stands(frozen.0).await;
+        for id in children(frozen.0) {
+            signal("STOP", id);
+            stands(id).await;
+        }
+        frozen
     }
 }
 
-/// It goes on where it was.
-fn thaw(server: &Server) {
-    let id = server.id().unwrap();
-    for id in children(id).into_iter().chain([id]) {
-        signal("CONT", id);
+impl Drop for Frozen {
+    /// It goes on where it was.
+    fn drop(&mut self) {
+        for id in children(self.0).into_iter().chain([self.0]) {
+            // A panic here would hide why the test ends; whether it goes on, is seen by whoever asks it.
+            sent("CONT", id).ok();
+        }
     }
 }
 
@@ -87,7 +101,7 @@ async fn a_server_that_stood_still_while_another_was_promoted_acknowledges_nothi
         site.more(64).await;
         let since = Instant::now();
         let old = servers.primary;
-        freeze(&servers.all[old]).await;
+        let frozen = Frozen::from_now_on(&servers.all[old]).await;
         for n in servers.others() {
             servers.all[n].hear_nobody().unwrap();
         }
@@ -96,7 +110,7 @@ async fn a_server_that_stood_still_while_another_was_promoted_acknowledges_nothi
         let what = "server that stands still, and another is promoted";
         pauses.entry(what).or_default().push(site.pause(since));
         let since = Instant::now();
-        thaw(&servers.all[old]);
+        drop(frozen);
         let takes = servers.all[old]
             .sql(USER, "SHOW transaction_read_only")
             .unwrap();
