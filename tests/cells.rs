@@ -5,11 +5,16 @@ mod folders;
 mod load;
 mod moved;
 
+use std::time::Duration;
+
 use crate::support::service::OTHER;
-use crate::support::{SOON, Setup, TestService, Value, json, wait_until};
+use crate::support::{Setup, TestService, Value, json, wait_until};
 
 /// The generations of the realms of the other tenant, with where each lies.
 const RESTORES: &str = "/admin/tenants/tnt_other/restores";
+
+/// How long a move or an order is tried again, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(300);
 
 /// A service with so many cells.
 async fn with_cells(cells: u32) -> TestService {
@@ -34,7 +39,7 @@ async fn begun(service: &TestService, cell: u32) -> Value {
 
 /// Moves it, however often it is interrupted.
 async fn brought(service: &TestService, cell: u32) {
-    wait_until("the realm lies in its cell", SOON, async || {
+    wait_until("the realm lies in its cell", PATIENCE, async || {
         let now = standing(service).await;
         let last = now["generations"].as_array().unwrap().last().unwrap();
         let under_way = last["state"] == "copying";

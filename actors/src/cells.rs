@@ -27,6 +27,28 @@ pub use view::View;
 /// How a realm stands, and the store in which that is in its place.
 type Seen = (Standing, Arc<dyn Store>);
 
+/// How many findings of the background checks are listed at most.
+const FINDINGS_MAX: usize = 100;
+
+fn together(one: Checks, other: Checks) -> Checks {
+    Checks {
+        bytes_per_second: one.bytes_per_second.strict_add(other.bytes_per_second),
+        round: one.round.min(other.round),
+        rounds: one.rounds.min(other.rounds),
+        ended_at: one.ended_at.min(other.ended_at),
+        done_bytes: one.done_bytes.strict_add(other.done_bytes),
+        total_bytes: one.total_bytes.strict_add(other.total_bytes),
+        findings: one.findings.into_iter().chain(other.findings).collect(),
+        found: one.found.strict_add(other.found),
+        opening_journal_bytes: one
+            .opening_journal_bytes
+            .strict_add(other.opening_journal_bytes),
+        opening_index_bytes: one
+            .opening_index_bytes
+            .strict_add(other.opening_index_bytes),
+    }
+}
+
 /// The stores of this process.
 #[derive(Clone, Debug)]
 pub struct Cells {
@@ -172,9 +194,12 @@ impl Cells {
         self.first.stats()
     }
 
-    /// What the background check of that store does and found.
+    /// What the background checks of all stores do and found, together: a round is over when it is in all of them.
     pub fn checks(&self) -> Checks {
-        self.first.checks()
+        let others = self.others.iter().map(|store| store.checks());
+        let mut all = others.fold(self.first.checks(), together);
+        all.findings.truncate(FINDINGS_MAX);
+        all
     }
 
     /// Whether all of them take commits.

@@ -151,6 +151,8 @@ pub(crate) struct Copy {
     /// What there is of the copy, as it was read again, and up to which commit of the target.
     found: (Copied, u64),
     hasty: bool,
+    /// When it began to be in a hurry, and how long it has from then on, where that is bounded.
+    bound: Option<(Instant, Duration)>,
     /// When the last rest ended.
     worked_since: Instant,
     stopped: Option<NotCopied>,
@@ -182,6 +184,7 @@ impl Copy {
             waiting: Waiting::default(),
             found: (Copied::default(), behind),
             hasty: false,
+            bound: None,
             worked_since: Instant::now(),
             stopped: None,
         }
@@ -190,6 +193,11 @@ impl Copy {
     /// From now on it does not rest.
     pub(crate) fn hurry(&mut self) {
         self.hasty = true;
+    }
+
+    /// From now on it has so long, and stops then.
+    pub(crate) fn ends_within(&mut self, most: Duration) {
+        self.bound = Some((Instant::now(), most));
     }
 
     /// Appends what the copy lacks of the source up to a commit.
@@ -284,6 +292,14 @@ impl Copy {
         self.is_wanted()
     }
 
+    /// To wait for the store is no work, except for as much of it as leaves the device to others.
+    fn waited(&mut self, took: Duration) {
+        let idle = took.checked_sub(SLICE);
+        if let Some(since) = idle.and_then(|idle| self.worked_since.checked_add(idle)) {
+            self.worked_since = since;
+        }
+    }
+
     /// Looks whether it can go on. What has stopped it once has stopped it for good.
     fn is_wanted(&mut self) -> bool {
         if self.stopped.is_some() {
@@ -292,7 +308,12 @@ impl Copy {
         let engine = self.engine.upgrade();
         let wanted = engine.is_some_and(|engine| !engine.is_at_rest());
         let target = &self.errand.target.store;
+        let took = self.bound.map(|(since, most)| (since.elapsed(), most));
+        let late = took.filter(|(took, most)| took >= most);
         self.stopped = match target.room() {
+            _ if late.is_some() => late.map(|(took, _)| NotCopied::Behind {
+                millis: took.as_millis(),
+            }),
             _ if self.progress.is_unwanted() => Some(NotCopied::Unwanted),
             _ if !wanted || target.ready().is_err() => Some(NotCopied::Stopped),
             Some(left) if left <= ROOM => Some(NotCopied::NoRoom { left, least: ROOM }),
@@ -365,7 +386,11 @@ impl Copy {
             let (sender, outcome) = mpsc::channel();
             let done = Box::new(move |outcome| drop(sender.send(outcome)));
             target.submit(commit.clone(), done);
-            match outcome.recv().unwrap_or(Err(StoreError::Closed)) {
+            // However long it takes: what is under way may be written yet, and only then it is known how far the copy goes.
+            let asked = Instant::now();
+            let done = outcome.recv().unwrap_or(Err(StoreError::Closed));
+            self.waited(asked.elapsed());
+            match done {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Overloaded | StoreError::Unreachable(_))
                     if since.elapsed() < PATIENCE =>

@@ -10,11 +10,12 @@
 //! ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal, and streams,
 //! pages and cursors go on. Nothing is held: nobody outside can tell.
 //!
-//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end. Caches of accounts stay behind, so each
+//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied while the realm
+//! rests. Caches of accounts stay behind, so each
 //! account is loaded from its entries once.
 //!
 //! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
-//! is read. One process has all cells, so until the fact is written nobody else could act for the realm.
+//! is read. A copy that was too late is at its end before another one may go on with it. One process has all cells, so until the fact is written nobody else could act for the realm.
 //!
 //! **Failure.** Ended anywhere before that fact, the realm is where it was and the same order again goes on with the copy;
 //! after it, the realm is in its new cell.
@@ -26,6 +27,7 @@ use caudal_ledger::ids::{Mode, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::cells::MoveStep;
 use caudal_ledger::time::Timestamp;
+use tokio::sync::oneshot;
 
 use crate::copying::{Copy, Errand, Place, Turn};
 use crate::engine::Engine;
@@ -39,6 +41,8 @@ const TAIL: Duration = Duration::from_millis(200);
 const ROUNDS: u32 = 50;
 /// How long the last try may have taken at most: longer than that nobody is to wait.
 const TAIL_MOST: Duration = Duration::from_secs(2);
+/// How long the last of it may take at most while the realm rests: then the realm goes on where it was.
+const LAST: Duration = Duration::from_secs(3);
 
 /// Begins to move a realm into a cell, or goes on with it; nothing where it lies there. The rest happens after the answer.
 /// Must be called inside an actix system.
@@ -60,8 +64,12 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
     platform.decide(order(id.to_owned(), step), engine.now())?;
     let made = engine.copying().filter(|it| it.goes_on_with(realm));
     let same = made.is_some_and(|it| platform.moving(realm, cell) == Some(it.number));
-    if same || platform.standing(realm).cell == cell {
+    if same {
         return Ok(());
+    }
+    if platform.standing(realm).cell == cell {
+        // It may rest there since it could not be loaded.
+        return engine.resumed_in_turn(realm).await;
     }
     let progress = Arc::new(Progress::default());
     let turn = Turn::take(engine, realm, &progress)?;
@@ -93,10 +101,13 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         let ahead = ahead.unwrap_or_else(|why| Err(NotCopied::Failed(why.to_string())));
         let ended = match (ahead, engine.upgrade()) {
             (Ok(copy), Some(engine)) => {
-                let last = last(errand, copy, move |step| order(id, step), number);
+                let (working, worked) = oneshot::channel();
+                let last = last((errand, copy, working), move |step| order(id, step), number);
                 let since = Instant::now();
                 let moved = engine.moves(realm, last).await;
                 note(realm, (from, cell), since, moved.is_ok());
+                // What is still being written of the copy ends before anybody else goes on with it.
+                drop(worked.await);
                 moved.map(drop)
             }
             (Ok(_), None) => Err(NotCopied::Stopped),
@@ -139,19 +150,24 @@ fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
     }
 }
 
-/// Copies the last of it, while the realm rests; what puts all of it into force.
+/// Copies the last of it, while the realm rests; what puts all of it into force. `working` is dropped when nothing more
+/// is copied, which may be later: a store that does not answer is waited for by the copy, and not by the realm.
 async fn last(
-    errand: Errand,
-    mut copy: Copy,
+    (errand, mut copy, working): (Errand, Copy, oneshot::Sender<()>),
     order: impl FnOnce(MoveStep) -> PlatformOrder,
     number: u32,
 ) -> Result<PlatformOrder, NotCopied> {
     let done = tokio::task::spawn_blocking(move || {
+        let _working = working;
+        copy.ends_within(LAST);
         copy.append(errand.source.store.applied().0)?;
         let copied = copy.compared()?;
         Ok((copied, errand.target.store.applied().0))
     });
-    let done = done.await;
+    let done = tokio::time::timeout(LAST, done).await;
+    let done = done.map_err(|_| NotCopied::Behind {
+        millis: LAST.as_millis(),
+    })?;
     let (copied, commit) = done.unwrap_or_else(|why| Err(NotCopied::Failed(why.to_string())))?;
     Ok(order(MoveStep::End {
         number,

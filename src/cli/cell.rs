@@ -26,7 +26,7 @@ pub enum Cell {
         #[arg(long)]
         json: bool,
     },
-    /// Have the owner give the cell to another node: requests wait for a moment, none fails. Ask the owner's admin API
+    /// Have the owner give the cell to another node: requests pause briefly. Ask the owner's admin API
     HandOver {
         #[command(flatten)]
         which: Which,
@@ -34,8 +34,9 @@ pub enum Cell {
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
     },
-    /// Take a tenant's realm into another cell of a running service: its requests wait for the last moment, none fails
+    /// Take a tenant's realm into another cell of a running service: its requests pause briefly at the end
     ///
+    /// One that waits too long gets 503 or an unknown outcome: ask again with the same key.
     /// A move that was interrupted goes on when the same command runs again.
     MoveRealm {
         /// The tenant
@@ -72,13 +73,14 @@ fn status(remote: &Remote, as_json: bool) -> Result<(), Exit> {
         return say(&serde_json::to_string_pretty(&cells).map_err(Exit::failed)?);
     }
     let cells = cells.as_array().map(Vec::as_slice);
+    let several = cells.is_some_and(|cells| cells.len() > 1);
     for cell in cells.unwrap_or(&[]) {
-        say(&page(cell))?;
+        say(&page(cell, several))?;
     }
     Ok(())
 }
 
-fn page(cell: &Value) -> String {
+fn page(cell: &Value, several: bool) -> String {
     let figure = |name| shown(cell, name);
     let nodes = cell.get("nodes").and_then(Value::as_array);
     let nodes = nodes.map(Vec::as_slice).unwrap_or(&[]);
@@ -89,7 +91,9 @@ fn page(cell: &Value) -> String {
         figure("realms")
     )];
     if nodes.is_empty() {
-        lines.push("one node alone: cell.listen is not set".to_owned());
+        if !several {
+            lines.push("one node alone: cell.listen is not set".to_owned());
+        }
         return lines.join("\n");
     }
     lines.push(format!(

@@ -85,15 +85,16 @@ pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
         return options.clone();
     }
     let (many, few) = (u64::from(cells), usize::try_from(cells).unwrap_or(1));
-    let part = |bytes: u64| bytes.checked_div(many).unwrap_or(bytes);
-    let count = |all: usize| all.checked_div(few).unwrap_or(all);
+    // What is 0 is off, and what is not stays on.
+    let part = |bytes: u64| bytes.strict_div(many).max(bytes.min(1));
+    let count = |all: usize| all.strict_div(few).max(all.min(1));
     StoreOptions {
         index_cache_bytes: part(options.index_cache_bytes),
         block_cache_bytes: part(options.block_cache_bytes),
         frame_cache_bytes: part(options.frame_cache_bytes),
         check_bytes_per_second: part(options.check_bytes_per_second),
         table_bytes: count(options.table_bytes).max(TABLE_MIN),
-        heads_max: count(options.heads_max).max(1),
+        heads_max: count(options.heads_max),
         ..options.clone()
     }
 }
@@ -240,6 +241,10 @@ fn new_one(
     }
     let missing = || std::io::Error::other("it has no id");
     let failed = |why| StartError::io(format!("making {}", place.display()), why);
+    // Before it is said that the cell is there, it is there whatever happens.
+    for folder in [&place, &service.data.join(folder::CELLS)] {
+        folder::sync_parent(folder).map_err(failed)?;
+    }
     let id = folder::store_in(&place)?;
     let id = id.ok_or_else(|| failed(missing()))?;
     // The clock is not judged yet: where there is an instant that is believed, this is none that is later.

@@ -386,7 +386,7 @@ pub(super) fn remove(path: &Path) -> Result<(), StartError> {
 }
 
 /// Makes the names in a file's folder durable.
-fn sync_parent(path: &Path) -> io::Result<()> {
+pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => File::open(parent)?.sync_all(),
         _ => File::open(".")?.sync_all(),

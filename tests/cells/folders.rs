@@ -76,6 +76,16 @@ fn refused(options: &ServiceOptions) -> String {
     }
 }
 
+/// What says which store the first cell is, and the store.
+const FIRST: [&str; 2] = ["store", "store.id"];
+
+fn put(from: &Path, to: &Path) {
+    match from.is_dir() {
+        true => copy(from, to),
+        false => drop(std::fs::copy(from, to).unwrap()),
+    }
+}
+
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
@@ -89,6 +99,27 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[actix_web::test]
+async fn cells_in_each_others_place_are_refused() {
+    let mut service = with_cells(3).await;
+    let cvus = worked(&service).await;
+    brought(&service, 2).await;
+    let before = shown(&service.b, &cvus).await;
+    service.end(true).await;
+    let cells = service.data().join("cells");
+    let swap = || {
+        for (from, to) in [("1", "aside"), ("2", "1"), ("aside", "2")] {
+            std::fs::rename(cells.join(from), cells.join(to)).unwrap();
+        }
+    };
+    swap();
+    let why = refused(&service.options());
+    assert!(why.contains("bring back the right one"), "{why}");
+    swap();
+    service.begin().await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
+}
+
+#[actix_web::test]
 async fn cells_that_do_not_fit_together_are_refused() {
     let mut service = with_cells(2).await;
     let cvus = worked(&service).await;
@@ -97,6 +128,11 @@ async fn cells_that_do_not_fit_together_are_refused() {
     let older = data.join("cells").join("older");
     let cell = data.join("cells").join("1");
     copy(&cell, &older);
+    let before_move = data.join("before");
+    std::fs::create_dir(&before_move).unwrap();
+    for name in FIRST {
+        put(&data.join(name), &before_move.join(name));
+    }
     service.begin().await;
     brought(&service, 1).await;
     let before = shown(&service.b, &cvus).await;
@@ -120,6 +156,23 @@ async fn cells_that_do_not_fit_together_are_refused() {
     assert!(why.contains("older copy"), "{why}");
     std::fs::remove_dir_all(&cell).unwrap();
     std::fs::rename(&aside, &cell).unwrap();
+    // the first cell alone is of another moment
+    let of_now = data.join("now");
+    std::fs::create_dir(&of_now).unwrap();
+    for name in FIRST {
+        std::fs::rename(data.join(name), of_now.join(name)).unwrap();
+        put(&before_move.join(name), &data.join(name));
+    }
+    let why = refused(&good);
+    assert!(why.contains("first cell is an older copy"), "{why}");
+    for name in FIRST {
+        let there = data.join(name);
+        match there.is_dir() {
+            true => std::fs::remove_dir_all(&there).unwrap(),
+            false => std::fs::remove_file(&there).unwrap(),
+        }
+        std::fs::rename(of_now.join(name), &there).unwrap();
+    }
     // more of them can be added, and nothing has changed
     service.cells(3);
     service.begin().await;

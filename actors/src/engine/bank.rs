@@ -153,6 +153,7 @@ impl Engine {
         whom: Destination,
         request_id: &str,
     ) -> Result<Found, Failure> {
+        let _inside = self.realms.enter(realm).await?;
         let reply = self.bank(realm)?.lookup(&whom, request_id).await;
         self.journal(realm, reply.calls);
         reply.result.map_err(Failure::Bank)

@@ -182,9 +182,8 @@ impl Engine {
         }
         self.certain()?;
         let open = platform.is_open(realm);
-        if open {
-            self.retire(realm).await?;
-        }
+        // Also one that is closed: nothing of it may act in what was in force.
+        self.retire(realm).await?;
         let done = self.administered_surely(order).await;
         if !open || self.is_at_rest() {
             return done;

@@ -3,13 +3,15 @@
 //! **Order.** The passage is shut, who is inside gets an answer, the realm rests, what it did last is copied, one fact puts
 //! the copy into force, the realm is loaded from there, the passage opens.
 //!
-//! **Failure.** Where the fact is not written the realm goes on where it was. Until its outcome is known it rests.
+//! **Failure.** Where the fact is not written the realm goes on where it was. Until its outcome is known it rests. A realm
+//! that cannot be loaded afterwards is tried again until it can; whoever asks it meanwhile is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
+use tokio::sync::MutexGuard;
 
 use super::Engine;
 use super::generations::NotCopied;
@@ -20,10 +22,12 @@ use crate::platform::PlatformOrder;
 /// How long answers are waited for that are under way, before the realm rests all the same: longer takes only what
 /// waits for a bank, and that is answered as at a stop.
 const ANSWERS: Duration = Duration::from_secs(2);
+/// How long is waited before a realm that could not be loaded is tried again.
+const LOAD_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Has a realm rest for as long as `last` takes, which gives the order that is to put the copy into force; whoever
-    /// asks the realm waits meanwhile.
+    /// asks the realm waits meanwhile. Ends when the realm goes on, where it is to.
     ///
     /// # Errors
     /// Why the realm stays where it was; an order whose outcome nobody knows, where the service stops.
@@ -33,30 +37,57 @@ impl Engine {
         last: impl Future<Output = Result<PlatformOrder, NotCopied>>,
     ) -> Result<Arc<Platform>, NotCopied> {
         let failed = |why: Failure| NotCopied::Failed(why.to_string());
-        let _turning = self.turning.lock().await;
+        let turning = self.turning.lock().await;
         if self.is_at_rest() {
             return Err(NotCopied::Stopped);
         }
         let passage = self.realms.passage(realm).map_err(failed)?;
         let shut: Shut = passage.shut();
-        let open = self.platform().is_open(realm);
-        if open {
-            if !shut.emptied(ANSWERS).await {
-                tracing::warn!(realm = realm.0, "a realm moves while answers are under way");
-            }
-            self.retire(realm).await.map_err(failed)?;
+        if !shut.emptied(ANSWERS).await {
+            tracing::warn!(realm = realm.0, "a realm moves while answers are under way");
         }
+        // Also one that the platform says is closed: nothing of it may act behind what is copied last.
+        self.retire(realm).await.map_err(failed)?;
         let done = match last.await {
             Ok(order) => self.administered_surely(order).await.map_err(failed),
             Err(why) => Err(why),
         };
-        if open && !self.is_at_rest() {
-            let resumed = self.resume(realm).await;
-            if let Err(why) = resumed {
-                tracing::error!(%why, realm = realm.0, "a realm that was to move still rests");
-            }
-        }
-        drop(shut);
+        self.surely_resumed(realm, shut, turning).await;
         done
+    }
+
+    /// Has a realm go on that is open. Where it cannot be loaded it is tried again: others take their turns in
+    /// between, and whoever asks the realm is refused and does not wait.
+    async fn surely_resumed(&self, realm: RealmId, shut: Shut, turning: MutexGuard<'_, ()>) {
+        let mut held = Some((shut, turning));
+        loop {
+            let turning = match &held {
+                Some(_) => None,
+                None => Some(self.turning.lock().await),
+            };
+            if self.is_at_rest() || !self.platform().is_open(realm) {
+                return;
+            }
+            match self.resume(realm).await {
+                Ok(()) | Err(Failure::ShuttingDown) => return,
+                Err(why) => {
+                    tracing::error!(%why, realm = realm.0, "a realm that was to move cannot be loaded; it is tried again");
+                }
+            }
+            drop((held.take(), turning));
+            tokio::time::sleep(LOAD_AGAIN).await;
+        }
+    }
+
+    /// Has a realm go on that is open and rests, in its turn; nothing where it does not rest.
+    ///
+    /// # Errors
+    /// Where it cannot be loaded.
+    pub(crate) async fn resumed_in_turn(&self, realm: RealmId) -> Result<(), Failure> {
+        let _turning = self.turning.lock().await;
+        match self.platform().is_open(realm) && !self.is_at_rest() {
+            true => self.resume(realm).await,
+            false => Ok(()),
+        }
     }
 }

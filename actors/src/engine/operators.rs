@@ -84,11 +84,18 @@ impl Engine {
             for mode in &closing {
                 self.retire(tenant.realm(*mode)).await?;
             }
+            let turns = [Mode::Live, Mode::Test]
+                .iter()
+                .any(|mode| change.serving(*mode).is_some());
             let order = PlatformOrder::ChangeTenant(tenant.id.clone(), change);
-            self.administer(order).await
+            match turns {
+                // Nobody else takes a turn before it is known whether the realm is served.
+                true => self.administered_surely(order).await,
+                false => self.administer(order).await,
+            }
         };
         let done = done.await;
-        if done.is_err() {
+        if done.is_err() && !self.is_at_rest() {
             for mode in &closing {
                 let realm = tenant.realm(*mode);
                 if let Err(why) = self.resume(realm).await {

@@ -142,6 +142,7 @@ impl Engine {
         day: BusinessDay,
         request_id: &str,
     ) -> Result<Vec<BankMovement>, Failure> {
+        let _inside = self.realms.enter(realm).await?;
         let reply = self.bank(realm)?.movements(day, request_id).await;
         self.journal(realm, reply.calls);
         reply.result.map_err(Failure::Bank)

@@ -332,11 +332,38 @@ mod tests {
         assert_eq!(platform.moving(realm, 1), None);
         assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
         assert_eq!(end(&mut platform, 2), Ok(1));
+        let begun = RestoreStep::Begin {
+            at: at(250),
+            until: 9,
+        };
+        assert_eq!(restore(&mut platform, begun), Ok(1));
+        let (number, copied) = (3, COPIED);
+        assert_eq!(
+            restore(&mut platform, RestoreStep::End { number, copied }),
+            Ok(1)
+        );
         begin(&mut platform, 1).unwrap();
-        // back to what it always was: what the copy is of is in force no more
-        assert_eq!(restore(&mut platform, RestoreStep::Switch(0)), Ok(1));
-        assert_eq!(end(&mut platform, 3), Err(Rejection::RestoreConflict));
-        assert_eq!(lies(&platform, realm), (0, 0, 1));
+        // another history: what the copy is of is in force no more
+        assert_eq!(restore(&mut platform, RestoreStep::Switch(3)), Ok(1));
+        assert_eq!(end(&mut platform, 4), Err(Rejection::RestoreConflict));
+        assert_eq!(lies(&platform, realm), (0, 3, 1));
+        // and back: nobody was moved from there
+        assert_eq!(restore(&mut platform, RestoreStep::Switch(2)), Ok(1));
+    }
+
+    #[test]
+    fn what_a_move_left_does_not_come_into_force_again() {
+        let (mut platform, realm) = platform(0);
+        begin(&mut platform, 2).unwrap();
+        assert_eq!(
+            restore(&mut platform, RestoreStep::Switch(0)),
+            Ok(0),
+            "it is"
+        );
+        end(&mut platform, 1).unwrap();
+        let back = restore(&mut platform, RestoreStep::Switch(0));
+        assert_eq!(back, Err(Rejection::RestoreConflict));
+        assert_eq!(lies(&platform, realm), (2, 1, 0));
     }
 
     #[test]

@@ -67,6 +67,12 @@ impl Generations {
         number == 0 || self.copy(number).is_some_and(|it| it.copied.is_some())
     }
 
+    /// Whether the realm was moved from there into another cell.
+    pub(super) fn was_left(&self, number: u32) -> bool {
+        let mut moved = self.copies.values().filter(|it| it.behind.is_some());
+        moved.any(|it| it.copied.is_some() && it.point.from == number)
+    }
+
     pub(super) fn begun(&mut self, number: u32, point: RestorePoint, cell: u32) {
         let copy = Generation {
             point,

@@ -164,6 +164,10 @@ impl Platform {
         if known.in_force == number {
             return Ok(Vec::new());
         }
+        // What a move left behind ends where it was left: the realm is moved back, or restored to an instant.
+        if known.was_left(number) {
+            return Err(Rejection::RestoreConflict);
+        }
         Ok(vec![PlatformFact::GenerationSet {
             id: id.to_owned(),
             mode,
