@@ -92,10 +92,11 @@ impl Cell {
     /// The database at `url`, or else at `log`, with the password and the authorities that are set; `None` where there
     /// is no URL.
     pub(super) fn database(&self, url: Option<&SecretString>, wrong: &mut Wrong) -> Option<Log> {
+        let name = url.map_or("cell.log", |_| "the given URL:");
         let url = url.or(self.log.as_ref()).filter(|url| !is_empty(url))?;
         let password = self.log_password.as_ref().filter(|word| !is_empty(word));
         let mut log = Log::new(url, password)
-            .map_err(|why| wrong.add("cell.log", why))
+            .map_err(|why| wrong.add(name, why))
             .ok()?;
         log.authorities = self.log_authorities.clone();
         Some(log)

@@ -178,11 +178,18 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
             format!("opening the log at {place}"),
             std::io::Error::other(why),
         ),
-        Trouble::Unfit(why) => StartError::Setting(format!(
-            "the log of {} at {place}: {why}. `caudal log move --to postgres://…` moves the log of a folder into an \
-             empty database",
-            data.display()
-        )),
+        why @ Trouble::Absent => StartError::Setting(match place_of(data) {
+            Ok(None) => format!(
+                "the log of {} at {place}: {why}. `caudal log move --to postgres://…` moves the log of a folder into an \
+                 empty database",
+                data.display()
+            ),
+            // The folder is a copy of a log that was there.
+            Ok(Some(_)) | Err(_) => format!(
+                "cell.log at {place}: {why}. \"The database is lost, or fails over\" in docs/operating.md says what to do"
+            ),
+        }),
+        Trouble::Unfit(why) => StartError::Setting(format!("cell.log at {place}: {why}")),
     }
 }
 

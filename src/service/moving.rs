@@ -14,6 +14,7 @@
 //! **Failure.** What was cut off anywhere goes on when it is run again, and a move that was begun to one side can be
 //! turned to the other. Only the folder with the mark can do so: a copy of it from before would be a second history.
 
+mod marks;
 mod words;
 
 use std::fmt;
@@ -31,11 +32,9 @@ use caudal_storage::{
 };
 
 use super::folder::{self, STORE};
-use super::{StartError, cell, cells, new_secret};
+use super::{StartError, cell, cells};
 use words::{journal, refuse};
 
-/// By what a folder to which a log was moved is known.
-const MOVED: &str = "log.moved";
 /// The longest lease of an owner that is waited for to end: the longest that can be set.
 const LEASE_MAX: Duration = Duration::from_secs(60);
 /// How much longer than its lease an owner is waited for.
@@ -160,11 +159,14 @@ impl Site {
         };
         // What takes long comes before the cell is taken.
         let compared = self.follow(&mut |records| self.alike(records, log.as_ref()))?;
+        // A run that is cut off from here on goes on under this name of the database, and no other.
+        cell::note(&self.data, &self.place)?;
         let mark = match mark {
             Some(mark) => mark,
             None => self.draw()?,
         };
-        self.take(log.as_mut(), &Keeper::Folder(mark).name())?;
+        self.take(log.as_mut(), &Keeper::Folder(mark.clone()).name())?;
+        self.settle(&mark)?;
         let tail = log.tail().map_err(OpenError::Log)?;
         let mut rest = 0;
         self.follow(&mut |records| self.ends(records, tail))?;
@@ -201,10 +203,14 @@ impl Site {
     /// those records before any is appended. Gives what the comparison found before.
     ///
     /// # Errors
-    /// When the log is no beginning of the journal, or somebody owns the cell; when one of the two cannot be used.
+    /// When the log is no beginning of the journal, or somebody owns the cell; when the folder has several cells; when
+    /// one of the two cannot be used.
     pub fn heal(&self, longer: &mut dyn FnMut(Row, &Sealed<'_>)) -> Result<Compared, StartError> {
         let _held = folder::hold(&self.data)?;
-        self.with_records(|records| self.give_back(records, longer))
+        self.with_store(|store, records| {
+            cells::alone(&self.data, store, "healing its log")?;
+            self.give_back(records, longer)
+        })
     }
 
     /// What [`Self::to_log`] does.
@@ -220,18 +226,23 @@ impl Site {
         let mut log = (self.open)((!copy).then(|| records.log()))?;
         cell::same_store(&self.data, &self.place, log.id())?;
         let standing = log.standing().map_err(OpenError::Log)?;
-        let mark = match Keeper::of(&standing) {
+        let keeper = Keeper::of(&standing);
+        let fresh = keeper.is_none();
+        let mark = match keeper {
             Some(Keeper::Folder(mark)) if self.is_mine(&mark)? => mark,
             Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
             None if copy => return Ok(Moved::Already),
             None if standing.tail.commit.0 > 0 => return Err(self.in_force(standing.tail)),
-            None => match self.mark()? {
-                Some(mark) => mark,
-                None => self.draw()?,
-            },
+            // A new one, which no copy of this folder has: nobody else fills the log under it.
+            None => self.draw()?,
         };
         let name = Keeper::Folder(mark).name();
         let epoch = self.take(log.as_mut(), &name)?;
+        if fresh && log.tail().map_err(OpenError::Log)? != standing.tail {
+            // Somebody was faster, and the log is theirs.
+            log.release(epoch).map_err(OpenError::Log)?;
+            return Err(self.meanwhile());
+        }
         if !copy {
             self.fill(records, log.as_mut(), epoch)?;
         }
@@ -244,7 +255,7 @@ impl Site {
         }
         cell::note(&self.data, &self.place)?;
         log.release(epoch).map_err(OpenError::Log)?;
-        folder::remove(&self.data.join(MOVED))?;
+        self.unmark()?;
         Ok(Moved::Done {
             tail,
             records: compared.records,
@@ -282,7 +293,10 @@ impl Site {
         };
         let name = Keeper::Healing(until).name();
         let epoch = self.take(log.as_mut(), &name)?;
-        if log.tail().map_err(OpenError::Log)? != compared.tail {
+        // Somebody who heals under the same name has been deposed by this: where the log is a beginning of the journal
+        // still, it is gone on with, and never left with a part.
+        let tail = log.tail().map_err(OpenError::Log)?;
+        if records.find(&tail).map_err(journal)?.is_none() {
             if begun.is_none() {
                 log.release(epoch).map_err(OpenError::Log)?;
             }
@@ -343,7 +357,7 @@ impl Site {
         }
     }
 
-    /// Opens the folder's store as it is, and closes it again.
+    /// The records of the folder's store as it is.
     fn with_records<T>(
         &self,
         work: impl FnOnce(&Records) -> Result<T, StartError>,
@@ -351,7 +365,7 @@ impl Site {
         self.with_store(|_, records| work(records))
     }
 
-    /// The same for whoever looks at what its records say.
+    /// Opens the folder's store as it is, and closes it again.
     fn with_store<T>(
         &self,
         work: impl FnOnce(&dyn Store, &Records) -> Result<T, StartError>,
@@ -411,8 +425,13 @@ impl Site {
                 Err(LogError::Held { address }) => address,
                 done => return Ok(done.map_err(OpenError::Log)?),
             };
-            let left = log.standing().map_err(OpenError::Log)?.left;
-            let left = left.map_or(Duration::ZERO, |left| left.min(LEASE_MAX));
+            let standing = log.standing().map_err(OpenError::Log)?;
+            if let Some(keeper) = Keeper::of(&standing) {
+                return Err(cell::reserved(&self.place, &keeper));
+            }
+            let left = standing
+                .left
+                .map_or(Duration::ZERO, |left| left.min(LEASE_MAX));
             if began.elapsed() >= *most.get_or_insert(left + self.margin) {
                 let owner = owner.map_or(String::new(), |owner| format!(" ({owner})"));
                 let why =
@@ -422,27 +441,6 @@ impl Site {
             }
             thread::sleep(HELD_PAUSE);
         }
-    }
-
-    /// The mark of the folder to which a log was moved, or was to be.
-    fn mark(&self) -> Result<Option<String>, StartError> {
-        let found = folder::read(&self.data.join(MOVED))?;
-        Ok(found.map(|mark| String::from_utf8_lossy(&mark).trim().to_owned()))
-    }
-
-    /// Whether a cell that is reserved for a mark is for this folder. One that is a copy of another log has its mark from
-    /// before.
-    fn is_mine(&self, mark: &str) -> Result<bool, StartError> {
-        let noted = cell::place_of(&self.data)?;
-        let here = noted.is_none_or(|noted| noted == self.place);
-        Ok(here && self.mark()?.is_some_and(|mine| mine == mark))
-    }
-
-    /// Gives the folder a mark that no other has.
-    fn draw(&self) -> Result<String, StartError> {
-        let mark = new_secret()?;
-        folder::write(&self.data.join(MOVED), format!("{mark}\n").as_bytes())?;
-        Ok(mark)
     }
 
     fn tell(&self, stage: Stage, done: u64, all: u64) {

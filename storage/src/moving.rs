@@ -68,7 +68,7 @@ pub enum MovingError {
     #[error("the journal: {0}")]
     Journal(#[from] StoreError),
     /// The log ends with something that the journal does not have.
-    #[error("the log ends with commit {}, and the journal has no record that ends so", .0.commit.0)]
+    #[error("the log ends with commit {}, and its last record is not in the journal", .0.commit.0)]
     Apart(Tail),
 }
 

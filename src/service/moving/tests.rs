@@ -1,6 +1,8 @@
 //! Moves that die with every call to the log, before and after it was done: never can both sides be begun on, and run
 //! again they come to their end.
 
+mod at_once;
+
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,6 +25,8 @@ struct Dying {
     left: Arc<AtomicU32>,
     /// Whether that call is done all the same.
     done: bool,
+    /// What happens before the cell is reserved for the first time.
+    before: at_once::Before,
 }
 
 impl Dying {
@@ -53,6 +57,7 @@ impl Log for Dying {
     }
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
+        self.before.happen();
         let mut log = self.log.handle();
         self.call(|| log.reserve(name))
     }
@@ -115,7 +120,13 @@ fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
         log: log.handle(),
         left: Arc::new(AtomicU32::new(nth)),
         done,
+        before: at_once::Before::default(),
     };
+    over(data, log)
+}
+
+/// A folder and this log.
+fn over(data: &Path, log: Dying) -> Site {
     let open =
         move |_: Option<LogId>| -> Result<Box<dyn Log>, StartError> { Ok(Box::new(log.clone())) };
     let mut site = Site::with(data.to_path_buf(), PLACE.to_owned(), Box::new(open));

@@ -54,8 +54,8 @@ impl Site {
             MovingError::Log(why) => OpenError::Log(why).into(),
             MovingError::Journal(why) => journal(why),
             MovingError::Apart(tail) => refuse(format!(
-                "the log at {} ends with commit {}, and the journal in {} has no record that ends so: it is no beginning \
-                 of it. Nothing was changed; `caudal log compare` shows where they part",
+                "the log at {} ends with commit {}: the log's last record is not in this journal, {}, so the log is not a \
+                 prefix of it. Nothing was changed; `caudal log compare` shows where they part",
                 self.place,
                 tail.commit.0,
                 self.data.display()

@@ -217,7 +217,8 @@ impl Log for PostgresLog {
     }
 
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
-        let (cell, owner, lasts) = (self.cell(), owner.to_owned(), millis(length)?);
+        let (cell, id) = (self.cell(), self.id);
+        let (owner, lasts) = (owner.to_owned(), millis(length)?);
         let kept = nodes::kept_for(&owner);
         let found = self.wait(move |core| async move {
             let params: Params<'_> = &[
@@ -225,6 +226,7 @@ impl Log for PostgresLog {
                 (&owner, Type::TEXT),
                 (&lasts, Type::INT8),
                 (&kept, Type::TEXT),
+                (&id.as_slice(), Type::BYTEA),
             ];
             // Where the answer to the first try is lost, its lease has to end.
             core.ask(true, sql::ACQUIRE, params).await
@@ -242,8 +244,8 @@ impl Log for PostgresLog {
     }
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
-        let (cell, name) = (self.cell(), name.to_owned());
-        self.wait(move |core| async move { nodes::reserve(&core, cell, &name).await })
+        let (cell, id, name) = (self.cell(), self.id, name.to_owned());
+        self.wait(move |core| async move { nodes::reserve(&core, (cell, id), &name).await })
     }
 
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {

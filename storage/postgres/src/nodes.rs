@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use caudal_storage::CommitNo;
 use caudal_storage::log::nodes::{NODES_MAX, OFFER, RESERVED};
-use caudal_storage::log::{Epoch, Hash, LogError, Presence, Seen, Standing, Tail};
+use caudal_storage::log::{Epoch, Hash, LogError, LogId, Presence, Seen, Standing, Tail};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -35,12 +35,17 @@ pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
 }
 
 /// Takes a cell and keeps it for one name, for good.
-pub(crate) async fn reserve(core: &Core, cell: i64, name: &str) -> Result<Epoch, LogError> {
+pub(crate) async fn reserve(
+    core: &Core,
+    (cell, id): (i64, LogId),
+    name: &str,
+) -> Result<Epoch, LogError> {
     let (kept, lasts) = (kept_for(name), millis(RESERVED)?);
     let params: Params<'_> = &[
         (&cell, Type::INT8),
         (&kept, Type::TEXT),
         (&lasts, Type::INT8),
+        (&id.as_slice(), Type::BYTEA),
     ];
     // Where the answer to the first try is lost, the second finds the cell kept for this name.
     let found = core.ask(true, sql::RESERVE, params).await?;

@@ -40,6 +40,9 @@ pub enum Trouble {
     /// It may pass: no server that takes writes answers.
     #[error("no server takes writes: {0}")]
     Unreachable(String),
+    /// A server answers that has no log for the cell.
+    #[error("caudal_cell has no log for this cell: the database is another, or was put back")]
+    Absent,
     /// A server answers, and must not keep a log until somebody has changed this.
     #[error("{0}")]
     Unfit(String),
@@ -182,11 +185,7 @@ impl Session {
     pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, Trouble> {
         let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
         let params: Params<'_> = &[(&cell, Type::INT8)];
-        let none = || {
-            let why =
-                "caudal_cell has no log for this cell: the database is another, or was put back";
-            Trouble::Unfit(why.to_owned())
-        };
+        let none = || Trouble::Absent;
         let head = self.ask(sql::HEAD, params, most).await;
         let head = head.map_err(|why| match why {
             Fault::Refused(why) if *why.code() == SqlState::UNDEFINED_TABLE => none(),

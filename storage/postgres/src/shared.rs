@@ -154,7 +154,12 @@ impl Core {
             let why = "the cell is gone from caudal_cell: the database is another, or was put back";
             LogError::Read(StoreError::Corrupt(Arc::from(why)))
         })?;
-        let hash: Vec<u8> = column(row, 5)?;
+        let (log, hash): (Vec<u8>, Vec<u8>) = (column(row, 0)?, column(row, 5)?);
+        let known = *lock(&self.id);
+        if known.is_some_and(|known| known.as_slice() != log) {
+            let why = "the cell has another log than before: somebody has begun one there";
+            return Err(LogError::Read(StoreError::Corrupt(Arc::from(why))));
+        }
         Ok(Head {
             epoch: Epoch(count(row, 1)?),
             owner: column(row, 2)?,
@@ -180,7 +185,7 @@ impl Core {
         loop {
             let why = match self.session().await {
                 Err(why @ Trouble::Unreachable(_)) => no_session(&why),
-                Err(why @ Trouble::Unfit(_)) => {
+                Err(why @ (Trouble::Unfit(_) | Trouble::Absent)) => {
                     tracing::error!(%why, "the log's server cannot be used");
                     no_session(&why)
                 }

@@ -105,6 +105,21 @@ fn other_tables_and_other_logs_are_refused() {
 }
 
 #[test]
+fn a_handle_does_not_take_a_cell_on_which_another_log_was_begun() {
+    let Some(server) = shared() else { return };
+    let settings = server.settings(server.port, cell());
+    let mut early = PostgresLog::open(settings.clone()).unwrap();
+    // Nobody has used it, so another folder begins its own log there.
+    let mut late = PostgresLog::begin(settings, [7; 16]).unwrap();
+    let lease = Duration::from_secs(3600);
+    let taken = early.acquire("one", lease).unwrap_err().to_string();
+    assert!(taken.contains("another log"), "{taken}");
+    let taken = early.reserve("one").unwrap_err().to_string();
+    assert!(taken.contains("another log"), "{taken}");
+    late.acquire("two", lease).unwrap();
+}
+
+#[test]
 fn passwords_are_asked_for_and_never_shown() {
     let Some(server) = shared() else { return };
     let secret = "s3cr3t-word";
