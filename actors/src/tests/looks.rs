@@ -202,6 +202,10 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
         assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
         let first = found[1].accounts.first().map(|it| it.number);
         assert_eq!(first, Some(AccountNo(1)), "of {accounts}");
+        // As many as were asked for: what a look would find besides is not known.
+        let text = cvu(1).to_string();
+        let found = engine.find_accounts(vec![REALM], &text, 1).await.unwrap();
+        assert!(found[0].more && found[0].accounts.len() == 1);
     }
 }
 

@@ -83,7 +83,8 @@ fn found_in(
     let mut accounts_found = sorted(store, realm, text, limit)?;
     let mut found = FoundIn {
         realm,
-        more: accounts_found.len() > limit,
+        // As many as were asked for hide what a look would find, and so does having no look left.
+        more: accounts_found.len() >= limit || (bound < ACCOUNT && size > 0),
         looked: 0,
         accounts: Vec::new(),
     };
@@ -102,7 +103,7 @@ fn found_in(
         };
         let by = AccountSort::CreatedAt;
         let listing = accounts::accounts(store, realm, &filter, by, (&page, bound))?;
-        found.more = listing.next.is_some();
+        found.more |= listing.next.is_some();
         found.looked = listing.looked.map_or(size, |part| part.rows);
         for account in listing.items {
             let known = |it: &Account| it.number == account.number;
