@@ -22,7 +22,7 @@ pub use orders::act;
 pub use statements::file as statement;
 
 /// The longest text that is looked for, in characters.
-const TEXT_MAX: usize = 100;
+pub const TEXT_MAX: usize = 200;
 
 /// A table of accounts.
 pub fn table(tongue: Tongue, title: Word, realm: RealmId, accounts: &[Account]) -> Table {
@@ -68,7 +68,8 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
             .into_iter()
             .find(|status| asked == Some(status.as_str())),
         enabled: None,
-        scope: AccountScope::Everyone,
+        // What the search looks at: it leads here.
+        scope: AccountScope::ByAnything,
     };
     let page = asked_page(visit, ROWS);
     let listing = visit

@@ -1,7 +1,8 @@
 //! Realms that hold what leaves them, since another generation of them came into force.
 //!
 //! **Shape.** A note and a table with a row for each such realm, above all else on the overview and on the page of its
-//! tenant; nothing where no realm holds anything. What was not sent yet is counted, and leads to its list.
+//! tenant; nothing where no realm holds anything. What has not ended is counted, of which some may be at the bank already, and leads to the
+//! list.
 //!
 //! **Bounds.** [`ROWS`] realms; of each kind [`COUNTED_MAX`] are counted.
 //!
@@ -105,7 +106,7 @@ fn waiting(tongue: Tongue, place: &Place, leaving: &Leaving) -> Vec<Cell> {
         cell
     };
     vec![
-        counted(leaving.transfers).to(place.address("transfers?status=requested")),
+        counted(leaving.transfers).to(place.address("transfers")),
         tongue.money(leaving.amount),
         counted(leaving.returns).to("/console/cases"),
         counted(leaving.enrolments),

@@ -40,7 +40,8 @@ pub fn address(realm: RealmId, account: &Account) -> String {
     format!("/console/accounts/{}", key(realm, account))
 }
 
-fn key(realm: RealmId, account: &Account) -> String {
+/// The one key of an account, in addresses and in the audit log.
+pub fn key(realm: RealmId, account: &Account) -> String {
     match account.cvu {
         Some(cvu) => cvu.to_string(),
         None => format!("{}-{}", realm.0, account.number),

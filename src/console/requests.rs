@@ -3,21 +3,30 @@
 //! **Shape.** No fact of the ledger keeps the id of its request: that would cost bytes with every voucher. What keeps it is
 //! shown as the request's own: entries of the audit log, calls to the bank, and the newest vouchers of realms with
 //! webhooks, as long as the process remembers them. Beyond that the log has it, line by line. Many ids say when they were
-//! made ([`made_at`]); then what happened in the realms right after that is shown too, and that it may be of others.
+//! made ([`made_at`]); then what happened in the realms then is shown too, and that it may be of others.
 //!
-//! **Bounds.** The realms that the search looks at. [`BRIEF`] rows of each kind of each realm, [`WINDOW_MILLIS`] after the request, and of
-//! the audit log as many entries as one of its pages looks at.
+//! **Bounds.** The realms that the search looks at. [`BRIEF`] rows of each kind of each realm, from what the clocks may
+//! differ by before the request ([`slack`]) to [`WINDOW_MILLIS`] after it. Of the audit log as many entries as one of its pages
+//! looks at: those of about that time where the id says one, else the newest, with the way to those before. All
+//! realms are asked at once, for [`ASKED`] at most: what does not answer is left out.
+//!
+//! **Order.** That somebody looks is durable before the calls about an account or a transfer are read, or a voucher shown.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
+use actix_web::rt::time::timeout;
+use caudal_actors::accounts::Placed;
 use caudal_actors::engine::people::AuditQuery;
 use caudal_ledger::events::{Event, Subject};
+use caudal_ledger::ids::{AccountNo, TransferId};
 use caudal_ledger::people::audit::AuditFilter;
 use caudal_ledger::time::Timestamp;
+use futures_util::future::{join_all, try_join_all};
 
 use super::accounts::undated;
 use super::movements;
-use super::places::address;
+use super::places::key;
 use super::realms::{COLUMNS, row};
 use super::transfers::bank_calls;
 use super::view::{BRIEF, Block, Cell, ROWS, Table, Tone};
@@ -25,11 +34,20 @@ use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::admin::people::Power;
 use crate::bodies::transfers::BankCallBody;
-use crate::http::current::{is_id, made_at};
+use crate::bodies::vouchers::voucher;
+use crate::http::current::{is_id, is_made, made_at};
 use crate::http::errors::ApiError;
 
 /// How long after its beginning a request may write, in milliseconds: what waits longer was answered already.
 const WINDOW_MILLIS: u64 = 10_000;
+/// How far the clocks of nodes may be apart, in milliseconds: another may have made the id.
+const NODES_MILLIS: u64 = 2_000;
+/// The same of the clocks of clients.
+const CLIENTS_MILLIS: u64 = 60_000;
+/// How long after a request the audit log is looked through for it, in milliseconds: clients try again under the same id.
+const AUDITED_MILLIS: u64 = 3_600_000;
+/// How long realms are asked what they remember.
+const ASKED: Duration = Duration::from_secs(1);
 
 /// Whether a text is surely an id of a request.
 pub fn is_sure(text: &str) -> bool {
@@ -41,10 +59,11 @@ pub async fn found(visit: &Visit, realms: &[Place], id: &str) -> Result<Vec<Bloc
     if !is_id(id) {
         return Ok(Vec::new());
     }
-    let mut blocks: Vec<_> = audited(visit, id).await?.into_iter().collect();
     let at = made_at(id);
-    for place in realms {
-        blocks.extend(written(visit, place, id).await?);
+    let mut blocks: Vec<_> = audited(visit, id, at).await?.into_iter().collect();
+    let remembered = join_all(realms.iter().map(|place| remembered(visit, place, id))).await;
+    for (place, found) in realms.iter().zip(remembered) {
+        blocks.extend(written(visit, place, &found).await?);
         if let Some(at) = at {
             blocks.extend(around(visit, place, id, at).await?);
         }
@@ -61,8 +80,20 @@ pub async fn found(visit: &Visit, realms: &[Place], id: &str) -> Result<Vec<Bloc
     Ok(blocks)
 }
 
+/// How long before its id says a request may have come, by the other clock, in milliseconds.
+fn slack(id: &str) -> u64 {
+    match is_made(id) {
+        true => NODES_MILLIS,
+        false => CLIENTS_MILLIS,
+    }
+}
+
 /// What operators did in it, for those who may read the audit log.
-async fn audited(visit: &Visit, id: &str) -> Result<Option<Block>, ApiError> {
+async fn audited(
+    visit: &Visit,
+    id: &str,
+    at: Option<Timestamp>,
+) -> Result<Option<Block>, ApiError> {
     if !visit.session.who.role.may(Power::Audit) {
         return Ok(None);
     }
@@ -72,11 +103,13 @@ async fn audited(visit: &Visit, id: &str) -> Result<Option<Block>, ApiError> {
     };
     let query = AuditQuery {
         filter,
+        from: at.map(|at| before(at, slack(id))),
+        to: at.map(|at| at.plus_millis(AUDITED_MILLIS)),
         limit: BRIEF,
-        ..AuditQuery::default()
+        before: None,
     };
     let found = visit.engine().audit_page(query).await?;
-    if found.rows.is_empty() {
+    if found.rows.is_empty() && found.next.is_none() {
         return Ok(None);
     }
     let columns = [
@@ -97,30 +130,48 @@ async fn audited(visit: &Visit, id: &str) -> Result<Option<Block>, ApiError> {
         ]
     });
     let table = Table::new(tongue, Word::Audit, Word::NoAudit, &columns).with(rows);
-    let whole = found.next.map(|_| format!("/console/audit?request={id}"));
+    let whole = found
+        .next
+        .map(|next| format!("/console/audit?request={id}&before={next}"));
     Ok(Some(Block::Table(table.next(whole))))
 }
 
-/// The vouchers that are known to be of it.
-async fn written(visit: &Visit, place: &Place, id: &str) -> Result<Option<Block>, ApiError> {
-    let found = match visit.engine().wrote(place.realm, id, BRIEF).await {
-        Ok(found) if !found.is_empty() => found,
-        // A realm that rests remembers nothing.
-        Ok(_) | Err(_) => return Ok(None),
-    };
-    visit.looks("listMovements", id).await?;
+/// The vouchers that are known to be of it; a realm that rests, or does not answer, remembers none.
+async fn remembered(visit: &Visit, place: &Place, id: &str) -> Vec<Placed> {
+    let asked = visit.engine().wrote(place.realm, id, BRIEF);
+    let answer = timeout(ASKED, asked).await;
+    answer.into_iter().flatten().flatten().collect()
+}
+
+/// Shows them.
+async fn written(
+    visit: &Visit,
+    place: &Place,
+    found: &[Placed],
+) -> Result<Option<Block>, ApiError> {
+    if found.is_empty() {
+        return Ok(None);
+    }
+    let cvus: BTreeSet<_> = found
+        .iter()
+        .map(|placed| voucher(place.realm, placed).cvu.to_string())
+        .collect();
+    for cvu in cvus {
+        visit.looks("listMovements", &cvu).await?;
+    }
     let mut table = movements::table(
         visit.tongue(),
         Word::OfThisRequest,
         place.realm,
-        &found,
+        found,
         true,
     );
     table.title = format!("{} · {}", table.title, place.title());
     Ok(Some(Block::Table(table)))
 }
 
-/// What happened in a realm right after it came, with the calls to the bank that are of it.
+/// What happened in a realm about when it came, with the calls to the bank that are of it. What the clocks may differ by is
+/// read apart: in a realm that is busy nothing of the request would be among the first rows.
 async fn around(
     visit: &Visit,
     place: &Place,
@@ -129,7 +180,14 @@ async fn around(
 ) -> Result<Vec<Block>, ApiError> {
     let (engine, realm) = (visit.engine(), place.realm);
     let until = at.plus_millis(WINDOW_MILLIS);
-    let events = engine.events_between(realm, (at, until), BRIEF).await?;
+    let after = engine.events_between(realm, (at, until), BRIEF).await?;
+    let full = after.len() == BRIEF;
+    let first = after.first().map(|event| event.id.number);
+    let early = (before(at, slack(id)), at);
+    let mut events = engine.events_between(realm, early, BRIEF).await?;
+    // Both have what happened just then.
+    events.retain(|event| first.is_none_or(|first| event.id.number < first));
+    events.extend(after);
     if events.is_empty() {
         return Ok(Vec::new());
     }
@@ -138,13 +196,25 @@ async fn around(
     table.title = format!("{} · {}", table.title, place.title());
     let last = events.last().map(|event| event.id.number);
     // The list of events goes down from a number: a page from there begins with what is just behind.
-    let more = last.filter(|_| events.len() == BRIEF);
+    let more = last.filter(|_| full);
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let more = more.and_then(|last| last.checked_add(size));
     let more = more.map(|to| format!("{}?to={to}", place.address("events")));
     let mut blocks = calls(visit, place, &events, id).await?;
     blocks.push(Block::Table(table.with(rows).next(more)));
     Ok(blocks)
+}
+
+/// An instant so many milliseconds before another; the first of all where there is none.
+fn before(at: Timestamp, millis: u64) -> Timestamp {
+    let earlier = at.millis().checked_sub(millis);
+    earlier.map_or_else(Timestamp::default, Timestamp::from_millis)
+}
+
+/// What calls to the bank are about.
+enum About {
+    Transfer(TransferId),
+    Account(AccountNo),
 }
 
 /// The calls to the bank that were made for the request, about what some events are about.
@@ -155,24 +225,37 @@ async fn calls(
     id: &str,
 ) -> Result<Vec<Block>, ApiError> {
     let (engine, realm) = (visit.engine(), place.realm);
-    let (mut seen, mut blocks) = (BTreeSet::new(), Vec::new());
+    let mut about = BTreeMap::new();
     for event in events {
-        let (key, dated, made) = match &event.subject {
+        let (whose, what) = match &event.subject {
             Subject::Transfer(transfer) => {
                 let transfer = transfer.id(realm, event.account);
-                let made = engine.transfer_of(realm, transfer).await?.1;
-                (transfer.to_string(), true, made)
+                let whose = ("readTransfer", transfer.to_string());
+                (whose, About::Transfer(transfer))
             }
             Subject::Account(account, ..) => {
-                let calls = engine.on_disk(realm, account.number).await?.1;
-                let made = calls.into_iter().map(|call| (Timestamp::default(), call));
-                (address(realm, account), false, made.collect())
+                let whose = ("readActor", key(realm, account));
+                (whose, About::Account(account.number))
             }
             _ => continue,
         };
+        about.insert(whose, what);
+    }
+    let looks = about.keys();
+    try_join_all(looks.map(|(action, subject)| visit.looks(action, subject))).await?;
+    let mut blocks = Vec::new();
+    for about in about.into_values() {
+        let (dated, made) = match about {
+            About::Transfer(id) => (true, engine.transfer_of(realm, id).await?.1),
+            About::Account(number) => {
+                let calls = engine.on_disk(realm, number).await?.1;
+                let made = calls.into_iter().map(|call| (Timestamp::default(), call));
+                (false, made.collect())
+            }
+        };
         let of_it = made.iter().filter(|(_, call)| call.correlation == id);
         let of_it: Vec<_> = of_it.map(BankCallBody::from).collect();
-        if of_it.is_empty() || !seen.insert(key) {
+        if of_it.is_empty() {
             continue;
         }
         let found = bank_calls(visit, &of_it);

@@ -27,14 +27,12 @@ use crate::http::errors::ApiError;
 
 /// How many realms are looked through for a text.
 pub const REALMS_MAX: usize = 32;
-/// The longest text that is looked for, in characters.
-const TEXT_MAX: usize = 200;
 
 /// Finds it.
 pub async fn page(visit: Visit) -> HttpResponse {
     let text = visit
         .asks("q")
-        .filter(|text| text.chars().count() <= TEXT_MAX);
+        .filter(|text| text.chars().count() <= accounts::TEXT_MAX);
     let Some(text) = text else {
         let note = Block::Note(Tone::Quiet, visit.say(Word::SearchHelp).to_owned());
         let page = visit.page(Part::Search, visit.say(Word::Search), vec![note]);
@@ -181,10 +179,9 @@ async fn by_text(
         let list = format!("{}?text={text}", place.address("accounts"));
         tables.push(Block::Table(table.next(of.more.then_some(list))));
     }
-    if !shown.is_empty() {
+    for tenant in shown {
         // Whose people were shown, and not what was asked for: that may name one.
-        let tenants: Vec<_> = shown.into_iter().collect();
-        visit.looks("listAccounts", &tenants.join(" ")).await?;
+        visit.looks("listAccounts", tenant).await?;
     }
     blocks.extend(tables);
     Ok(whole)

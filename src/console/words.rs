@@ -108,8 +108,8 @@ texts! {
     OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
         "Transfers and webhooks are held since a restore, until they are released.";
     RealmsHeld = "Entornos restaurados que retienen lo que sale", "Restored realms that hold what leaves them";
-    RealmsHeldHint = "Desde que entró en vigor otra generación, nada de esto llega al banco ni a los webhooks. Revise los casos y la conciliación, y libere con caudal restore --tenant PSP --mode MODO --release.",
-        "Since another generation came into force, none of this reaches the bank or a webhook. Look at the cases and the reconciliation, then release with caudal restore --tenant TENANT --mode MODE --release.";
+    RealmsHeldHint = "Desde que entró en vigor otra generación, nada más sale al banco ni a los webhooks; de las transferencias sin terminar, algunas pueden estar ya en el banco. Revise los casos y la conciliación, y libere con caudal restore --tenant PSP --mode MODO --release.",
+        "Since another generation came into force, nothing more leaves for the bank or a webhook; of the transfers that have not ended some may be at the bank already. Look at the cases and the reconciliation, then release with caudal restore --tenant TENANT --mode MODE --release.";
     NoRealmHeld = "Ningún entorno retiene nada.", "No realm holds anything.";
     Returns = "Devoluciones", "Returns";
     Enrolments = "Altas en el fondo", "Enrolments";
@@ -427,7 +427,7 @@ texts! {
         "Not everything was looked through; if something is missing, search in the accounts of its tenant.";
     ByExternalId = "Por id externo", "By external id";
     OfThisRequest = "Comprobantes de esta solicitud", "Vouchers of this request";
-    RightAfter = "Lo que pasó enseguida, de esta solicitud o de otras", "What happened right after, of this request or of others";
+    RightAfter = "Lo que pasó por entonces, de esta solicitud o de otras", "What happened about then, of this request or of others";
     RequestsInLog = "El libro no guarda el id de la solicitud. Aquí está lo que sí lo guarda: la auditoría, las llamadas al banco y los últimos comprobantes de entornos con webhooks. El registro del servicio dice el resto: búsquelo allí con grep.",
         "The ledger does not keep the id of a request. This is what does: the audit log, calls to the bank, and the newest vouchers of realms with webhooks. The log of the service has the rest: grep for it there.";
 }

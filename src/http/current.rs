@@ -92,6 +92,11 @@ pub(super) fn made_id() -> String {
     )
 }
 
+/// Whether an id looks like one that was made by a service, by the clock of its machine.
+pub fn is_made(id: &str) -> bool {
+    id.starts_with(MADE)
+}
+
 /// When the request of an id came, as far as the id says: one that was made here by the clock of this machine, or a UUID
 /// of version 7 by that of whoever made it. Any other id says nothing.
 pub fn made_at(id: &str) -> Option<Timestamp> {

@@ -58,6 +58,8 @@ pub(crate) struct Source {
     engine: Arc<Engine>,
     hooks: Arc<Hooks>,
     realm: RealmId,
+    /// Whose seats it takes.
+    seats: RealmId,
 }
 
 impl Source {
@@ -67,7 +69,14 @@ impl Source {
             engine: Arc::clone(&door.engine),
             hooks: Arc::clone(&door.hooks),
             realm,
+            seats: realm,
         }
+    }
+
+    /// The same for an operator, who takes no seat of the tenant's.
+    pub(crate) fn for_operators(self) -> Self {
+        let seats = RealmId(0);
+        Self { seats, ..self }
     }
 
     /// The statement of an account for some days, in a format, as an answer.
@@ -191,7 +200,7 @@ fn seat(source: &Source, pin: Pin, format: Format) -> Result<Option<Seat>, ApiEr
         let most = streams.options().streams_max;
         ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
     };
-    streams.take(source.realm).ok_or_else(full).map(Some)
+    streams.take(source.seats).ok_or_else(full).map(Some)
 }
 
 /// Whether one reading gives all lines.

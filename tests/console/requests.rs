@@ -1,11 +1,19 @@
 //! The search by the id of a request: what keeps the id is found, and the rest is said to be in the log.
 
 use super::browser::{Browser, credential};
-use crate::support::{TestService, json};
+use crate::support::{TestService, Value, json};
 
 /// Where the search for an id is.
 fn search(id: &str) -> String {
     format!("/console/search?q={id}")
+}
+
+/// Whose affairs the audit log says that somebody looked at.
+async fn looked(service: &TestService, action: &str) -> Vec<Value> {
+    let path = format!("/admin/audit?action={action}");
+    let page = service.admin_get(&path).await.is(200);
+    let items = page["items"].as_array().unwrap();
+    items.iter().map(|entry| entry["subject"].clone()).collect()
 }
 
 #[actix_web::test]
@@ -51,6 +59,16 @@ async fn vouchers_of_a_realm_with_webhooks_are_known_by_their_request() {
     .await;
     let (page, external) = page;
     assert!(page.contains(&external), "{page}");
+    assert_eq!(looked(&service, "listMovements").await, [json!(cvu)]);
+    // The tenant whose accounts were shown.
+    browser.get(&search(cvu.get(..20).unwrap())).await.is(200);
+    let tenants = looked(&service, "listAccounts").await;
+    let shown = tenants.iter().map(|tenant| tenant.as_str().unwrap());
+    let shown: Vec<_> = shown.collect();
+    assert!(
+        shown.len() == 1 && !shown[0].contains(' '),
+        "one tenant: {shown:?}"
+    );
 }
 
 #[actix_web::test]
@@ -68,12 +86,16 @@ async fn calls_to_the_bank_and_the_audit_log_are_found_exactly() {
     service.a.settled(&sent.json, "completed").await;
     let id = sent.header("x-request-id");
     let mut browser = Browser::entered(&service).await.reads("en");
+    assert_eq!(looked(&service, "readTransfer").await, Vec::<Value>::new());
     let page = browser.get(&search(id)).await.is(200).text;
     let calls = format!("<code>{id}</code>");
     assert!(
         page.contains("Calls to the bank") && page.contains(&calls),
         "{page}"
     );
+    let transfers = looked(&service, "readTransfer").await;
+    assert!(transfers.contains(&sent["id"]), "{transfers:?}");
+    assert!(looked(&service, "readActor").await.contains(&json!(cvu)));
     // What an operator did, under an id that says no time.
     let looked = service
         .admin_client()

@@ -3,7 +3,7 @@
 //! **Shape.** The page of an account has a form with the days and the format; it leads to the file itself, made by what
 //! answers `/v1/accounts/{cvu}/statements`.
 //!
-//! **Bounds.** Those of any statement, and its seat among the realm's long answers.
+//! **Bounds.** Those of any statement, and a seat among the operators' long answers: the tenant's are its own.
 //!
 //! **Order.** That somebody looks is durable before anything is read, as for every look at a person's affairs.
 
@@ -82,7 +82,7 @@ async fn given(
     let (place, target, key) = found(visit, key).await?;
     let (period, format) = asked(visit, query)?;
     visit.looks("readStatement", &key).await?;
-    let source = Source::new(&visit.desk.door, place.realm);
+    let source = Source::new(&visit.desk.door, place.realm).for_operators();
     let mut answer = source.give(request, target, (period, format)).await?;
     let (first, last, ending) = (period.first, period.last, format.ending());
     let file = format!("attachment; filename=\"resumen-{key}-{first}-{last}.{ending}\"");
