@@ -267,10 +267,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         self.child.kill().ok();
         self.child.wait().ok();
-        if let Some(reader) = self.reader.take() {
-            reader.join().ok();
-        }
         if !std::thread::panicking() {
+            if let Some(reader) = self.reader.take() {
+                reader.join().ok();
+            }
             let said = self.said.lock().unwrap().join("\n");
             canary::reads("a service on a folder", &said);
         }

@@ -150,7 +150,8 @@ impl Process {
 
     /// What it has written on standard error.
     pub fn log(&self) -> String {
-        fs::read_to_string(&self.errors).unwrap()
+        // It may have been killed within a character.
+        String::from_utf8_lossy(&fs::read(&self.errors).unwrap()).into_owned()
     }
 
     pub fn signal(&self, name: &str) {

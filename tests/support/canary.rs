@@ -4,7 +4,8 @@
 //! **Shape.** A subscriber for the whole process, installed once. A line with a name, CUIT, CBU, CVU,
 //! key, alias, email or amount is an offence; the offence is kept, and whatever test asks or ends next fails
 //! and shows it, so it does not matter which thread logged it for which test. What tests send of a person, and every
-//! secret that they get, is learnt as it passes ([`learn`]), before the service can log it. A process of its own
+//! secret that they get, is learnt as it passes ([`learn_of`]), before the service can log it; a secret that comes in an
+//! answer may have been logged before that, so it is looked for in the lines that are kept, too. A process of its own
 //! writes on [`Paper`], which is read when it has ended.
 //!
 //! Tests that need to see lines ask for those of a request id.
@@ -62,13 +63,19 @@ const PERSONAL: &[&str] = &[
     "celular",
     "address",
     "domicilio",
+    "calle",
+    "datosDomicilio",
     "metadata",
     "titulares",
-    "secret",
-    "credential",
 ];
+/// Fields of bodies that open something.
+const OPENING: &[&str] = &["secret", "credential"];
+/// The digits of a phone number that is learnt, at least. It has its `+` besides, which no number of our own has.
+const PHONE_DIGITS: usize = 10;
 /// What is learnt has at least so many characters, so that it is no word of our own, and at most so many.
 const LEARNT_CHARS: std::ops::RangeInclusive<usize> = 6..=200;
+/// Lines of a process that are shown when a test fails: the last.
+const TAIL: usize = 60;
 /// Lines that are kept for tests at most: the newest.
 const KEPT_MAX: usize = 50_000;
 
@@ -90,14 +97,11 @@ impl io::Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let Self(log) = self;
         for line in String::from_utf8_lossy(bytes).lines() {
+            log.keep(line);
+            // After it is kept: a secret that is learnt meanwhile is found by one of the two looks.
             if let Some(why) = offence(line) {
-                log.offences.lock().unwrap().push(format!("{why}: {line}"));
+                log.offends(why, line);
             }
-            let mut lines = log.lines.lock().unwrap();
-            if lines.len() == KEPT_MAX {
-                lines.pop_front();
-            }
-            lines.push_back(line.to_owned());
         }
         Ok(bytes.len())
     }
@@ -137,6 +141,28 @@ pub fn sings() {
 }
 
 impl Log {
+    fn keep(&self, line: &str) {
+        let mut lines = self.lines.lock().unwrap();
+        if lines.len() == KEPT_MAX {
+            lines.pop_front();
+        }
+        lines.push_back(line.to_owned());
+    }
+
+    fn offends(&self, why: &str, line: &str) {
+        let offence = format!("{why}: {line}");
+        self.offences.lock().unwrap().push(offence);
+    }
+
+    /// Looks for a secret in what was logged before it was known here.
+    pub fn looks_back(&self, secret: &str) {
+        let lines = self.lines.lock().unwrap();
+        let leaks: Vec<_> = lines.iter().filter(|line| line.contains(secret)).collect();
+        for line in leaks {
+            self.offends("a secret", line);
+        }
+    }
+
     /// Fails when anything was logged here that must not be.
     #[track_caller]
     pub fn sings(&self) {
@@ -145,32 +171,46 @@ impl Log {
     }
 }
 
-/// Learns a text that must be in no line from now on. Words and numbers alone are not learnt: they may be said of
-/// something else. Numbers that say who somebody is have shapes that are known.
-pub fn learn(text: &str) {
-    let text = text.trim().to_lowercase();
-    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
-    let chars = text.chars().count();
-    let said = LEARNT_CHARS.contains(&chars) && (1..chars).contains(&letters);
-    if let Some(first) = words(&text).next().filter(|_| said) {
-        let mut learnt = LEARNT.lock().unwrap();
-        let by_word = learnt.get_or_insert_default();
-        by_word
-            .entry(first.to_owned())
-            .or_default()
-            .insert(text.clone());
+/// Learns a secret, which must be in no line from now on, nor in one that there is.
+pub fn learn(secret: &str) {
+    if let Some(log) = LOG.get().filter(|_| keep(secret)) {
+        log.looks_back(secret.trim());
     }
 }
 
-/// Learns what a body says of persons, and what of it is secret; nothing of a document, which says what such fields are.
+/// Learns a text that must be in no line from now on; whether it was not known. Words and numbers alone are not learnt:
+/// they may be said of something else, and no test may fail by the digits of a clock. Numbers that say who
+/// somebody is have shapes that are known: those of a CUIT or a CBU, and of phones the ones with a `+`.
+fn keep(text: &str) -> bool {
+    let text = text.trim().to_lowercase();
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let chars = text.chars().count();
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    let phone = text.starts_with('+') && digits >= PHONE_DIGITS;
+    let said = LEARNT_CHARS.contains(&chars) && (phone || (1..chars).contains(&letters));
+    let Some(first) = words(&text).next().filter(|_| said) else {
+        return false;
+    };
+    let mut learnt = LEARNT.lock().unwrap();
+    let by_word = learnt.get_or_insert_default();
+    let known = by_word.entry(first.to_owned()).or_default();
+    known.insert(text.clone())
+}
+
+/// Learns what a body says of persons, and what of it is secret; nothing of a document, which says what such fields are,
+/// nor of a type of vouchers (it has a `signo`), whose `nombre` is nobody's.
 pub fn learn_of(body: &Value) {
     match body {
         Value::Object(fields) if fields.contains_key("openapi") => {}
+        Value::Object(fields) if fields.contains_key("signo") => {}
         Value::Object(fields) => {
             for (name, value) in fields {
-                match PERSONAL.contains(&name.as_str()) {
-                    true => learn_all(value),
-                    false => learn_of(value),
+                match name.as_str() {
+                    name if OPENING.contains(&name) => learn_all(value, &learn),
+                    name if PERSONAL.contains(&name) => learn_all(value, &|text| {
+                        keep(text);
+                    }),
+                    _ => learn_of(value),
                 }
             }
         }
@@ -179,11 +219,11 @@ pub fn learn_of(body: &Value) {
     }
 }
 
-fn learn_all(value: &Value) {
+fn learn_all(value: &Value, how: &dyn Fn(&str)) {
     match value {
-        Value::String(text) => learn(text),
-        Value::Array(items) => items.iter().for_each(learn_all),
-        Value::Object(fields) => fields.values().for_each(learn_all),
+        Value::String(text) => how(text),
+        Value::Array(items) => items.iter().for_each(|item| learn_all(item, how)),
+        Value::Object(fields) => fields.values().for_each(|field| learn_all(field, how)),
         _ => {}
     }
 }
@@ -224,9 +264,19 @@ impl Paper {
 
 impl Drop for Paper {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let said = std::fs::read(self.0.path()).unwrap();
-            reads("a process", &String::from_utf8_lossy(&said));
+        let Ok(said) = std::fs::read(self.0.path()) else {
+            assert!(std::thread::panicking(), "the paper is gone");
+            return;
+        };
+        let said = String::from_utf8_lossy(&said);
+        match std::thread::panicking() {
+            // Whoever looks why a test failed has nothing else of the process.
+            true => {
+                let mut tail: Vec<_> = said.lines().rev().take(TAIL).collect();
+                tail.reverse();
+                println!("the process logged at last:\n{}", tail.join("\n"));
+            }
+            false => reads("a process", &said),
         }
     }
 }
