@@ -14,6 +14,7 @@
 //! **Failure.** That one was used while others were silent is told in the log, since they may have been promoted.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -191,13 +192,18 @@ async fn addresses(place: String, config: Config) -> Vec<(String, Config)> {
             }
         }
     }
+    each(place, config, &found)
+}
+
+/// One way to connect to a server for each of these addresses, which its name has.
+fn each(place: String, config: Config, found: &[IpAddr]) -> Vec<(String, Config)> {
     if found.len() < 2 {
         return vec![(place, config)];
     }
-    let each = found.into_iter().map(|address| {
+    let each = found.iter().map(|address| {
         let mut one = config.clone();
         // The certificate is still checked for the name.
-        one.hostaddr(address);
+        one.hostaddr(*address);
         (format!("{place} ({address})"), one)
     });
     each.collect()
@@ -246,6 +252,23 @@ mod tests {
             config.host(host).port(1);
             let all = addresses("it".to_owned(), config.clone()).await;
             assert_eq!(all, [("it".to_owned(), config)]);
+        }
+    }
+
+    #[test]
+    fn each_address_of_a_name_is_asked_by_itself_and_known_by_the_name() {
+        let found = ["10.0.0.1", "10.0.0.2"].map(|ip| ip.parse().unwrap());
+        let mut config = Config::new();
+        config.host("db.internal").port(1);
+        let all = each("db.internal:1".to_owned(), config, &found);
+        let places: Vec<_> = all.iter().map(|(place, _)| place.as_str()).collect();
+        assert_eq!(
+            places,
+            ["db.internal:1 (10.0.0.1)", "db.internal:1 (10.0.0.2)"]
+        );
+        for ((_, one), address) in all.iter().zip(found) {
+            assert_eq!(one.get_hosts(), [Host::Tcp("db.internal".to_owned())]);
+            assert_eq!(one.get_hostaddrs(), [address]);
         }
     }
 }
