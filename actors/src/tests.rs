@@ -42,6 +42,7 @@ mod lists;
 mod lives;
 mod looks;
 mod money;
+mod moving;
 mod openings;
 mod rest;
 mod rules;

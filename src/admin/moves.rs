@@ -35,8 +35,8 @@ request! {
     }
 }
 
-/// Takes a realm into another cell while it and all others go on; the answer comes when that has begun. For the last moment
-/// of it the realm's requests wait. A move that was interrupted goes on by the same request; nothing happens where
+/// Takes a realm into another cell while it and all others go on; the answer comes when that has begun. At the end the
+/// realm's requests pause briefly; one that waits too long gets 503 or an unknown outcome: ask again with the same key. A move that was interrupted goes on by the same request; nothing happens where
 /// the realm lies in that cell.
 #[utoipa::path(
     post,

@@ -28,6 +28,9 @@ pub(super) struct FullStore {
     let_go: Condvar,
     /// Reads until the store writes all that waits, in the middle of whatever reads.
     fuse: AtomicI64,
+    /// Whether rows cannot be read, and how often it was tried.
+    broken: AtomicBool,
+    failed: AtomicUsize,
 }
 
 impl std::fmt::Debug for FullStore {
@@ -48,7 +51,19 @@ impl FullStore {
             held: Mutex::default(),
             let_go: Condvar::new(),
             fuse: AtomicI64::new(0),
+            broken: AtomicBool::new(false),
+            failed: AtomicUsize::new(0),
         })
+    }
+
+    /// Has no row be read, or all of them again.
+    pub fn break_rows(&self, broken: bool) {
+        self.broken.store(broken, Ordering::Release);
+    }
+
+    /// How many reads of a row have failed.
+    pub fn failed(&self) -> usize {
+        self.failed.load(Ordering::Acquire)
     }
 
     /// The `n`-th read from now on waits until all that the store has is written; 0 is none. Gives
@@ -138,6 +153,10 @@ impl Index for FullStore {
     }
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.reads("get");
+        if self.broken.load(Ordering::Acquire) {
+            self.failed.fetch_add(1, Ordering::AcqRel);
+            return Err(StoreError::Unreadable("broken".into()));
+        }
         self.inner.get(key)
     }
     fn scan(

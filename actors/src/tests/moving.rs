@@ -1,0 +1,66 @@
+//! A realm that rests for a move: whatever happens to it, it goes on where it is to, and rests where it is closed.
+
+use caudal_ledger::tenants::Serving;
+use caudal_storage::Store as _;
+
+use super::full_store::FullStore;
+use super::harness::Harness;
+use super::*;
+use crate::engine::generations::NotCopied;
+
+const FIRST: Target = Target::Account(AccountNo(1));
+
+#[actix::test]
+async fn a_realm_that_cannot_be_loaded_after_its_move_is_tried_again() {
+    tokio::time::pause();
+    let bank: Arc<TestBank> = Arc::default();
+    let first = Harness::new(1, 1, 1000, Arc::<TestBank>::clone(&bank)).await;
+    let store = first.store.crash(0);
+    store.set_automatic(true);
+    let store = FullStore::over(store);
+    let engine = store.engine(&first.clock, &bank);
+    engine.balance(REALM, FIRST).await.unwrap();
+    let last = async {
+        store.break_rows(true);
+        Err(NotCopied::Unwanted)
+    };
+    let mended = async {
+        wait_until(|| store.failed() > 0).await;
+        // nobody waits for it
+        let refused = engine.balance(REALM, FIRST).await;
+        assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
+        // whoever asks to have it there tries it at once, and learns what is wrong
+        assert!(engine.resumed_in_turn(REALM).await.is_err());
+        store.break_rows(false);
+    };
+    let (moved, ()) = tokio::join!(engine.moves(REALM, last), mended);
+    assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
+    engine.balance(REALM, FIRST).await.unwrap();
+}
+
+#[actix::test]
+async fn a_realm_that_acts_although_it_is_closed_rests_before_the_last_of_it_is_read() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    let platform = world.engine.platform();
+    let tenant = platform.tenant(TENANT).unwrap();
+    let change = TenantChange {
+        live: Some(Serving::Closed),
+        ..TenantChange::default()
+    };
+    let changed = world.engine.change_tenant(tenant, change).await.unwrap();
+    assert!(!changed.is_open(REALM));
+    // as after a closing whose outcome came too late
+    world.engine.resume(REALM).await.unwrap();
+    world.engine.balance(REALM, FIRST).await.unwrap();
+    let commits = std::cell::Cell::new(0);
+    let last = async {
+        commits.set(world.store.stats().commits);
+        Err(NotCopied::Unwanted)
+    };
+    let moved = world.engine.moves(REALM, last).await;
+    assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
+    let refused = world.post("IN", 1, "late").await;
+    assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
+    assert_eq!(world.store.stats().commits, commits.get());
+}
