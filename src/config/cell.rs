@@ -115,7 +115,7 @@ impl Cell {
             let why = "is set without cell.listen: it is for connections between nodes";
             wrong.add("cell.tls", why);
         }
-        let url = url?;
+        url?;
         if !pepper {
             let why = "is not set: with cell.log the data folder can be lost, and with it the pepper that is \
                        kept there";
@@ -129,7 +129,7 @@ impl Cell {
             let why = format!("has to be a name of at most {NODE_BYTES_MAX} bytes");
             wrong.add("cell.node", why);
         }
-        let log = self.database(Some(url), wrong)?;
+        let log = self.database(None, wrong)?;
         Some(CellLog {
             log,
             node,
