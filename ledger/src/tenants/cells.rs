@@ -160,21 +160,11 @@ impl Platform {
         if !self.has_cell(cell) {
             return Err(Rejection::CellNotFound);
         }
-        match self.state(realm) {
-            RealmState::Open | RealmState::Closed => {}
-            RealmState::Importing(_) | RealmState::Imported(_) => {
-                return Err(Rejection::RealmImporting);
-            }
-        }
+        self.can_be_copied(realm)?;
         if self.standing(realm).cell == cell || self.moving(realm, cell).is_some() {
             return Ok(Vec::new());
         }
-        let known = self.generations(realm);
-        let last = known.and_then(|it| it.copies().next_back());
-        let number = last.map_or(0, |(number, _)| number).strict_add(1);
-        if number > GENERATION_MAX {
-            return Err(Rejection::RestoreConflict);
-        }
+        let number = self.next_copy(realm)?;
         Ok(vec![PlatformFact::MoveBegun {
             id: id.to_owned(),
             mode,

@@ -87,6 +87,25 @@ impl Platform {
         unused.then_some(number)
     }
 
+    /// Refuses a realm that is being filled from a file: of such a one no copy begins.
+    pub(super) fn can_be_copied(&self, realm: RealmId) -> Result<(), Rejection> {
+        match self.state(realm) {
+            RealmState::Open | RealmState::Closed => Ok(()),
+            RealmState::Importing(_) | RealmState::Imported(_) => Err(Rejection::RealmImporting),
+        }
+    }
+
+    /// The number of a realm's next generation, which none had before.
+    pub(super) fn next_copy(&self, realm: RealmId) -> Result<u32, Rejection> {
+        let known = self.generations(realm);
+        let last = known.and_then(|it| it.copies().next_back());
+        let number = last.map_or(0, |(number, _)| number).strict_add(1);
+        match number <= GENERATION_MAX {
+            true => Ok(number),
+            false => Err(Rejection::RestoreConflict),
+        }
+    }
+
     /// What begins a copy of a realm as it was at an instant, of nothing after commit `until`; nothing where there is one of
     /// that instant that was never in force.
     fn begin_restore(
@@ -100,21 +119,12 @@ impl Platform {
         if !(tenant.created_at..=now).contains(&at) {
             return Err(Rejection::RestoreInstant);
         }
-        match self.state(realm) {
-            RealmState::Open | RealmState::Closed => {}
-            RealmState::Importing(_) | RealmState::Imported(_) => {
-                return Err(Rejection::RealmImporting);
-            }
-        }
+        self.can_be_copied(realm)?;
         if self.unused(realm, at).is_some() {
             return Ok(Vec::new());
         }
+        let number = self.next_copy(realm)?;
         let known = self.generations(realm);
-        let last = known.and_then(|it| it.copies().next_back());
-        let number = last.map_or(0, |(number, _)| number).strict_add(1);
-        if number > GENERATION_MAX {
-            return Err(Rejection::RestoreConflict);
-        }
         let from = known.map_or(0, |it| it.at(at));
         let (id, point) = (id.to_owned(), RestorePoint { from, at, until });
         Ok(vec![PlatformFact::RestoreBegun {
