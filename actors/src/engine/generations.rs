@@ -157,8 +157,8 @@ impl Engine {
     /// rests meanwhile.
     ///
     /// # Errors
-    /// Those of every door; a generation that is not, or is not whole; a realm that cannot be loaded afterwards: the
-    /// same order again tries that once more.
+    /// Those of every door; a generation that is not, or is not whole; a realm that cannot be loaded afterwards: its
+    /// keeper tries again, and the same order again does at once.
     pub async fn switch(
         &self,
         id: &str,
@@ -189,9 +189,6 @@ impl Engine {
             return done;
         }
         let resumed = self.resume(realm).await;
-        if let Err(why) = &resumed {
-            tracing::error!(%why, realm = realm.0, "a realm whose generation was to change still rests");
-        }
         let done = done?;
         resumed.map(|()| done)
     }

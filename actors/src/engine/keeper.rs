@@ -7,7 +7,7 @@
 //!
 //! **Bounds.** After a fall the realm is loaded at once; when it falls again before it was calm
 //! ([`CALM`]), after a pause that doubles from [`PAUSE_FIRST`] to [`PAUSE_LAST`], in which its orders are
-//! refused.
+//! refused. A realm that is resumed and cannot be loaded counts as fallen: it is tried again in the same way.
 //!
 //! **Failure.** An order that nobody had taken is answered that nothing was done. Of one that was under
 //! way the outcome is unknown to its asker, unless its commit had left: that answers by itself.
@@ -346,16 +346,23 @@ impl Keeper {
                 Wish::Resume(reply) => {
                     let started = self.start();
                     drop(reply.send(started.as_ref().map(|_| ()).map_err(Clone::clone)));
-                    if let Ok(started) = started {
-                        tracing::info!(realm = self.realm.0, "a realm goes on");
-                        return Some(started);
+                    match started {
+                        Ok(started) => {
+                            tracing::info!(realm = self.realm.0, "a realm goes on");
+                            return Some(started);
+                        }
+                        // It is wanted: whoever asked for it need not ask again.
+                        Err(why) => {
+                            tracing::error!(%why, realm = self.realm.0, "a realm cannot be loaded");
+                            return Box::pin(self.raise()).await;
+                        }
                     }
                 }
             }
         }
     }
 
-    /// Starts another supervisor after a fall.
+    /// Starts another supervisor after a fall, or where the first one could not be started, until there is one.
     async fn raise(&mut self) -> Option<Started> {
         loop {
             let (pause, falls) = self.stand(|standing| (standing.fall(), standing.falls));
@@ -363,7 +370,7 @@ impl Keeper {
                 realm = self.realm.0,
                 falls,
                 pause_ms = pause.as_millis(),
-                "the supervisor of a realm has fallen; the realm is loaded again"
+                "the supervisor of a realm has fallen, or could not be started; the realm is loaded again"
             );
             let mut resumed = None;
             tokio::select! {

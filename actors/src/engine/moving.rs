@@ -4,14 +4,13 @@
 //! the copy into force, the realm is loaded from there, the passage opens.
 //!
 //! **Failure.** Where the fact is not written the realm goes on where it was. Until its outcome is known it rests. A realm
-//! that cannot be loaded afterwards is tried again until it can; whoever asks it meanwhile is refused.
+//! that cannot be loaded afterwards is tried again by its keeper; whoever asks it meanwhile is refused.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
-use tokio::sync::MutexGuard;
 
 use super::Engine;
 use super::generations::NotCopied;
@@ -22,8 +21,6 @@ use crate::platform::PlatformOrder;
 /// How long answers are waited for that are under way, before the realm rests all the same: longer takes only what
 /// waits for a bank, and that is answered as at a stop.
 const ANSWERS: Duration = Duration::from_secs(2);
-/// How long is waited before a realm that could not be loaded is tried again.
-const LOAD_AGAIN: Duration = Duration::from_secs(1);
 
 impl Engine {
     /// Has a realm rest for as long as `last` takes, which gives the order that is to put the copy into force; whoever
@@ -37,7 +34,7 @@ impl Engine {
         last: impl Future<Output = Result<PlatformOrder, NotCopied>>,
     ) -> Result<Arc<Platform>, NotCopied> {
         let failed = |why: Failure| NotCopied::Failed(why.to_string());
-        let turning = self.turning.lock().await;
+        let _turning = self.turning.lock().await;
         if self.is_at_rest() {
             return Err(NotCopied::Stopped);
         }
@@ -52,31 +49,11 @@ impl Engine {
             Ok(order) => self.administered_surely(order).await.map_err(failed),
             Err(why) => Err(why),
         };
-        self.surely_resumed(realm, shut, turning).await;
-        done
-    }
-
-    /// Has a realm go on that is open. Where it cannot be loaded it is tried again: others take their turns in
-    /// between, and whoever asks the realm is refused and does not wait.
-    async fn surely_resumed(&self, realm: RealmId, shut: Shut, turning: MutexGuard<'_, ()>) {
-        let mut held = Some((shut, turning));
-        loop {
-            let turning = match &held {
-                Some(_) => None,
-                None => Some(self.turning.lock().await),
-            };
-            if self.is_at_rest() || !self.platform().is_open(realm) {
-                return;
-            }
-            match self.resume(realm).await {
-                Ok(()) | Err(Failure::ShuttingDown) => return,
-                Err(why) => {
-                    tracing::error!(%why, realm = realm.0, "a realm that was to move cannot be loaded; it is tried again");
-                }
-            }
-            drop((held.take(), turning));
-            tokio::time::sleep(LOAD_AGAIN).await;
+        if self.platform().is_open(realm) && !self.is_at_rest() {
+            // Where it cannot be loaded its keeper says so, and tries again.
+            drop(self.resume(realm).await);
         }
+        done
     }
 
     /// Has a realm go on that is open and rests, in its turn; nothing where it does not rest.

@@ -98,9 +98,8 @@ impl Engine {
         if done.is_err() && !self.is_at_rest() {
             for mode in &closing {
                 let realm = tenant.realm(*mode);
-                if let Err(why) = self.resume(realm).await {
-                    tracing::error!(%why, realm = realm.0, "a realm that was to be closed still rests");
-                }
+                // Where it cannot be loaded its keeper says so, and tries again.
+                drop(self.resume(realm).await);
             }
         }
         done
