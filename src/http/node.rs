@@ -82,7 +82,7 @@ pub struct Node {
     left: Notify,
     client: RwLock<reqwest::Client>,
     room: Semaphore,
-    /// It was said that the owner is a stranger.
+    /// It was said that the owner is a stranger, and it has not answered as a node of the cell since.
     strange: AtomicBool,
     /// Held by whoever gives the cell away.
     giving: Mutex<()>,
@@ -239,6 +239,11 @@ impl Node {
         let fit = others.filter(|seen| named.is_none_or(|named| *seen.node.name == *named));
         let furthest = fit.max_by_key(|seen| (seen.node.applied, Reverse(seen.ago)));
         furthest.map(|seen| Arc::clone(&seen.node.name))
+    }
+
+    /// The owner is a node of this cell: whatever is refused from now on is told again.
+    fn met_friend(&self) {
+        self.strange.store(false, Ordering::Relaxed);
     }
 
     /// Says once that the owner's address is not the owner's, or that the two nodes do not fit together.

@@ -249,7 +249,11 @@ impl<'a> Held<'a> {
                     return Tried::Unknown;
                 }
             };
-            match parcel::says(&answer) {
+            let says = parcel::says(&answer);
+            if !matches!(says, Says::Stranger) {
+                node.met_friend();
+            }
+            match says {
                 Says::Nothing => return Tried::Nothing,
                 Says::Perhaps if self.parcel.repeats => return Tried::Unknown,
                 Says::Perhaps | Says::Served => {}
