@@ -69,6 +69,8 @@ pub struct Ends {
     server: Arc<ServerConfig>,
     client: ClientConfig,
     until: Option<Timestamp>,
+    /// What the files were.
+    mark: Digest,
 }
 
 impl Ends {
@@ -146,13 +148,13 @@ impl Tls {
         if !settled || same(&looks.taken, &mark) {
             return Ok(None);
         }
-        let ends = found.ends(&self.files, &self.host)?;
-        looks.taken = mark;
-        Ok(Some(ends))
+        found.ends(&self.files, &self.host).map(Some)
     }
 
     /// Puts into force what [`Tls::look`] found.
     pub fn put(&self, found: Ends) {
+        let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
+        looks.taken = found.mark;
         *self.ends.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
     }
 
@@ -274,7 +276,7 @@ impl Found {
             Ok(own) => own,
             Err(why) => return wrong(KEY, &files.key, &words(&why)),
         };
-        made(&provider, Arc::new(roots), own, host)
+        made(&provider, Arc::new(roots), own, host, self.mark())
             .or_else(|why| wrong(CERTIFICATE, &files.certificate, &why))
     }
 }
@@ -289,6 +291,7 @@ fn made(
     roots: Arc<RootCertStore>,
     own: CertifiedKey,
     host: &str,
+    mark: Digest,
 ) -> Result<Ends, String> {
     let failed = |why: &dyn fmt::Display| format!("cannot be used: {why}");
     let name = ServerName::try_from(host.to_owned());
@@ -344,6 +347,7 @@ fn made(
         server: Arc::new(server),
         client,
         until,
+        mark,
     })
 }
 
