@@ -114,18 +114,7 @@ impl Settings {
 
     /// Where the servers are and what the database is called, for people.
     pub fn place(&self) -> String {
-        let ports = self.config.get_ports();
-        let hosts = self.config.get_hosts().iter().enumerate().map(|(n, host)| {
-            let host = match host {
-                Host::Tcp(name) => name.clone(),
-                Host::Unix(path) => path.display().to_string(),
-            };
-            match ports.get(n).or(ports.first()) {
-                Some(port) => format!("{host}:{port}"),
-                None => host,
-            }
-        });
-        let hosts: Vec<_> = hosts.collect();
+        let hosts: Vec<_> = self.servers().into_iter().map(|(place, _)| place).collect();
         let place = hosts.join(",");
         match self.config.get_dbname() {
             Some(database) => format!("{place}/{database}"),
@@ -135,12 +124,12 @@ impl Settings {
 
     /// How to connect to each of the servers, with what people call it.
     pub(crate) fn servers(&self) -> Vec<(String, Config)> {
-        let count = self.config.get_hosts().len().max(1);
-        (0..count).map(|n| self.server(n)).collect()
+        let hosts = self.config.get_hosts().iter().enumerate();
+        hosts.map(|(n, host)| self.server(n, host)).collect()
     }
 
     /// How to connect to one of the servers: the settings of all, with one host.
-    fn server(&self, n: usize) -> (String, Config) {
+    fn server(&self, n: usize, host: &Host) -> (String, Config) {
         let all = &self.config;
         let mut one = Config::new();
         if let Some(user) = all.get_user() {
@@ -166,16 +155,15 @@ impl Settings {
         if let Some(port) = port {
             one.port(port);
         }
-        let name = match all.get_hosts().get(n) {
-            Some(Host::Tcp(name)) => {
+        let name = match host {
+            Host::Tcp(name) => {
                 one.host(name);
                 name.clone()
             }
-            Some(Host::Unix(path)) => {
+            Host::Unix(path) => {
                 one.host_path(path);
                 path.display().to_string()
             }
-            None => String::new(),
         };
         if let Some(interval) = all.get_keepalives_interval() {
             one.keepalives_interval(interval);
@@ -186,7 +174,6 @@ impl Settings {
         one.ssl_mode(all.get_ssl_mode())
             .ssl_negotiation(all.get_ssl_negotiation())
             .channel_binding(all.get_channel_binding())
-            .load_balance_hosts(all.get_load_balance_hosts())
             .keepalives(all.get_keepalives())
             .keepalives_idle(all.get_keepalives_idle())
             .target_session_attrs(all.get_target_session_attrs())
