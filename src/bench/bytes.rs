@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 
 use caudal_actors::records::{self, keys};
-use caudal_storage::{CommitNo, DurableStore, Index as _, Store as _};
+use caudal_storage::{CommitNo, DurableStore, Index as _, STREAM_TAG, Store as _};
 use serde::Serialize;
+
+use super::figures::scaled;
 
 /// One thing that takes bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
@@ -21,9 +23,6 @@ pub struct Share {
     pub disk: u64,
 }
 
-/// The first byte of the rows by which the store finds entries.
-const STREAMS: u8 = 1;
-
 fn stream(kind: u8) -> &'static str {
     match kind {
         records::LEDGER => "journal: vouchers",
@@ -31,17 +30,6 @@ fn stream(kind: u8) -> &'static str {
         records::BANK => "journal: calls to the bank",
         records::ANSWERS | records::ANSWER_PARTS => "journal: answers kept for keys",
         _ => "journal: other entries",
-    }
-}
-
-/// What of `whole` belongs to `bytes` of `all`.
-fn part(bytes: u64, whole: u64, all: u64) -> u64 {
-    let share = u128::from(bytes) * u128::from(whole);
-    let share = share.checked_div(u128::from(all));
-    // It is no more than `whole`; nothing has no part.
-    match share.map(u64::try_from) {
-        Some(Ok(share)) => share,
-        Some(Err(_)) | None => 0,
     }
 }
 
@@ -60,7 +48,7 @@ pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
     })?;
     let bodies = entries.values().map(|sum| sum.1).sum::<u64>();
     let saved = store.stats().compressed_saved_bytes.min(bodies);
-    let on_disk = |bytes: u64| part(bytes, bodies - saved, bodies);
+    let on_disk = |bytes: u64| scaled(bytes, bodies - saved, bodies);
     let beside = |what, disk| Share {
         what,
         count: 0,
@@ -82,7 +70,7 @@ pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
     for (first, found) in &census.index.rows {
         let name = match keys::kind_of(*first) {
             Some(known) => known,
-            None if *first == STREAMS => "entries by their streams",
+            None if *first == STREAM_TAG => "entries by their streams",
             None => "rows of a kind without a name",
         };
         let share = rows.entry(name).or_insert_with(|| beside(name, 0));
@@ -100,16 +88,4 @@ pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
     let added = census.index_files.saturating_sub(used);
     shares.push(beside("index: around them, in sled's files", added));
     Ok(shares)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_share_what_they_take_when_they_are_compressed() {
-        let large = 1 << 40;
-        assert_eq!(part(large, 3 * large, 4 * large), large / 4 * 3);
-        assert_eq!((part(7, 9, 9), part(0, 0, 0)), (7, 0));
-    }
 }

@@ -44,3 +44,4 @@ pub use error::OpenError;
 pub use faulty::FaultyStore;
 pub use files::Faults;
 pub use memory::MemoryStore;
+pub use rows::STREAM_TAG;

@@ -12,7 +12,7 @@ use crate::journal::format::commit_bytes;
 use crate::num::u64_of;
 
 /// The first byte of the rows of streams.
-pub(crate) const STREAM_TAG: u8 = 1;
+pub const STREAM_TAG: u8 = 1;
 /// The smallest key that a layer above may use: its first byte is 2.
 pub(crate) const FIRST_KEY: [u8; 1] = [2];
 /// Bytes of the part of a stream row's key that names the stream.
