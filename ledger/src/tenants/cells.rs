@@ -13,9 +13,9 @@
 //!
 //! **Failure.** A move that was begun and never ended is seen by nobody; begun again into the same cell it goes on.
 
-use super::{Copied, Mode, Platform, RealmState};
+use super::{Copied, Mode, Platform};
 use crate::facts::PlatformFact;
-use crate::ids::{GENERATION_MAX, RealmId};
+use crate::ids::RealmId;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
