@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
+use caudal_storage::log::nodes::RESERVED;
 use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail};
 use caudal_storage::{CommitNo, StoreError};
 use tokio::runtime::{Builder, Runtime};
@@ -197,6 +198,27 @@ impl PostgresLog {
         Ok(done?.touched)
     }
 
+    /// Takes the cell for an owner where nobody holds it, or where it is kept as `kept` says.
+    fn take(&self, owner: String, kept: String, length: Duration) -> Result<Epoch, LogError> {
+        let (cell, id, lasts) = (self.cell(), self.id, millis(length)?);
+        let found = self.wait(move |core| async move {
+            let params: Params<'_> = &[
+                (&cell, Type::INT8),
+                (&owner, Type::TEXT),
+                (&lasts, Type::INT8),
+                (&kept, Type::TEXT),
+                (&id.as_slice(), Type::BYTEA),
+            ];
+            core.ask(true, sql::ACQUIRE, params).await
+        })?;
+        match found.rows.first() {
+            Some(row) => Ok(Epoch(count(row, 0)?)),
+            None => Err(LogError::Held {
+                address: self.head()?.holder(),
+            }),
+        }
+    }
+
     /// Why an append touched nothing.
     fn condition(&self, epoch: Epoch, record: &Sealed<'_>) -> Result<LogError, LogError> {
         let head = self.head()?;
@@ -217,35 +239,18 @@ impl Log for PostgresLog {
     }
 
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
-        let (cell, id) = (self.cell(), self.id);
-        let (owner, lasts) = (owner.to_owned(), millis(length)?);
-        let kept = nodes::kept_for(&owner);
-        let found = self.wait(move |core| async move {
-            let params: Params<'_> = &[
-                (&cell, Type::INT8),
-                (&owner, Type::TEXT),
-                (&lasts, Type::INT8),
-                (&kept, Type::TEXT),
-                (&id.as_slice(), Type::BYTEA),
-            ];
-            // Where the answer to the first try is lost, its lease has to end.
-            core.ask(true, sql::ACQUIRE, params).await
-        })?;
-        match found.rows.first() {
-            Some(row) => Ok(Lease {
-                epoch: Epoch(count(row, 0)?),
-                length: Some(length),
-            }),
-            None => {
-                let address = self.head()?.holder();
-                Err(LogError::Held { address })
-            }
-        }
+        // Where the answer to the first try is lost, its lease has to end.
+        let epoch = self.take(owner.to_owned(), nodes::kept_for(owner), length)?;
+        Ok(Lease {
+            epoch,
+            length: Some(length),
+        })
     }
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
-        let (cell, id, name) = (self.cell(), self.id, name.to_owned());
-        self.wait(move |core| async move { nodes::reserve(&core, (cell, id), &name).await })
+        let kept = nodes::kept_for(name);
+        // Where the answer to the first try is lost, the second finds the cell kept for this name.
+        self.take(kept.clone(), kept, RESERVED)
     }
 
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_storage::CommitNo;
-use caudal_storage::log::nodes::{NODES_MAX, OFFER, RESERVED};
-use caudal_storage::log::{Epoch, Hash, LogError, LogId, Presence, Seen, Standing, Tail};
+use caudal_storage::log::nodes::{NODES_MAX, OFFER};
+use caudal_storage::log::{Epoch, Hash, LogError, Presence, Seen, Standing, Tail};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -31,29 +31,6 @@ pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
     match owner.strip_prefix(KEPT_FOR) {
         Some(name) => (Arc::from(name), true),
         None => (Arc::from(owner), false),
-    }
-}
-
-/// Takes a cell and keeps it for one name, for good.
-pub(crate) async fn reserve(
-    core: &Core,
-    (cell, id): (i64, LogId),
-    name: &str,
-) -> Result<Epoch, LogError> {
-    let (kept, lasts) = (kept_for(name), millis(RESERVED)?);
-    let params: Params<'_> = &[
-        (&cell, Type::INT8),
-        (&kept, Type::TEXT),
-        (&lasts, Type::INT8),
-        (&id.as_slice(), Type::BYTEA),
-    ];
-    // Where the answer to the first try is lost, the second finds the cell kept for this name.
-    let found = core.ask(true, sql::RESERVE, params).await?;
-    match found.rows.first() {
-        Some(row) => Ok(Epoch(count(row, 0)?)),
-        None => Err(LogError::Held {
-            address: core.head(cell).await?.holder(),
-        }),
     }
 }
 

@@ -68,17 +68,11 @@ pub(crate) const APPEND: &str = "WITH head AS (\
      SELECT cell, $4, $5, $2, $3, $6, $7, $8 FROM head";
 
 /// Takes a cell that nobody holds, by the server's clock, or that is kept for this owner. `$1` cell, `$2` owner,
-/// `$3` milliseconds, `$4` how the cell is kept for this owner, `$5` identity of the log.
+/// `$3` milliseconds, `$4` how the cell is kept for this owner, `$5` identity of the log. Where `$2` is `$4` too, the
+/// cell is only kept.
 pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
      lease_until = now() + $3 * INTERVAL '1 millisecond' \
      WHERE cell = $1 AND log = $5 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) \
-     RETURNING epoch";
-
-/// Reserves a cell that nobody holds, by the server's clock, or that is reserved so. `$1` cell, `$2` how it is
-/// kept, `$3` milliseconds, `$4` identity of the log.
-pub(crate) const RESERVE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
-     lease_until = now() + $3 * INTERVAL '1 millisecond' \
-     WHERE cell = $1 AND log = $4 AND (lease_until IS NULL OR lease_until < now() OR owner = $2) \
      RETURNING epoch";
 
 /// Lengthens a lease, unless the cell is kept for another owner. `$1` cell, `$2` epoch, `$3` milliseconds.
