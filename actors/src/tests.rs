@@ -87,7 +87,7 @@ async fn furnish(engine: &Engine) {
         fees: Vec::new(),
         banks: BankRelations::default(),
     };
-    let create = PlatformOrder::CreateTenant(new);
+    let create = PlatformOrder::CreateTenant(new, 0);
     engine.administer(create).await.unwrap();
     for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
         let order = CreateVoucherType {

@@ -38,7 +38,7 @@ async fn create_in(door: &Door, new: NewTenant, cell: u32) -> Result<Tenant, Api
     if door.engine.cells().cell(cell).is_none() {
         return Err(Rejection::CellNotFound.into());
     }
-    let order = PlatformOrder::CreateTenantIn(new, cell);
+    let order = PlatformOrder::CreateTenant(new, cell);
     let platform = door.engine.administer(order).await?;
     tracing::info!(tenant = id, cell, "tenant created");
     Ok(platform.tenant(&id)?.clone())

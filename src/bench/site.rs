@@ -376,7 +376,8 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         fees: Vec::new(),
         banks: BankRelations::default(),
     };
-    engine.administer(PlatformOrder::CreateTenant(new)).await?;
+    let create = PlatformOrder::CreateTenant(new, 0);
+    engine.administer(create).await?;
     let issued = keyring.issue(id, Mode::Test, None)?;
     engine
         .administer(PlatformOrder::IssueKey(issued.record))

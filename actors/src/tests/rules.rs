@@ -198,7 +198,8 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         fees: Vec::new(),
         banks: caudal_ledger::tenants::BankRelations::default(),
     };
-    let platform = engine.administer(PlatformOrder::CreateTenant(new)).await;
+    let create = PlatformOrder::CreateTenant(new, 0);
+    let platform = engine.administer(create).await;
     let new = platform.unwrap().tenants["tnt_new"].test;
     assert_eq!(taken_up(&store, new), [(1, 2)]);
     assert_eq!(taken_up(&store, GOLDEN).len(), 1);

@@ -250,15 +250,9 @@ mod tests {
         told(platform, PlatformOrder::Restore { id, mode, step }, 500)
     }
 
-    fn platform(cell: u32) -> (Platform, RealmId) {
-        let mut platform = Platform::default();
-        for cell in [1, 2] {
-            let added = platform.add_cell(cell, "aa").unwrap();
-            platform.apply(&added);
-            assert_eq!(platform.add_cell(cell, "aa"), None);
-        }
+    fn created(platform: &mut Platform, id: &str, cell: u32) -> Result<usize, Rejection> {
         let new = NewTenant {
-            id: ID.to_owned(),
+            id: id.to_owned(),
             name: "One".to_owned(),
             policy: Policy::default(),
             limits: Default::default(),
@@ -266,9 +260,18 @@ mod tests {
             fees: Vec::new(),
             banks: BankRelations::default(),
         };
-        let order = PlatformOrder::CreateTenantIn(new, cell);
+        told(platform, PlatformOrder::CreateTenant(new, cell), 100)
+    }
+
+    fn platform(cell: u32) -> (Platform, RealmId) {
+        let mut platform = Platform::default();
+        for cell in [1, 2] {
+            let added = platform.add_cell(cell, "aa").unwrap();
+            platform.apply(&added);
+            assert_eq!(platform.add_cell(cell, "aa"), None);
+        }
         let facts = if cell == 0 { 1 } else { 3 };
-        assert_eq!(told(&mut platform, order, 100), Ok(facts));
+        assert_eq!(created(&mut platform, ID, cell), Ok(facts));
         let realm = platform.tenant(ID).unwrap().live;
         (platform, realm)
     }
@@ -290,6 +293,12 @@ mod tests {
         let (mut platform, realm) = self::platform(0);
         assert_eq!(lies(&platform, realm), (0, 0, 0));
         assert_eq!(begin(&mut platform, 3), Err(Rejection::CellNotFound));
+        for id in ["two", ID] {
+            let nowhere = created(&mut platform, id, 3);
+            assert_eq!(nowhere, Err(Rejection::CellNotFound));
+        }
+        let again = created(&mut platform, ID, 1);
+        assert_eq!(again, Err(Rejection::TenantTaken));
         assert_eq!(platform.standings().count(), 0);
     }
 

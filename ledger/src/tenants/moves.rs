@@ -391,7 +391,7 @@ mod tests {
                 fees: Vec::new(),
                 banks: BankRelations::default(),
             };
-            platform.decide(PlatformOrder::CreateTenant(new), Timestamp::default())
+            platform.decide(PlatformOrder::CreateTenant(new, 0), Timestamp::default())
         };
         for (live, right) in [(REALM_MAX - 4, true), (REALM_MAX - 2, false)] {
             let last = tenant(&live.to_string(), live);

@@ -65,8 +65,8 @@ pub struct NewTenant {
 /// What an operator may order of the platform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformOrder {
-    /// Create a tenant with a live and a test realm.
-    CreateTenant(NewTenant),
+    /// Create a tenant with a live and a test realm, which lie in the cell of this number.
+    CreateTenant(NewTenant, u32),
     /// Change the tenant of this id.
     ChangeTenant(String, TenantChange),
     /// Issue a key; its secret is known to the door alone. Where it ends of itself, that sets its
@@ -102,8 +102,6 @@ pub enum PlatformOrder {
         /// Which step.
         step: RestoreStep,
     },
-    /// Create a tenant whose realms lie in the cell of this number.
-    CreateTenantIn(NewTenant, u32),
     /// Do a step of a move.
     Move {
         /// The id of the tenant.
@@ -119,18 +117,15 @@ impl Platform {
     /// What follows of an order.
     ///
     /// # Errors
-    /// A tenant that is there already or is not, or one too many, a key that is not or has ended, one key too many, a realm that is not
-    /// whole.
+    /// A tenant that is there already or is not, or one too many, a cell that is not, a key that is not or has ended, one key too
+    /// many, a realm that is not whole.
     pub fn decide(
         &self,
         order: PlatformOrder,
         now: Timestamp,
     ) -> Result<Vec<PlatformFact>, Rejection> {
         match order {
-            PlatformOrder::CreateTenant(new) if self.tenants.contains_key(&new.id) => {
-                Err(Rejection::TenantTaken)
-            }
-            PlatformOrder::CreateTenant(new) => self.create(new, now),
+            PlatformOrder::CreateTenant(new, cell) => self.create(new, cell, now),
             PlatformOrder::ChangeTenant(id, change) => {
                 let mut facts = self.served(&id, &change)?;
                 facts.extend(changed(self.tenant(&id)?, change));
@@ -169,28 +164,23 @@ impl Platform {
                 Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
             }
             PlatformOrder::Restore { id, mode, step } => self.restores((&id, mode), step, now),
-            PlatformOrder::CreateTenantIn(_, cell) if !self.has_cell(cell) => {
-                Err(Rejection::CellNotFound)
-            }
-            PlatformOrder::CreateTenantIn(new, cell) => {
-                let id = new.id.clone();
-                let mut facts = self.decide(PlatformOrder::CreateTenant(new), now)?;
-                let modes = [Mode::Live, Mode::Test].into_iter();
-                let id = || id.clone();
-                let placed = modes.map(|mode| PlatformFact::RealmPlaced {
-                    id: id(),
-                    mode,
-                    cell,
-                });
-                facts.extend(placed.filter(|_| cell > 0));
-                Ok(facts)
-            }
             PlatformOrder::Move { id, mode, step } => self.moves((&id, mode), step, now),
         }
     }
 
-    /// What makes a tenant with its two realms.
-    fn create(&self, new: NewTenant, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
+    /// What makes a tenant with its two realms in a cell.
+    fn create(
+        &self,
+        new: NewTenant,
+        cell: u32,
+        now: Timestamp,
+    ) -> Result<Vec<PlatformFact>, Rejection> {
+        if !self.has_cell(cell) {
+            return Err(Rejection::CellNotFound);
+        }
+        if self.tenants.contains_key(&new.id) {
+            return Err(Rejection::TenantTaken);
+        }
         let (live, test) = self.next_realms();
         // The bits above are those of a realm's generations.
         if test.0 > REALM_MAX {
@@ -217,7 +207,15 @@ impl Platform {
             banks,
             total_limits,
         };
-        Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
+        let placed = [Mode::Live, Mode::Test].map(|mode| PlatformFact::RealmPlaced {
+            id: tenant.id.clone(),
+            mode,
+            cell,
+        });
+        let mut facts = vec![PlatformFact::TenantCreated(Box::new(tenant))];
+        // Of a realm in the first cell nothing is said.
+        facts.extend(placed.into_iter().filter(|_| cell > 0));
+        Ok(facts)
     }
 }
 
@@ -276,7 +274,7 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
     fn new(id: &str) -> PlatformOrder {
-        PlatformOrder::CreateTenant(NewTenant {
+        let new = NewTenant {
             id: id.to_owned(),
             name: "A tenant".to_owned(),
             policy: Policy::default(),
@@ -284,7 +282,8 @@ mod tests {
             total_limits: TotalLimits::default(),
             fees: Vec::new(),
             banks: BankRelations::default(),
-        })
+        };
+        PlatformOrder::CreateTenant(new, 0)
     }
 
     fn key(id: &str, tenant: &str) -> ApiKey {

@@ -248,7 +248,7 @@ mod tests {
             fees: Vec::new(),
             banks: BankRelations::default(),
         };
-        told(&mut platform, PlatformOrder::CreateTenant(new), 100).unwrap();
+        told(&mut platform, PlatformOrder::CreateTenant(new, 0), 100).unwrap();
         let realm = platform.tenant(ID).unwrap().live;
         (platform, realm)
     }

@@ -129,7 +129,7 @@ impl Stage {
         let clock = Arc::new(StillClock::new());
         let bank = Arc::new(Bank::new(Arc::clone(&clock)));
         let engine = start(pace, &store, &clock, &bank);
-        let create = PlatformOrder::CreateTenant(tenant());
+        let create = PlatformOrder::CreateTenant(tenant(), 0);
         engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {
