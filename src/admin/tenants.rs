@@ -6,7 +6,6 @@ use caudal_actors::banks::Relation;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::four_eyes::{raises, raises_total};
 use caudal_ledger::tenants::{BankRelations, Mode, Platform, Policy, Tenant};
 
@@ -35,24 +34,10 @@ pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
 /// The same, with its realms in a cell.
 async fn create_in(door: &Door, new: NewTenant, cell: u32) -> Result<Tenant, ApiError> {
     let id = new.id.clone();
-    if door.engine.cells().cell(cell).is_none() {
-        return Err(Rejection::CellNotFound.into());
-    }
     let order = PlatformOrder::CreateTenant(new, cell);
     let platform = door.engine.administer(order).await?;
     tracing::info!(tenant = id, cell, "tenant created");
     Ok(platform.tenant(&id)?.clone())
-}
-
-/// The cell with the fewest realms, the first one of several.
-fn emptiest(door: &Door) -> u32 {
-    let platform = door.engine.platform();
-    let cells = door.engine.cells().numbered().map(|(cell, _)| cell);
-    let fewer = |least, cell| match platform.realms_in(cell) < platform.realms_in(least) {
-        true => cell,
-        false => least,
-    };
-    cells.fold(0, fewer)
 }
 
 /// An id that no tenant has.
@@ -119,7 +104,8 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         fees,
         banks,
     };
-    let cell = sent.cell.unwrap_or_else(|| emptiest(&desk.door));
+    let emptiest = || desk.door.engine.platform().emptiest();
+    let cell = sent.cell.unwrap_or_else(emptiest);
     let tenant = create_in(&desk.door, new, cell).await?;
     let mut answer = json(StatusCode::CREATED, &TenantBody::of(&desk.door, &tenant));
     answer.extensions_mut().insert(Made(tenant.id));

@@ -113,6 +113,13 @@ impl Platform {
             .count()
     }
 
+    /// The cell with the fewest realms, the first one of several.
+    pub fn emptiest(&self) -> u32 {
+        let others = self.cells.keys().map(|cell| (self.realms_in(*cell), *cell));
+        let (_, cell) = others.fold((self.realms_in(0), 0), Ord::min);
+        cell
+    }
+
     /// Up to which commit a cell has to reach at least, because a realm was moved into it with that one.
     pub fn reach_of(&self, cell: u32) -> u64 {
         let copies = self.generations.values().flat_map(|it| it.copies());
@@ -300,6 +307,22 @@ mod tests {
         let again = created(&mut platform, ID, 1);
         assert_eq!(again, Err(Rejection::TenantTaken));
         assert_eq!(platform.standings().count(), 0);
+    }
+
+    #[test]
+    fn the_emptiest_cell_is_the_first_one_of_those_with_the_fewest_realms() {
+        let (mut platform, _) = platform(0);
+        for (id, cell) in [("two", 1), ("three", 2), ("four", 0), ("five", 1)] {
+            assert_eq!(platform.emptiest(), cell, "{id}");
+            created(&mut platform, id, cell).unwrap();
+        }
+        // What was moved counts where it is.
+        begin(&mut platform, 2).unwrap();
+        end(&mut platform, 1).unwrap();
+        assert_eq!([0, 1, 2].map(|cell| platform.realms_in(cell)), [3, 4, 3]);
+        created(&mut platform, "six", 0).unwrap();
+        assert_eq!(platform.emptiest(), 2);
+        assert_eq!(Platform::default().emptiest(), 0, "there is no other one");
     }
 
     #[test]
