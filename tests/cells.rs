@@ -1,5 +1,6 @@
 //! Several cells in one service: tenants lie in one of them, and go into another while everybody goes on.
 
+mod commands;
 mod crashes;
 mod folders;
 mod load;

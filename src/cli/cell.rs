@@ -1,7 +1,5 @@
 //! `caudal cell`: the cells and their nodes, and tenants that go from one cell into another, through the admin API.
 
-use std::time::Duration;
-
 use caudal_ledger::ids;
 use clap::Subcommand;
 use reqwest::Method;
@@ -10,10 +8,8 @@ use serde_json::{Value, json};
 use super::Exit;
 use super::admin::{self, Asking, segment};
 use super::remote::{Remote, Which, shown};
-use super::terminal::{self, say, wait};
-
-/// How long is waited before it is asked again how far a move is.
-const ASK_AGAIN: Duration = Duration::from_millis(250);
+use super::restore::tenant::watched;
+use super::terminal::{say, wait};
 
 /// An errand about cells.
 #[derive(Debug, Subcommand)]
@@ -135,41 +131,26 @@ fn move_realm((tenant, mode): (&str, ids::Mode), to: u32, asking: Asking) -> Res
     let path = format!("/admin/tenants/{tenant}/move");
     let body = json!({"mode": mode.as_str(), "cell": to});
     // A realm may take a while to come to rest.
-    let mut all = wait(remote.ask_within(Method::POST, &path, Some(body), None))?;
-    if all.get("requestedBy").is_some() {
-        let id = shown(&all, "id");
-        return say(&format!(
-            "the move waits for a second person: approval {id}"
-        ));
+    let begun = wait(remote.ask_within(Method::POST, &path, Some(body), None))?;
+    let tell = |done: &Value, text: String| match as_json {
+        true => say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?),
+        false => say(&text),
+    };
+    if begun.get("requestedBy").is_some() {
+        let id = shown(&begun, "id");
+        let text = format!("the move waits for a second person: approval {id}");
+        return tell(&begun, text);
     }
     let path = format!("/admin/tenants/{tenant}/restores");
-    let bar = terminal::progress("copying, commits read:");
-    let realm = loop {
-        let realm = all.get(mode.as_str()).unwrap_or(&Value::Null);
-        let copies = realm.get("generations").and_then(Value::as_array);
-        let last = copies.and_then(|all| all.last()).unwrap_or(&Value::Null);
-        let state = shown(last, "state");
-        if state != "copying" {
-            break realm.clone();
-        }
-        if let Some(commit) = last.get("commit").and_then(Value::as_u64) {
-            bar.set_position(commit);
-        }
-        std::thread::sleep(ASK_AGAIN);
-        // The move goes on without anybody who asks.
-        all = wait(remote.ask(Method::GET, &path, None))?;
-    };
-    bar.finish_and_clear();
+    let ask = || wait(remote.ask(Method::GET, &path, None));
+    let (all, copy) = watched(begun, mode, ask)?;
+    let realm = all.get(mode.as_str()).unwrap_or(&Value::Null);
     if realm.get("cell").and_then(Value::as_u64) != Some(u64::from(to)) {
-        let copies = realm.get("generations").and_then(Value::as_array);
-        let last = copies.and_then(|all| all.last()).unwrap_or(&Value::Null);
         return Err(Exit::failed(format!(
             "the realm is where it was: {}. The same command again goes on with the move",
-            shown(last, "error")
+            shown(&copy, "error")
         )));
     }
-    match as_json {
-        true => say(&serde_json::to_string_pretty(&realm).map_err(Exit::failed)?),
-        false => say(&format!("{tenant} {} lies in cell {to}", mode.as_str())),
-    }
+    let text = format!("{tenant} {} lies in cell {to}", mode.as_str());
+    tell(realm, text)
 }

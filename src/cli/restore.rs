@@ -1,6 +1,6 @@
 //! `caudal restore`: makes a data folder of a backup, or takes one realm of a running service back to an instant.
 
-mod tenant;
+pub mod tenant;
 
 use std::path::{Path, PathBuf};
 

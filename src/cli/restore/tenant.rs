@@ -1,4 +1,5 @@
-//! One realm of a running service taken back to an instant: copied, put into force, and what is held released.
+//! One realm of a running service taken back to an instant: copied, put into force, and what is held released. How a copy
+//! is waited for is here, too, for whoever else has one made.
 
 use std::time::Duration;
 
@@ -71,46 +72,16 @@ impl Realm {
     /// Makes a copy, and waits until it is whole: its number.
     fn copy(&self, at: Timestamp) -> Result<u64, Exit> {
         let body = json!({"mode": self.mode.as_str(), "at": at.to_string()});
-        let mut all = self.ask(Method::POST, "", Some(body))?;
-        let last = self.of(&all).get("generations").and_then(Value::as_array);
-        let number = last.and_then(|all| all.last()?.get("generation")?.as_u64());
-        let number = number.ok_or_else(|| Exit::failed("the service shows no copy"))?;
-        let bar = terminal::progress("copying, commits read:");
-        let mut unheard: u32 = 0;
-        loop {
-            let generations = self.of(&all).get("generations").and_then(Value::as_array);
-            let copy = generations.and_then(|all| {
-                all.iter()
-                    .find(|it| it.get("generation").and_then(Value::as_u64) == Some(number))
-            });
-            let copy = copy.unwrap_or(&Value::Null);
-            match shown(copy, "state").as_str() {
-                "whole" => break,
-                "copying" => {}
-                _ => {
-                    bar.finish_and_clear();
-                    return Err(Exit::failed(format!(
-                        "the copy is not whole: {}. The same command again goes on with it",
-                        shown(copy, "error")
-                    )));
-                }
-            }
-            if let Some(commit) = copy.get("commit").and_then(Value::as_u64) {
-                bar.set_position(commit);
-            }
-            std::thread::sleep(ASK_AGAIN);
-            match self.ask(Method::GET, "", None) {
-                Ok(heard) => (all, unheard) = (heard, 0),
-                // The copy goes on without anybody who asks.
-                Err(_) if unheard < UNHEARD_MAX => unheard = unheard.strict_add(1),
-                Err(why) => {
-                    bar.finish_and_clear();
-                    return Err(why);
-                }
-            }
+        let all = self.ask(Method::POST, "", Some(body))?;
+        let ask = || wait(self.remote.ask(Method::GET, &self.path, None));
+        let (_, copy) = watched(all, self.mode, ask)?;
+        match (shown(&copy, "state").as_str(), number(&copy)) {
+            ("whole", Some(number)) => Ok(number),
+            _ => Err(Exit::failed(format!(
+                "the copy is not whole: {}. The same command again goes on with it",
+                shown(&copy, "error")
+            ))),
         }
-        bar.finish_and_clear();
-        Ok(number)
     }
 
     /// Puts a generation into force.
@@ -155,6 +126,52 @@ impl Realm {
             self.command("--release")
         )
     }
+}
+
+/// The number of a generation.
+fn number(generation: &Value) -> Option<u64> {
+    generation.get("generation")?.as_u64()
+}
+
+/// The generations of a realm, as the service shows them.
+fn generations(all: &Value, mode: Mode) -> &[Value] {
+    let found = all.get(mode.as_str()).and_then(|it| it.get("generations"));
+    found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Waits while the last generation in an answer is being copied: the last answer, and that generation as it is there.
+/// Nothing need be heard of it [`UNHEARD_MAX`] times in a row: it goes on without anybody who asks.
+///
+/// # Errors
+/// When the answer has no generation; what `ask` says when nothing is heard for longer.
+pub fn watched(
+    mut all: Value,
+    mode: Mode,
+    ask: impl Fn() -> Result<Value, Exit>,
+) -> Result<(Value, Value), Exit> {
+    let last = generations(&all, mode).last().and_then(number);
+    let last = last.ok_or_else(|| Exit::failed("the service shows no copy"))?;
+    let bar = terminal::progress("copying, commits read:");
+    let mut unheard: u32 = 0;
+    let copy = loop {
+        let mut known = generations(&all, mode).iter();
+        let copy = known.find(|it| number(it) == Some(last));
+        let copy = copy.unwrap_or(&Value::Null);
+        if shown(copy, "state") != "copying" {
+            break Ok(copy.clone());
+        }
+        if let Some(commit) = copy.get("commit").and_then(Value::as_u64) {
+            bar.set_position(commit);
+        }
+        std::thread::sleep(ASK_AGAIN);
+        match ask() {
+            Ok(heard) => (all, unheard) = (heard, 0),
+            Err(_) if unheard < UNHEARD_MAX => unheard = unheard.strict_add(1),
+            Err(why) => break Err(why),
+        }
+    };
+    bar.finish_and_clear();
+    Ok((all, copy?))
 }
 
 /// Does it.
