@@ -11,7 +11,8 @@
 //! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made, then one fact says what
 //! it came to and puts it into force. That fact is refused where another generation came into force meanwhile.
 //!
-//! **Failure.** A move that was begun and never ended is seen by nobody; begun again into the same cell it goes on.
+//! **Failure.** A move that was begun and never ended is seen by nobody. Begun again into the same cell it goes on, as long as
+//! its copy is the realm's last one and what it is a copy of is in force; otherwise another copy is begun.
 
 use super::{Copied, Mode, Platform};
 use crate::facts::PlatformFact;
