@@ -267,9 +267,7 @@ where
     let (engine, realm) = (caller.engine(), caller.realm());
     let history = engine.cells().history(realm);
     let first = fetch(engine, page).await.map_err(ApiError::of_read)?;
-    if engine.cells().history(realm) != history {
-        return Err(Failure::ShuttingDown.into());
-    }
+    engine.still(realm, history)?;
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);
         return Err(ApiError::field(

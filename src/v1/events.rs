@@ -65,17 +65,13 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
 
 /// Reads the events after a number of one history of the realm, as pages of a list.
 fn walk(
-    (realm, history): (RealmId, u32),
+    of: (RealmId, u32),
     after: u64,
     wanted: EventKinds,
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
-        let found = engine.events(realm, after, wanted, page.limit).await?;
-        if engine.cells().history(realm) != history {
-            // the number is of another history
-            return Err(Failure::ShuttingDown);
-        }
+        let found = engine.events(of, after, wanted, page.limit).await?;
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
@@ -107,7 +103,8 @@ fn walk(
 pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    let history = caller.engine().cells().history(realm);
+    // Before any place is looked at: what is read is of the same history, or nothing.
+    let of = (realm, caller.engine().cells().history(realm));
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
     // An empty one is the first page, as in every list.
@@ -135,7 +132,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
             &caller,
             (style, EVENTS),
             rows::FIRST,
-            walk((realm, history), after, wanted),
+            walk(of, after, wanted),
             {
                 let tenant = caller.identity.tenant.clone();
                 move |found: &Event| serde_json::json!(event(&tenant, found))
@@ -143,7 +140,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
         )
         .await;
     }
-    let found = caller.engine().events(realm, after, wanted, limit).await?;
+    let found = caller.engine().events(of, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;
     let page = EventsPage {

@@ -6,7 +6,8 @@
 //!
 //! **An id is more than its number.** Where an older copy of the store was put back, a number has
 //! another event than the one that a reader knows. [`Engine::event_place`] refuses such a place: who
-//! went on from it would miss what took the numbers before it.
+//! went on from it would miss what took the numbers before it. So is a page that was read while the realm got another
+//! history ([`Engine::still`]).
 
 use std::sync::Arc;
 
@@ -38,19 +39,22 @@ pub struct EventPage {
 }
 
 impl Engine {
-    /// The events of a realm after a number, of the kinds that are asked for, at most `limit`.
+    /// The events of one history of a realm after a number of it, of the kinds that are asked for, at most `limit`.
+    ///
+    /// # Errors
+    /// Those of every door that reads, and of [`Self::still`].
     pub async fn events(
         &self,
-        realm: RealmId,
+        (realm, history): (RealmId, u32),
         after: u64,
         kinds: EventKinds,
         limit: usize,
     ) -> Result<EventPage, Failure> {
         let cost = Cost::scan_if(kinds != EventKinds::EVERY);
-        self.scan(realm, cost, move |store| {
-            page(store, realm, after, kinds, limit)
-        })
-        .await
+        let read = move |store: &dyn Index| page(store, realm, after, kinds, limit);
+        let found = self.scan(realm, cost, read).await?;
+        self.still(realm, history)?;
+        Ok(found)
     }
 
     /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm; and

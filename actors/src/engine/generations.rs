@@ -120,6 +120,18 @@ impl Copying {
 }
 
 impl Engine {
+    /// Whether a realm has a history still: whoever read something of it that goes on from a place in that history asks
+    /// afterwards.
+    ///
+    /// # Errors
+    /// [`Failure::ShuttingDown`] where another one came into force: ask again.
+    pub fn still(&self, realm: RealmId, history: u32) -> Result<(), Failure> {
+        match self.cells().history(realm) == history {
+            true => Ok(()),
+            false => Err(Failure::ShuttingDown),
+        }
+    }
+
     /// The copy of a realm that is made, or was made last since the start of the process.
     pub fn copying(&self) -> Option<Copying> {
         let known = self.copying.lock();

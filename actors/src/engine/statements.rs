@@ -92,10 +92,7 @@ impl Engine {
     /// # Errors
     /// [`Failure::ShuttingDown`] where it does not: ask again.
     pub fn still_lies(&self, realm: RealmId, pin: Pin) -> Result<(), Failure> {
-        match self.cells().history(realm) == pin.history {
-            true => Ok(()),
-            false => Err(Failure::ShuttingDown),
-        }
+        self.still(realm, pin.history)
     }
 
     /// The statement of what was pinned, recounted.

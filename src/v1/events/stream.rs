@@ -71,8 +71,12 @@ impl Reader {
             }
             let (realm, engine) = (self.caller.realm(), self.caller.engine());
             let page = engine
-                .events(realm, self.after.number, self.wanted, PAGE)
+                .events((realm, self.history), self.after.number, self.wanted, PAGE)
                 .await;
+            // Also where what was read is of another generation: that is an end like any other.
+            if !self.may_go_on() {
+                return None;
+            }
             let page = match page {
                 Ok(page) => page,
                 Err(why) => {
@@ -82,10 +86,6 @@ impl Reader {
             };
             // What was not wanted need not be looked at again.
             self.after = page.seen.unwrap_or(self.after);
-            // What was read while another generation came into force may be of that one, where the place is another.
-            if !self.may_go_on() {
-                return None;
-            }
             if !page.items.is_empty() {
                 let text = self.render(&page);
                 return Some((Ok(text.into()), self));
