@@ -40,6 +40,21 @@ impl Caller {
     pub fn engine(&self) -> &caudal_actors::engine::Engine {
         &self.door.engine
     }
+
+    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and the
+    /// realm has the history that it had when the answer began.
+    ///
+    /// # Errors
+    /// [`Failure::ShuttingDown`] where one of that is over.
+    pub fn may_go_on(&self, history: u32) -> Result<(), Failure> {
+        let (door, engine) = (&self.door, self.engine());
+        let key = engine.key(&self.identity.key);
+        let works = key.is_some_and(|known| known.key.works_at(engine.now()));
+        match works && door.gate.is_open() && door.is_owners() {
+            true => engine.still(self.realm(), history),
+            false => Err(Failure::ShuttingDown),
+        }
+    }
 }
 
 /// The only value of a header; `None` when it is absent, repeated or not text.

@@ -198,20 +198,6 @@ where
     F: AsyncFn(&Engine, ListPage) -> Result<Listing<T>, Failure>,
     R: Fn(&T) -> Value,
 {
-    /// Goes on while the service takes requests, the key works and the realm has the same history.
-    fn may_go_on(&self) -> Result<(), Failure> {
-        let (door, engine) = (&self.caller.door, self.caller.engine());
-        let key = engine.key(&self.caller.identity.key);
-        let goes_on = door.gate.is_open()
-            && door.is_owners()
-            && engine.cells().history(self.caller.realm()) == self.history
-            && key.is_some_and(|known| known.key.works_at(engine.now()));
-        match goes_on {
-            true => Ok(()),
-            false => Err(Failure::ShuttingDown),
-        }
-    }
-
     /// The bytes of the next page; `None` behind the last one.
     async fn more(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         let Some(listing) = self.read.take() else {
@@ -233,11 +219,11 @@ where
         if self.rows >= ROWS_MAX {
             return Err(Failure::PageTooFar);
         }
-        self.may_go_on()?;
+        self.caller.may_go_on(self.history)?;
         self.page.cursor = listing.next;
         let next = (self.fetch)(self.caller.engine(), self.page).await?;
         // the realm may have been switched while the page was read
-        self.may_go_on()?;
+        self.caller.may_go_on(self.history)?;
         self.read = Some(next);
         Ok(Some(out))
     }

@@ -66,17 +66,13 @@ impl Reader {
         let beat = tokio::time::sleep(door.hooks.streams.options().heartbeat);
         tokio::pin!(beat);
         loop {
-            if !self.may_go_on() {
-                return None;
-            }
+            self.caller.may_go_on(self.history).ok()?;
             let (realm, engine) = (self.caller.realm(), self.caller.engine());
             let page = engine
                 .events((realm, self.history), self.after.number, self.wanted, PAGE)
                 .await;
             // Also where what was read is of another generation: that is an end like any other.
-            if !self.may_go_on() {
-                return None;
-            }
+            self.caller.may_go_on(self.history).ok()?;
             let page = match page {
                 Ok(page) => page,
                 Err(why) => {
@@ -106,16 +102,6 @@ impl Reader {
                 page = more => page.ok()?,
             }
         }
-    }
-
-    /// Whether the service takes requests and the key still works.
-    fn may_go_on(&self) -> bool {
-        let (door, engine) = (&self.caller.door, self.caller.engine());
-        let key = engine.key(&self.caller.identity.key);
-        door.gate.is_open()
-            && door.is_owners()
-            && engine.cells().history(self.caller.realm()) == self.history
-            && key.is_some_and(|known| known.key.works_at(engine.now()))
     }
 
     fn render(&self, page: &EventPage) -> String {
