@@ -26,8 +26,8 @@ use super::accept::preferred;
 use super::caller::Caller;
 use super::errors::ApiError;
 use super::query::Query;
-use super::streams::{RETRY_FULL, Seat};
-use super::words::{Mistake, Refusal};
+use super::streams::Seat;
+use super::words::Mistake;
 #[cfg(feature = "parquet")]
 use crate::sheets::parquet;
 use crate::sheets::{Kind, cell, row};
@@ -261,13 +261,8 @@ where
             Mistake::TooManyRows { rows, max },
         ));
     }
-    let streams = &caller.door.hooks.streams;
-    let full = || {
-        let most = streams.options().streams_max;
-        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
-    };
     let walk = Walk {
-        _seat: streams.take(realm).ok_or_else(full)?,
+        _seat: caller.door.hooks.streams.seat(realm)?,
         caller: caller.clone(),
         history,
         style,

@@ -6,10 +6,13 @@ use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
 
+use super::errors::ApiError;
+use super::words::Refusal;
+
 /// How many streams of one realm may be open at the same time.
 pub const STREAMS_MAX: usize = 64;
 /// How soon one that found no place should come back, in seconds.
-pub const RETRY_FULL: u32 = 5;
+const RETRY_FULL: u32 = 5;
 /// How long a stream is silent at most. Its key is looked at as often, so a stream ends that soon
 /// after its key.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -62,15 +65,19 @@ impl Streams {
         self.options
     }
 
-    /// A seat for one more stream of a realm; `None` while it has as many as it may.
-    pub fn take(&self, realm: RealmId) -> Option<Seat> {
+    /// A seat for one more stream of a realm.
+    ///
+    /// # Errors
+    /// 429 while the realm has as many as it may, with when to come back.
+    pub fn seat(&self, realm: RealmId) -> Result<Seat, ApiError> {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let count = seats.entry(realm).or_default();
-        if *count >= self.options.streams_max {
-            return None;
+        let most = self.options.streams_max;
+        if *count >= most {
+            return Err(ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL));
         }
         *count += 1;
-        Some(Seat {
+        Ok(Seat {
             seats: Arc::clone(&self.seats),
             realm,
         })

@@ -38,8 +38,8 @@ use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::{Query, day};
 use crate::http::respond::unchanged;
-use crate::http::streams::{RETRY_FULL, Seat};
-use crate::http::words::{Mistake, Refusal};
+use crate::http::streams::Seat;
+use crate::http::words::Mistake;
 use crate::http::{Door, Hooks};
 use crate::statements::{Form, Format, file_name};
 
@@ -195,12 +195,7 @@ fn seat(source: &Source, pin: Pin, format: Format) -> Result<Option<Seat>, ApiEr
     if format != Format::Pdf && is_short(pin) {
         return Ok(None);
     }
-    let streams = &source.hooks.streams;
-    let full = || {
-        let most = streams.options().streams_max;
-        ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
-    };
-    streams.take(source.seats).ok_or_else(full).map(Some)
+    source.hooks.streams.seat(source.seats).map(Some)
 }
 
 /// Whether one reading gives all lines.

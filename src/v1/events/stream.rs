@@ -28,9 +28,9 @@ use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::Problems;
 use crate::http::query::Query;
-use crate::http::streams::{RETRY_FULL, Seat, Streams};
+use crate::http::streams::Seat;
 use crate::http::text;
-use crate::http::words::{Mistake, Refusal};
+use crate::http::words::Mistake;
 
 /// Events that are read at once.
 pub const PAGE: usize = 100;
@@ -159,8 +159,7 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         }
         None => caller.engine().event_id(realm, last)?.ok_or(Failure::Bug)?,
     };
-    let streams = &caller.door.hooks.streams;
-    let seat = streams.take(realm).ok_or_else(|| full(streams))?;
+    let seat = caller.door.hooks.streams.seat(realm)?;
     let reader = Reader {
         caller,
         wanted,
@@ -174,11 +173,6 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         .insert_header((CACHE_CONTROL, "no-store"))
         .insert_header((BUFFERING, "no"))
         .streaming(unfold(reader, Reader::next)))
-}
-
-fn full(streams: &Streams) -> ApiError {
-    let most = streams.options().streams_max;
-    ApiError::from(Refusal::TooManyStreams { most }).later(RETRY_FULL)
 }
 
 /// The id of the last event that the client has; an empty one is none.
