@@ -16,8 +16,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+use std::fmt::Display;
+
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::statements::Statement;
+use caudal_ledger::statements::{Period, Statement};
 use caudal_ledger::vouchers::Voucher;
 
 /// How many lines a statement has at most that is written as it is read.
@@ -101,9 +103,8 @@ pub trait Form: Send {
     fn foot(&mut self, out: &mut Vec<u8>);
 }
 
-/// What a file with the statement is called, without quotes or anything that needs them.
-pub fn file_name(statement: &Statement, format: Format) -> String {
-    let (cvu, period) = (&statement.of.cvu, statement.period);
-    let ending = format.ending();
-    format!("resumen-{cvu}-{}-{}.{ending}", period.first, period.last)
+/// What a file with the statement of a CVU is called, without quotes or anything that needs them.
+pub fn file_name(cvu: impl Display, period: Period, format: Format) -> String {
+    let Period { first, last } = period;
+    format!("resumen-{cvu}-{first}-{last}.{}", format.ending())
 }

@@ -258,7 +258,7 @@ fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuild
         .insert_header((ETAG, tag))
         .insert_header((VARY, "accept"));
     if format != Format::Json {
-        let name = file_name(statement, format);
+        let name = file_name(statement.of.cvu, statement.period, format);
         let file = format!("attachment; filename=\"{name}\"");
         answer.insert_header((CONTENT_DISPOSITION, file));
     }

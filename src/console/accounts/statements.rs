@@ -17,7 +17,7 @@ use super::super::visit::Visit;
 use super::super::words::Word;
 use crate::http::errors::ApiError;
 use crate::http::query::Query;
-use crate::statements::Format;
+use crate::statements::{Format, file_name};
 use crate::v1::statements::{Source, period};
 
 /// The characters of a day in a field.
@@ -84,8 +84,8 @@ async fn given(
     visit.looks("readStatement", &key).await?;
     let source = Source::new(&visit.desk.door, place.realm).for_operators();
     let mut answer = source.give(request, target, (period, format)).await?;
-    let (first, last, ending) = (period.first, period.last, format.ending());
-    let file = format!("attachment; filename=\"resumen-{key}-{first}-{last}.{ending}\"");
+    let name = file_name(key, period, format);
+    let file = format!("attachment; filename=\"{name}\"");
     let headers = answer.headers_mut();
     if let Ok(file) = HeaderValue::try_from(file) {
         headers.insert(header::CONTENT_DISPOSITION, file);
