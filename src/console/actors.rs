@@ -76,11 +76,8 @@ async fn by_realm(visit: &Visit) -> Result<Table, ApiError> {
             tongue.count(report.passivations),
         ]
     });
-    let table = Table::new(tongue, Word::ActorsByRealm, Word::NoTenants, &columns).with(rows);
-    Ok(Table {
-        note: Some(note),
-        ..table.next(next)
-    })
+    let table = Table::new(tongue, Word::ActorsByRealm, Word::NoTenants, &columns);
+    Ok(table.with(rows).part(note, next))
 }
 
 /// Realms whose supervisor has fallen.

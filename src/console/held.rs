@@ -27,12 +27,7 @@ pub async fn shown(visit: &Visit, tenant: Option<&str>) -> Vec<Block> {
     });
     let held: Vec<_> = held
         .take(ROWS)
-        .map(|(known, mode)| Place {
-            tenant: known.id.clone(),
-            name: known.name.clone(),
-            mode,
-            realm: known.realm(mode),
-        })
+        .map(|(known, mode)| Place::of(known, mode))
         .collect();
     if held.is_empty() {
         return Vec::new();

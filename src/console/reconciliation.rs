@@ -33,23 +33,16 @@ pub async fn choose(visit: Visit) -> HttpResponse {
     ];
     let (all, note, next) = cut(&visit, realms(&platform).collect());
     let rows = all.into_iter().map(|(tenant, mode)| {
-        let place = Place {
-            tenant: tenant.id.clone(),
-            name: tenant.name.clone(),
-            mode,
-            realm: tenant.realm(mode),
-        };
+        let place = Place::of(tenant, mode);
         vec![
             Cell::text(&tenant.name),
             Cell::text(mode.as_str()),
             Cell::text(visit.say(Word::Today)).to(place.address("reconciliation")),
         ]
     });
-    let table = Table::new(tongue, Word::Realms, Word::NoTenants, &columns).with(rows);
-    let table = Table {
-        note: Some(note),
-        ..table.next(next)
-    };
+    let table = Table::new(tongue, Word::Realms, Word::NoTenants, &columns)
+        .with(rows)
+        .part(note, next);
     let title = visit.say(Word::Reconciliation);
     visit.show(Ok(visit.page(
         Part::Reconciliation,

@@ -67,12 +67,7 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     let count = realms(&platform).count();
     let all: Vec<_> = realms(&platform)
         .take(REALMS_MAX)
-        .map(|(tenant, mode)| Place {
-            tenant: tenant.id.clone(),
-            name: tenant.name.clone(),
-            mode,
-            realm: tenant.realm(mode),
-        })
+        .map(|(tenant, mode)| Place::of(tenant, mode))
         .collect();
     let mut blocks = Vec::new();
     let mut whole = count == all.len();

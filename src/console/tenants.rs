@@ -41,11 +41,9 @@ fn all(visit: &Visit) -> Page {
             tongue.time(tenant.created_at),
         ]
     });
-    let table = Table::new(tongue, Word::Tenants, Word::NoTenants, &columns).with(rows);
-    let table = Table {
-        note: Some(note),
-        ..table.next(next)
-    };
+    let table = Table::new(tongue, Word::Tenants, Word::NoTenants, &columns)
+        .with(rows)
+        .part(note, next);
     let blocks = vec![Block::Table(table)];
     visit.page(Part::Tenants, visit.say(Word::Tenants), blocks)
 }
@@ -107,12 +105,7 @@ fn realms(visit: &Visit, tenant: &Tenant) -> Table {
         .map(|word| (word, false))
         .collect();
     let rows = [Mode::Live, Mode::Test].map(|mode| {
-        let place = Place {
-            tenant: tenant.id.clone(),
-            name: tenant.name.clone(),
-            mode,
-            realm: tenant.realm(mode),
-        };
+        let place = Place::of(tenant, mode);
         let link = |word: Word, what: &str| Cell::text(visit.say(word)).to(place.address(what));
         vec![
             Cell::text(mode.as_str()),
@@ -183,9 +176,6 @@ fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
             tongue.maybe_time(used),
         ]
     });
-    let table = Table::new(tongue, Word::Keys, Word::NoKeys, &columns).with(rows);
-    Table {
-        note: Some(note),
-        ..table.next(next)
-    }
+    let table = Table::new(tongue, Word::Keys, Word::NoKeys, &columns);
+    table.with(rows).part(note, next)
 }

@@ -73,6 +73,13 @@ impl Table {
         self.next = next;
         self
     }
+
+    /// With what is to be said below it, and where it goes on: what it shows is a part of a list.
+    #[must_use]
+    pub fn part(mut self, note: String, next: Option<String>) -> Self {
+        self.note = Some(note);
+        self.next(next)
+    }
 }
 
 /// What a field of a form takes.

@@ -15,7 +15,7 @@ use actix_web::http::{Method, StatusCode, header};
 use actix_web::{FromRequest, HttpRequest, HttpResponse, ResponseError, web};
 use caudal_actors::engine::Engine;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::tenants::Mode;
+use caudal_ledger::tenants::{Mode, Tenant};
 
 use super::Console;
 use super::sessions::Session;
@@ -227,12 +227,7 @@ impl Visit {
         let platform = self.engine().platform();
         let mut all = caudal_actors::platform::realms(&platform);
         let found = all.find(|(tenant, mode)| tenant.realm(*mode) == realm);
-        found.map(|(tenant, mode)| Place {
-            tenant: tenant.id.clone(),
-            name: tenant.name.clone(),
-            mode,
-            realm,
-        })
+        found.map(|(tenant, mode)| Place::of(tenant, mode))
     }
 
     /// The realm of a tenant and a mode.
@@ -242,12 +237,7 @@ impl Visit {
         let modes = [Mode::Live, Mode::Test].into_iter();
         let mut modes = modes.filter(|known| known.as_str() == mode);
         let mode = modes.next().ok_or(Refusal::NoPage)?;
-        Ok(Place {
-            tenant: found.id.clone(),
-            name: found.name.clone(),
-            mode,
-            realm: found.realm(mode),
-        })
+        Ok(Place::of(found, mode))
     }
 }
 
@@ -265,6 +255,16 @@ pub struct Place {
 }
 
 impl Place {
+    /// A realm of a tenant.
+    pub fn of(tenant: &Tenant, mode: Mode) -> Self {
+        Self {
+            tenant: tenant.id.clone(),
+            name: tenant.name.clone(),
+            mode,
+            realm: tenant.realm(mode),
+        }
+    }
+
     /// The address of something in it.
     pub fn address(&self, what: &str) -> String {
         format!(

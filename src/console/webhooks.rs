@@ -60,11 +60,9 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
             tongue.count(row.progress.parked),
         ]
     });
-    let table = Table::new(tongue, Word::Webhooks, Word::NoWebhooks, &columns).with(rows);
-    let table = Table {
-        note: Some(note),
-        ..table.next(next)
-    };
+    let table = Table::new(tongue, Word::Webhooks, Word::NoWebhooks, &columns)
+        .with(rows)
+        .part(note, next);
     Ok(visit.page(
         Part::Webhooks,
         visit.say(Word::Webhooks),
