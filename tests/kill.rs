@@ -17,6 +17,7 @@ use tempfile::TempDir;
 
 use crate::support::canary::Paper;
 use crate::support::client::fresh;
+use crate::support::processes::signal;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// Clients that post at the same time.
@@ -79,14 +80,7 @@ impl Process {
     }
 
     fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(
-            Command::new("kill")
-                .args(["-s", name, &id])
-                .status()
-                .unwrap()
-                .success()
-        );
+        assert!(signal(self.child.id(), name));
     }
 
     async fn ended(mut self) -> ExitStatus {

@@ -9,6 +9,7 @@ pub mod canary;
 pub mod client;
 mod clock;
 mod journals;
+pub mod processes;
 pub mod service;
 
 use std::time::{Duration, Instant};

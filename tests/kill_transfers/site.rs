@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 use crate::bank_failures::rig::client_of_bank;
 use crate::support::canary::Paper;
+use crate::support::processes::signal;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// How long a start may take.
@@ -175,11 +176,9 @@ impl Site {
     }
 
     /// Ends the service by a signal.
-    pub async fn end(&mut self, signal: &str) -> ExitStatus {
+    pub async fn end(&mut self, name: &str) -> ExitStatus {
         let mut process = self.service.take().unwrap();
-        let id = process.0.id().to_string();
-        let kill = Command::new("kill").args(["-s", signal, &id]).status();
-        assert!(kill.unwrap().success());
+        assert!(signal(process.0.id(), name));
         wait_until("the process ends", SOON, async || {
             process.0.try_wait().unwrap()
         })

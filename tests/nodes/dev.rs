@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use super::{account, types};
 use crate::cli::caudal;
 use crate::support::canary::Paper;
+use crate::support::processes::{runs, signal};
 use crate::support::{Client, wait_until};
 
 /// How long any of this may take: nine processes share the machine with all other tests.
@@ -93,7 +94,7 @@ impl Look {
     async fn stop(&mut self) {
         self.read().unwrap();
         let ids = self.processes();
-        signal(self.child.id().into(), "INT");
+        assert!(signal(self.child.id(), "INT"));
         let ended = wait_until("it ends", LONG, async || self.child.try_wait().unwrap()).await;
         assert_eq!(ended.code(), Some(0), "{}", self.said());
         assert!(!self.folder.exists(), "{}", self.folder.display());
@@ -166,27 +167,9 @@ async fn available(client: &Client, cvu: &str) -> String {
     .await
 }
 
-fn signal(id: i64, name: &str) {
-    let mut kill = std::process::Command::new("kill");
-    assert!(
-        kill.args(["-s", name, &id.to_string()])
-            .status()
-            .unwrap()
-            .success()
-    );
-}
-
-/// Whether a process runs; one that nobody has asked for since its end does not.
-fn runs(id: i64) -> bool {
-    let Ok(text) = fs::read_to_string(format!("/proc/{id}/stat")) else {
-        return false;
-    };
-    !text.rsplit(") ").next().unwrap().starts_with('Z')
-}
-
 async fn none_runs(ids: &[i64]) {
     wait_until("nothing is left", LONG, async || {
-        (!ids.iter().any(|id| runs(*id))).then_some(())
+        (!ids.iter().any(runs)).then_some(())
     })
     .await;
 }
@@ -205,9 +188,9 @@ async fn a_cluster_to_look_at_goes_on_when_its_owner_and_its_primary_are_killed_
     let ids = look.processes();
     let owner = look.owner(0).await;
     let other = (owner + 1) % 3;
-    signal(ids[owner], "KILL");
+    assert!(signal(ids[owner], "KILL"));
     post(&look.client(other), &cvu, "after-the-owner").await;
-    signal(ids[3], "KILL");
+    assert!(signal(ids[3], "KILL"));
     post(&look.client(other), &cvu, "after-the-primary").await;
     assert_eq!(available(&look.client((owner + 2) % 3), &cvu).await, "5.00");
     let told = format!("node-{} ended by signal 9", owner + 1);
@@ -231,11 +214,11 @@ async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_
     let cvu = account(&look.client(0)).await;
     let ids = look.processes();
     // It accepts connections and answers none.
-    signal(ids[3], "STOP");
-    signal(ids[1], "KILL");
+    assert!(signal(ids[3], "STOP"));
+    assert!(signal(ids[1], "KILL"));
     look.says("node-2 ended by signal 9; it is started again")
         .await;
-    signal(ids[3], "KILL");
+    assert!(signal(ids[3], "KILL"));
     look.says("db-2 is promoted").await;
     look.says("db-1 is the standby now").await;
     look.says("node-2 runs again").await;
@@ -249,8 +232,8 @@ async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_
     post(&look.client(0), &cvu, "after-both").await;
     // The standby first: what takes writes has all that was acknowledged.
     let ids = look.processes();
-    signal(ids[3], "KILL");
-    signal(ids[4], "KILL");
+    assert!(signal(ids[3], "KILL"));
+    assert!(signal(ids[4], "KILL"));
     look.says("db-2 runs again and takes writes").await;
     post(&look.client(0), &cvu, "after-both-servers").await;
     assert_eq!(available(&look.client(2), &cvu).await, "2.00");
@@ -263,7 +246,7 @@ async fn a_cluster_whose_starter_is_killed_leaves_no_process() {
         return;
     };
     let ids = look.processes();
-    assert!(ids.len() == 5 && ids.iter().all(|id| runs(*id)), "{ids:?}");
+    assert!(ids.len() == 5 && ids.iter().all(runs), "{ids:?}");
     look.child.kill().unwrap();
     look.child.wait().unwrap();
     none_runs(&ids).await;

@@ -10,8 +10,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
-use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use caudal_postgres::here::{Server, USER};
@@ -20,15 +18,8 @@ use caudal_postgres::server::installed;
 use super::promotions::Servers;
 use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
 use crate::support::bank::Bank;
+use crate::support::processes::{runs, signal, stat};
 use crate::support::wait_until;
-
-/// The parent of a process and its state, as the system shows it.
-fn stat(id: i32) -> Option<(i32, char)> {
-    let text = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-    let mut words = text.rsplit(") ").next()?.split_whitespace();
-    let state = words.next()?.chars().next()?;
-    Some((words.next()?.parse().ok()?, state))
-}
 
 /// The processes of a server: it starts all of them itself.
 fn children(of: i32) -> Vec<i32> {
@@ -38,17 +29,10 @@ fn children(of: i32) -> Vec<i32> {
         .collect()
 }
 
-fn sent(name: &str, id: i32) -> io::Result<Output> {
-    Command::new("kill")
-        .args(["-s", name, &id.to_string()])
-        .output()
-}
-
-fn signal(name: &str, id: i32) {
+/// Sends a signal.
+fn send(name: &str, id: i32) {
     // One that has ended meanwhile needs none.
-    assert!(
-        sent(name, id).unwrap().status.success() || stat(id).is_none_or(|(_, state)| state == 'Z')
-    );
+    assert!(signal(id, name) || !runs(id));
 }
 
 async fn stands(id: i32) {
@@ -67,11 +51,11 @@ struct Frozen(i32);
 impl Frozen {
     async fn from_now_on(server: &Server) -> Self {
         let frozen = Self(server.id().unwrap());
-        signal("STOP", frozen.0);
+        send("STOP", frozen.0);
         // From then on it starts no more.
         stands(frozen.0).await;
         for id in children(frozen.0) {
-            signal("STOP", id);
+            send("STOP", id);
             stands(id).await;
         }
         frozen
@@ -83,7 +67,7 @@ impl Drop for Frozen {
     fn drop(&mut self) {
         for id in children(self.0).into_iter().chain([self.0]) {
             // A panic here would hide why the test ends; whether it goes on, is seen by whoever asks it.
-            sent("CONT", id).ok();
+            signal(id, "CONT");
         }
     }
 }

@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 use super::{account, types};
 use crate::support::bank::Bank;
 use crate::support::client::fresh;
+use crate::support::processes::signal;
 use crate::support::{Client, canary, wait_until};
 
 const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
@@ -317,9 +318,8 @@ impl Site {
     }
 
     pub fn signal(&self, n: usize, name: &str) {
-        let id = self.nodes[n].as_ref().unwrap().child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
+        let id = self.nodes[n].as_ref().unwrap().child.id();
+        assert!(signal(id, name));
     }
 
     pub async fn ask(

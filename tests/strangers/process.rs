@@ -7,6 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use tempfile::TempDir;
 
+use crate::support::processes::signal;
 use crate::support::{Client, SOON, Value, canary, wait_until};
 
 /// The admin key of a `caudal serve` here.
@@ -155,9 +156,7 @@ impl Process {
     }
 
     pub fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        let sent = Command::new("kill").args(["-s", name, &id]).status();
-        assert!(sent.unwrap().success());
+        assert!(signal(self.child.id(), name));
     }
 
     /// A figure of `/proc`, in KiB.
