@@ -52,7 +52,10 @@ impl Look {
         let mut command = caudal(&["dev", "--cluster", "--listen", free]);
         command.args(["--admin-listen", free, "--bank-listen", free]);
         command.args(more);
-        let command = command.env("TMPDIR", dir.path());
+        // A language that this machine may not have is no reason against servers.
+        let command = command
+            .env("TMPDIR", dir.path())
+            .env("LC_ALL", "es_AR.UTF-8");
         let log = Paper::new();
         let child = command.stdout(out).stderr(log.pen()).spawn();
         let child = child.unwrap();

@@ -117,14 +117,10 @@ impl Programs {
     pub fn make(&self, dir: &Path, listen: &str) -> Result<Server, NoServer> {
         let server = self.folder(dir, listen)?;
         let data = server.data();
-        let how = ["-U", USER, "-A", "trust", "-E", "UTF8", "-N", "-D"];
-        server.ran(
-            "initdb",
-            how.map(OsStr::new)
-                .iter()
-                .copied()
-                .chain([data.as_os_str()]),
-        )?;
+        // The language of whoever asks may be one that this machine has not: it is refused then.
+        let how = ["-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale"];
+        let how = how.iter().chain(&["-N", "-D"]).map(OsStr::new);
+        server.ran("initdb", how.chain([data.as_os_str()]))?;
         server.set("wal_keep_size", "256MB")?;
         // Its own 5 seconds are what an append would wait for after a standby is promoted.
         server.set("wal_retrieve_retry_interval", "100ms")?;
