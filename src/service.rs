@@ -55,7 +55,7 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE, Peers};
+pub use cell::{CellLog, LEASE, Peers, place_of};
 pub use cells::open_known as open_cells;
 pub use folder::new_secret;
 pub use folder::{

@@ -399,6 +399,26 @@ async fn a_log_is_moved_nowhere_by_mistake() {
     site.data = data;
     site.serve(true);
     site.stop(true).await;
+    // What a command would write there, would be in the copy alone.
+    let end = site.equal().await;
+    for turn in ["open", "close"] {
+        let words = [
+            "realm",
+            turn,
+            "--data",
+            path(&site.data),
+            "--tenant",
+            "uno",
+            "--mode",
+            "live",
+        ];
+        let (code, _, why) = site.ended(caudal(&words)).await;
+        assert!(
+            code == Some(2) && why.contains("a copy of the log at"),
+            "{code:?} {why}"
+        );
+    }
+    assert_eq!(site.equal().await, end);
     site.data = own;
     site.errand_refused("move", &["--to", &log], "another log for this cell")
         .await;

@@ -351,7 +351,7 @@ async fn from_depot(
 fn put(args: &Import) -> Result<(), Exit> {
     let (file, checked) = (&args.file, check(&args.file)?);
     let line = terminal::progress("opening");
-    let stopped = Stopped::open(&args.data, false, &line)?;
+    let stopped = Stopped::to_write(&args.data, "an import", &line)?;
     line.finish_and_clear();
     stopped.alone("an import")?;
     // A realm that was taken back to an instant here is filled in the generation that is in force.
@@ -430,7 +430,8 @@ fn set(
 /// Opens or closes a realm.
 fn turn(which: &Which, open: bool) -> Result<(), Exit> {
     let line = terminal::progress("opening");
-    let stopped = Stopped::open(&which.data, false, &line)?;
+    let what = if open { "an opening" } else { "a closing" };
+    let stopped = Stopped::to_write(&which.data, what, &line)?;
     line.finish_and_clear();
     let mode = which.mode.into();
     let done = set(stopped.store.as_ref(), &which.tenant, mode, open);

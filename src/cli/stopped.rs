@@ -53,6 +53,22 @@ impl Stopped {
         })
     }
 
+    /// The same, to write something into it: `what`. Refuses a folder that is a copy of a log elsewhere, which would get
+    /// nothing of that.
+    pub fn to_write(data: &Path, what: &str, line: &ProgressBar) -> Result<Self, Exit> {
+        let stopped = Self::open(data, false, line)?;
+        // Nobody moves its log while it is held.
+        let Some(place) = service::place_of(data)? else {
+            return Ok(stopped);
+        };
+        Err(Exit::usage(format!(
+            "the store in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
+             has more than the log. Nothing was done. Stop all nodes and run `caudal log move --to disk --data {0} --log URL`; \
+             then this, and move the log back",
+            data.display()
+        )))
+    }
+
     /// Refuses where there are several cells: `what` is done with one alone.
     pub fn alone(&self, what: &str) -> Result<(), Exit> {
         match self.cells.all().count() {

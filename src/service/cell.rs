@@ -156,7 +156,10 @@ fn join(
 }
 
 /// Of which log the store in a folder is a copy, if it is one.
-pub(super) fn place_of(data: &Path) -> Result<Option<String>, StartError> {
+///
+/// # Errors
+/// When that cannot be read.
+pub fn place_of(data: &Path) -> Result<Option<String>, StartError> {
     let noted = folder::read(&data.join(PLACE))?;
     Ok(noted.map(|place| String::from_utf8_lossy(&place).trim().to_owned()))
 }
