@@ -1,6 +1,7 @@
 //! The commands around a service, each as a program of its own.
 
 mod cuts;
+mod documents;
 mod large;
 mod people;
 mod shell;
@@ -101,7 +102,7 @@ async fn verify_of_a_folder_works_whatever_is_exported() {
 }
 
 /// A command that goes on until the test ends.
-struct Going(Child);
+pub struct Going(pub Child);
 
 impl Drop for Going {
     fn drop(&mut self) {

@@ -5,11 +5,13 @@ mod dev;
 mod elsewhere;
 mod encrypted;
 mod frozen;
+mod full;
 mod growth;
 mod partitions;
 mod processes;
 mod promotions;
 mod site;
+mod slow;
 
 use caudal_ledger::tenants::Mode;
 use serde_json::{Value, json};

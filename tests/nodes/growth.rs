@@ -1,7 +1,8 @@
-//! One process on a log, to which others come with empty folders and from which they go, under clients that try again.
+//! One process on its disk, whose log goes into a database; then others come to it with empty folders and go again, and the
+//! log goes back to its disk. All of that under clients that try again.
 //!
-//! `CAUDAL_NODE_GROWTHS` sets how often there are all of them and then one again, once when absent; `CAUDAL_NODE_CLIENTS`
-//! how many clients there are, 16 when absent. After each step the clients rest, and what they know is compared with
+//! `CAUDAL_NODE_GROWTHS` sets how often all of that happens, once when absent; `CAUDAL_NODE_CLIENTS` how many clients
+//! there are, 16 when absent. After each step the clients rest, and what they know is compared with
 //! what each node has. The figures go to standard output.
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use crate::support::bank::Bank;
 /// Something happens to the nodes.
 #[derive(Clone, Copy)]
 enum Step {
+    Moves(bool),
     Join(usize),
     HandOver(usize),
     Leave(usize),
@@ -23,6 +25,8 @@ enum Step {
 impl Step {
     const fn name(self) -> &'static str {
         match self {
+            Self::Moves(true) => "log goes from the disk into the database",
+            Self::Moves(false) => "log goes back to the disk",
             Self::Join(_) => "node joins with an empty folder",
             Self::HandOver(_) => "hand-over to a node by name",
             Self::Leave(_) => "node leaves",
@@ -35,6 +39,7 @@ impl Step {
         site.more(64).await;
         let since = Instant::now();
         match self {
+            Self::Moves(into_the_database) => site.moves(into_the_database).await,
             Self::Join(n) => site.join(n).await,
             Self::HandOver(n) => site.hand_over(Some(n)).await,
             Self::Leave(n) => site.leave(n).await,
@@ -47,6 +52,7 @@ impl Step {
 
 /// What happens between two comparisons: the second leaves while it owns the cell, so that hands over first.
 const STEPS: &[&[Step]] = &[
+    &[Step::Moves(true)],
     &[Step::Join(1), Step::Join(2)],
     &[
         Step::HandOver(1),
@@ -55,13 +61,17 @@ const STEPS: &[&[Step]] = &[
         Step::HandOver(1),
     ],
     &[Step::Leave(1), Step::Leave(2)],
+    &[Step::Moves(false)],
 ];
+/// How many nodes there are when each of them is done.
+const THERE: &[usize] = &[1, NODES, NODES, 1, 1];
 
 #[actix_web::test]
-async fn one_node_becomes_three_and_one_again_and_nothing_acknowledged_is_lost_or_there_twice() {
+async fn one_node_on_its_disk_becomes_three_on_a_database_and_one_on_its_disk_again_and_nothing_is_lost()
+ {
     let Some(server) = own() else { return };
     let log = format!("postgres://postgres@127.0.0.1:{}/postgres", server.port);
-    let mut site = Site::of(log, Bank::start(), loopback(), 1).await;
+    let mut site = Site::on_disk(log, Bank::start(), loopback()).await;
     let mut pauses: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
     let mut nodes = Vec::new();
     for _ in 0..number("CAUDAL_NODE_GROWTHS", 1) {
@@ -77,7 +87,7 @@ async fn one_node_becomes_three_and_one_again_and_nothing_acknowledged_is_lost_o
         assert_eq!(site.owner_but(usize::MAX).await, 0);
     }
     assert!(
-        nodes.chunks(3).all(|each| each == [NODES, NODES, 1]),
+        nodes.chunks(THERE.len()).all(|each| each == THERE),
         "{nodes:?}"
     );
     let counts = site.end().await;

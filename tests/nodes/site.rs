@@ -1,6 +1,7 @@
 //! Nodes as processes on one log, clients that try again, and what all of them know at the end.
 
 mod compare;
+mod places;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -108,6 +109,8 @@ pub struct Host {
 /// Nodes and their clients.
 pub struct Site {
     log: String,
+    /// Whether it is in the database, and not in the folder of the only node.
+    elsewhere: bool,
     bank: Bank,
     /// Their logs are in the folder, which goes after them.
     nodes: Vec<Option<Process>>,
@@ -141,13 +144,15 @@ pub fn number(name: &str, usual: usize) -> usize {
 impl Site {
     /// Starts nodes on these hosts, and clients that post until the end.
     pub async fn start(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        Self::of(log, bank, hosts, NODES).await
+        let mut site = Self::empty(log, bank, hosts);
+        site.all(NODES).await;
+        site
     }
 
-    /// The same with so many of the nodes; the others may join.
-    pub async fn of(log: String, bank: Bank, hosts: Vec<Host>, first: usize) -> Self {
-        let mut site = Self {
+    fn empty(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
+        let site = Self {
             log,
+            elsewhere: true,
             bank,
             dir: TempDir::new().unwrap(),
             nodes: hosts.iter().map(|_| None).collect(),
@@ -159,21 +164,25 @@ impl Site {
             work: Vec::new(),
         };
         site.known.urls.lock().unwrap().resize(NODES, String::new());
+        site
+    }
+
+    /// Starts so many nodes, and clients.
+    async fn all(&mut self, first: usize) {
         for n in 0..first {
-            site.begin(n).await;
+            self.begin(n).await;
         }
-        let tenant = site.order("/admin/tenants", json!({"name": "uno"})).await;
+        let tenant = self.order("/admin/tenants", json!({"name": "uno"})).await;
         let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
-        let key = site.order(&path, json!({"mode": "test"})).await;
-        key["key"].as_str().unwrap().clone_into(&mut site.key);
-        let url = site.known.urls.lock().unwrap()[0].clone();
-        let client = Client::new(&url, Some(&site.key));
+        let key = self.order(&path, json!({"mode": "test"})).await;
+        key["key"].as_str().unwrap().clone_into(&mut self.key);
+        let url = self.known.urls.lock().unwrap()[0].clone();
+        let client = Client::new(&url, Some(&self.key));
         types(&client).await;
         for _ in 0..8 {
-            site.cvus.push(account(&client).await);
+            self.cvus.push(account(&client).await);
         }
-        site.work();
-        site
+        self.work();
     }
 
     /// Clients post from now on.
@@ -226,6 +235,11 @@ impl Site {
     /// A node leaves: clients no longer know it, and then it is told to stop.
     pub async fn leave(&mut self, n: usize) {
         self.known.urls.lock().unwrap()[n].clear();
+        self.stop(n).await;
+    }
+
+    /// Tells a node to stop, and waits until it has.
+    async fn stop(&mut self, n: usize) {
         self.signal(n, "TERM");
         let mut process = self.nodes[n].take().unwrap();
         let ended = wait_until("it stops", LONG, async || process.child.try_wait().unwrap());
@@ -258,16 +272,19 @@ impl Site {
         fs::write(&secret, SECRET).unwrap();
         let file = self.dir.path().join(format!("node-{n}.toml"));
         let free = format!("{}:0", self.hosts[n].address);
+        let cell = format!(
+            "[cell]\nlog = \"{log}\"\nnode = \"node-{n}\"\n\
+             lease_seconds = {LEASE}\nlisten = \"{free}\"\nsecret_file = \"{secret}\"\n",
+            log = self.log,
+            secret = secret.display(),
+        );
         let text = format!(
             "data = \"{data}\"\nlisten = \"{free}\"\nadmin_listen = \"{free}\"\nadmin_key = \"{ADMIN_KEY}\"\n\
              pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\n\
-             [cell]\nlog = \"{log}\"\nnode = \"node-{n}\"\n\
-             lease_seconds = {LEASE}\nlisten = \"{free}\"\nsecret_file = \"{secret}\"\n\
-             [bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             {cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
              collector = \"{collector}\"\nplain_http = true\n",
             data = self.dir.path().join(format!("node-{n}")).display(),
-            log = self.log,
-            secret = secret.display(),
+            cell = if self.elsewhere { &cell } else { "" },
             bank = self.bank.client().url,
             user = sandbox::USERNAME,
             password = sandbox::PASSWORD,
@@ -383,6 +400,9 @@ impl Site {
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
             let cell = self.cells(self.there().next()?).await?;
+            if !self.elsewhere {
+                return (cell["owns"] == true).then_some(());
+            }
             let nodes = cell["nodes"].as_array()?.iter();
             let there = nodes.filter(|node| node["present"] == true);
             let all = there.count() == self.there().count();
