@@ -33,7 +33,7 @@ use caudal_storage::{
 
 use super::folder::{self, STORE};
 use super::{StartError, cell, cells};
-use words::{journal, refuse};
+use words::journal;
 
 /// The longest lease of an owner that is waited for to end: the longest that can be set.
 const LEASE_MAX: Duration = Duration::from_secs(60);
@@ -216,11 +216,7 @@ impl Site {
     /// What [`Self::to_log`] does.
     fn leave(&self, records: &Records) -> Result<Moved, StartError> {
         if records.log() != records.history() {
-            return Err(refuse(format!(
-                "the store in {} is a history of its own, which went on from a backup of another store: its log cannot \
-                 be moved. Nothing was changed",
-                self.data.display()
-            )));
+            return Err(self.own_history());
         }
         let copy = cell::place_of(&self.data)?.is_some();
         let mut log = (self.open)((!copy).then(|| records.log()))?;

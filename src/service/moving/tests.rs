@@ -6,6 +6,7 @@ mod at_once;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use caudal_storage::Restore;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Lease, Presence, Standing};
 use tempfile::TempDir;
@@ -401,6 +402,34 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
         matches!(found.difference, Difference::Differs { .. }),
         "{found:?}"
     );
+}
+
+#[actix_web::test]
+async fn a_history_of_its_own_stays_on_its_disk_and_says_why() {
+    let dir = TempDir::new().unwrap();
+    let (_, data, id) = folders(dir.path()).await;
+    let own = dir.path().join("own");
+    std::fs::create_dir(&own).unwrap();
+    let options = StoreOptions::small();
+    let restored = records(&data, |records| {
+        let mut restore = Restore::begin(&own.join(STORE), &options, id, None).unwrap();
+        let mut put = |record: &Sealed<'_>| restore.put(record).is_ok();
+        records.read(&records.beginning(), &mut put).unwrap();
+        let end = restore.tail();
+        restore.finish().unwrap();
+        end
+    });
+    assert_eq!(restored, end(&data), "all of it was restored");
+    let log = MemoryLog::new(id);
+    let why = site(&own, &log).to_log().unwrap_err().to_string();
+    for words in ["--new-history", "stays on its disk", "caudal realm export"] {
+        assert!(why.contains(words), "{why}");
+    }
+    assert_eq!(log.standing().unwrap().epoch, Epoch(0));
+    assert!(cell::place_of(&own).unwrap().is_none());
+    // Nor is the log of the other store healed from it.
+    let why = site(&own, &log).heal(&mut |_, _| {}).unwrap_err();
+    assert!(why.to_string().contains("has or had the store"), "{why}");
 }
 
 #[actix_web::test]

@@ -8,6 +8,19 @@ use super::Site;
 use crate::service::StartError;
 
 impl Site {
+    /// The store went on from a backup as a history of its own, and a database has no room for two names of one log.
+    pub(super) fn own_history(&self) -> StartError {
+        refuse(format!(
+            "the store in {} is a history of its own, which went on from a backup of another store (--new-history). In a \
+             database a log is known by the id of that other store: nodes and backups of both would take each other for \
+             one, and what is held here would leave from the next node. So it stays on its disk. Nothing was changed. To \
+             have what is in it in a database, bring its realms into the folder of a new service (`caudal realm export`, \
+             `import`) and move that one's log; the newest state of the backup is moved after a restore without \
+             --new-history",
+            self.data.display()
+        ))
+    }
+
     /// The log is there, and nodes may own it.
     pub(super) fn in_force(&self, tail: Tail) -> StartError {
         refuse(format!(

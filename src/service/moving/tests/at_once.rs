@@ -1,4 +1,4 @@
-//! Two who use one log at once, or one after the other under other names: no part of it is ever free.
+//! Two or three who use one log at once, or one after the other under other names: no part of it is ever free.
 
 use std::sync::Mutex;
 
@@ -80,6 +80,150 @@ async fn two_who_heal_at_once_leave_no_part() {
         assert!(nth < 200, "it dies for ever");
     }
     assert!(part, "no death left a part");
+}
+
+/// Folders of one log, each with more of it than the one before, and its identity.
+async fn ever_longer<const N: usize>(dir: &Path) -> ([PathBuf; N], LogId) {
+    let data = dir.join("data");
+    let mut kept = Vec::new();
+    for n in 0..N {
+        let mut options = ServiceOptions::for_tests(&data);
+        options.storage = StoreOptions::small();
+        let service = Service::start(options).unwrap();
+        service.create_tenant(&format!("tenant {n}")).await.unwrap();
+        service.stop().await.unwrap();
+        let there = dir.join(format!("kept-{n}"));
+        copy(&data, &there);
+        kept.push(there);
+    }
+    let id = records(&data, |records| records.log());
+    (kept.try_into().unwrap(), id)
+}
+
+/// A log in a database that has lost all but what the first of these folders has, and copies of the others.
+fn damaged(own: &Path, folders: &[PathBuf; 4], id: LogId) -> (MemoryLog, [PathBuf; 3]) {
+    let log = MemoryLog::new(id);
+    let less = own.join("less");
+    copy(&folders[0], &less);
+    site(&less, &log).to_log().unwrap();
+    let copies = [1, 2, 3].map(|n| {
+        let there = own.join(n.to_string());
+        copy(&folders[n], &there);
+        cell::note(&there, PLACE).unwrap();
+        there
+    });
+    (log, copies)
+}
+
+/// Whoever does not heal says whom to ask instead.
+fn healed_or_told(outcome: &Result<Compared, StartError>) -> bool {
+    if let Err(why) = outcome {
+        let text = why.to_string();
+        let known = ["caudal log heal", "somebody has appended", "was deposed"];
+        assert!(known.iter().any(|words| text.contains(words)), "{text}");
+    }
+    outcome.is_ok()
+}
+
+/// Whatever became of others: the log is a beginning of the longest journal, which heals it to the end.
+fn the_longest_heals(log: &MemoryLog, copies: &[PathBuf; 3], ends: &[Tail; 4], what: &str) {
+    let tail = log.tail().unwrap();
+    let begins = records(&copies[2], |records| records.find(&tail).unwrap().is_some());
+    assert!(begins, "{what}: something else was appended");
+    assert!(tail.commit >= ends[0].commit, "{what}: something was lost");
+    let free = Keeper::of(&log.standing().unwrap()).is_none();
+    assert!(!free || ends.contains(&tail), "{what}: a part is free");
+    let healed = site(&copies[2], log).heal(&mut |_, _| {});
+    assert!(healed.is_ok(), "{what}: {healed:?}");
+    assert_eq!(sides(&copies[2], log, ends[3]), LOG, "{what}");
+    // Who has less says so, and appends nothing.
+    for less in &copies[..2] {
+        let found = site(less, log).heal(&mut |_, _| {}).unwrap();
+        assert!(matches!(found.difference, Difference::Behind(_)), "{what}");
+    }
+    assert_eq!(log.tail().unwrap(), ends[3], "{what}");
+}
+
+#[actix_web::test]
+async fn of_three_who_heal_at_once_the_longest_journal_wins_or_says_who_is_first() {
+    let dir = TempDir::new().unwrap();
+    let (folders, id) = ever_longer::<4>(dir.path()).await;
+    let ends = [0, 1, 2, 3].map(|n| end(&folders[n]));
+    let orders = [
+        [0, 1, 2],
+        [0, 2, 1],
+        [1, 0, 2],
+        [1, 2, 0],
+        [2, 0, 1],
+        [2, 1, 0],
+    ];
+    let (mut part, mut whole) = (false, false);
+    // Each has compared when the next begins, of which the last dies with one of its calls, or does not.
+    for (n, order) in orders.into_iter().enumerate() {
+        for nth in (1 + u32::try_from(n).unwrap() % 3..40).step_by(3) {
+            let own = TempDir::new().unwrap();
+            let (log, copies) = damaged(own.path(), &folders, id);
+            let [first, second, third] = order.map(|n| copies[n].as_path());
+            let (mut inner, mut last) = (None, None);
+            let outer = site(first, &log).heal(&mut |_, _| {
+                if inner.is_some() {
+                    return;
+                }
+                inner = Some(site(second, &log).heal(&mut |_, _| {
+                    if last.is_none() {
+                        let done = dying(third, &log, nth, true).heal(&mut |_, _| {});
+                        part |= !ends.contains(&log.tail().unwrap());
+                        last = Some(done.is_ok());
+                    }
+                }));
+            });
+            let what = format!("{order:?}, call {nth}");
+            let (inner, last) = (inner.unwrap(), last.unwrap());
+            for (who, outcome) in [(order[0], &outer), (order[1], &inner)] {
+                let healed = healed_or_told(outcome);
+                // Nobody who has more is kept from healing by one who was done.
+                assert!(healed || !last || who < 2, "{what}: {outcome:?}");
+            }
+            the_longest_heals(&log, &copies, &ends, &what);
+            if last {
+                whole = true;
+                break;
+            }
+        }
+    }
+    assert!(
+        part && whole,
+        "no death left a part, or nobody came to the end"
+    );
+}
+
+#[actix_web::test]
+async fn three_threads_that_heal_leave_nothing_that_is_nobodys() {
+    let dir = TempDir::new().unwrap();
+    let (folders, id) = ever_longer::<4>(dir.path()).await;
+    let ends = [0, 1, 2, 3].map(|n| end(&folders[n]));
+    for round in 0..8 {
+        let own = TempDir::new().unwrap();
+        let (log, copies) = damaged(own.path(), &folders, id);
+        let together = std::sync::Barrier::new(copies.len());
+        let outcomes: Vec<_> = std::thread::scope(|scope| {
+            let threads = copies.iter().map(|folder| {
+                let (log, together) = (log.handle(), &together);
+                scope.spawn(move || {
+                    together.wait();
+                    site(folder, &log).heal(&mut |_, _| {})
+                })
+            });
+            // All of them begin before one is waited for.
+            let threads: Vec<_> = threads.collect();
+            let ends = threads.into_iter().map(|thread| thread.join().unwrap());
+            ends.collect()
+        });
+        for outcome in &outcomes {
+            healed_or_told(outcome);
+        }
+        the_longest_heals(&log, &copies, &ends, &format!("round {round}"));
+    }
 }
 
 #[actix_web::test]
