@@ -2,7 +2,7 @@
 # A disk that is full under a running service, and at a start: reads are answered, writes are refused
 # and say why, what was acknowledged is there afterwards, and with room again all goes on.
 #
-#   tests/rigs/fulldisk.sh             (needs root, for a tmpfs of 400 MiB; ports 8080 to 8082)
+#   tests/rigs/fulldisk.sh             (needs root, for a tmpfs of 1 GiB; ports 8080 to 8082)
 #
 # CAUDAL_BIN names a built `caudal`. Prints `not run: reason` and exits with 77 when it cannot run here.
 set -euo pipefail
@@ -26,28 +26,30 @@ clean() {
     rmdir "$disk" || true
 }
 trap clean EXIT
-mount -t tmpfs -o size=400m tmpfs "$disk" || skip "a tmpfs cannot be mounted"
+mount -t tmpfs -o size=1g tmpfs "$disk" || skip "a tmpfs cannot be mounted"
 api=http://127.0.0.1:8080
 failed=0
 check() { # what it is, what is wanted, what was seen
     if [ "$2" = "$3" ]; then echo "ok: $1: $3"; else echo "FAILED: $1: $3, not $2"; failed=1; fi
 }
 
-start() {
+start() { # what it says when it is asked whether it is ready
     "$bin" dev --data "$disk/data" >"$disk.log" 2>&1 &
     pid=$!
     for _ in $(seq 600); do
-        [ "$(curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8081/readyz)" = 200 ] && [ -s "$disk/data/dev.json" ] && return
+        [ "$(curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8081/readyz)" = "$1" ] && [ -s "$disk/data/dev.json" ] && return
         kill -0 "$pid" 2>/dev/null || { tail -n 5 "$disk.log"; return; }
         sleep 0.1
     done
+    echo "FAILED: /readyz is not $1"; tail -n 5 "$disk.log"
+    exit 1
 }
 field() { sed -n "s/.*\"$1\": *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 call() { curl -sS -H "x-api-key: $key" -H 'content-type: application/json' "$@"; }
 status() { call -o "$disk.body" -w '%{http_code}' "$@"; }
 credit() { status -X POST "$api/v1/accounts/$cvu/comprobantes" -d "{\"voucherTypeCode\":\"IN\",\"amount\":\"1\",\"idExterno\":\"$1\"}"; }
 
-start
+start 200
 key=$(field testKey <"$disk/data/dev.json")
 call -o /dev/null -X POST $api/v1/voucher-types -d '{"code":"IN","name":"In","sense":"credit"}'
 cvu=$(call -X POST $api/v1/accounts -H 'idempotency-key: one' \
@@ -72,7 +74,7 @@ posted=$((posted + 1))
 
 kill -9 "$pid"; wait "$pid" 2>/dev/null || true; pid=''
 dd if=/dev/zero of="$disk/fill" bs=1M 2>/dev/null || true
-start
+start 503
 if [ -n "$pid" ] && kill -0 "$pid" 2>/dev/null; then
     check "a balance after a start on a full disk" 200 "$(status "$api/v1/accounts/$cvu/balance")"
     kill "$pid"; wait "$pid" || true; pid=''
@@ -82,7 +84,7 @@ else
     check "a start on a full disk is refused for now" 1 "$code"
 fi
 rm "$disk/fill"
-start
+start 200
 check "a balance after all" 200 "$(status "$api/v1/accounts/$cvu/balance")"
 check "what was acknowledged" "\"$posted.00\"" "$(grep -o '"available":"[^"]*"' "$disk.body" | cut -d: -f2)"
 kill "$pid"; wait "$pid" || true; pid=''

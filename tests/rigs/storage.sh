@@ -11,5 +11,5 @@ echo "SEED=$CAUDAL_SEED"
 for what in tests::flips tests::faults tests::packs::every tests::kill; do
     # sled reports its own panics on damaged files; they are contained, and not of interest here
     RUST_BACKTRACE=0 cargo test -q -p caudal-storage --lib -- "$what" --nocapture --test-threads=1 \
-        2>/dev/null | grep -E '^(CAUDAL_SEED|index:|journal:|[0-9]+ (failures|kills)|test result)'
+        2>/dev/null | grep -oE '(CAUDAL_SEED|index:|journal:|[0-9]+ (failures|kills)|test result).*'
 done
