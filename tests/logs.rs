@@ -237,10 +237,13 @@ fn the_canary_sees_what_it_is_there_for() {
 #[test]
 fn what_a_test_sends_and_gets_is_learnt() {
     let number = fresh();
+    // Those that no other test has.
+    let (birth, document) = ("1901-12-28", 98_765_431);
     let body = json!({"items": [{
         "holderName": format!("Zoraida Quiroga{number}"), "metadata": {"pet": format!("gato {number}")},
         "address": {"street": format!("Calle Larga{number}")}, "description": format!("harmless{number}"), "email": null,
-        "phone": format!("+54911{number:010}"),
+        "phone": format!("+54911{number:010}"), "birthDate": birth, "dni": document,
+        "kyc": {"fechaNacimiento": "27-11-1903", "dni": "7.654.329"},
     }], "credential": format!("Ab-{number}_x"), "alias": "short",
         "types": [{"nombre": format!("Ajuste {number}"), "signo": 1}]});
     let lines = [
@@ -249,6 +252,12 @@ fn what_a_test_sends_and_gets_is_learnt() {
         format!("street=Calle Larga{number}."),
         format!("credential=Ab-{number}_x"),
         format!("phone=+54911{number:010}"),
+        "born 1901-12-28 it is".to_owned(),
+        "born=\"28/12/1901\"".to_owned(),
+        "born=1903-11-27".to_owned(),
+        "document=98765431".to_owned(),
+        "document=7654329,".to_owned(),
+        "document=7.654.329".to_owned(),
     ];
     for line in &lines {
         assert_eq!(offence(line), None, "{line}");
@@ -263,6 +272,8 @@ fn what_a_test_sends_and_gets_is_learnt() {
         format!("at=54911{number:010}"),
         "alias=short".to_owned(),
         "Zoraida".to_owned(),
+        "bytes=987654310".to_owned(),
+        "on 2026-12-28".to_owned(),
     ] {
         assert_eq!(offence(&good), None, "{good}");
     }

@@ -2,7 +2,7 @@
 //! place, where each line is looked through for what must never be there.
 //!
 //! **Shape.** A subscriber for the whole process, installed once. A line with a name, CUIT, CBU, CVU,
-//! key, alias, email or amount is an offence; the offence is kept, and whatever test asks or ends next fails
+//! key, alias, email, birth, number of a document or amount is an offence; the offence is kept, and whatever test asks or ends next fails
 //! and shows it, so it does not matter which thread logged it for which test. What tests send of a person, and every
 //! secret that they get, is learnt as it passes ([`learn_of`]), before the service can log it; a secret that comes in an
 //! answer may have been logged before that, so it is looked for in the lines that are kept, too. A process of its own
@@ -68,6 +68,14 @@ const PERSONAL: &[&str] = &[
     "metadata",
     "titulares",
 ];
+/// Fields of bodies with the day of somebody's birth.
+const BORN: &[&str] = &["birthDate", "fechaNacimiento"];
+/// Fields of bodies with the number of somebody's document.
+const DOCUMENTS: &[&str] = &["dni"];
+/// Digits of the number of a document. A line that has such a number by chance has to have all of them, alone.
+const DNI_DIGITS: std::ops::RangeInclusive<usize> = 7..=8;
+/// Days of births that are learnt begin with this: no clock of a test says such a day.
+const BIRTHS: &str = "19";
 /// Fields of bodies that open something.
 const OPENING: &[&str] = &["secret", "credential"];
 /// The digits of a phone number that is learnt, at least. It has its `+` besides, which no number of our own has.
@@ -187,14 +195,47 @@ fn keep(text: &str) -> bool {
     let chars = text.chars().count();
     let digits = text.chars().filter(char::is_ascii_digit).count();
     let phone = text.starts_with('+') && digits >= PHONE_DIGITS;
-    let said = LEARNT_CHARS.contains(&chars) && (phone || (1..chars).contains(&letters));
-    let Some(first) = words(&text).next().filter(|_| said) else {
+    let said = phone || (1..chars).contains(&letters);
+    LEARNT_CHARS.contains(&chars) && said && insert(text)
+}
+
+/// Learns the day of somebody's birth, either way round.
+fn keep_birth(text: &str) {
+    let numbers: Vec<&str> = words(text).collect();
+    let [year, month, day] = match numbers.as_slice() {
+        [year, month, day] if year.len() == 4 => [*year, *month, *day],
+        [day, month, year] => [*year, *month, *day],
+        _ => return,
+    };
+    if year.starts_with(BIRTHS) {
+        for said in [[year, month, day], [day, month, year]] {
+            insert(said.join("-"));
+            insert(said.join("/"));
+        }
+    }
+}
+
+/// Learns the number of somebody's document, as it is written and as digits alone.
+fn keep_document(number: &Value) {
+    let sent = number.as_str().map(str::to_owned);
+    let sent = sent.or_else(|| number.is_number().then(|| number.to_string()));
+    let Some(sent) = sent else { return };
+    let digits = sent.trim().replace('.', "");
+    if DNI_DIGITS.contains(&digits.len()) && digits.bytes().all(|it| it.is_ascii_digit()) {
+        insert(digits);
+        insert(sent);
+    }
+}
+
+/// Learns a text in lower case; whether it was not known.
+fn insert(text: String) -> bool {
+    let Some(first) = words(&text).next() else {
         return false;
     };
     let mut learnt = LEARNT.lock().unwrap();
     let by_word = learnt.get_or_insert_default();
-    let known = by_word.entry(first.to_owned()).or_default();
-    known.insert(text.clone())
+    let first = first.to_owned();
+    by_word.entry(first).or_default().insert(text)
 }
 
 /// Learns what a body says of persons, and what of it is secret; nothing of a document, which says what such fields are,
@@ -210,6 +251,8 @@ pub fn learn_of(body: &Value) {
                     name if PERSONAL.contains(&name) => learn_all(value, &|text| {
                         keep(text);
                     }),
+                    name if BORN.contains(&name) => learn_all(value, &keep_birth),
+                    name if DOCUMENTS.contains(&name) => keep_document(value),
                     _ => learn_of(value),
                 }
             }
