@@ -6,8 +6,8 @@
 //!
 //! **Bounds.** [`PAGE`] rows in memory (of a reconciliation a day, of Parquet a group, see `sheets::parquet`), [`ROWS_MAX`] in
 //! one stream, and a seat among the realm's streams. Whoever does not read stops its own stream, and is cut off as with
-//! any answer. A group of Parquet is packed on the worker that walks, which does nothing else meanwhile: it is as small
-//! as it is for that, too.
+//! any answer. Parquet is written off the worker that walks, among the works on batches (`http::bulk`), one of a realm at
+//! a time: a group takes long to pack.
 //!
 //! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
 //! Later the stream breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`),
@@ -92,6 +92,15 @@ pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
 }
 
 impl Style {
+    /// Whether rows are gathered and packed, which takes the processor for long.
+    const fn packs(self) -> bool {
+        match self {
+            Self::Ndjson | Self::Csv => false,
+            #[cfg(feature = "parquet")]
+            Self::Parquet => true,
+        }
+    }
+
     const fn content_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
@@ -158,22 +167,83 @@ impl Pen {
     }
 }
 
-/// An answer with rows that are there already.
+/// Rows on their way into bytes: with the pen, if there is one already, and the end of all so many where these are the
+/// last ones.
+struct Rows {
+    pen: Option<Pen>,
+    style: Style,
+    kind: Kind,
+    bodies: Vec<Value>,
+    ends: Option<u64>,
+}
+
+impl Rows {
+    fn written(self) -> Result<(Pen, Vec<u8>), Failure> {
+        let mut out = Vec::new();
+        let mut pen = match self.pen {
+            Some(pen) => pen,
+            None => Pen::begin(self.style, self.kind, &mut out)?,
+        };
+        for body in &self.bodies {
+            pen.put(body, &mut out)?;
+        }
+        if let Some(rows) = self.ends {
+            pen.end(rows, &mut out)?;
+        }
+        Ok((pen, out))
+    }
+
+    /// The same off the thread that serves, where they have to be packed.
+    async fn packed(self, caller: &Caller) -> Result<(Pen, Vec<u8>), Failure> {
+        match self.style.packs() {
+            true => {
+                let work = move || self.written();
+                caller.door.room.work(caller.realm(), work).await?
+            }
+            false => self.written(),
+        }
+    }
+
+    /// All rows of a table.
+    fn whole((style, kind): (Style, Kind), bodies: Vec<Value>) -> Result<Self, Failure> {
+        let rows = u64::try_from(bodies.len()).map_err(|_| Failure::PageTooFar)?;
+        Ok(Self {
+            pen: None,
+            style,
+            kind,
+            bodies,
+            ends: Some(rows),
+        })
+    }
+}
+
+/// An answer with a few rows that are there already.
 ///
 /// # Errors
 /// When a row cannot be written in that style.
-pub fn table(style: Style, kind: Kind, bodies: &[Value]) -> Result<HttpResponse, ApiError> {
-    let (mut out, mut rows) = (Vec::new(), 0);
-    let mut pen = Pen::begin(style, kind, &mut out)?;
-    for body in bodies {
-        pen.put(body, &mut out)?;
-        rows += 1;
-    }
-    pen.end(rows, &mut out)?;
-    Ok(HttpResponse::Ok()
+pub fn table(form: (Style, Kind), bodies: Vec<Value>) -> Result<HttpResponse, ApiError> {
+    let (_, out) = Rows::whole(form, bodies)?.written()?;
+    Ok(answer(form.0, out))
+}
+
+/// The same with many rows.
+///
+/// # Errors
+/// As [`table`]; 503 where their turn to be packed does not come.
+pub async fn long_table(
+    caller: &Caller,
+    form: (Style, Kind),
+    bodies: Vec<Value>,
+) -> Result<HttpResponse, ApiError> {
+    let (_, out) = Rows::whole(form, bodies)?.packed(caller).await?;
+    Ok(answer(form.0, out))
+}
+
+fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
+    HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, style.content_type()))
         .insert_header((VARY, "accept"))
-        .body(out))
+        .body(out)
 }
 
 /// A list that leaves as it is read.
@@ -204,17 +274,22 @@ where
         let Some(listing) = self.read.take() else {
             return Ok(None);
         };
-        let mut out = Vec::new();
-        let pen = match &mut self.pen {
-            Some(pen) => pen,
-            none => none.insert(Pen::begin(self.style, self.kind, &mut out)?),
-        };
+        let mut bodies = Vec::with_capacity(listing.items.len());
         for item in &listing.items {
-            pen.put(&(self.render)(item), &mut out)?;
+            bodies.push((self.render)(item));
             self.rows += 1;
         }
-        if listing.next.is_none() {
-            pen.end(self.rows, &mut out)?;
+        let ends = listing.next.is_none().then_some(self.rows);
+        let rows = Rows {
+            pen: self.pen.take(),
+            style: self.style,
+            kind: self.kind,
+            bodies,
+            ends,
+        };
+        let (pen, out) = rows.packed(&self.caller).await?;
+        self.pen = Some(pen);
+        if ends.is_some() {
             return Ok(Some(out));
         }
         if self.rows >= ROWS_MAX {

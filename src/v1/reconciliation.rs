@@ -463,7 +463,7 @@ pub async fn of_days(
     let answer = match style {
         Some(style) => {
             let items = body.items.iter().map(|item| serde_json::json!(item));
-            rows::table(style, RECONCILED, &items.collect::<Vec<_>>())?
+            rows::long_table(&caller, (style, RECONCILED), items.collect()).await?
         }
         None => json(StatusCode::OK, &body),
     };

@@ -352,7 +352,7 @@ pub async fn cut_of(
 /// A snapshot as JSON, or as a row where one is asked for.
 fn formed(request: &HttpRequest, treasury: &Treasury) -> Result<HttpResponse, ApiError> {
     match rows::style(request) {
-        Some(style) => rows::table(style, TREASURY, &[json!(treasury)]),
+        Some(style) => rows::table((style, TREASURY), vec![json!(treasury)]),
         None => Ok(whole_json(StatusCode::OK, treasury)),
     }
 }
