@@ -98,6 +98,7 @@ pub struct Settings {
     connections: connections::Connections,
     rate_limit: Option<RateLimit>,
     realm_rate_limit: RateLimit,
+    realm_pace: Option<u32>,
     bank: Banks,
     backup: backup::BackupTo,
     /// Where spans are sent.
@@ -156,6 +157,7 @@ impl Default for Settings {
             connections: connections::Connections::default(),
             rate_limit: None,
             realm_rate_limit: RateLimit::of(REALM_RATE),
+            realm_pace: None,
             bank: Banks::default(),
             backup: backup::BackupTo::default(),
             traces: traces::Traces::default(),
@@ -242,6 +244,7 @@ impl Settings {
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
         }
         self.sizes(&mut wrong);
+        let pace = rates::pace(self.realm_pace, &mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
         let banking = self.banking(&mut wrong);
         let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
@@ -262,6 +265,7 @@ impl Settings {
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
                 spread: self.actors.spread,
+                pace,
                 webhooks: schedule,
                 ..engine::EngineOptions::default()
             },

@@ -88,6 +88,8 @@ mod notices;
 #[cfg(test)]
 mod owasp;
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
 mod pages;
 #[cfg(test)]
 mod portable;

@@ -57,6 +57,7 @@ use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
+use crate::pace::Pace;
 use crate::platform::{Keys, KnownKey, PlatformActor, PlatformMessage, PlatformOrder, Published};
 use crate::ports::Clock;
 use crate::ports::webhooks::{Nobody, WebhookSink};
@@ -149,6 +150,7 @@ struct Realms {
     arbiters: Vec<ArbiterHandle>,
     spread: bool,
     traffic: Arc<Traffic>,
+    pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: RwLock<Arc<Collectors>>,
     /// Whether nothing acts here, because another node owns the cell. Held while realms are taken up.
@@ -244,6 +246,7 @@ impl Engine {
             arbiters,
             spread: options.spread,
             traffic: Arc::default(),
+            pace: Arc::new(Pace::new(options.pace)),
             supervisors: DashMap::new(),
             collectors: RwLock::default(),
             rests: Mutex::new(options.rests),

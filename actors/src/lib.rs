@@ -31,6 +31,7 @@ pub mod lookout;
 pub mod mailbox;
 mod meter;
 pub mod moves;
+pub mod pace;
 pub mod people;
 pub mod platform;
 pub mod ports;

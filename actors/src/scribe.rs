@@ -26,6 +26,7 @@ use crate::life::Life;
 use crate::loads::Loads;
 use crate::lookout::Lookout;
 use crate::meter::{Meter, Taken};
+use crate::pace::Pace;
 use crate::ports::webhooks::WebhookSink;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::records::{self, ANSWER_PART_BYTES, ANSWER_PARTS, ANSWERS, Tail};
@@ -50,6 +51,8 @@ pub struct Shared {
     pub store: Arc<dyn Store>,
     /// The lane by which they go there: the same store, asked how much it holds.
     pub lane: Arc<Lane>,
+    /// How much of the realm passes while others ask, too.
+    pub pace: Arc<Pace>,
     /// The clock of the service.
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.

@@ -32,6 +32,7 @@ pub mod logs;
 pub mod machine;
 pub mod neighbours;
 pub mod overload;
+pub mod pin;
 pub mod reopen;
 pub mod report;
 pub mod restoring;
@@ -125,6 +126,13 @@ pub struct Args {
     /// Only measure a quiet tenant alone and beside another one's floods, five times for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
+    /// Of neighbours: what passes of each a second while the other asks, too, as `realm_pace` of the settings does; 0 lets
+    /// everything pass, and sets no limit of rates either [default: what `serve` does].
+    #[arg(long, value_name = "N", requires = "neighbours")]
+    realm_pace: Option<u32>,
+    /// Of neighbours: give one half of the processors to the service, the other to the clients.
+    #[arg(long, requires = "neighbours")]
+    pin: bool,
     /// Only measure a tenant alone and beside copies of another one's realm, five times for so many seconds each.
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["overload", "neighbours"])]
     restoring: Option<u64>,
@@ -311,15 +319,9 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
         return Ok(holds);
     }
     if let Some(seconds) = args.neighbours {
-        let plan = neighbours::Plan {
-            accounts: args.accounts.max(1),
-            clients: 8,
-            items: 5000,
-            singles: 64,
-            rounds: 5,
-            time: Duration::from_secs(seconds.max(1)),
-            layout: args.layout(),
-        };
+        let pin = args.pin.then(pin::Pin::halves).transpose()?;
+        let allowed = (args.realm_pace, pin);
+        let plan = neighbours::Plan::of(args.accounts, seconds, args.layout(), allowed);
         let found = on_system(neighbours::run(&folder.path, &plan))?;
         write!(std::io::stdout().lock(), "{found}")?;
         return Ok(found.wrong == 0 && (found.holds() || !args.strict));

@@ -161,7 +161,13 @@ async fn start(
     let engine = Arc::clone(&site.engine);
     let requests = Arc::clone(requests);
     let actors = site.actors.clone();
+    // Whoever asks in the name of another tenant than the site's floods.
+    let (pinned, floods) = (site.pinned, !Arc::ptr_eq(&requests, &site.requests));
     let body = move || {
+        if let Some(Err(why)) = pinned.map(|pin| pin.ask(floods)) {
+            drop(sender.send(Err(why)));
+            return;
+        }
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build();

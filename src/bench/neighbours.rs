@@ -1,16 +1,20 @@
 //! A quiet tenant beside a flood: how long its vouchers take alone, and while another tenant asks for as much as it can,
 //! in turns, so that whatever else the machine does is in both.
 //!
-//! **Shape.** Two floods, each on as many connections as its kind takes: one large batch after the other, and single
-//! vouchers. The clients of the flood share the processors with the service; what they take of them is told.
+//! **Shape.** Floods, each on as many connections as its kind takes: one large batch after the other, single vouchers, and
+//! balances. Tenants have the bounds that `serve` sets unless told otherwise. The clients share the processors with the
+//! service, unless they are pinned to their own; what they take of them is told.
 //!
 //! **Bar.** The median over the turns of the 99th hundredth beside a flood by that alone is at most [`TIMES_MAX`].
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use caudal::http::rate::REALM_RATE;
+use caudal_actors::pace;
 use serde::Serialize;
 
 use super::client::Requests;
@@ -18,7 +22,8 @@ use super::draw::{Mix, Over};
 use super::figures::{Histogram, Thousandths, grouped, median, micros, nanos, per_second};
 use super::load::{self, End, Job, Measured, THREAD, Way};
 use super::machine::spent;
-use super::site::{Layout, Site};
+use super::pin::Pin;
+use super::site::{Allowed, Layout, Site};
 use super::tally::Tally;
 
 /// Connections of the quiet tenant.
@@ -37,14 +42,58 @@ pub struct Plan {
     pub clients: usize,
     /// Items of each of its batches.
     pub items: usize,
-    /// Connections of the flood of single vouchers.
+    /// Connections of the floods of single vouchers and of balances.
     pub singles: usize,
     /// How often the quiet tenant is measured alone and beside each flood.
     pub rounds: usize,
     /// How long each counts.
     pub time: Duration,
+    /// What passes of each tenant a second while the other asks, too; 0 lets everything pass, and `None` is as `serve` does.
+    pub pace: Option<u32>,
+    /// Where service and clients run, if not anywhere.
+    pub pin: Option<Pin>,
     /// Threads.
     pub layout: Layout,
+}
+
+impl Plan {
+    /// The usual one: five rounds of so many seconds.
+    pub fn of(
+        accounts: u64,
+        seconds: u64,
+        layout: Layout,
+        (pace, pin): (Option<u32>, Option<Pin>),
+    ) -> Self {
+        Self {
+            accounts: accounts.max(1),
+            clients: 8,
+            items: 5000,
+            singles: 64,
+            rounds: 5,
+            time: Duration::from_secs(seconds.max(1)),
+            pace,
+            pin,
+            layout: Layout {
+                workers: pin.map_or(layout.workers, |pin| pin.workers),
+                ..layout
+            },
+        }
+    }
+
+    /// What tenants may ask for on the processors that this thread may use.
+    fn allowed(&self) -> Allowed {
+        match self.pace.map(NonZeroU32::new) {
+            Some(None) => Allowed::default(),
+            Some(pace) => Allowed {
+                rate: Some(REALM_RATE),
+                pace,
+            },
+            None => Allowed {
+                rate: Some(REALM_RATE),
+                pace: Some(pace::usual()),
+            },
+        }
+    }
 }
 
 /// How long answers took, in nanoseconds.
@@ -67,6 +116,9 @@ struct Turn {
     beside: Times,
     /// Vouchers a second of the flood.
     flood: u64,
+    /// Its answers a second, and how many of its requests were not answered as they should be: refused.
+    answers: u64,
+    refused: u64,
     /// How many processors the clients of both took beside the flood.
     clients: Thousandths,
 }
@@ -85,6 +137,8 @@ struct Flood {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Neighbours {
+    /// What passed of each tenant a second while the other asked, too.
+    pace: Option<NonZeroU32>,
     floods: Vec<Flood>,
     /// Answers to the quiet tenant that were not the right ones.
     pub wrong: u64,
@@ -116,6 +170,10 @@ impl Flood {
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.pace {
+            Some(pace) => writeln!(f, "pace of a realm beside others: {pace}/s")?,
+            None => writeln!(f, "no pace, no limit of rates")?,
+        }
         for flood in &self.floods {
             writeln!(f, "a quiet tenant beside {}", flood.name)?;
             for turn in &flood.turns {
@@ -128,10 +186,12 @@ impl fmt::Display for Neighbours {
                 };
                 writeln!(
                     f,
-                    "  alone {}   beside {}, flood {} vouchers/s, clients {} processors",
+                    "  alone {}   beside {}, flood {} vouchers/s, {} answers/s, {} refused, clients {} processors",
                     of(&turn.alone),
                     of(&turn.beside),
                     grouped(turn.flood),
+                    grouped(turn.answers),
+                    grouped(turn.refused),
                     turn.clients
                 )?;
             }
@@ -159,7 +219,12 @@ struct Stage {
 /// # Errors
 /// When the service fails.
 pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
-    let site = Site::build(folder, plan.layout, plan.accounts).await?;
+    if let Some(pin) = &plan.pin {
+        pin.serve()?;
+    }
+    let allowed = plan.allowed();
+    let mut site = Site::build_allowing(folder, plan.layout, plan.accounts, allowed).await?;
+    site.pinned = plan.pin;
     let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
     let vouchers = Mix::Spread(accounts);
     let mut stage = Stage {
@@ -184,6 +249,11 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
             singles,
             vouchers,
         ),
+        (
+            format!("{singles} clients with balances"),
+            singles,
+            Mix::Balances(accounts),
+        ),
     ] {
         let mut turns = Vec::new();
         for _ in 0..plan.rounds {
@@ -198,7 +268,11 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
     let wrong = stage.wrong;
     let held = stage.site.close().await?;
     drop(held);
-    Ok(Neighbours { floods, wrong })
+    Ok(Neighbours {
+        pace: allowed.pace,
+        floods,
+        wrong,
+    })
 }
 
 impl Stage {
@@ -229,10 +303,18 @@ impl Stage {
         Ok(Turn {
             alone: Times::of(&alone.times),
             beside: Times::of(&beside.times),
-            flood: per_second(flood.vouchers, nanos(longer)),
+            flood: per_second(flood.vouchers, counted(&flood)),
+            answers: per_second(flood.times.count(), counted(&flood)),
+            refused: flood.wrong,
             clients: of_clients(&beside),
         })
     }
+}
+
+/// How long a run counted, in nanoseconds: a flood does until each of its clients was answered.
+fn counted(run: &Measured) -> u64 {
+    let ends = run.readings.first().zip(run.readings.last());
+    ends.map_or(0, |(from, to)| nanos(to.at.duration_since(from.at)))
 }
 
 /// How many processors the threads that ask took while a run counted.
@@ -252,7 +334,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_short_run_is_answered_rightly_alone_and_beside_both_floods() {
+    fn a_short_run_is_answered_rightly_alone_and_beside_each_flood() {
         let folder = tempfile::tempdir().unwrap();
         let plan = Plan {
             accounts: 20,
@@ -261,6 +343,8 @@ mod tests {
             singles: 2,
             rounds: 1,
             time: Duration::from_millis(60),
+            pace: None,
+            pin: None,
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
@@ -270,7 +354,7 @@ mod tests {
             },
         };
         let found = crate::on_system(run(folder.path(), &plan)).unwrap();
-        assert_eq!((found.wrong, found.floods.len()), (0, 2));
+        assert_eq!((found.wrong, found.floods.len()), (0, 3));
         assert!(
             found
                 .floods

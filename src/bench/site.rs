@@ -2,6 +2,7 @@
 //! accounts. The bank is one that answers at once.
 
 use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use caudal::clock::GuardedClock;
 use caudal::http::Entrance;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
+use caudal::http::rate::{Rate, RateLimit};
 use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
@@ -45,6 +47,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
+use super::pin::Pin;
 
 /// The code of the type that is posted.
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
@@ -102,6 +105,15 @@ pub struct Layout {
     pub resident: Option<usize>,
 }
 
+/// What a tenant may ask for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Allowed {
+    /// Requests a second and at once; nothing bounds them where there is none.
+    pub rate: Option<Rate>,
+    /// How many pass a second while another one asks, too.
+    pub pace: Option<NonZeroU32>,
+}
+
 /// The actors over a store; and how long it took.
 pub struct Opened {
     /// The actors.
@@ -117,14 +129,14 @@ pub struct Opened {
 /// # Errors
 /// When the store does not open.
 pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
-    open_on(folder, layout, None, &Measures::new()?)
+    open_on(folder, layout, (None, None), &Measures::new()?)
 }
 
-/// The same with the log in a database, where one is given, and counted.
+/// The same with the log in a database and a pace of realms, where they are given, and counted.
 fn open_on(
     folder: &Path,
     layout: Layout,
-    log: Option<Settings>,
+    (log, pace): (Option<Settings>, Option<NonZeroU32>),
     measures: &Measures,
 ) -> anyhow::Result<Opened> {
     let start = Instant::now();
@@ -132,6 +144,7 @@ fn open_on(
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
         spread: layout.spread,
+        pace,
         ..EngineOptions::default()
     };
     let mut storage = caudal_storage::StoreOptions {
@@ -216,6 +229,8 @@ pub struct Site {
     pub requests: Arc<Requests>,
     /// The threads of its actors.
     pub actors: Actors,
+    /// Where its clients run, if not anywhere.
+    pub pinned: Option<Pin>,
     server: Running,
     upkeep: JoinHandle<()>,
     watch: Option<JoinHandle<()>>,
@@ -227,7 +242,7 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
-        Self::build_on(folder, layout, accounts, None).await
+        Self::build_with(folder, layout, accounts, (None, Allowed::default())).await
     }
 
     /// The same with the log in a database, where one is given.
@@ -240,11 +255,33 @@ impl Site {
         accounts: u64,
         log: Option<Settings>,
     ) -> anyhow::Result<Self> {
+        Self::build_with(folder, layout, accounts, (log, Allowed::default())).await
+    }
+
+    /// The same with bounds of what tenants may ask for.
+    ///
+    /// # Errors
+    /// When anything of it fails.
+    pub async fn build_allowing(
+        folder: &Path,
+        layout: Layout,
+        accounts: u64,
+        allowed: Allowed,
+    ) -> anyhow::Result<Self> {
+        Self::build_with(folder, layout, accounts, (None, allowed)).await
+    }
+
+    async fn build_with(
+        folder: &Path,
+        layout: Layout,
+        accounts: u64,
+        (log, allowed): (Option<Settings>, Allowed),
+    ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
         let before = Actors::now();
         // Counted as in a service, so that what that costs is in every figure.
         let measures = Arc::new(Measures::new()?);
-        let engine = open_on(folder, layout, log, &measures)?.engine;
+        let engine = open_on(folder, layout, (log, allowed.pace), &measures)?.engine;
         let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
         let actors = before.and_since(layout.arbiters);
@@ -271,7 +308,9 @@ impl Site {
             deadlines: Deadlines::default(),
             log_every: 1,
             strangers: Arc::default(),
-            rate: None,
+            rate: allowed
+                .rate
+                .map(|it| Arc::new(RateLimit::new(None, Some(it)))),
             measures,
             memory,
             backup: None,
@@ -304,6 +343,7 @@ impl Site {
             server,
             upkeep,
             watch,
+            pinned: None,
         })
     }
 

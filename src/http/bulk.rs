@@ -29,6 +29,14 @@ pub const INLINE_BYTES: usize = 16 * 1024;
 /// How many items are read or written where requests are served.
 pub const INLINE_ITEMS: usize = 64;
 
+/// Lets other threads have the processor after each [`INLINE_ITEMS`] items that were read or written: whoever has just been
+/// asked something small needs it for a moment, and would wait for a whole slice of it.
+pub fn give_way(item: usize) {
+    if item % INLINE_ITEMS == INLINE_ITEMS - 1 {
+        std::thread::yield_now();
+    }
+}
+
 /// The room of one process.
 #[derive(Debug)]
 pub struct BulkSlots {

@@ -1,10 +1,21 @@
 //! Who calls: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
+//!
+//! **Bounds.** While other realms ask, too, a realm's requests pass at its pace ([`caudal_actors::pace`]), those that are
+//! refused as well. Who would wait longer than [`WAIT_MAX`] is refused after that time.
+
+use std::future::{Ready, ready};
+use std::pin::Pin;
+use std::sync::Arc;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::HeaderName;
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_actors::failure::Failure;
+use caudal_actors::pace::{Crowded, WAIT_MAX};
+use caudal_actors::platform::KnownKey;
 use caudal_ledger::ids::RealmId;
+use futures_util::future::Either;
+use tokio::time::sleep;
 
 use super::Door;
 use super::current;
@@ -16,6 +27,8 @@ use super::wire;
 use super::words::Refusal;
 use crate::keys::Identity;
 
+/// After so many seconds a realm that asks for too much may ask again.
+const RETRY_CROWDED: u32 = 1;
 /// The header that carries the key.
 pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -68,12 +81,34 @@ pub fn only<'a>(request: &'a HttpRequest, name: &HeaderName) -> Option<&'a str> 
 
 impl FromRequest for Caller {
     type Error = ApiError;
-    type Future = std::future::Ready<Result<Self, ApiError>>;
+    type Future = Either<Ready<Identified>, Pin<Box<dyn Future<Output = Identified>>>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        std::future::ready(identify(request))
+        let (door, known) = match recognise(request) {
+            Ok(found) => found,
+            Err(why) => return Either::Left(ready(Err(why))),
+        };
+        let turn = door
+            .engine
+            .pace()
+            .request(known.tenant.realm(known.key.mode));
+        let identified = identify(request, door, &known);
+        match turn {
+            Ok(wait) if wait.is_zero() => Either::Left(ready(identified)),
+            Ok(wait) => Either::Right(Box::pin(async move {
+                sleep(wait).await;
+                identified
+            })),
+            Err(Crowded) => Either::Right(Box::pin(async {
+                sleep(WAIT_MAX).await;
+                Err(ApiError::from(Refusal::RealmRate).later(RETRY_CROWDED))
+            })),
+        }
     }
 }
+
+/// The one who calls, or why nobody does.
+type Identified = Result<Caller, ApiError>;
 
 /// Refuses parameters that the operation does not have: whoever sends one expects something of it, and of
 /// `dryRun` that nothing happens.
@@ -86,7 +121,8 @@ fn refuse_unknown(request: &HttpRequest) -> Result<(), ApiError> {
     query::refuse_unknown(request, known.unwrap_or(&[]))
 }
 
-fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
+/// Whose key a request shows.
+fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), ApiError> {
     let door = request
         .app_data::<web::Data<Door>>()
         .ok_or(Refusal::NoKey)?
@@ -99,7 +135,12 @@ fn identify(request: &HttpRequest) -> Result<Caller, ApiError> {
         let (from, usual) = (request.peer_addr(), Refusal::NoKey);
         door.strangers.wrong(from, "an API key was refused", usual)
     })?;
-    let identity = Identity::of(&known);
+    Ok((door, known))
+}
+
+/// Whether the key may ask for this now.
+fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> Identified {
+    let identity = Identity::of(known);
     wire::recognise(request);
     // For the request's line in the log.
     request.extensions_mut().insert(identity.clone());

@@ -30,7 +30,7 @@ use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::vouchers::VoucherBody;
 use crate::bodies::words::BatchStatusWord;
 use crate::http::body::Fingerprint;
-use crate::http::bulk::{INLINE_BYTES, INLINE_ITEMS};
+use crate::http::bulk::{INLINE_BYTES, INLINE_ITEMS, give_way};
 use crate::http::bytes::Json;
 use crate::http::caller::Caller;
 use crate::http::catalogue::ErrorCode;
@@ -224,6 +224,7 @@ impl Serialize for Results<'_> {
         let mut stamp = Stamp::default();
         let mut rows = serializer.serialize_seq(Some(plan.total))?;
         for index in 0..plan.total {
+            give_way(index);
             let error = match plan.unreadable.get(&index) {
                 Some(error) => error,
                 None => match outcomes.next() {

@@ -71,6 +71,8 @@ pub struct Setup {
     pub list_rows: u64,
     /// How many cells there are.
     pub cells: u32,
+    /// What passes of a realm a second while others ask, too.
+    pub pace: Option<u32>,
 }
 
 impl Default for Setup {
@@ -94,6 +96,7 @@ impl Default for Setup {
             memory: None,
             list_rows: engine::EngineOptions::default().list_rows,
             cells: 1,
+            pace: None,
         }
     }
 }
@@ -123,6 +126,7 @@ impl Setup {
                 treasury_every: self.treasury_every,
                 treasury_patience: self.treasury_patience,
                 list_rows: self.list_rows,
+                pace: self.pace.map(whole),
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),

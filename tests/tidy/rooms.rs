@@ -99,6 +99,7 @@ const ACTORS: &[&str] = &[
     "reply",
     "mailbox",
     "lanes",
+    "pace",
     "vitals",
     "threads",
     "trail",

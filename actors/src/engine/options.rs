@@ -1,5 +1,6 @@
 //! How the actors are laid out.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use caudal_ledger::deliveries::Schedule;
@@ -35,6 +36,9 @@ pub struct EngineOptions {
     pub treasury_patience: Duration,
     /// How much one page of a list looks at at most, in rows of the index.
     pub list_rows: u64,
+    /// How many requests of a realm pass a second while other realms ask, too, and how many items of its batches;
+    /// `None` lets everything pass. See [`crate::pace`].
+    pub pace: Option<NonZeroU32>,
     /// Whether nothing acts at first: another node owns the cell
     /// ([`Engine::wake`](crate::engine::Engine::wake)).
     pub rests: bool,
@@ -60,6 +64,7 @@ impl Default for EngineOptions {
             treasury_every: treasury::BANK_EVERY,
             treasury_patience: treasury::PATIENCE,
             list_rows: lists::ROWS_MAX,
+            pace: None,
             rests: false,
         }
     }

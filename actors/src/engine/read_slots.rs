@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use super::{DEADLINE, Engine, Realms};
 use crate::cells::Cells;
 use crate::failure::Failure;
+use crate::pace::Pace;
 
 /// How many single things are looked up at the same time.
 const POINTS_MAX: usize = 64;
@@ -99,6 +100,11 @@ pub(super) struct Books {
 }
 
 impl Engine {
+    /// How much of a realm passes while others ask, too.
+    pub fn pace(&self) -> &Pace {
+        &self.realms.pace
+    }
+
     /// Reads rows off the threads that serve, when it is its turn.
     pub(super) async fn scan<T: Send + 'static>(
         &self,

@@ -14,7 +14,7 @@ use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use foldhash::HashMap;
 
-use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
+use super::{Adjustment, MAILBOX, RealmMessage, RealmSupervisor, TypeRef};
 use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
 };
@@ -228,10 +228,7 @@ impl RealmSupervisor {
             }
         }
         if bulk.items.len() > 0 {
-            // It is let in already, so it is not refused for want of room.
-            let home = self.home(ctx);
-            drop(home.put(home.reserve(), PostingMessage::More(bulk).into()));
-            give_way(ctx);
+            self.go_on_with(bulk, ctx);
         } else if let BulkAsker::All {
             resolved,
             mode,
@@ -241,6 +238,22 @@ impl RealmSupervisor {
         {
             self.together(resolved, mode, ticket);
         }
+    }
+
+    /// Has the rest of a batch come in a later turn: at the realm's pace, while other realms ask too.
+    fn go_on_with(&self, bulk: Bulk, ctx: &mut Context<Self>) {
+        let next = bulk.items.len().min(BULK_PART);
+        let wait = self.shared.pace.items(self.shared.realm, next);
+        let home = self.home(ctx);
+        // It is let in already, so it is not refused for want of room.
+        let permit = home.reserve();
+        let more: RealmMessage = PostingMessage::More(bulk).into();
+        if wait.is_zero() {
+            drop(home.put(permit, more));
+            give_way(ctx);
+            return;
+        }
+        ctx.run_later(wait, move |_, _| drop(home.put(permit, more)));
     }
 
     /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.

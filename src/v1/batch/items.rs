@@ -14,6 +14,7 @@ use super::ITEMS_MAX;
 use crate::bodies::words::BatchModeWord;
 use crate::http::body::read::{amount, line, string, text};
 use crate::http::body::{self, Fingerprint, why};
+use crate::http::bulk::give_way;
 use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::shapes::AmountDto;
@@ -110,6 +111,7 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
     let mut orders = Vec::with_capacity(items.len());
     let mut unreadable = BTreeMap::new();
     for (index, sent) in items.into_iter().enumerate() {
+        give_way(index);
         match item(sent) {
             Ok(order) => orders.push(order),
             Err(why) => {
@@ -137,7 +139,8 @@ pub fn fingerprint(sent: &[u8]) -> Result<Fingerprint, ApiError> {
     let mut all = Canonical::default();
     // What cannot be read is compared as a value; the first versions compared it as it was spelled.
     let mut before = None;
-    for sent in items {
+    for (index, sent) in items.into_iter().enumerate() {
+        give_way(index);
         match item(sent) {
             Ok(order) => {
                 before = before.map(|it: Canonical| canonical(it.text("order"), &order));

@@ -1,0 +1,249 @@
+//! How much of a realm passes while other realms ask, too: so much a second, evenly.
+//!
+//! **Shape.** One [`Pace`] for all realms of a process. A realm that is alone has the whole machine. While another one
+//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart, the
+//! items of its batches. A realm that asks for less never waits. One that asks for more waits for itself: what it brings
+//! comes to the processors and to the disk in small pieces with pauses between them, and in these another realm is served
+//! as if it were alone. A refusal counts like any request, so a client that sends on at once is answered no faster.
+//!
+//! **Bounds.** [`WAIT_MAX`] is the longest wait of a request; one that would wait longer takes no place and is refused.
+//! Items wait as long as it takes, since their batch has begun; the room for batches bounds how many there are. In
+//! memory is one row for each realm that asked lately: from [`ROWS`] on, those that say nothing any more are dropped.
+//!
+//! **Order.** First come, first served within a realm and a kind. Between realms there is none.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use caudal_ledger::ids::RealmId;
+
+/// How many pass a second for each processor, unless set.
+const PER_PROCESSOR: u32 = 2500;
+/// How long another realm counts as asking.
+const OTHERS: Duration = Duration::from_secs(10);
+/// How far a realm may be ahead of its pace: a few requests at once do not wait, and a timer that is late takes nothing
+/// from it.
+const AHEAD: Duration = Duration::from_millis(10);
+/// The longest wait of a request: one second.
+pub const WAIT_MAX: Duration = Duration::from_secs(1);
+/// From so many rows on, those that say nothing any more are dropped.
+const ROWS: usize = 1024;
+
+/// What a service grants each realm unless it is told otherwise: more with more processors.
+pub fn usual() -> NonZeroU32 {
+    let processors = std::thread::available_parallelism().ok();
+    let processors = processors.and_then(|number| NonZeroU32::try_from(number).ok());
+    let each = NonZeroU32::new(PER_PROCESSOR).zip(processors);
+    let all = each.and_then(|(each, processors)| each.checked_mul(processors));
+    all.map_or(NonZeroU32::MAX, |all| all)
+}
+
+/// The realm asks for so much that one more would wait longer than [`WAIT_MAX`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Crowded;
+
+/// The pace of all realms of a process.
+#[derive(Debug)]
+pub struct Pace {
+    /// How long one is after the one before it; none where nobody waits.
+    each: Option<Duration>,
+    traffic: Mutex<Traffic>,
+}
+
+/// Who asks.
+#[derive(Debug, Default)]
+struct Traffic {
+    /// The realm that asked last.
+    last: Option<RealmId>,
+    /// When a realm asked after another one.
+    mixed: Option<Instant>,
+    realms: HashMap<RealmId, Row>,
+}
+
+/// When the next of a realm has its turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    request: Option<Instant>,
+    item: Option<Instant>,
+}
+
+/// The wait of whoever takes its turn now, before it is taken.
+fn wait(turn: Option<Instant>, now: Instant) -> Duration {
+    let ahead = turn.map_or(Duration::ZERO, |turn| turn.duration_since(now));
+    ahead.checked_sub(AHEAD).map_or(Duration::ZERO, |wait| wait)
+}
+
+/// The turn behind so many that take theirs now.
+fn behind(turn: Option<Instant>, now: Instant, taken: Duration) -> Option<Instant> {
+    let turn = turn.map_or(now, |turn| turn.max(now));
+    turn.checked_add(taken)
+}
+
+impl Traffic {
+    /// Notes that a realm asks; gives its row while another one asks, too.
+    fn row(&mut self, realm: RealmId, now: Instant) -> Option<&mut Row> {
+        let before = self.last.replace(realm);
+        if before.is_some_and(|before| before != realm) {
+            self.mixed = Some(now);
+        }
+        let mixed = self.mixed?;
+        if now.duration_since(mixed) >= OTHERS {
+            self.mixed = None;
+            self.realms.clear();
+            return None;
+        }
+        if self.realms.len() >= ROWS && !self.realms.contains_key(&realm) {
+            let waits = |turn: Option<Instant>| turn.is_some_and(|turn| turn > now);
+            let says = |row: &Row| waits(row.request) || waits(row.item);
+            self.realms.retain(|_, row| says(row));
+        }
+        Some(self.realms.entry(realm).or_default())
+    }
+}
+
+impl Pace {
+    /// So many requests and so many items a second; `None` lets everything pass.
+    pub fn new(per_second: Option<NonZeroU32>) -> Self {
+        Self {
+            each: per_second.map(|number| Duration::from_secs(1) / number.get()),
+            traffic: Mutex::default(),
+        }
+    }
+
+    /// How long a request of a realm waits for its turn, which it has taken.
+    ///
+    /// # Errors
+    /// When that is too long; it has taken none then.
+    pub fn request(&self, realm: RealmId) -> Result<Duration, Crowded> {
+        self.request_at(realm, Instant::now)
+    }
+
+    /// How long so many items of a realm wait for their turn, which they have taken.
+    pub fn items(&self, realm: RealmId, items: usize) -> Duration {
+        self.items_at(realm, items, Instant::now)
+    }
+
+    fn request_at(
+        &self,
+        realm: RealmId,
+        now: impl FnOnce() -> Instant,
+    ) -> Result<Duration, Crowded> {
+        let Some(each) = self.each else {
+            return Ok(Duration::ZERO);
+        };
+        let now = now();
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = traffic.row(realm, now) else {
+            return Ok(Duration::ZERO);
+        };
+        let wait = wait(row.request, now);
+        if wait > WAIT_MAX {
+            return Err(Crowded);
+        }
+        row.request = behind(row.request, now, each);
+        Ok(wait)
+    }
+
+    fn items_at(&self, realm: RealmId, items: usize, now: impl FnOnce() -> Instant) -> Duration {
+        let Some(each) = self.each else {
+            return Duration::ZERO;
+        };
+        let taken = u32::try_from(items)
+            .ok()
+            .and_then(|it| each.checked_mul(it));
+        let now = now();
+        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(row) = traffic.row(realm, now) else {
+            return Duration::ZERO;
+        };
+        let wait = wait(row.item, now);
+        row.item = behind(row.item, now, taken.map_or(Duration::MAX, |taken| taken));
+        wait
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOUD: RealmId = RealmId(1);
+    const QUIET: RealmId = RealmId(2);
+
+    /// A pace of a thousand a second, and a clock that is set.
+    struct Rig(Pace, Instant);
+
+    impl Rig {
+        fn new() -> Self {
+            Self(Pace::new(NonZeroU32::new(1000)), Instant::now())
+        }
+
+        fn request(&self, realm: RealmId, at_ms: u64) -> Result<u128, Crowded> {
+            let now = self.1 + Duration::from_millis(at_ms);
+            self.0.request_at(realm, || now).map(|it| it.as_millis())
+        }
+
+        fn items(&self, realm: RealmId, items: usize, at_ms: u64) -> u128 {
+            let now = self.1 + Duration::from_millis(at_ms);
+            self.0.items_at(realm, items, || now).as_millis()
+        }
+    }
+
+    #[test]
+    fn a_realm_alone_never_waits_and_beside_another_one_passes_evenly() {
+        let rig = Rig::new();
+        assert!((0..5000).all(|_| rig.request(LOUD, 0) == Ok(0)));
+        assert_eq!(rig.items(LOUD, 10_000, 0), 0);
+        assert_eq!(rig.request(QUIET, 1), Ok(0));
+        let waits: Vec<_> = (0..15).map(|_| rig.request(LOUD, 1)).collect();
+        let ahead = vec![Ok(0); 11];
+        assert_eq!(waits, [ahead, vec![Ok(1), Ok(2), Ok(3), Ok(4)]].concat());
+        // The quiet one waits for nobody, and time brings everybody's turn.
+        assert!((2..100).all(|at| rig.request(QUIET, at) == Ok(0)));
+        assert_eq!(rig.request(LOUD, 100), Ok(0));
+        // Alone again.
+        assert!((0..5000).all(|_| rig.request(LOUD, 10_100) == Ok(0)));
+    }
+
+    #[test]
+    fn who_would_wait_too_long_is_refused_and_takes_no_place() {
+        let rig = Rig::new();
+        assert_eq!(rig.request(QUIET, 0), Ok(0));
+        let passed = (0..3000).filter(|_| rig.request(LOUD, 0).is_ok()).count();
+        // What is ahead, what waits a second, and the first.
+        assert_eq!(passed, 10 + 1000 + 1);
+        assert_eq!(rig.request(LOUD, 0), Err(Crowded));
+        assert_eq!(rig.request(LOUD, 1), Ok(1000));
+        assert_eq!(rig.request(QUIET, 1), Ok(0));
+    }
+
+    #[test]
+    fn items_wait_for_items_as_long_as_it_takes() {
+        let rig = Rig::new();
+        assert_eq!(rig.request(QUIET, 0), Ok(0));
+        assert_eq!(rig.items(LOUD, 5000, 0), 0);
+        assert_eq!(rig.items(LOUD, 16, 0), 4990);
+        assert_eq!(rig.items(LOUD, 1, 0), 5006);
+        assert_eq!(rig.request(LOUD, 0), Ok(0));
+        assert_eq!(rig.items(QUIET, 5000, 0), 0);
+        // More than a clock can say is waited for like the longest before it.
+        let far = rig.items(QUIET, usize::MAX, 0);
+        assert_eq!((far, rig.items(QUIET, 1, 0)), (4990, 0));
+    }
+
+    #[test]
+    fn without_a_pace_nobody_waits_and_rows_that_say_nothing_go() {
+        let none = Pace::new(None);
+        for realm in [LOUD, QUIET].repeat(5000) {
+            assert_eq!(none.request(realm), Ok(Duration::ZERO));
+            assert_eq!(none.items(realm, 10_000), Duration::ZERO);
+        }
+        let rig = Rig::new();
+        for realm in 0..4 * u32::try_from(ROWS).unwrap() {
+            rig.request(RealmId(realm), u64::from(realm)).unwrap();
+        }
+        assert!(rig.0.traffic.lock().unwrap().realms.len() <= ROWS);
+        assert!(usual().get() >= PER_PROCESSOR);
+    }
+}

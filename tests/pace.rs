@@ -1,0 +1,82 @@
+//! A realm that asks for much while another one asks, too: it waits for itself, and is refused when that takes too long.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use crate::support::service::Setup;
+use crate::support::{SOON, TestService, json, wait_until};
+
+/// What passes of a realm in a second.
+const PACE: u32 = 20;
+/// How far it may be ahead.
+const AHEAD: Duration = Duration::from_millis(10);
+/// So many at once are more than pass and wait in a second.
+const MANY: usize = 60;
+
+async fn service() -> TestService {
+    let pace = Some(PACE);
+    let setup = Setup {
+        pace,
+        ..Setup::default()
+    };
+    TestService::with(setup).await
+}
+
+#[actix_web::test]
+async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
+    let service = service().await;
+    let at_once = async || {
+        let all = (0..MANY).map(|_| async { service.a.get("/v1/accounts?limit=1").await });
+        join_all(all).await
+    };
+    for answer in at_once().await {
+        answer.is(200);
+    }
+    // From now on there are two. Nothing is said of how fast a machine is: it may be slower, and never faster.
+    let begun = Instant::now();
+    service.b.get("/v1/accounts").await.is(200);
+    for _ in 0..4 {
+        service.a.get("/v1/accounts").await.is(200);
+    }
+    let least = Duration::from_secs(1) * 3 / PACE - AHEAD;
+    assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
+    // Who sends on and on is told to come again, and stands in nobody's way.
+    let refused = wait_until("one is refused", SOON, async || {
+        service.b.get("/v1/accounts").await.is(200);
+        let answers = at_once().await;
+        answers.into_iter().find(|answer| answer.status != 200)
+    })
+    .await;
+    let refused = refused.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), "1");
+    service.b.get("/v1/accounts").await.is(200);
+}
+
+#[actix_web::test]
+async fn the_items_of_a_batch_pass_at_the_pace_and_each_is_posted() {
+    let service = service().await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    let batch = |name: &str| {
+        let item = |number: usize| {
+            json!({
+                "cvu": cvu, "voucherTypeCode": "IN", "amount": "0.01", "idExterno": format!("{name}-{number}"),
+            })
+        };
+        let items: Vec<_> = (0..33).map(item).collect();
+        json!({"items": items})
+    };
+    let path = "/v1/comprobantes/batch";
+    let alone = service.a.post(path, &batch("alone")).await.is(200);
+    assert_eq!(alone["summary"]["recorded"], 33);
+    let begun = Instant::now();
+    service.b.get("/v1/accounts").await.is(200);
+    let beside = service.a.post(path, &batch("beside")).await.is(200);
+    assert_eq!(beside["summary"]["recorded"], 33);
+    // The first part passes at once, the second takes its time, and the third waits for that.
+    let least = Duration::from_secs(1) * 16 / PACE - AHEAD;
+    assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
+    let again = service.a.post(path, &batch("beside")).await.is(200);
+    assert_eq!(again["summary"]["replayed"], 33);
+}
