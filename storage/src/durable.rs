@@ -80,7 +80,7 @@ pub use member::Member;
 #[cfg(test)]
 pub(crate) use open::disk_log;
 pub use options::{OnDeposed, OnProgress, OnTurn, Part, Progress, StoreOptions, Turn};
-pub use records::{Records, Spot};
+pub use records::{End, Records, Spot};
 pub use restore::Restore;
 
 /// What all threads of a store share.

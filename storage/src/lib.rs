@@ -37,7 +37,7 @@ pub mod times;
 
 pub use api::*;
 pub use durable::{
-    Census, DurableStore, IndexBytes, Member, OnDeposed, OnProgress, OnTurn, Part, Progress,
+    Census, DurableStore, End, IndexBytes, Member, OnDeposed, OnProgress, OnTurn, Part, Progress,
     Records, Restore, RowBytes, Spot, StoreOptions, Turn, exclusive,
 };
 pub use error::OpenError;

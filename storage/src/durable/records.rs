@@ -30,6 +30,10 @@ impl Spot {
     }
 }
 
+/// How far a journal was durable at some moment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct End(Position);
+
 /// A way to the durable records of an open store.
 #[derive(Clone, Debug)]
 pub struct Records {
@@ -98,6 +102,34 @@ impl Records {
             let sealed = Sealed::of(*record);
             reached = Self::after(at, &sealed);
             Ok(visit(&sealed))
+        })?;
+        Ok(reached)
+    }
+
+    /// How far the journal is durable now.
+    pub fn end(&self) -> End {
+        End(self.journal.end())
+    }
+
+    /// Visits each record behind `from` that was durable at `to`, as long as it is wanted (`true`); gives the place
+    /// before the first that is not.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn take(
+        &self,
+        from: &Spot,
+        to: End,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<Spot, StoreError> {
+        let mut reached = *from;
+        self.journal.records(from.at, &mut |at, record| {
+            let sealed = Sealed::of(*record);
+            let wanted = at < to.0 && visit(&sealed);
+            if wanted {
+                reached = Self::after(at, &sealed);
+            }
+            Ok(wanted)
         })?;
         Ok(reached)
     }

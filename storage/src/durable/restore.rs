@@ -13,16 +13,18 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
+use crate::api::Commit;
 use crate::durable::held::{IDENTITY, JOURNAL, LOCK, Locks, RESTORE};
 use crate::durable::identity::{Identity, drawn};
 use crate::durable::options::{SEGMENT_MIN, StoreOptions};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
-use crate::journal::format::SEGMENT_HEADER;
+use crate::journal::format::{RecordBuilder, SEGMENT_HEADER};
 use crate::journal::prepare::prepare;
 use crate::log::{LogId, Sealed, Tail};
 use crate::num::u32_of;
+use crate::rows::check_commit;
 
 /// The segment that is being filled.
 #[derive(Debug)]
@@ -124,6 +126,21 @@ impl Restore {
         Ok(())
     }
 
+    /// Writes one commit of its own behind what was put.
+    ///
+    /// # Errors
+    /// `Corrupt` for a commit that no store takes; when the system refuses.
+    pub fn say(&mut self, commit: &Commit) -> Result<(), OpenError> {
+        let fits = check_commit(commit);
+        fits.map_err(|why| OpenError::Corrupt(why.to_string().into()))?;
+        let mut record = RecordBuilder::default();
+        record.clear();
+        record.push(commit);
+        let tail = self.tail;
+        let (sealed, _) = Sealed::seal(&mut record, &tail);
+        self.put(&sealed)
+    }
+
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let length = u32_of(bytes.len());
         let fits = |it: &mut Filling| length <= it.size - it.offset;
@@ -157,6 +174,26 @@ impl Restore {
             file: made.file,
             offset: SEGMENT_HEADER,
         })
+    }
+
+    /// Whether a restore into a folder was begun and not ended.
+    pub fn is_unfinished(path: &Path) -> bool {
+        path.join(RESTORE).is_file()
+    }
+
+    /// Makes the folder a store in which nothing is, durably: that is what was kept of it.
+    ///
+    /// # Errors
+    /// When something was put, or the system refuses.
+    pub fn finish_empty(mut self) -> Result<(), OpenError> {
+        let fail = |e| OpenError::io("restoring into", self.folder.path(), e);
+        if self.filling.is_some() {
+            return Err(fail(io::Error::other("there are records in it")));
+        }
+        let first = self.next(0);
+        let path = self.folder.path();
+        self.filling = Some(first.map_err(|e| OpenError::io("restoring into", path, e))?);
+        self.finish()
     }
 
     /// Everything was put: makes the folder a store, durably.

@@ -4,11 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::conformance::{Words, commit};
+use crate::conformance::{Words, commit, entry, stream};
 use crate::files::Faults;
 use crate::log::{Sealed, Tail};
 use crate::tests::support::{History, Rng, open, segments};
-use crate::{CommitNo, DurableStore, OpenError, Records, Restore, Store, StoreOptions};
+use crate::{CommitNo, DurableStore, Index as _, OpenError, Records, Restore, Store, StoreOptions};
 
 /// A store with several segments, some of them compressed, and what is in it.
 fn made(path: &Path) -> (Arc<DurableStore>, History) {
@@ -205,4 +205,68 @@ fn a_folder_with_anything_in_it_is_refused() {
         taken,
         Err(OpenError::NotAStore(_) | OpenError::Busy(_))
     ));
+}
+
+#[test]
+fn a_restore_adds_a_commit_of_its_own_behind_what_was_put() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, to) = (dir.path().join("a"), dir.path().join("b"));
+    let (store, mut history) = made(&path);
+    let records = store.records();
+    let mut restore = Restore::begin(&to, &StoreOptions::small(), records.log(), None).unwrap();
+    assert!(Restore::is_unfinished(&to));
+    for bytes in copied(&records) {
+        restore.put(&Sealed::parse(&bytes).unwrap()).unwrap();
+    }
+    let own = commit(vec![entry(stream(0x0999), 1, b"own")]);
+    restore.say(&own).unwrap();
+    restore.finish().unwrap();
+    assert!(!Restore::is_unfinished(&to));
+    history.took(CommitNo(history.commits + 1), own);
+    let again = open(&to).unwrap();
+    history.check(again.as_ref());
+    history.write(again.as_ref(), 100, &mut Rng(5));
+    history.check(again.as_ref());
+}
+
+#[test]
+fn a_store_in_which_nothing_was_is_restored_under_its_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let to = dir.path().join("b");
+    let (options, id) = (StoreOptions::small(), [5; 16]);
+    let begin = || Restore::begin(&to, &options, id, Some(id)).unwrap();
+    drop(begin());
+    assert!(Restore::is_unfinished(&to), "it was cut off");
+    begin().finish_empty().unwrap();
+    let store = open(&to).unwrap();
+    assert_eq!(
+        (store.id(), store.applied()),
+        ("05".repeat(16), CommitNo(0))
+    );
+    let mut history = History::default();
+    history.write(store.as_ref(), 50, &mut Rng(6));
+    store.close().unwrap();
+    drop(store);
+    history.check(open(&to).unwrap().as_ref());
+}
+
+#[test]
+fn records_are_taken_up_to_an_end_and_as_long_as_they_are_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, mut history) = made(&dir.path().join("a"));
+    let records = store.records();
+    let (beginning, end) = (records.beginning(), records.end());
+    let commits = history.commits;
+    history.write(store.as_ref(), 10, &mut Rng(4));
+    let all = records.take(&beginning, end, &mut |_| true).unwrap();
+    assert_eq!(
+        all.tail().commit,
+        CommitNo(commits),
+        "nothing behind the end"
+    );
+    let wanted = &mut |record: &Sealed<'_>| record.tail().commit.0 <= 1000;
+    let some = records.take(&beginning, end, wanted).unwrap();
+    assert!(some.tail().commit.0 <= 1000 && some.tail().commit.0 > 900);
+    let none = records.take(&some, end, &mut |_| false).unwrap();
+    assert_eq!(none, some);
 }
