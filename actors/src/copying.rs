@@ -1,8 +1,8 @@
 //! Copies what a realm did, in the order of the journal, under the number of another generation of it: into the same
 //! cell ([`crate::restores`]) or into another one ([`crate::moves`]).
 //!
-//! **Shape.** The journal of the source is read, and what the realm has in it is appended to the target, whole commits
-//! in their order. What was appended is read again and compared by a digest over all of it, in which each entry
+//! **Shape.** The journal of the source is read, from where the realm can have begun in it, and what the realm has in it is
+//! appended to the target, whole commits in their order. What was appended is read again and compared by a digest over all of it, in which each entry
 //! stands with its stream and its number there; and the ledger of the copy is verified like a whole store's
 //! ([`crate::verify`]).
 //!
@@ -23,11 +23,12 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Copied;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Commit, CommitNo, Entry, Fact, Store, StoreError, StreamId};
+use caudal_storage::{Commit, CommitNo, Entry, Fact, Row, SortOrder, Store, StoreError, StreamId};
 
 use crate::engine::Engine;
 use crate::engine::generations::{Copying, NotCopied, Progress};
 use crate::failure::Failure;
+use crate::records::keys;
 use crate::verify;
 
 /// How long a copy works without a rest.
@@ -134,6 +135,8 @@ pub(crate) struct Place {
 pub(crate) struct Errand {
     pub(crate) source: Place,
     pub(crate) target: Place,
+    /// The commit of the source's cell behind which all of it lies; 0 where that is not known.
+    pub(crate) from: u64,
     /// Nothing of the first commit that has something later, and nothing behind it.
     pub(crate) at: Timestamp,
     /// The commit of the target's cell behind which all of the copy lies.
@@ -175,12 +178,12 @@ struct Waiting {
 impl Copy {
     /// A copy that has not begun, or goes on behind what is there.
     pub(crate) fn new(errand: Errand, engine: &Arc<Engine>, progress: Arc<Progress>) -> Self {
-        let behind = errand.behind;
+        let (from, behind) = (errand.from, errand.behind);
         Self {
             errand,
             engine: Arc::downgrade(engine),
             progress,
-            read: 0,
+            read: from,
             waiting: Waiting::default(),
             found: (Copied::default(), behind),
             hasty: false,
@@ -257,6 +260,37 @@ impl Copy {
             true => Ok(found),
             false => Err(NotCopied::Differs),
         }
+    }
+
+    /// Has what the accounts left at rest follow, under the copy's number, so that none of them is loaded from all of its
+    /// movements. These rows are hints: whoever reads one looks whether its movement is there, and one may be lost.
+    pub(crate) fn carry(&mut self) -> Result<(), NotCopied> {
+        let Place { store, lies } = self.errand.source.clone();
+        let target = self.errand.target.clone();
+        for begin in keys::left_at_rest(lies) {
+            let (mut from, end) = (begin.clone(), keys::after_prefix(&begin));
+            loop {
+                let rows = store.scan(&from, &end, SortOrder::Ascending, HASTY_ENTRIES)?;
+                let Some((last, _)) = rows.last() else { break };
+                from = [last.as_slice(), &[0]].concat();
+                let row = |(key, value): (Vec<u8>, Vec<u8>)| Row {
+                    key: keys::renumbered(&key, lies, target.lies).unwrap_or(key),
+                    value: Some(value),
+                };
+                target.store.note(rows.into_iter().map(row).collect());
+                // A note waits for what comes after it.
+                let (sender, ended) = mpsc::channel();
+                let done = Box::new(move |outcome| drop(sender.send(outcome)));
+                let asked = Instant::now();
+                target.store.barrier(done);
+                drop(ended.recv());
+                self.waited(asked.elapsed());
+                if !self.goes_on() {
+                    return self.stopped();
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Verifies the ledger of what there is.

@@ -11,14 +11,13 @@
 //! pages and cursors go on. Nothing is held: nobody outside can tell.
 //!
 //! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied while the realm
-//! rests. Caches of accounts stay behind, so each
-//! account is loaded from its entries once.
+//! rests. What accounts left at rest goes along, so each is loaded from there in its new place as it would be here.
 //!
 //! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
 //! is read. A copy that was too late is at its end before another one may go on with it. One process has all cells, so until the fact is written nobody else could act for the realm.
 //!
 //! **Failure.** Ended anywhere before that fact, the realm is where it was and the same order again goes on with the copy;
-//! after it, the realm is in its new cell.
+//! after it, the realm is in its new cell. A copy that is found to differ from the realm is given up: the next order begins another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -58,6 +57,7 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
     let step = MoveStep::Begin {
         cell,
         behind: target.applied().0,
+        anew: cannot_go_on(engine, realm, cell),
     };
     let order = move |id: String, step| PlatformOrder::Move { id, mode, step };
     // What is refused does not take the place of what is known of the last copy.
@@ -90,6 +90,7 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
             store: target,
             lies: realm.under(number),
         },
+        from: platform.behind_of(realm, made.point.from),
         at: Timestamp::from_millis(u64::MAX),
         behind: made.behind.ok_or(Failure::Bug)?,
     };
@@ -118,6 +119,14 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
     Ok(())
 }
 
+/// Whether what there is of the move was found to be another thing than the realm: after a restore the copy may have
+/// what the realm has lost.
+fn cannot_go_on(engine: &Engine, realm: RealmId, cell: u32) -> bool {
+    let begun = engine.platform().moving(realm, cell);
+    let last = engine.copying().filter(|it| it.realm == realm);
+    last.is_some_and(|it| Some(it.number) == begun && it.ended == Some(Err(NotCopied::Differs)))
+}
+
 fn note(realm: RealmId, (from, to): (u32, u32), since: Instant, moved: bool) {
     let waited_ms = since.elapsed().as_millis();
     if moved {
@@ -128,9 +137,22 @@ fn note(realm: RealmId, (from, to): (u32, u32), since: Instant, moved: bool) {
 /// Copies, compares and verifies all that there is, and comes near what is done meanwhile.
 fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
     let source = &errand.source.store;
+    let began = Instant::now();
     copy.append(source.applied().0)?;
+    let appended_ms = began.elapsed().as_millis();
     copy.compared()?;
+    let compared_ms = began.elapsed().as_millis();
     copy.verified()?;
+    let verified_ms = began.elapsed().as_millis();
+    copy.carry()?;
+    tracing::info!(
+        realm = errand.source.lies.home().0,
+        appended_ms,
+        compared_ms,
+        verified_ms,
+        carried_ms = began.elapsed().as_millis(),
+        "all that a realm had is in another cell, and right"
+    );
     copy.hurry();
     let mut took = Duration::ZERO;
     for _ in 0..ROUNDS {

@@ -91,6 +91,7 @@ pub async fn begin(
     let errand = Errand {
         source: place(point.from),
         target: place(number),
+        from: platform.behind_of(realm, point.from),
         at: point.at,
         // The copy was begun when its cell had this commit.
         behind: point.until,

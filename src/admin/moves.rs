@@ -68,7 +68,11 @@ pub(super) async fn moved(desk: &OperatorDesk, id: &str, acting: &Acting, sent: 
     let MoveRealm { mode, cell } = MoveRealm::read(sent)?;
     let platform = engine.platform();
     if platform.tenant(id)?.policy.four_eyes.restores && !acting.approved {
-        let step = MoveStep::Begin { cell, behind: 0 };
+        let step = MoveStep::Begin {
+            cell,
+            behind: 0,
+            anew: false,
+        };
         let id = id.to_owned();
         platform.decide(PlatformOrder::Move { id, mode, step }, engine.now())?;
         return approvals::ask(desk, acting).await;

@@ -3,9 +3,12 @@
 //! `CAUDAL_MOVES` sets how often it moves, 4 when absent. What there is to copy grows with each move, so clients read
 //! more than they order.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use caudal_ledger::events::EventId;
+use futures_util::future::join_all;
 
 use super::{PATIENCE, brought, with_cells};
 use crate::support::{Client, Value, json, wait_until};
@@ -22,9 +25,51 @@ const ORDERS: u64 = 40;
 /// a move takes.
 const ORDERS_MAX: u64 = 640;
 
+/// Waits that are shorter are not kept.
+const KEPT: Duration = Duration::from_millis(5);
+/// How many clients work in the tenant that stays where it is.
+const BESIDE: usize = 4;
+
+/// How long one thing was waited for: a read, or an order from its first try until it was acknowledged.
+#[derive(Clone, Copy)]
+struct Wait {
+    began: Instant,
+    ended: Instant,
+}
+
+/// What the clients of one tenant have waited.
+#[derive(Default)]
+struct Waits(Mutex<Vec<Wait>>);
+
+impl Waits {
+    fn note(&self, began: Instant) {
+        let ended = Instant::now();
+        if ended - began >= KEPT {
+            self.0.lock().unwrap().push(Wait { began, ended });
+        }
+    }
+
+    /// The longest wait during each move, in milliseconds: the one in the middle and the longest of them.
+    fn longest(&self, moves: &[(Instant, Instant)]) -> (u128, u128) {
+        let waits = self.0.lock().unwrap();
+        let during = |(from, to): &(Instant, Instant)| {
+            let all = waits
+                .iter()
+                .filter(|it| it.ended >= *from && it.began <= *to);
+            let all = all.map(|it| (it.ended - it.began).as_millis());
+            all.max().unwrap_or_default()
+        };
+        let mut longest: Vec<_> = moves.iter().map(during).collect();
+        longest.sort_unstable();
+        (longest[longest.len() / 2], longest[longest.len() - 1])
+    }
+}
+
 /// What the clients came to.
 #[derive(Default)]
 struct Tally {
+    waits: Waits,
+    beside: Waits,
     done: AtomicU64,
     /// How many may be done before the next move is over.
     allowed: AtomicU64,
@@ -36,6 +81,7 @@ struct Tally {
 
 /// Orders until it is acknowledged, always with the same key.
 async fn surely(client: &Client, tally: &Tally, path: &str, body: &Value, key: &str) -> Value {
+    let since = Instant::now();
     let done = wait_until(key, PATIENCE, async || {
         let answer = client.post(path, body).key(key).answer().await?;
         match answer.status {
@@ -49,6 +95,7 @@ async fn surely(client: &Client, tally: &Tally, path: &str, body: &Value, key: &
     })
     .await;
     tally.done.fetch_add(1, Ordering::Relaxed);
+    tally.waits.note(since);
     done
 }
 
@@ -64,7 +111,9 @@ async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -
     while turn < 2 || !tally.over.load(Ordering::Relaxed) {
         let enough = tally.done.load(Ordering::Relaxed) >= tally.allowed.load(Ordering::Relaxed);
         if turn > 0 && (reads < READS || (turn > 1 && enough)) {
+            let since = Instant::now();
             let answer = client.get(&balance).answer().await;
+            tally.waits.note(since);
             if answer.is_some_and(|it| it.status == 200) {
                 tally.reads.fetch_add(1, Ordering::Relaxed);
             }
@@ -104,6 +153,25 @@ async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -
     (here, beside)
 }
 
+/// Works in another tenant until all moves are over: what its account has got, in pesos.
+async fn stays(client: &Client, tally: &Tally, number: usize) -> (String, u64) {
+    let cvu = client.cvu().await;
+    let (balance, mut posted) = (format!("/v1/accounts/{cvu}/balance"), 0);
+    while posted == 0 || !tally.over.load(Ordering::Relaxed) {
+        for read in 0..=READS {
+            let since = Instant::now();
+            if read == number {
+                client.credit(&cvu, "1.00").await;
+                posted += 1;
+            } else {
+                client.get(&balance).await.is(200);
+            }
+            tally.beside.note(since);
+        }
+    }
+    (cvu, posted)
+}
+
 /// The numbers of all events, which have no gap and are in order.
 async fn events(client: &Client) -> u64 {
     let (mut after, mut seen) = (String::new(), 0_u64);
@@ -122,6 +190,26 @@ async fn events(client: &Client) -> u64 {
     }
 }
 
+/// Says how long clients waited during the moves, and how long those took.
+fn told(tally: &Tally, times: &[(Instant, Instant)]) {
+    let mut took: Vec<_> = times
+        .iter()
+        .map(|(from, to)| (*to - *from).as_millis())
+        .collect();
+    took.sort_unstable();
+    let (waited, beside) = (tally.waits.longest(times), tally.beside.longest(times));
+    println!(
+        "a move took {} ms, {} at most; the longest wait during one was {} ms, {} at most; of the other tenant {} ms, {} \
+         at most (each in the middle, and of all)",
+        took[took.len() / 2],
+        took[took.len() - 1],
+        waited.0,
+        waited.1,
+        beside.0,
+        beside.1,
+    );
+}
+
 #[actix_web::test]
 async fn nothing_is_lost_while_a_realm_goes_to_and_fro() {
     let moves = std::env::var(MOVES).map_or(4, |text| text.parse::<u32>().unwrap());
@@ -134,9 +222,14 @@ async fn nothing_is_lost_while_a_realm_goes_to_and_fro() {
     }
     let tally = Tally::default();
     let clients = (0..CLIENTS).map(|number| works(&service.b, &tally, number, &cvus));
+    service.a.in_and_out().await;
+    let others = (0..BESIDE).map(|number| stays(&service.a, &tally, number));
     let mover = async {
+        let mut times = Vec::new();
         for turn in 0..moves {
+            let began = Instant::now();
             brought(&service, (turn + 1) % 2).await;
+            times.push((began, Instant::now()));
             let done = tally.done.load(Ordering::Relaxed);
             tally.allowed.store(done + ORDERS_MAX, Ordering::Relaxed);
             let wanted = done + ORDERS;
@@ -146,8 +239,13 @@ async fn nothing_is_lost_while_a_realm_goes_to_and_fro() {
             .await;
         }
         tally.over.store(true, Ordering::Relaxed);
+        times
     };
-    let ((), came) = tokio::join!(mover, futures_util::future::join_all(clients));
+    let (times, came, beside) = tokio::join!(mover, join_all(clients), join_all(others));
+    told(&tally, &times);
+    for (cvu, posted) in beside {
+        assert_eq!(service.a.available(&cvu).await, format!("{posted}.00"));
+    }
     let (done, again) = (tally.done.into_inner(), tally.again.into_inner());
     let reads = tally.reads.into_inner();
     println!("{moves} moves, {done} orders done, {again} tries refused, {reads} balances read");

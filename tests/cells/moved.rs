@@ -1,10 +1,16 @@
 //! A realm that goes into another cell: nobody outside can tell, and the same order again changes nothing.
 
+use caudal_actors::records::reads;
+use caudal_ledger::ids::{AccountNo, RealmId};
+
 use super::{begun, brought, standing, with_cells};
 use crate::events::sse::Stream;
 use crate::portable::{shown, worked};
 use crate::support::service::OTHER;
 use crate::support::{SOON, json, wait_until};
+
+/// The other tenant's test realm.
+const REALM: RealmId = RealmId(4);
 
 /// Posts with an idempotency key; whether the answer was kept from before.
 async fn keyed(client: &crate::support::Client, cvu: &str) -> bool {
@@ -111,5 +117,36 @@ async fn money_that_arrives_meanwhile_is_credited_once() {
         (now == wanted).then_some(())
     })
     .await;
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn an_account_is_not_read_from_its_beginning_after_a_move() {
+    let service = with_cells(2).await;
+    service.b.in_and_out().await;
+    let cvu = service.b.cvu().await;
+    for part in 0..4 {
+        let items: Vec<_> = (0..50)
+            .map(|item| {
+                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
+                    "idExterno": format!("rest-{part}-{item}")})
+            })
+            .collect();
+        let body = json!({"mode": "independent", "items": items});
+        let sent = service.b.post("/v1/comprobantes/batch", &body);
+        sent.await.is(200);
+    }
+    let read = || {
+        let store = service.engine().cells().of(REALM);
+        let found = reads::account(store.as_ref(), REALM, AccountNo(1)).unwrap();
+        let (account, read) = found.unwrap();
+        (account.sequence, read)
+    };
+    let before = read();
+    assert!(before.0 == 200 && before.1 < 200, "{before:?}");
+    for cell in [1, 0] {
+        brought(&service, cell).await;
+        assert_eq!(read(), before, "cell {cell}");
+    }
     service.verified().await;
 }

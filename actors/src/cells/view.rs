@@ -62,7 +62,7 @@ impl View {
         if let Some(key) = keys::origin_under(self.under, key) {
             return key.into();
         }
-        match renumbered(key, self.home, self.under) {
+        match keys::renumbered(key, self.home, self.under) {
             Some(key) => key.into(),
             None => key.into(),
         }
@@ -70,10 +70,10 @@ impl View {
 
     /// Both ends of a scan: one that begins in the realm ends in it, too.
     fn range<'a>(&self, from: &'a [u8], to: &'a [u8]) -> (Cow<'a, [u8]>, Cow<'a, [u8]>) {
-        let Some(begin) = renumbered(from, self.home, self.under) else {
+        let Some(begin) = keys::renumbered(from, self.home, self.under) else {
             return (from.into(), to.into());
         };
-        let end = match renumbered(to, self.home, self.under) {
+        let end = match keys::renumbered(to, self.home, self.under) {
             Some(end) => end,
             // What comes behind the realm comes behind the generation.
             None => keys::after_prefix(&begin.iter().copied().take(NUMBERED).collect::<Vec<_>>()),
@@ -92,13 +92,6 @@ impl View {
 
 /// Bytes of a key up to the end of the realm's number.
 const NUMBERED: usize = 5;
-
-/// The key with another realm's number; `None` where it has not this one's.
-fn renumbered(key: &[u8], from: RealmId, to: RealmId) -> Option<Vec<u8>> {
-    let (tag, rest) = key.split_first()?;
-    let rest = rest.strip_prefix(&from.0.to_be_bytes())?;
-    Some([&[*tag], to.0.to_be_bytes().as_slice(), rest].concat())
-}
 
 impl Index for View {
     fn applied(&self) -> CommitNo {
@@ -148,7 +141,7 @@ impl Index for View {
         let (from, to) = self.range(from, to);
         let found = self.store.scan(&from, &to, order, limit)?;
         let back = |(key, value): Pair| {
-            let own = renumbered(&key, self.under, self.home);
+            let own = keys::renumbered(&key, self.under, self.home);
             (own.unwrap_or(key), value)
         };
         Ok(found.into_iter().map(back).collect())

@@ -5,6 +5,7 @@ mod cases;
 mod kinds;
 mod marks;
 mod numbers;
+mod realms;
 mod scoped;
 
 use std::borrow::Cow;
@@ -17,15 +18,15 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 
-pub use kinds::kind_of;
-pub use marks::{Marked, day, days, marks};
-pub use numbers::{account_of, count_in, number_of, numbers_of};
-pub use scoped::SCOPED;
-
 pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
     said, unbooked,
 };
+pub use kinds::kind_of;
+pub use marks::{Marked, day, days, marks};
+pub use numbers::{account_of, count_in, number_of, numbers_of};
+pub use realms::{left_at_rest, renumbered};
+pub use scoped::SCOPED;
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;

@@ -12,7 +12,8 @@
 //! it came to and puts it into force. That fact is refused where another generation came into force meanwhile.
 //!
 //! **Failure.** A move that was begun and never ended is seen by nobody. Begun again into the same cell it goes on, as long as
-//! its copy is the realm's last one and what it is a copy of is in force; otherwise another copy is begun.
+//! its copy is the realm's last one, is a copy of what is in force, and was not found to be no beginning of the realm;
+//! otherwise another copy is begun.
 
 use super::{Copied, Mode, Platform};
 use crate::facts::PlatformFact;
@@ -32,6 +33,8 @@ pub enum MoveStep {
         cell: u32,
         /// The last commit of that cell: nothing of the copy lies before it.
         behind: u64,
+        /// Whether another copy is to be made than the one that was begun, which cannot go on.
+        anew: bool,
     },
     /// All of the realm is there: put it into force. The realm has to rest.
     End {
@@ -128,6 +131,15 @@ impl Platform {
         there.map(|(_, copy)| copy.commit).fold(0, u64::max)
     }
 
+    /// The commit of its cell behind which all of a generation of a realm lies; 0 where that is not known.
+    pub fn behind_of(&self, realm: RealmId, generation: u32) -> u64 {
+        let copy = self.generations(realm).and_then(|it| it.copy(generation));
+        // What restores an instant was begun when its cell had the last commit that it may copy.
+        copy.map_or(0, |copy| {
+            copy.behind.map_or(copy.point.until, |behind| behind)
+        })
+    }
+
     /// The number of a move of the realm into this cell that was begun, did not end, and can still.
     pub fn moving(&self, realm: RealmId, cell: u32) -> Option<u32> {
         let known = self.generations(realm)?;
@@ -149,7 +161,9 @@ impl Platform {
         now: Timestamp,
     ) -> Result<Vec<PlatformFact>, Rejection> {
         match step {
-            MoveStep::Begin { cell, behind } => self.begin_move(of, (cell, behind), now),
+            MoveStep::Begin { cell, behind, anew } => {
+                self.begin_move(of, (cell, behind, anew), now)
+            }
             MoveStep::End {
                 number,
                 copied,
@@ -161,7 +175,7 @@ impl Platform {
     fn begin_move(
         &self,
         (id, mode): (&str, Mode),
-        (cell, behind): (u32, u64),
+        (cell, behind, anew): (u32, u64, bool),
         now: Timestamp,
     ) -> Result<Vec<PlatformFact>, Rejection> {
         let realm = self.tenant(id)?.realm(mode);
@@ -169,7 +183,8 @@ impl Platform {
             return Err(Rejection::CellNotFound);
         }
         self.can_be_copied(realm)?;
-        if self.standing(realm).cell == cell || self.moving(realm, cell).is_some() {
+        let goes_on = self.moving(realm, cell).is_some() && !anew;
+        if self.standing(realm).cell == cell || goes_on {
             return Ok(Vec::new());
         }
         let number = self.next_copy(realm)?;
@@ -239,8 +254,13 @@ mod tests {
         told(platform, PlatformOrder::Move { id, mode, step }, now)
     }
 
+    fn begin_step(cell: u32, anew: bool) -> MoveStep {
+        let behind = 50;
+        MoveStep::Begin { cell, behind, anew }
+    }
+
     fn begin(platform: &mut Platform, cell: u32) -> Result<usize, Rejection> {
-        step(platform, MoveStep::Begin { cell, behind: 50 }, 200)
+        step(platform, begin_step(cell, false), 200)
     }
 
     fn end(platform: &mut Platform, number: u32) -> Result<usize, Rejection> {
@@ -291,6 +311,26 @@ mod tests {
             turns,
         } = platform.standing(realm);
         (cell, generation, turns)
+    }
+
+    #[test]
+    fn a_copy_that_cannot_go_on_is_followed_by_another_one() {
+        let (mut platform, realm) = platform(0);
+        assert_eq!(begin(&mut platform, 2), Ok(1));
+        assert_eq!(begin(&mut platform, 2), Ok(0), "it goes on");
+        assert_eq!(platform.moving(realm, 2), Some(1));
+        assert_eq!(step(&mut platform, begin_step(2, true), 210), Ok(1));
+        assert_eq!(platform.moving(realm, 2), Some(2));
+        assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
+        assert_eq!(end(&mut platform, 2), Ok(1));
+        assert_eq!(lies(&platform, realm), (2, 2, 0));
+        assert_eq!(
+            step(&mut platform, begin_step(2, true), 310),
+            Ok(0),
+            "it is there"
+        );
+        let behind = [0, 1, 2].map(|number| platform.behind_of(realm, number));
+        assert_eq!(behind, [0, 50, 50]);
     }
 
     #[test]
