@@ -49,6 +49,36 @@ fn together(one: Checks, other: Checks) -> Checks {
     }
 }
 
+fn sum(one: Stats, other: Stats) -> Stats {
+    let add = |of: fn(&Stats) -> u64| of(&one).strict_add(of(&other));
+    Stats {
+        commits: add(|it| it.commits),
+        entries: add(|it| it.entries),
+        flushes: add(|it| it.flushes),
+        journal_bytes: add(|it| it.journal_bytes),
+        journal_disk_bytes: add(|it| it.journal_disk_bytes),
+        compressed_segments: add(|it| it.compressed_segments),
+        compressed_saved_bytes: add(|it| it.compressed_saved_bytes),
+        frame_cache_bytes_max: add(|it| it.frame_cache_bytes_max),
+        frame_cache_bytes: add(|it| it.frame_cache_bytes),
+        index_disk_bytes: add(|it| it.index_disk_bytes),
+        index_runs: add(|it| it.index_runs),
+        index_blocks_read: add(|it| it.index_blocks_read),
+        index_blocks_cached: add(|it| it.index_blocks_cached),
+        index_runs_opened: add(|it| it.index_runs_opened),
+        index_gets: add(|it| it.index_gets),
+        block_cache_bytes_max: add(|it| it.block_cache_bytes_max),
+        block_cache_bytes: add(|it| it.block_cache_bytes),
+        index_table_bytes: add(|it| it.index_table_bytes),
+        index_filter_bytes: add(|it| it.index_filter_bytes),
+        queued: add(|it| it.queued),
+        last_flush_us: one.last_flush_us.max(other.last_flush_us),
+        flush_us: add(|it| it.flush_us),
+        index_rebuilt: one.index_rebuilt || other.index_rebuilt,
+        ..one
+    }
+}
+
 /// The stores of this process.
 #[derive(Clone, Debug)]
 pub struct Cells {
@@ -189,9 +219,10 @@ impl Cells {
         }
     }
 
-    /// Figures of the store with the platform's facts.
+    /// Figures of all stores together. What is the number of a commit is of the first one.
     pub fn stats(&self) -> Stats {
-        self.first.stats()
+        let others = self.others.iter().map(|store| store.stats());
+        others.fold(self.first.stats(), sum)
     }
 
     /// What the background checks of all stores do and found, together: a round is over when it is in all of them.

@@ -149,7 +149,8 @@ struct Realms {
     treasury_patience: Duration,
     arbiters: Vec<ArbiterHandle>,
     spread: bool,
-    traffic: Arc<Traffic>,
+    /// Of each cell: those who write in one do not wait for those in another.
+    traffic: DashMap<u32, Arc<Traffic>>,
     pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: RwLock<Arc<Collectors>>,
@@ -245,7 +246,7 @@ impl Engine {
             treasury_patience: options.treasury_patience,
             arbiters,
             spread: options.spread,
-            traffic: Arc::default(),
+            traffic: DashMap::new(),
             pace: Arc::new(Pace::new(options.pace)),
             supervisors: DashMap::new(),
             collectors: RwLock::default(),

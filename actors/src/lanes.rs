@@ -50,7 +50,7 @@ pub const COMMITS_MAX: usize = 4096;
 /// How many bytes of entries may wait in one lane.
 pub const BYTES_MAX: usize = 32 << 20;
 
-/// Who has written lately, over all lanes.
+/// Who has written lately, over all lanes of a cell.
 #[derive(Debug)]
 pub struct Traffic {
     start: Instant,

@@ -1,12 +1,13 @@
 //! The journal's figures, and verification of everything that is kept.
 
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::Checks;
+use caudal_storage::{Checks, Stats, Store, StoreError};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -15,7 +16,8 @@ use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
 
-/// Figures of the store since the start of the process, unless said otherwise.
+/// Figures of the store since the start of the process, unless said otherwise: of all cells together, where there are
+/// several, but for what is the number of a commit, which is of the first one.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Journal)]
@@ -61,6 +63,81 @@ struct JournalBody {
     block_cache_bytes: u64,
     block_cache_bytes_max: u64,
     check: CheckBody,
+    /// Each cell, the first one first, where there are several; else none.
+    cells: Vec<CellJournalBody>,
+}
+
+/// Figures of a cell since the start of the process, unless said otherwise.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = JournalOfCell)]
+struct CellJournalBody {
+    /// The number of the cell.
+    cell: u32,
+    /// Why it takes no writes; null when it does.
+    reason: Option<String>,
+    commits: u64,
+    entries: u64,
+    flushes: u64,
+    /// Commits per flush.
+    mean_group_size: Option<String>,
+    /// How long a commit waits for the device: the last flush and the mean, in microseconds.
+    last_flush_micros: u64,
+    mean_flush_micros: Option<String>,
+    written_bytes: u64,
+    /// Commits that wait for the journal now.
+    queued: u64,
+    /// The last durable commit since the cell was created.
+    last_commit: u64,
+    /// The last commit that the witness beside the journal names, and the hash of its record.
+    witness_commit: u64,
+    witness_chain: String,
+    /// Durable commits that the index on disk does not hold yet.
+    index_lag: u64,
+    journal_disk_bytes: u64,
+    index_disk_bytes: u64,
+    /// How many rounds of the background check were ended, and how many findings there are.
+    check_rounds: u64,
+    check_findings: u64,
+}
+
+impl CellJournalBody {
+    /// All cells as they are now; none where there is one.
+    fn all(desk: &OperatorDesk) -> Vec<Self> {
+        let engine = &desk.door.engine;
+        let stores = engine.cells().numbered();
+        let all: Vec<_> = stores.zip(engine.stats_of_cells()).collect();
+        if all.len() < 2 {
+            return Vec::new();
+        }
+        let told = |((cell, store), (stats, checks)): ((u32, &Arc<dyn Store>), _)| {
+            Self::of(cell, store.ready().err(), (&stats, &checks))
+        };
+        all.into_iter().map(told).collect()
+    }
+
+    fn of(cell: u32, refuses: Option<StoreError>, (stats, checks): (&Stats, &Checks)) -> Self {
+        Self {
+            cell,
+            reason: refuses.map(|why| why.to_string()),
+            commits: stats.commits,
+            entries: stats.entries,
+            flushes: stats.flushes,
+            mean_group_size: ratio(stats.commits, stats.flushes),
+            last_flush_micros: stats.last_flush_us,
+            mean_flush_micros: ratio(stats.flush_us, stats.flushes),
+            written_bytes: stats.journal_bytes,
+            queued: stats.queued,
+            last_commit: stats.last_commit,
+            witness_commit: stats.witness_commit,
+            witness_chain: hex(&stats.witness_chain),
+            index_lag: stats.last_commit.abs_diff(stats.indexed_commit),
+            journal_disk_bytes: stats.journal_disk_bytes,
+            index_disk_bytes: stats.index_disk_bytes,
+            check_rounds: checks.rounds,
+            check_findings: checks.found,
+        }
+    }
 }
 
 /// The background check, which reads journal and index round after round, and what the start read.
@@ -166,6 +243,7 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         index_blocks_cached: stats.index_blocks_cached,
         block_cache_bytes: stats.block_cache_bytes,
         block_cache_bytes_max: stats.block_cache_bytes_max,
+        cells: CellJournalBody::all(&desk),
     };
     json(StatusCode::OK, &body)
 }

@@ -28,7 +28,7 @@ use super::{Engine, Realms, Supervised};
 use crate::banks::{RealmBank, Relation};
 use crate::failure::Failure;
 use crate::hold::Hold;
-use crate::lanes::Lane;
+use crate::lanes::{Lane, Traffic};
 use crate::life::{self, Gone};
 use crate::loads::Loads;
 use crate::lookout::Lookout;
@@ -187,11 +187,17 @@ impl Realms {
         Ok(())
     }
 
+    /// Who has written lately in the cell of a realm.
+    fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
+        let cell = self.cells.standing(realm).cell;
+        Arc::clone(&self.traffic.entry(cell).or_default())
+    }
+
     /// The way to the supervisor of a realm that has none.
     fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
         let addr = Context::<RealmSupervisor>::new().address();
         let store = self.cells.of(realm);
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let lane = Lane::new(realm, store, self.traffic(realm));
         (
             Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
             lane,
@@ -208,7 +214,7 @@ impl Realms {
     ) -> Result<Started, Failure> {
         let store = self.cells.of(realm);
         let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
+        let lane = Lane::new(realm, store, self.traffic(realm));
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let (heart, life, gone) = life::begin();
         let at = usize::try_from(realm.0)

@@ -25,11 +25,24 @@ use caudal_ledger::clients::realm_in;
 const DRAIN: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Figures of the store.
+    /// Figures of all cells together. What is the number of a commit is of the first one.
     pub fn stats(&self) -> Stats {
-        let stats = self.cells.stats();
-        let waiting = self.realms.supervisors.iter();
-        let waiting = waiting.map(|known| known.value().lane.waiting());
+        self.queued(self.cells.stats(), |_| true)
+    }
+
+    /// Figures of each cell, the first one first.
+    pub fn stats_of_cells(&self) -> Vec<(Stats, Checks)> {
+        let of = |(cell, store): (u32, &Arc<dyn Store>)| {
+            let lies = |realm| self.cells.standing(realm).cell == cell;
+            (self.queued(store.stats(), lies), store.checks())
+        };
+        self.cells.numbered().map(of).collect()
+    }
+
+    /// The same figures, with what waits in the lanes of some realms.
+    fn queued(&self, stats: Stats, of: impl Fn(RealmId) -> bool) -> Stats {
+        let lanes = self.realms.supervisors.iter().filter(|it| of(*it.key()));
+        let waiting = lanes.map(|known| known.value().lane.waiting());
         let waiting = waiting.fold(0, usize::saturating_add);
         let queued = u64::try_from(waiting).unwrap_or(u64::MAX);
         Stats {
