@@ -6,23 +6,28 @@
 //! STORE/full/FIRST-LAST-HASH.zst   a run of about 16 MiB of records
 //! STORE/tail/FIRST-LAST-HASH.zst   what came since, a few seconds each
 //! STORE/pepper.check               by which a wrong pepper is recognised
+//! STORE/cells/N/full/…, tail/…     the same of cell N, where there are several
 //! ```
-//! `STORE` is the id of the store, `FIRST` and `LAST` are the numbers of commits, and `HASH` is that of the last
-//! record. When enough tails lie there, one full object takes their place, and they are removed.
+//! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is that of
+//! the last record. When enough tails lie there, one full object takes their place, and they are removed.
 //!
 //! **Order.** An object is written whole or not at all, and never over another. Where shipping goes on follows
-//! from the names alone, held against the journal, so nothing else is kept and a shipper may die anywhere.
+//! from the names alone, held against the journal, so nothing else is kept and a shipper may die anywhere. Cells are
+//! shipped in an order in which they fit together at every moment ([`fleet`]).
 //!
 //! **Failure.** No manifest is believed: whoever restores or checks follows the chain of hashes from the first
 //! record. A depot that holds what the journal does not is never written to.
 
 pub mod chain;
 pub mod depot;
+pub mod fits;
+pub mod fleet;
 pub mod names;
 pub mod object;
 pub mod restore;
 pub mod run;
 pub mod ship;
+pub mod verify;
 
 use caudal_storage::{OpenError, StoreError};
 

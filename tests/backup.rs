@@ -1,6 +1,7 @@
 //! Backups: a running service ships its journal, a stopped folder is shipped by the command, and what was shipped is
 //! checked and restored by the commands, each as a program of its own.
 
+mod cells;
 mod machine;
 mod past;
 

@@ -27,19 +27,19 @@ async fn with_cells(cells: u32) -> TestService {
 }
 
 /// What is known of the other tenant's test realm.
-async fn standing(service: &TestService) -> Value {
+pub async fn standing(service: &TestService) -> Value {
     service.admin_get(RESTORES).await.is(200)["test"].clone()
 }
 
 /// Begins to move the other tenant's test realm, or goes on with it.
-async fn begun(service: &TestService, cell: u32) -> Value {
+pub async fn begun(service: &TestService, cell: u32) -> Value {
     let body = json!({"mode": "test", "cell": cell});
     let path = format!("/admin/tenants/{OTHER}/move");
     service.admin("POST", &path, &body).await.is(200)["test"].clone()
 }
 
 /// Moves it, however often it is interrupted.
-async fn brought(service: &TestService, cell: u32) {
+pub async fn brought(service: &TestService, cell: u32) {
     wait_until("the realm lies in its cell", PATIENCE, async || {
         let now = standing(service).await;
         let last = now["generations"].as_array().unwrap().last().unwrap();

@@ -321,7 +321,8 @@ pub enum PlatformFact {
         /// Which of its realms.
         mode: Mode,
     },
-    /// There is another cell from here on.
+    /// There is another cell from here on; or a cell is another store from here on, where a copy of all cells goes on
+    /// beside them.
     CellAdded {
         /// Its number, from 1.
         cell: u32,

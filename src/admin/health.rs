@@ -112,10 +112,14 @@ impl Limping {
 pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let mut page = Page::default();
     store::figures(&mut page, &desk);
-    store::cells(&mut page, &desk);
-    let backup = BackupBody::now(&desk);
-    for (name, help, figure) in MemoryBody::now(&desk).figures().chain(backup.figures()) {
+    for (name, help, figure) in MemoryBody::now(&desk).figures() {
         page.gauge(name, help, figure);
+    }
+    for (name, help, values) in BackupBody::now(&desk).figures() {
+        page.family(name, "gauge", help);
+        for (cell, value) in values {
+            page.sample(name, &of_cell(cell), value);
+        }
     }
     log::figures(&mut page, &desk);
     clock(&mut page, &desk);
@@ -163,6 +167,11 @@ impl Page {
         self.family(name, "counter", help);
         self.sample(name, "", value);
     }
+}
+
+/// The labels of a figure of a cell; none where there is one.
+fn of_cell(cell: Option<u32>) -> String {
+    cell.map_or_else(String::new, |cell| format!("{{cell=\"{cell}\"}}"))
 }
 
 fn clock(page: &mut Page, desk: &OperatorDesk) {

@@ -4,25 +4,85 @@
 //!
 //! **Failure.** The first object that is not what was written ends the walk, with its name and the place in it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use caudal_storage::CommitNo;
 use caudal_storage::log::{Hash, LogId, Sealed, Tail};
 
 use super::BackupError;
 use super::depot::Depot;
-use super::names::{self, Cover, Named, hex};
+use super::names::{self, Cover, Named, Whose, hex};
 use super::object::{Unpacked, unpack};
 
-/// A store in a depot.
+/// Where a restore ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Until {
+    /// With everything.
+    End,
+    /// Before the first record with a later commit. Commits that were flushed together stay together.
+    Commit(u64),
+    /// Before the first record with an entry of a later time, in milliseconds since 1970 UTC.
+    Instant(u64),
+}
+
+impl Until {
+    /// Whether it ends before a record, of whose entries `latest` is the latest time.
+    pub fn is_before(self, record: &Sealed<'_>, latest: u64) -> bool {
+        match self {
+            Self::End => false,
+            Self::Commit(last) => record.tail().commit.0 > last,
+            Self::Instant(at) => latest > at,
+        }
+    }
+}
+
+/// A cell of a store in a depot.
 #[derive(Clone, Debug)]
 pub struct Kept {
     /// Which store it is.
     pub history: LogId,
+    /// The number of the cell.
+    pub cell: u32,
     /// Its objects, one behind the other.
     pub cover: Cover,
     /// How many objects with records it has; those that another one replaces are not in `cover`.
     pub objects: usize,
+}
+
+impl Kept {
+    /// Whose objects these are.
+    pub fn whose(&self) -> Whose {
+        let (history, cell) = (self.history, self.cell);
+        Whose { history, cell }
+    }
+}
+
+/// A store in a depot, with all of its cells.
+#[derive(Clone, Debug)]
+pub struct Whole {
+    /// Its first cell.
+    pub first: Kept,
+    /// The others, as far as they have records there.
+    pub others: Vec<Kept>,
+}
+
+impl Whole {
+    /// What is there of a cell beside the first one, which may be nothing.
+    pub fn other(&self, cell: u32) -> Kept {
+        let known = self.others.iter().find(|it| it.cell == cell);
+        known.cloned().unwrap_or_else(|| Kept {
+            history: self.first.history,
+            cell,
+            cover: Cover::default(),
+            objects: 0,
+        })
+    }
+
+    /// Bytes of all its objects.
+    pub fn bytes(&self) -> u64 {
+        let others = self.others.iter().map(|it| it.cover.bytes());
+        others.fold(self.first.cover.bytes(), u64::strict_add)
+    }
 }
 
 /// What a walk over a chain found.
@@ -44,35 +104,59 @@ pub struct Walked {
     pub hash: Hash,
 }
 
-/// The stores of which a depot has objects.
+/// The cells of stores of which a depot has objects.
 ///
 /// # Errors
 /// When the depot cannot be read.
-pub async fn stores(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
+async fn cells(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
     let listed = depot.list("").await?;
-    let mut found: Vec<(LogId, Vec<Named>)> = Vec::new();
-    for (history, named) in listed.iter().filter_map(names::parse) {
-        match found.iter_mut().find(|(it, _)| *it == history) {
-            Some((_, all)) => all.push(named),
-            None => found.push((history, vec![named])),
-        }
+    let mut found: BTreeMap<Whose, Vec<Named>> = BTreeMap::new();
+    for (whose, named) in listed.iter().filter_map(names::parse) {
+        found.entry(whose).or_default().push(named);
     }
-    let kept = |(history, all): (LogId, Vec<Named>)| Kept {
-        history,
+    let kept = |(whose, all): (Whose, Vec<Named>)| Kept {
+        history: whose.history,
+        cell: whose.cell,
         objects: all.len(),
         cover: Cover::of(all),
     };
     Ok(found.into_iter().map(kept).collect())
 }
 
-/// The store of a depot that is meant: the one whose id begins with `wanted`, or its only one.
+/// The objects of a cell as they are now.
+async fn again(depot: &dyn Depot, kept: &Kept) -> Result<Cover, BackupError> {
+    let listed = depot.list(&kept.whose().folder()).await?;
+    let all = listed.iter().filter_map(names::parse);
+    let own = all.filter(|(whose, _)| *whose == kept.whose());
+    Ok(Cover::of(own.map(|(_, named)| named).collect()))
+}
+
+/// The store of a depot that is meant, with all of its cells: the one whose id begins with `wanted`, or its only one.
+///
+/// # Errors
+/// When there is none, or several.
+pub async fn whole(depot: &dyn Depot, wanted: Option<&str>) -> Result<Whole, BackupError> {
+    let all = cells(depot).await?;
+    let first = meant(depot, all.clone(), wanted)?;
+    let others = all.into_iter();
+    let others = others.filter(|it| it.history == first.history && it.cell > 0);
+    Ok(Whole {
+        others: others.collect(),
+        first,
+    })
+}
+
+/// The first cell of the store of a depot that is meant: the one whose id begins with `wanted`, or its only one.
 ///
 /// # Errors
 /// When there is none, or several.
 pub async fn find(depot: &dyn Depot, wanted: Option<&str>) -> Result<Kept, BackupError> {
+    meant(depot, cells(depot).await?, wanted)
+}
+
+fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<Kept, BackupError> {
     let wanted = wanted.unwrap_or("");
-    let mut all = stores(depot).await?;
-    all.retain(|it| hex(&it.history).starts_with(wanted));
+    all.retain(|it| it.cell == 0 && hex(&it.history).starts_with(wanted));
     let refused = |why: String| Err(BackupError::Refused(why));
     let place = depot.place();
     match (all.pop(), all.len()) {
@@ -90,6 +174,19 @@ pub async fn find(depot: &dyn Depot, wanted: Option<&str>) -> Result<Kept, Backu
                 "{place} holds several stores; say which with --store:{lines}"
             ))
         }
+    }
+}
+
+impl Walked {
+    /// Counts a record, of whose entries `latest` is the latest time.
+    pub(super) fn count(&mut self, record: &Sealed<'_>, latest: u64) {
+        let end = record.tail();
+        self.records += 1;
+        self.commits = end.commit.0;
+        self.entries += u64::from(record.entries());
+        self.bytes += record.bytes().len();
+        self.latest = self.latest.max(latest);
+        self.hash = end.hash;
     }
 }
 
@@ -118,7 +215,7 @@ pub async fn walk(
             }
             // A service that ships has put a full object in the place of tails meanwhile.
             gone = true;
-            let now = find(depot, Some(&hex(&kept.history))).await?.cover;
+            let now = again(depot, kept).await?;
             missing = now.missing;
             let behind = |it: &Named| it.end.commit > chain.tail.commit;
             objects = now.objects.into_iter().filter(behind).collect();
@@ -132,7 +229,7 @@ pub async fn walk(
         done(read);
     }
     if let Some((from, to)) = missing {
-        let name = format!("{} ({})", depot.place(), hex(&kept.history));
+        let name = format!("{} ({})", depot.place(), kept.whose().folder());
         let why = format!("commits {from} to {to} are missing, and there are later ones");
         return Err(BackupError::damaged(&name, 0, why));
     }
@@ -209,12 +306,6 @@ impl Chain {
 
     fn count(&mut self, record: &Sealed<'_>, latest: u64) {
         self.tail = record.tail();
-        let walked = &mut self.walked;
-        walked.records += 1;
-        walked.commits = self.tail.commit.0;
-        walked.entries += u64::from(record.entries());
-        walked.bytes += record.bytes().len();
-        walked.latest = walked.latest.max(latest);
-        walked.hash = self.tail.hash;
+        self.walked.count(record, latest);
     }
 }

@@ -12,6 +12,32 @@ use super::depot::Listed;
 /// Where the mark lies by which a wrong pepper is recognised.
 pub const PEPPER_CHECK: &str = "pepper.check";
 const ENDING: &str = ".zst";
+/// Below a store: its cells beside the first one, by their numbers.
+const CELLS: &str = "cells";
+
+/// Whose records an object has.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Whose {
+    /// The store, by its id: that of its first cell.
+    pub history: LogId,
+    /// The number of the cell.
+    pub cell: u32,
+}
+
+impl Whose {
+    /// The first cell of a store.
+    pub fn first(history: LogId) -> Self {
+        Self { history, cell: 0 }
+    }
+
+    /// Where its objects lie.
+    pub fn folder(&self) -> String {
+        match self.cell {
+            0 => hex(&self.history),
+            cell => format!("{}/{CELLS}/{cell}", hex(&self.history)),
+        }
+    }
+}
 
 /// What an object holds.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -55,7 +81,7 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+pub(super) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
     let mut bytes = [0; N];
     if text.len() != N.checked_mul(2)? || !text.is_ascii() {
         return None;
@@ -67,21 +93,25 @@ fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 /// The name of an object with these records.
-pub fn name_of(history: &LogId, kind: Kind, first: u64, end: &Tail) -> String {
+pub fn name_of(whose: &Whose, kind: Kind, first: u64, end: &Tail) -> String {
     format!(
         "{}/{}/{first:020}-{:020}-{}{ENDING}",
-        hex(history),
+        whose.folder(),
         kind.word(),
         end.commit.0,
         hex(&end.hash)
     )
 }
 
-/// The store and the object of a name; `None` when it names something else.
-pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
+/// Whose it is, and the object of a name; `None` when it names something else.
+pub fn parse(listed: &Listed) -> Option<(Whose, Named)> {
     let mut parts = listed.name.split('/');
-    let history = unhex(parts.next()?)?;
-    let kind = parts.next()?;
+    let mut whose = Whose::first(unhex(parts.next()?)?);
+    let mut kind = parts.next()?;
+    if kind == CELLS {
+        whose.cell = parts.next()?.parse().ok().filter(|cell| *cell > 0)?;
+        kind = parts.next()?;
+    }
     let all = [Kind::Tail, Kind::Full];
     let kind = all.into_iter().find(|it| it.word() == kind)?;
     let mut rest = parts.next()?.strip_suffix(ENDING)?.split('-');
@@ -99,9 +129,9 @@ pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
         end,
         size: listed.size,
     };
-    let whole = name_of(&history, kind, first, &end) == listed.name;
+    let whole = name_of(&whose, kind, first, &end) == listed.name;
     let whole = whole && first > 0 && (first..u64::MAX).contains(&last);
-    whole.then_some((history, found))
+    whole.then_some((whose, found))
 }
 
 /// Which objects lead from the first commit how far.
@@ -163,7 +193,7 @@ mod tests {
             commit: CommitNo(last),
             hash: [7; 32],
         };
-        let name = name_of(&[9; 16], kind, first, &end);
+        let name = name_of(&Whose::first([9; 16]), kind, first, &end);
         let listed = Listed { name, size: 1 };
         parse(&listed).unwrap().1
     }
@@ -172,7 +202,22 @@ mod tests {
     fn a_name_says_what_it_said_and_others_are_passed_over() {
         let named = object(Kind::Full, 1, 20);
         assert_eq!((named.first, named.end.commit.0), (1, 20));
+        let (in_cell, end) = (
+            Whose {
+                history: [9; 16],
+                cell: 3,
+            },
+            named.end,
+        );
+        let name = name_of(&in_cell, Kind::Tail, 1, &end);
+        let listed = Listed { name, size: 1 };
+        let (whose, there) = parse(&listed).unwrap();
+        assert_eq!((whose, there.end), (in_cell, end));
+        assert!(listed.name.contains("/cells/3/tail/"), "{listed:?}");
         let wrong = [
+            listed.name.replace("cells/3", "cells/0"),
+            listed.name.replace("cells/3", "cells/03"),
+            listed.name.replace("cells/3", "cells"),
             named.name.replace("full", "half"),
             named.name.replace(".zst", ".zst#1"),
             named.name.replace("00001-", "1-"),

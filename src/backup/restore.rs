@@ -1,40 +1,70 @@
-//! Makes a store of what a depot holds.
+//! Makes a store of what a depot holds, with all of its cells.
 //!
-//! **Shape.** The journal is written with the bytes of the records; the index is made by whoever opens the store.
+//! **Shape.** The journals are written with the bytes of the records; the indexes are made by whoever opens the store. What
+//! cells there are, and which store each of them is, the first one says. A cell in which nothing was yet has no objects,
+//! and is made empty.
 //!
-//! **Failure.** A damaged object ends it, and the folder is no store. Running it again begins anew.
+//! **To an instant.** The first cell ends before the first record that is later, and so does each of the others. Whatever
+//! was decided after the instant is later in every cell, since they have one clock; so what the others have was said by
+//! the first one before, and what it says is there. Two things are made sure of besides, as records are kept or dropped as a
+//! whole: a cell goes on, whatever the instant, up to the commit to which the first one says that it reaches, and
+//! it ends before the first record with something that the first one does not say lies there, or that was done behind a
+//! move which is cut off ([`super::fits::Wanted`]). A move that was under way is under way again: the realm is where it
+//! was, and what there is of the copy is seen by nobody. It goes on when it is asked for, or begins anew where it is not a
+//! beginning of what the realm now is. An instant tells where all cells end, and the number of a commit one alone:
+//! with several cells it is refused.
+//!
+//! **Order.** The first cell is a store last of all, so a folder whose restore was cut off is none. As a history of its
+//! own every cell gets an id of its own, and the last record of the first one, which is written here, says so.
+//!
+//! **Failure.** A damaged object ends it, and so do cells that do not fit together: the folder is no store. Running it again
+//! begins anew.
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use caudal_storage::log::LogId;
+use caudal_storage::log::{LogId, Sealed};
 use caudal_storage::{Restore, StoreOptions};
 
 use super::BackupError;
-use super::chain::{Kept, Walked, walk};
+use super::chain::{Kept, Walked, Whole, walk};
 use super::depot::Depot;
-use super::names::{PEPPER_CHECK, hex};
+use super::fits::{Found, Said, Tie, Wanted, fits};
+use super::names::{PEPPER_CHECK, hex, unhex};
 use super::object::unpack;
 
-/// Where a restore ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Until {
-    /// With everything.
-    End,
-    /// Before the first record with a later commit. Commits that were flushed together stay together.
-    Commit(u64),
-    /// Before the first record with an entry of a later time, in milliseconds since 1970 UTC.
-    Instant(u64),
-}
+pub use super::chain::Until;
 
-/// What was restored.
+/// A cell that was restored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Restored {
-    /// What was written.
+    /// The number of the cell.
+    pub cell: u32,
+    /// What was written of the depot.
     pub walked: Walked,
     /// Which store it is now.
     pub history: LogId,
     /// Whether the depot has more than was wanted.
     pub cut: bool,
+}
+
+/// The folder for a cell, which is made when it is asked for.
+pub type Folders<'a> = &'a dyn Fn(u32) -> Result<PathBuf, BackupError>;
+
+/// What is restored, and how.
+#[derive(Clone, Copy)]
+pub struct Errand<'a> {
+    /// From where.
+    pub depot: &'a dyn Depot,
+    /// What.
+    pub whole: &'a Whole,
+    /// Into where.
+    pub folders: Folders<'a>,
+    /// How the stores are to be.
+    pub options: &'a StoreOptions,
+    /// Up to where.
+    pub until: Until,
+    /// Whether it becomes a history of its own.
+    pub new_history: bool,
 }
 
 /// The mark by which a wrong pepper is recognised, if the depot has it.
@@ -46,52 +76,191 @@ pub async fn pepper_check(depot: &dyn Depot, kept: &Kept) -> Result<Option<Vec<u
     depot.get(&name).await
 }
 
-/// Restores a store into `path`: the same store, or, as a `new_history`, one of its own. `done` is told how many
-/// bytes of objects were read.
+/// Refuses the number of a commit where there are several cells: it is that of one.
 ///
 /// # Errors
-/// When the folder is not empty, an object is damaged, there is nothing until then, or something cannot be read
-/// or written.
+/// When it is refused.
+pub fn may(whole: &Whole, until: Until) -> Result<(), BackupError> {
+    match until {
+        Until::Commit(_) if !whole.others.is_empty() => refused(
+            "the backup has several cells, and the number of a commit is that of one: name an instant".to_owned(),
+        ),
+        Until::Commit(_) | Until::Instant(_) | Until::End => Ok(()),
+    }
+}
+
+/// Restores all cells of a store: the same store, or one of its own. `done` is told how many bytes of objects were read.
+///
+/// # Errors
+/// When a folder is not empty, an object is damaged, there is nothing until then, cells do not fit together, or something
+/// cannot be read or written.
 pub async fn restore(
-    depot: &dyn Depot,
-    kept: &Kept,
-    path: &Path,
-    options: &StoreOptions,
-    (until, new_history): (Until, bool),
+    errand: Errand<'_>,
     done: &mut dyn FnMut(u64),
-) -> Result<Restored, BackupError> {
-    let Some(first) = kept.cover.objects.first() else {
-        let why = format!("{} lacks the first records of the store", depot.place());
-        return Err(BackupError::Refused(why));
-    };
-    let Some(object) = depot.get(&first.name).await? else {
-        return Err(BackupError::damaged(&first.name, 0, "the object is gone"));
-    };
-    let log = unpack(&first.name, &object)?.log;
-    let history = (!new_history).then_some(kept.history);
-    let mut restore = Restore::begin(path, options, log, history)?;
-    let mut cut = false;
-    let mut take = |record: &caudal_storage::log::Sealed<'_>, latest: u64| {
-        cut = match until {
-            Until::End => false,
-            Until::Commit(last) => record.tail().commit.0 > last,
-            Until::Instant(at) => latest > at,
+) -> Result<Vec<Restored>, BackupError> {
+    let Errand { whole, .. } = errand;
+    may(whole, errand.until)?;
+    let (mut first, said, later) = first(errand, done).await?;
+    let mut all = vec![first.made];
+    let mut before = whole.first.cover.bytes();
+    for (cell, store) in said.platform().cells() {
+        let kept = whole.other(cell);
+        let mut read = |bytes: u64| done(before.strict_add(bytes));
+        let wanted = Wanted::of(&said, cell, errand.until, &later);
+        let other = other(errand, (&kept, store), (&said, &wanted), &mut read).await?;
+        before = before.strict_add(kept.cover.bytes());
+        all.push(other);
+    }
+    if errand.new_history && all.len() > 1 {
+        let others = all.iter().skip(1);
+        let names: Vec<_> = others.map(|it| (it.cell, hex(&it.history))).collect();
+        let commit = said.renames(&names, first.made.walked.latest)?;
+        first.restore.say(&commit)?;
+    }
+    first.restore.finish()?;
+    Ok(all)
+}
+
+fn refused<T>(why: String) -> Result<T, BackupError> {
+    Err(BackupError::Refused(why))
+}
+
+/// A cell that is being restored.
+struct Making {
+    restore: Restore,
+    made: Restored,
+}
+
+impl Making {
+    /// Begins in a cell's folder; the store is of the log of the first object.
+    async fn begin(
+        errand: Errand<'_>,
+        kept: &Kept,
+        history: Option<LogId>,
+    ) -> Result<Self, BackupError> {
+        let depot = errand.depot;
+        let Some(first) = kept.cover.objects.first() else {
+            let (place, of) = (depot.place(), kept.whose().folder());
+            return refused(format!("{place} lacks the first records of {of}"));
         };
-        if !cut {
-            restore.put(record)?;
+        let Some(object) = depot.get(&first.name).await? else {
+            return Err(BackupError::damaged(&first.name, 0, "the object is gone"));
+        };
+        let log = unpack(&first.name, &object)?.log;
+        Self::of(errand, kept.cell, log, history)
+    }
+
+    fn of(
+        errand: Errand<'_>,
+        cell: u32,
+        log: LogId,
+        history: Option<LogId>,
+    ) -> Result<Self, BackupError> {
+        let path = (errand.folders)(cell)?;
+        let history = history.filter(|_| !errand.new_history);
+        let restore = Restore::begin(&path, errand.options, log, history)?;
+        let made = Restored {
+            cell,
+            walked: Walked::default(),
+            history: restore.history(),
+            cut: false,
+        };
+        Ok(Self { restore, made })
+    }
+
+    fn put(&mut self, record: &Sealed<'_>, latest: u64) -> Result<(), BackupError> {
+        self.restore.put(record)?;
+        self.made.walked.count(record, latest);
+        Ok(())
+    }
+}
+
+/// Writes the first cell, and reads it to its end where there are others: what it says, and what it says about the others
+/// behind where it is cut.
+async fn first(
+    errand: Errand<'_>,
+    done: &mut dyn FnMut(u64),
+) -> Result<(Making, Said, Vec<Tie>), BackupError> {
+    let Errand { depot, whole, .. } = errand;
+    let several = !whole.others.is_empty();
+    let kept = &whole.first;
+    let mut making = Making::begin(errand, kept, Some(kept.history)).await?;
+    let (mut said, mut later) = (Said::default(), None);
+    let mut ties = Vec::new();
+    let mut take = |record: &Sealed<'_>, latest: u64| {
+        if later.is_none() && !errand.until.is_before(record, latest) {
+            making.put(record, latest)?;
+            said.takes(record)?;
+            return Ok(true);
         }
-        Ok(!cut)
+        let beyond = later.get_or_insert_with(|| said.clone());
+        if several {
+            ties.extend(beyond.takes(record)?);
+        }
+        Ok(several)
     };
     let walked = walk(depot, kept, &mut take, done).await?;
-    if walked.records == 0 {
-        let why = "the backup begins later than that: nothing was restored".to_owned();
-        return Err(BackupError::Refused(why));
+    making.made.cut = later.is_some();
+    making.made.walked.objects = walked.objects;
+    if making.made.walked.records == 0 {
+        return refused("the backup begins later than that: nothing was restored".to_owned());
     }
-    let history = restore.history();
-    restore.finish()?;
-    Ok(Restored {
-        walked,
-        history,
-        cut,
-    })
+    Ok((making, said, ties))
+}
+
+/// Writes another cell, which is the store `store`.
+async fn other(
+    errand: Errand<'_>,
+    (kept, store): (&Kept, &str),
+    (said, wanted): (&Said, &Wanted),
+    done: &mut dyn FnMut(u64),
+) -> Result<Restored, BackupError> {
+    let cell = kept.cell;
+    let Some(history) = unhex(store) else {
+        return refused(format!(
+            "the first cell says that cell {cell} is {store}, which is no id"
+        ));
+    };
+    let mut found = Found::default();
+    let making = match kept.cover.objects.is_empty() && kept.cover.missing.is_none() {
+        true => Making::of(errand, cell, history, Some(history))?,
+        false => {
+            let mut making = Making::begin(errand, kept, Some(history)).await?;
+            let mut cut = false;
+            let mut take = |record: &Sealed<'_>, latest: u64| {
+                cut = !wanted.wants(record, latest);
+                if !cut {
+                    making.put(record, latest)?;
+                    found.takes(record);
+                }
+                Ok(!cut)
+            };
+            let walked = walk(errand.depot, kept, &mut take, done).await?;
+            making.made.cut = cut;
+            making.made.walked.objects = walked.objects;
+            making
+        }
+    };
+    if let Err(why) = fits(said, cell, &found) {
+        return refused(unfit(&why, errand.until));
+    }
+    match making.made.walked.records {
+        0 => making.restore.finish_empty()?,
+        _ => making.restore.finish()?,
+    }
+    Ok(making.made)
+}
+
+/// Why cells do not fit, with what to do.
+fn unfit(why: &str, until: Until) -> String {
+    let advice = match until {
+        Until::End => {
+            "If a service ships there now, run the same again. Otherwise restore all of it to an instant before (--at INSTANT \
+             --new-history)"
+        }
+        Until::Commit(_) | Until::Instant(_) => {
+            "Name another instant, some seconds before or after"
+        }
+    };
+    format!("the cells do not fit together: {why}. Nothing was restored. {advice}")
 }

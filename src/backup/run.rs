@@ -1,9 +1,11 @@
-//! Ships a running service's journal, continuously, on a thread of its own.
+//! Ships a running service's journals, continuously, on a thread of its own.
 //!
-//! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped.
+//! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped, of all
+//! cells in the order that [`super::fleet`] has.
 //!
-//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag is the age of the oldest record that is not
-//! shipped, counted from before the last round that shipped everything, so it is never too small.
+//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that is
+//! not shipped, counted from before the last round that shipped everything of it, so it is never too small; that of the
+//! service is the largest of them.
 //!
 //! **Failure.** Posting never waits for any of this. What fails is tried again with growing pauses, and shown.
 
@@ -11,13 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use caudal_storage::{Records, Spot};
+use caudal_storage::{Records, Spot, Store, StoreError};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::BackupError;
 use super::depot::Depot;
+use super::fits::Said;
+use super::fleet::Fleet;
 use super::names::hex;
-use super::ship::{Cut, Shipped, Shipper};
+use super::ship::{Cut, Shipped};
 
 /// How often the tail is shipped, unless set.
 pub const EVERY: Duration = Duration::from_secs(5);
@@ -44,6 +48,20 @@ pub struct Plan {
 /// Says whether this service is the one that ships: of several nodes, the owner of the cell.
 pub type Ships = Arc<dyn Fn() -> bool + Send + Sync>;
 
+/// Reads what the first cell says of the others: of those that ship, only whoever has others asks it.
+pub type Says = Arc<dyn Fn() -> Result<Said, BackupError> + Send + Sync>;
+
+/// How far a cell has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CellProgress {
+    /// The last commit that is there; `None` until that is known.
+    pub commit: Option<u64>,
+    /// How old the oldest record is that is not there; zero when everything is.
+    pub lag: Duration,
+    /// How many bytes of its journal are not there, roughly.
+    pub lag_bytes: u64,
+}
+
 /// How far shipping has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
@@ -53,12 +71,14 @@ pub struct Progress {
     pub store: String,
     /// How often.
     pub every: Duration,
-    /// The last commit that is there; `None` until that is known.
+    /// The last commit of the first cell that is there; `None` until that is known.
     pub commit: Option<u64>,
-    /// How old the oldest record is that is not there; zero when everything is.
+    /// How old the oldest record of any cell is that is not there; zero when everything is.
     pub lag: Duration,
-    /// How many bytes of the journal are not there, roughly.
+    /// How many bytes of all journals are not there, roughly.
     pub lag_bytes: u64,
+    /// Each cell, the first one first.
+    pub cells: Vec<CellProgress>,
     /// How long ago everything was there, if it was since the start.
     pub complete: Option<Duration>,
     /// What was written since the start.
@@ -69,12 +89,23 @@ pub struct Progress {
     pub error: Option<String>,
 }
 
-#[derive(Debug)]
-struct State {
+#[derive(Clone, Copy, Debug)]
+struct CellState {
     reached: Option<Spot>,
     /// When the last round began after which everything was shipped; before the first, the start.
     complete: Instant,
     ever: bool,
+}
+
+impl CellState {
+    fn is_whole(&mut self, since: Instant) {
+        (self.complete, self.ever) = (since, true);
+    }
+}
+
+#[derive(Debug)]
+struct State {
+    cells: Vec<CellState>,
     shipped: Shipped,
     failures: u64,
     error: Option<String>,
@@ -83,7 +114,9 @@ struct State {
 /// A journal that is being shipped, for whoever looks at it.
 pub struct Backup {
     plan: Plan,
-    records: Records,
+    /// Those of each cell, the first one first.
+    records: Vec<Records>,
+    says: Says,
     ships: Ships,
     state: Mutex<State>,
     ring: Notify,
@@ -110,20 +143,32 @@ pub struct Running {
     ended: oneshot::Receiver<()>,
 }
 
-/// Begins to ship, whenever `ships` says so.
+/// What a first cell says, for as long as it is open.
+pub fn says(first: &Arc<dyn Store>) -> Says {
+    let first = Arc::downgrade(first);
+    Arc::new(move || match first.upgrade() {
+        Some(store) => Ok(Said::load(store.as_ref())?),
+        None => Err(BackupError::Journal(StoreError::Closed)),
+    })
+}
+
+/// Begins to ship all cells, the first one first, whenever `ships` says so.
 ///
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(
     plan: Plan,
-    records: Records,
+    records: Vec<Records>,
     pepper_check: Option<Vec<u8>>,
-    ships: Ships,
+    (says, ships): (Says, Ships),
 ) -> std::io::Result<Running> {
-    let state = State {
+    let cell = CellState {
         reached: None,
         complete: Instant::now(),
         ever: false,
+    };
+    let state = State {
+        cells: vec![cell; records.len()],
         shipped: Shipped::default(),
         failures: 0,
         error: None,
@@ -131,6 +176,7 @@ pub fn start(
     let backup = Arc::new(Backup {
         plan,
         records,
+        says,
         ships,
         state: Mutex::new(state),
         ring: Notify::new(),
@@ -195,24 +241,37 @@ impl Backup {
     /// How far it has come.
     pub fn progress(&self) -> Progress {
         let state = self.state();
-        let reached = state.reached.unwrap_or_else(|| self.records.beginning());
-        let lag_bytes = self.records.behind(&reached);
-        let since = state.complete.elapsed();
+        let cell = |(cell, records): (&CellState, &Records)| {
+            let reached = cell.reached.unwrap_or_else(|| records.beginning());
+            let lag_bytes = records.behind(&reached);
+            CellProgress {
+                commit: cell.reached.map(|it| it.tail().commit.0),
+                lag: match lag_bytes {
+                    0 => Duration::ZERO,
+                    _ => cell.complete.elapsed(),
+                },
+                lag_bytes,
+            }
+        };
+        let cells: Vec<_> = state.cells.iter().zip(&self.records).map(cell).collect();
+        let ever = state.cells.iter().all(|it| it.ever);
+        let since = state.cells.iter().map(|it| it.complete.elapsed()).max();
+        let lags = cells.iter().map(|it| it.lag);
         Progress {
             place: self.plan.depot.place(),
-            store: hex(&self.records.history()),
+            store: self
+                .records
+                .first()
+                .map_or_else(String::new, |it| hex(&it.history())),
             every: self.plan.every,
-            commit: state.reached.map(|it| it.tail().commit.0),
-            lag: if lag_bytes == 0 {
-                Duration::ZERO
-            } else {
-                since
-            },
-            lag_bytes,
-            complete: state.ever.then_some(since),
+            commit: cells.first().and_then(|it| it.commit),
+            lag: lags.fold(Duration::ZERO, Duration::max),
+            lag_bytes: cells.iter().map(|it| it.lag_bytes).sum(),
+            complete: since.filter(|_| ever),
             shipped: state.shipped,
             failures: state.failures,
             error: state.error.clone(),
+            cells,
         }
     }
 
@@ -227,7 +286,7 @@ impl Backup {
     }
 
     async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
-        let mut shipper = None;
+        let mut fleet = None;
         let mut pause = FIRST_PAUSE;
         loop {
             let last = self.stopping.load(Ordering::Acquire);
@@ -236,7 +295,7 @@ impl Backup {
             }
             let asked = self.asked.load(Ordering::Acquire);
             let began = Instant::now();
-            let round = self.round(&mut shipper, pepper_check, last);
+            let round = self.round(&mut fleet, (pepper_check, began), last);
             let outcome =
                 match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
                     Ok(outcome) => outcome,
@@ -253,7 +312,7 @@ impl Backup {
                     wait
                 }
             };
-            self.note(outcome, began);
+            self.note(outcome);
             self.answered.send_replace(asked);
             if last {
                 break;
@@ -269,22 +328,32 @@ impl Backup {
     /// Ships until nothing waits, or somebody wants it to end.
     async fn round(
         &self,
-        shipper: &mut Option<Shipper>,
-        pepper_check: Option<&[u8]>,
+        fleet: &mut Option<Fleet>,
+        (pepper_check, began): (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
         if !(self.ships)() {
             // Another node ships: what is there has to be looked at anew.
-            *shipper = None;
+            *fleet = None;
+            self.state()
+                .cells
+                .iter_mut()
+                .for_each(|it| it.is_whole(began));
             return Ok(());
         }
         let Plan { depot, cut, .. } = &self.plan;
         let late = |_| BackupError::depot(depot.place(), "it does not answer");
-        let mut ship = match shipper.take() {
-            Some(ship) => ship,
+        let mut ship = match fleet.take() {
+            Some(mut ship) => {
+                ship.begins_anew();
+                ship
+            }
             None => {
-                let (depot, records) = (Arc::clone(depot), self.records.clone());
-                let begin = Shipper::begin(depot, records, *cut, pepper_check);
+                let said = match self.records.len() {
+                    0 | 1 => Said::default(),
+                    _ => (self.says)()?,
+                };
+                let begin = Fleet::begin(depot, &self.records, *cut, (pepper_check, said));
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
                 begun.map_err(late)??
             }
@@ -301,21 +370,30 @@ impl Backup {
             }
         }
         self.shown(&ship);
-        *shipper = Some(ship);
+        for (cell, stand) in self.state().cells.iter_mut().zip(ship.stands()) {
+            if stand.whole {
+                cell.is_whole(began);
+            }
+        }
+        if let Some(why) = ship.failure() {
+            return Err(why);
+        }
+        *fleet = Some(ship);
         Ok(())
     }
 
-    fn shown(&self, shipper: &Shipper) {
+    fn shown(&self, fleet: &Fleet) {
         let mut state = self.state();
-        state.reached = Some(shipper.reached());
-        state.shipped = shipper.shipped();
+        state.shipped = fleet.shipped();
+        for (cell, stand) in state.cells.iter_mut().zip(fleet.stands()) {
+            cell.reached = stand.reached.or(cell.reached);
+        }
     }
 
-    fn note(&self, outcome: Result<(), BackupError>, began: Instant) {
+    fn note(&self, outcome: Result<(), BackupError>) {
         let mut state = self.state();
         match outcome {
             Ok(()) => {
-                (state.complete, state.ever) = (began, true);
                 if state.error.take().is_some() {
                     tracing::info!("the backup goes on");
                 }

@@ -10,11 +10,11 @@
 use std::sync::Arc;
 
 use caudal_storage::log::{Sealed, Tail};
-use caudal_storage::{Records, Spot};
+use caudal_storage::{End, Records, Spot};
 
 use super::BackupError;
 use super::depot::Depot;
-use super::names::{Cover, Kind, PEPPER_CHECK, hex, name_of, parse};
+use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of, parse};
 use super::object::pack;
 
 /// How objects are cut.
@@ -44,10 +44,14 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// Ships one store to one depot.
+/// Says whether a record is wanted now; the first that is not ends what is shipped.
+pub(super) type Wants<'a> = &'a mut dyn FnMut(&Sealed<'_>) -> bool;
+
+/// Ships one cell of a store to one depot.
 #[derive(Debug)]
 pub struct Shipper {
     depot: Arc<dyn Depot>,
+    whose: Whose,
     records: Records,
     cut: Cut,
     /// Where the full objects end.
@@ -60,7 +64,7 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// Finds out how far the depot is. `pepper_check` is kept beside the records.
+    /// Finds out how far the depot is with the first cell of a store. `pepper_check` is kept beside the records.
     ///
     /// # Errors
     /// When the depot has records that the journal has not, or one of them cannot be read.
@@ -70,11 +74,29 @@ impl Shipper {
         cut: Cut,
         pepper_check: Option<&[u8]>,
     ) -> Result<Self, BackupError> {
-        let history = records.history();
-        let listed = depot.list(&hex(&history)).await?;
+        let whose = Whose::first(records.history());
+        let shipper = Self::of(whose, depot, records, cut).await?;
+        if let Some(mark) = pepper_check {
+            let name = format!("{}/{PEPPER_CHECK}", whose.folder());
+            shipper.depot.put(&name, mark.to_vec()).await?;
+        }
+        Ok(shipper)
+    }
+
+    /// Finds out how far the depot is with a cell.
+    ///
+    /// # Errors
+    /// As [`Self::begin`].
+    pub(super) async fn of(
+        whose: Whose,
+        depot: Arc<dyn Depot>,
+        records: Records,
+        cut: Cut,
+    ) -> Result<Self, BackupError> {
+        let listed = depot.list(&whose.folder()).await?;
         let all = listed.iter().filter_map(parse);
         let all: Vec<_> = all
-            .filter(|(of, _)| *of == history)
+            .filter(|(of, _)| *of == whose)
             .map(|(_, named)| named)
             .collect();
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
@@ -87,12 +109,9 @@ impl Shipper {
         let tails = cover.objects.into_iter();
         let tails = tails.filter(|it| it.end.commit > full.tail().commit);
         let tails = tails.map(|it| it.name).collect();
-        if let Some(mark) = pepper_check {
-            let name = format!("{}/{PEPPER_CHECK}", hex(&history));
-            depot.put(&name, mark.to_vec()).await?;
-        }
         Ok(Self {
             depot,
+            whose,
             records,
             cut,
             full,
@@ -122,8 +141,22 @@ impl Shipper {
     /// # Errors
     /// When the journal cannot be read, or the depot refuses. The same step may be made again.
     pub async fn step(&mut self) -> Result<bool, BackupError> {
+        let now = self.records.end();
+        self.step_to(now, &mut |_| true).await
+    }
+
+    /// How far the journal is now.
+    pub(super) fn end(&self) -> End {
+        self.records.end()
+    }
+
+    /// The same of what was durable at `to`, up to the first record that is not wanted.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
         let from = self.reached;
-        let (run, end) = self.read(from, None)?;
+        let (run, end) = self.run(from, to, wants)?;
         if run.is_empty() {
             return Ok(false);
         }
@@ -148,7 +181,7 @@ impl Shipper {
         if small && self.tails.len() < self.cut.tails {
             return Ok(());
         }
-        let (run, end) = self.read(self.full, Some(self.reached))?;
+        let (run, end) = self.read(self.full, self.reached)?;
         let first = self.full.tail().commit.0 + 1;
         self.put(Kind::Full, first, &run, &end).await?;
         self.full = end;
@@ -165,18 +198,29 @@ impl Shipper {
         usize::try_from(self.cut.run_bytes).is_ok_and(|run| bytes >= run)
     }
 
-    /// The records behind a place: up to another, or until they make a run.
-    fn read(&self, from: Spot, to: Option<Spot>) -> Result<(Vec<u8>, Spot), BackupError> {
+    /// The records behind a place, as far as they are wanted, until they make a run.
+    fn run(&self, from: Spot, to: End, wants: Wants<'_>) -> Result<(Vec<u8>, Spot), BackupError> {
         let mut run = Vec::new();
-        if to == Some(from) {
+        let mut take = |record: &Sealed<'_>| {
+            let wanted = !self.is_full(run.len()) && wants(record);
+            if wanted {
+                run.extend_from_slice(record.bytes());
+            }
+            wanted
+        };
+        let end = self.records.take(&from, to, &mut take)?;
+        Ok((run, end))
+    }
+
+    /// The records between two places.
+    fn read(&self, from: Spot, to: Spot) -> Result<(Vec<u8>, Spot), BackupError> {
+        let mut run = Vec::new();
+        if to == from {
             return Ok((run, from));
         }
         let mut take = |record: &Sealed<'_>| {
             run.extend_from_slice(record.bytes());
-            match to {
-                Some(to) => record.tail().commit < to.tail().commit,
-                None => !self.is_full(run.len()),
-            }
+            record.tail().commit < to.tail().commit
         };
         let end = self.records.read(&from, &mut take)?;
         Ok((run, end))
@@ -189,7 +233,7 @@ impl Shipper {
         run: &[u8],
         end: &Spot,
     ) -> Result<String, BackupError> {
-        let name = name_of(&self.records.history(), kind, first, &end.tail());
+        let name = name_of(&self.whose, kind, first, &end.tail());
         let object = pack(&self.records.log(), run)?;
         let bytes = object.len();
         self.depot.put(&name, object).await?;

@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Kept, Walked};
 use caudal::backup::depot::{self, Depot};
+use caudal::backup::fits::Said;
+use caudal::backup::fleet::{Fleet, Stand};
 use caudal::backup::names::hex;
-use caudal::backup::ship::{Cut, Shipper};
+use caudal::backup::ship::Cut;
+use caudal::backup::verify;
 use caudal::service;
 use caudal_ledger::time::Timestamp;
 use clap::Subcommand;
@@ -79,7 +82,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
     match (args.check, args.data, args.to) {
         (Some(Check::Verify(args)), _, _) => {
             terminal::log(caudal::log::LogFormat::Text, "warn")?;
-            wait(verify(args))
+            wait(check(args))
         }
         (None, Some(data), Some(to)) => {
             process::keep_files_private();
@@ -111,29 +114,39 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let depot = depot::open(to, true)?;
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
-    stopped.alone("a backup")?;
-    let records = stopped.records.clone();
+    let records = std::iter::once(&stopped.records).chain(&stopped.further);
+    let records: Vec<_> = records.cloned().collect();
     line.finish_and_clear();
     let mark = service::pepper_mark(data)?;
-    let history = hex(&records.history());
+    let history = hex(&stopped.records.history());
+    let said = Said::load(stopped.store.as_ref()).map_err(Exit::failed)?;
     let done = wait(async {
-        let cut = Cut::default();
-        let mut shipper = Shipper::begin(depot, records, cut, mark.as_deref()).await?;
-        let all = shipper.behind();
+        let with = (mark.as_deref(), said);
+        let mut fleet = Fleet::begin(&depot, &records, Cut::default(), with).await?;
+        let all = fleet.behind();
         let bar = terminal::bytes("shipping", all);
-        while shipper.step().await? {
-            bar.set_position(all - shipper.behind().min(all));
+        while fleet.step().await? {
+            bar.set_position(all - fleet.behind().min(all));
         }
         bar.finish_and_clear();
-        Ok(json!({
-            "to": to,
-            "store": history,
-            "commit": shipper.reached().tail().commit.0,
-            "objects": shipper.shipped().objects,
-            "bytes": shipper.shipped().bytes,
-        }))
+        if let Some(why) = fleet.failure() {
+            return Err(why.into());
+        }
+        let shipped = fleet.shipped();
+        let stands = fleet.stands().into_iter().enumerate();
+        let told = |(cell, it): (usize, Stand)| {
+            json!({
+                "to": to,
+                "store": history,
+                "cell": cell,
+                "commit": it.reached.map(|it| it.tail().commit.0),
+                "objects": shipped.objects,
+                "bytes": shipped.bytes,
+            })
+        };
+        Ok(together(stands.map(told).collect()))
     });
-    let closed = stopped.store.close().map_err(Exit::failed);
+    let closed = stopped.cells.close().map_err(Exit::failed);
     let done = done?;
     closed.map(|()| done)
 }
@@ -158,31 +171,55 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
     print(&done, json, "shipped up to commit")
 }
 
-/// Follows a chain with a progress bar.
-async fn verify(args: Verify) -> Result<(), Exit> {
+/// Follows the chain of each cell with a progress bar, and compares the others with what the first one says of them.
+async fn check(args: Verify) -> Result<(), Exit> {
     let depot = depot::open(&args.from, false)?;
-    let kept = chain::find(depot.as_ref(), args.store.as_deref()).await?;
-    let bar = terminal::bytes("verifying", kept.cover.bytes());
-    let mut take = |_: &caudal_storage::log::Sealed<'_>, _: u64| Ok(true);
-    let mut done = |bytes| bar.set_position(bytes);
-    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut done).await;
+    let depot = depot.as_ref();
+    let whole = chain::whole(depot, args.store.as_deref()).await?;
+    let bar = terminal::bytes("verifying", whole.bytes());
+    let walked = verify::follow(depot, &whole, &mut |bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
-    let found = found(depot.as_ref(), &kept, &walked?);
+    let walked = walked?;
+    let cells: Vec<_> = walked
+        .iter()
+        .map(|(kept, it)| found(depot, kept, it))
+        .collect();
     if args.json {
-        return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);
+        let all = together(cells);
+        return say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?);
     }
-    let part = |name| shown(&found, name);
-    say(&format!(
-        "{}: store {} is whole: {} objects, commits 1 to {} in {} records, {} entries, the last of {}; chain {}",
-        part("from"),
-        part("store"),
-        part("objects"),
-        part("commit"),
-        part("records"),
-        part("entries"),
-        part("latest"),
-        part("chain"),
-    ))
+    let several = cells.len() > 1;
+    for found in &cells {
+        let part = |name| shown(found, name);
+        let cell = match several {
+            true => format!(" cell {}", part("cell")),
+            false => String::new(),
+        };
+        say(&format!(
+            "{}: store {}{cell} is whole: {} objects, commits 1 to {} in {} records, {} entries, the last of {}; chain {}",
+            part("from"),
+            part("store"),
+            part("objects"),
+            part("commit"),
+            part("records"),
+            part("entries"),
+            part("latest"),
+            part("chain"),
+        ))?;
+    }
+    match several {
+        true => say("The cells fit together."),
+        false => Ok(()),
+    }
+}
+
+/// What is told of the first cell, with `cells`, what is told of each, where there are several.
+pub fn together(cells: Vec<Value>) -> Value {
+    let mut told = cells.first().map_or(Value::Null, Value::clone);
+    if let Some(told) = told.as_object_mut().filter(|_| cells.len() > 1) {
+        told.insert("cells".to_owned(), cells.into());
+    }
+    told
 }
 
 /// What a walk found, for a person or a program.
@@ -190,6 +227,7 @@ pub fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
     json!({
         "from": depot.place(),
         "store": hex(&kept.history),
+        "cell": kept.cell,
         "objects": walked.objects,
         "commit": walked.commits,
         "records": walked.records,

@@ -4,10 +4,11 @@ pub mod tenant;
 
 use std::path::{Path, PathBuf};
 
+use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot;
 use caudal::backup::names::hex;
-use caudal::backup::restore::{self, Until};
+use caudal::backup::restore::{self, Errand, Restored, Until};
 use caudal::service;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::StoreOptions;
@@ -15,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::Exit;
 use super::admin::{self, Asking};
-use super::backup::found;
+use super::backup::{found, together};
 use super::process;
 use super::terminal::{self, say, wait};
 use super::verify;
@@ -155,28 +156,44 @@ impl Args {
     }
 }
 
-/// Writes the journal.
+/// Writes the journals.
 async fn store(args: &Args, from: &str, data: &Path) -> Result<Value, Exit> {
     let depot = depot::open(from, false)?;
     let depot = depot.as_ref();
-    let kept = chain::find(depot, args.store.as_deref()).await?;
-    let mark = restore::pepper_check(depot, &kept).await?;
-    let path = service::for_restore(data, mark.as_deref())?;
+    let whole = chain::whole(depot, args.store.as_deref()).await?;
+    let until = args.at.unwrap_or(Until::End);
+    restore::may(&whole, until)?;
+    let mark = restore::pepper_check(depot, &whole.first).await?;
+    service::for_restore(data, mark.as_deref())?;
     let _held = service::hold(data)?;
     service::hold_outgoing(data, args.new_history)?;
-    let bar = terminal::bytes("restoring", kept.cover.bytes());
-    let how = (args.at.unwrap_or(Until::End), args.new_history);
-    let options = StoreOptions::default();
-    let mut done = |bytes| bar.set_position(bytes);
-    let restored = restore::restore(depot, &kept, &path, &options, how, &mut done).await;
+    let bar = terminal::bytes("restoring", whole.bytes());
+    let folder = |cell| {
+        let place = service::cell_for_restore(data, cell);
+        place.map_err(|why| BackupError::Refused(why.to_string()))
+    };
+    let errand = Errand {
+        depot,
+        whole: &whole,
+        folders: &folder,
+        options: &StoreOptions::default(),
+        until,
+        new_history: args.new_history,
+    };
+    let restored = restore::restore(errand, &mut |bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
     let restored = restored?;
-    let mut told = found(depot, &kept, &restored.walked);
-    if let Some(told) = told.as_object_mut() {
-        told.insert("became".to_owned(), hex(&restored.history).into());
-        told.insert("cut".to_owned(), restored.cut.into());
-    }
-    Ok(told)
+    let told = |it: &Restored| {
+        let other = (it.cell > 0).then(|| whole.other(it.cell));
+        let mut told = found(depot, other.as_ref().unwrap_or(&whole.first), &it.walked);
+        if let Some(told) = told.as_object_mut() {
+            told.insert("became".to_owned(), hex(&it.history).into());
+            told.insert("cut".to_owned(), it.cut.into());
+        }
+        told
+    };
+    let cells: Vec<_> = restored.iter().map(told).collect();
+    Ok(together(cells))
 }
 
 fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
@@ -188,6 +205,17 @@ fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
         part("latest"),
         part("chain"),
     ))?;
+    let cells = done.get("cells").and_then(Value::as_array);
+    for other in cells.into_iter().flatten().skip(1) {
+        let part = |name| super::remote::shown(other, name);
+        say(&format!(
+            "cell {}: up to commit {}, the last entry of {}; chain {}",
+            part("cell"),
+            part("commit"),
+            part("latest"),
+            part("chain"),
+        ))?;
+    }
     if args.new_history {
         say(&format!(
             "It is a history of its own, store {}; it was made of store {}.",

@@ -21,6 +21,8 @@ pub struct Stopped {
     pub cells: Cells,
     /// The records of its journal.
     pub records: Records,
+    /// Those of the other cells' journals.
+    pub further: Vec<Records>,
     _held: File,
 }
 
@@ -44,11 +46,12 @@ impl Stopped {
             ..StoreOptions::default()
         };
         let (store, records) = service::open_store(data, options.clone(), Arc::new(Rows))?;
-        let cells = service::open_cells(data, Arc::clone(&store), &options)?;
+        let (cells, further) = service::open_cells(data, Arc::clone(&store), &options)?;
         Ok(Self {
             store,
             cells,
             records,
+            further,
             _held: held,
         })
     }

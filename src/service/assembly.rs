@@ -160,7 +160,7 @@ impl Parts {
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
         let (opened, joined) = nodes::open(&options, &pepper)?;
-        let (cells, records) = (cells::open(&options, opened.store)?, opened.records);
+        let (cells, all) = cells::open(&options, (opened.store, opened.records))?;
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
@@ -171,7 +171,7 @@ impl Parts {
         let actors = options.engine.resting(joined.is_some());
         let times = measures.actors();
         let engine = Engine::timed(cells, options.clock, outside, actors, times)?;
-        let backup = ship(options.backup, records, &options.data, opened.node.as_ref())?;
+        let backup = ship(options.backup, all, &engine, &options.data, &opened.node)?;
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
@@ -350,18 +350,19 @@ fn outside(
     }
 }
 
-/// Begins to ship the journal to where it is kept besides, if anywhere.
+/// Begins to ship the journals to where they are kept besides, if anywhere.
 fn ship(
     plan: Option<run::Plan>,
-    records: Records,
+    records: Vec<Records>,
+    engine: &Engine,
     data: &Path,
-    node: Option<&Arc<Node>>,
+    node: &Option<Arc<Node>>,
 ) -> Result<Option<run::Running>, StartError> {
     let Some(plan) = plan else { return Ok(None) };
-    let node = node.cloned();
+    let (says, node) = (run::says(engine.cells().platform()), node.clone());
     let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves()));
     let failed = |why| StartError::io("starting the backup", why);
-    let running = run::start(plan, records, folder::pepper_mark(data)?, ships);
+    let running = run::start(plan, records, folder::pepper_mark(data)?, (says, ships));
     running.map(Some).map_err(failed)
 }
 

@@ -16,13 +16,19 @@ use caudal_actors::records::{PLATFORM_STREAM, REALM, realm_stream};
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{OpenError, Store, StoreError, StoreOptions};
+use caudal_storage::{OpenError, Records, Restore, Store, StoreError, StoreOptions};
 
 use super::{ServiceOptions, StartError, folder};
 use crate::portable::import;
 
 /// The least bytes of rows in memory of a store that shares them with others.
 const TABLE_MIN: usize = 64 << 10;
+
+/// A cell's store, and a way to its records.
+type Opened = (Arc<dyn Store>, Records);
+
+/// The stores of all cells, and a way to records.
+pub type Gathered = (Cells, Vec<Records>);
 
 /// The folder of a cell.
 fn place(data: &Path, cell: u32) -> PathBuf {
@@ -48,19 +54,43 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
     let several = options.cells > 1;
     let why = match options {
         it if !(1..=CELLS_MAX).contains(&it.cells) => {
-            format!("storage.cells is {}, and has to be from 1 to {CELLS_MAX}", it.cells)
+            format!(
+                "storage.cells is {}, and has to be from 1 to {CELLS_MAX}",
+                it.cells
+            )
         }
         it if several && it.cell.is_some() => {
-            "storage.cells: several cells are on this machine's disk; with cell.log there is one".to_owned()
-        }
-        it if several && it.backup.is_some() => {
-            "storage.cells: a backup has the first cell alone; with several cells, leave backup.to out and copy the \
-             data folder of the stopped service"
+            "storage.cells: several cells are on this machine's disk; with cell.log there is one"
                 .to_owned()
         }
         _ => return Ok(()),
     };
     Err(StartError::Setting(why))
+}
+
+/// Makes the folder of a cell, for a store that is restored into it, and gives the store's place in it. The first one is
+/// asked for first: what a restore that was cut off has left of the others is removed then.
+///
+/// # Errors
+/// When the system refuses.
+pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
+    let folder = match cell {
+        0 => data.to_owned(),
+        cell => place(data, cell),
+    };
+    folder::prepare(&folder)?;
+    let store = folder.join(folder::STORE);
+    let failed = |why| StartError::io(format!("making {}", folder.display()), why);
+    let cells = data.join(folder::CELLS);
+    if cell == 0 && Restore::is_unfinished(&store) && cells.is_dir() {
+        std::fs::remove_dir_all(&cells).map_err(failed)?;
+    }
+    if cell > 0 {
+        for folder in [&folder, &cells] {
+            folder::sync_parent(folder).map_err(failed)?;
+        }
+    }
+    Ok(store)
 }
 
 /// Refuses a folder with several cells, of which the first is open: `what` is done with one alone.
@@ -99,11 +129,15 @@ pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     }
 }
 
-/// All cells of a folder, of which the first is open: those that it knows, and new ones as far as they are set.
+/// All cells of a folder, of which the first is open: those that it knows, and new ones as far as they are set; and a way
+/// to the records of all of them, the first one first.
 ///
 /// # Errors
 /// When one is missing, another, older than it was, or does not open; when there are more than are set.
-pub(super) fn open(options: &ServiceOptions, first: Arc<dyn Store>) -> Result<Cells, StartError> {
+pub(super) fn open(
+    options: &ServiceOptions,
+    (first, records): Opened,
+) -> Result<Gathered, StartError> {
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     if let Some((last, _)) = platform.cells().last()
         && last >= options.cells
@@ -124,10 +158,11 @@ pub(super) fn open(options: &ServiceOptions, first: Arc<dyn Store>) -> Result<Ce
         };
         others.push(store);
     }
-    gather(&platform, first, others)
+    let (cells, further) = gather(&platform, first, others)?;
+    Ok((cells, std::iter::once(records).chain(further).collect()))
 }
 
-/// The cells of a stopped service's folder, of which the first is open.
+/// The cells of a stopped service's folder, of which the first is open, and a way to the records of the others.
 ///
 /// # Errors
 /// As [`open`].
@@ -135,7 +170,7 @@ pub fn open_known(
     data: &Path,
     first: Arc<dyn Store>,
     options: &StoreOptions,
-) -> Result<Cells, StartError> {
+) -> Result<Gathered, StartError> {
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     let known = platform.cells();
     let others = known.map(|cell| known_one(data, cell, options));
@@ -147,8 +182,9 @@ pub fn open_known(
 fn gather(
     platform: &Platform,
     first: Arc<dyn Store>,
-    others: Vec<Arc<dyn Store>>,
-) -> Result<Cells, StartError> {
+    others: Vec<Opened>,
+) -> Result<Gathered, StartError> {
+    let (others, records) = others.into_iter().unzip();
     let cells = Cells::several(first, others);
     for (cell, store) in cells.numbered() {
         let (there, wanted) = (store.applied().0, platform.reach_of(cell));
@@ -162,7 +198,7 @@ fn gather(
     unknown(platform, &cells)?;
     let followed = cells.follow(platform);
     followed.map_err(|why| StartError::Setting(why.to_string()))?;
-    Ok(cells)
+    Ok((cells, records))
 }
 
 /// Refuses where a cell has what the first one does not know to have begun: then the first one is older than it.
@@ -196,7 +232,7 @@ fn known_one(
     data: &Path,
     (cell, id): (u32, &str),
     options: &StoreOptions,
-) -> Result<Arc<dyn Store>, StartError> {
+) -> Result<Opened, StartError> {
     let place = place(data, cell);
     match folder::store_in(&place)? {
         Some(there) if there == id => {}
@@ -218,8 +254,7 @@ fn known_one(
         create: false,
         ..options.clone()
     };
-    let (store, _) = folder::open(&place, options, Arc::new(Rows))?;
-    Ok(store)
+    folder::open(&place, options, Arc::new(Rows))
 }
 
 /// A cell of which the first one does not know yet.
@@ -228,10 +263,10 @@ fn new_one(
     cell: u32,
     options: &StoreOptions,
     first: &dyn Store,
-) -> Result<Arc<dyn Store>, StartError> {
+) -> Result<Opened, StartError> {
     let place = place(&service.data, cell);
     folder::prepare(&place)?;
-    let (store, _) = folder::open(&place, options.clone(), Arc::new(Rows))?;
+    let (store, records) = folder::open(&place, options.clone(), Arc::new(Rows))?;
     if store.applied().0 > 0 {
         return refused(format!(
             "{} holds a store in which something is, and the first cell does not know it: it is another \
@@ -258,7 +293,7 @@ fn new_one(
     });
     said.map_err(|why| failed(std::io::Error::other(why.to_string())))?;
     tracing::info!(cell, store = id, "a cell was added");
-    Ok(store)
+    Ok((store, records))
 }
 
 #[cfg(test)]

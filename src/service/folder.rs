@@ -21,7 +21,7 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_storage::{DurableStore, OpenError, Projection, Records, Store};
+use caudal_storage::{DurableStore, OpenError, Projection, Records, Restore, Store};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
@@ -162,6 +162,9 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
     let ours = [STORE, PEPPER, PEPPER_CHECK, OUTGOING_HELD];
     // A write that was cut off leaves one that ends so.
     let ours = |name: &str| name.ends_with(".half") || ours.contains(&name);
+    // Other cells than the first one are there before it is a store.
+    let unfinished = Restore::is_unfinished(&data.join(STORE));
+    let ours = |name: &str| ours(name) || (unfinished && name == CELLS);
     let other = |name: &std::ffi::OsString| !name.to_str().is_some_and(ours);
     let mut names = names.into_iter().map(|it| it.file_name());
     if let Some(name) = names.find(other) {

@@ -1,240 +1,240 @@
-//! Metrics of the store: journal, index, and the background check of both.
+//! Metrics of the store: journal, index, and the background check of both. Where there are several cells every figure has
+//! the label `cell`; where there is one it has none.
 
 use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 
-use super::{OperatorDesk, Page};
+use super::{OperatorDesk, Page, of_cell};
 
-/// The figures of store, journal, index and their check.
+/// A figure of a cell: name, kind, help, value.
+type Figure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&Stats, &Checks) -> u64,
+);
+
+const JOURNAL: [Figure; 8] = [
+    (
+        "journal_commits_total",
+        "counter",
+        "Commits made durable.",
+        |it, _| it.commits,
+    ),
+    (
+        "journal_entries_total",
+        "counter",
+        "Entries made durable.",
+        |it, _| it.entries,
+    ),
+    (
+        "journal_flushes_total",
+        "counter",
+        "Device flushes of the journal.",
+        |it, _| it.flushes,
+    ),
+    (
+        "journal_written_bytes_total",
+        "counter",
+        "Bytes appended.",
+        |it, _| it.journal_bytes,
+    ),
+    (
+        "journal_last_commit",
+        "gauge",
+        "Number of the last durable commit.",
+        |it, _| it.last_commit,
+    ),
+    (
+        "journal_witness_commit",
+        "gauge",
+        "Number of the last commit that the witness beside the journal names.",
+        |it, _| it.witness_commit,
+    ),
+    (
+        "journal_witness_chain",
+        "gauge",
+        "First 48 bits of the hash of that commit's record, to be compared with the log.",
+        // A label with the hash would be a new series at each scrape; 48 bits are exact in any reader.
+        |it, _| {
+            it.witness_chain
+                .iter()
+                .take(6)
+                .fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+        },
+    ),
+    (
+        "journal_queued_commits",
+        "gauge",
+        "Commits that wait for the journal.",
+        |it, _| it.queued,
+    ),
+];
+
+const ON_DISK: [Figure; 13] = [
+    (
+        "index_rebuilt",
+        "gauge",
+        "1 when this process rebuilt the index from the journal as it started.",
+        |it, _| u64::from(it.index_rebuilt),
+    ),
+    (
+        "journal_disk_bytes",
+        "gauge",
+        "Bytes of the journal on disk.",
+        |it, _| it.journal_disk_bytes,
+    ),
+    (
+        "journal_compressed_segments",
+        "gauge",
+        "Full segments of the journal that are compressed.",
+        |it, _| it.compressed_segments,
+    ),
+    (
+        "journal_compressed_saved_bytes",
+        "gauge",
+        "Bytes by which they are smaller than they were.",
+        |it, _| it.compressed_saved_bytes,
+    ),
+    (
+        "journal_frame_cache_bytes",
+        "gauge",
+        "Bytes that unpacked pieces of them take.",
+        |it, _| it.frame_cache_bytes,
+    ),
+    (
+        "journal_frame_cache_bytes_max",
+        "gauge",
+        "Bytes that unpacked pieces of them take at most.",
+        |it, _| it.frame_cache_bytes_max,
+    ),
+    (
+        "index_lag_commits",
+        "gauge",
+        "Durable commits not in the index on disk yet.",
+        |it, _| it.last_commit.saturating_sub(it.indexed_commit),
+    ),
+    (
+        "index_disk_bytes",
+        "gauge",
+        "Bytes of the index on disk.",
+        |it, _| it.index_disk_bytes,
+    ),
+    ("index_runs", "gauge", "Runs of the index.", |it, _| {
+        it.index_runs
+    }),
+    (
+        "index_blocks_read_total",
+        "counter",
+        "Blocks of the index that were read from its files.",
+        |it, _| it.index_blocks_read,
+    ),
+    (
+        "index_blocks_cached_total",
+        "counter",
+        "Blocks of the index that were found in the cache.",
+        |it, _| it.index_blocks_cached,
+    ),
+    (
+        "index_block_cache_bytes",
+        "gauge",
+        "Bytes that the cache of blocks takes.",
+        |it, _| it.block_cache_bytes,
+    ),
+    (
+        "index_block_cache_bytes_max",
+        "gauge",
+        "Bytes that the cache of blocks takes at most now.",
+        |it, _| it.block_cache_bytes_max,
+    ),
+];
+
+/// The background check of journal and index, and what the start read.
+const CHECKS: [Figure; 7] = [
+    (
+        "check_done_bytes",
+        "gauge",
+        "Bytes of full segments and runs of the index that this round of the background check has read.",
+        |_, it| it.done_bytes,
+    ),
+    (
+        "check_total_bytes",
+        "gauge",
+        "Bytes of full segments and runs of the index in all.",
+        |_, it| it.total_bytes,
+    ),
+    (
+        "check_rounds_total",
+        "counter",
+        "Rounds of the background check that ended, since the store was created.",
+        |_, it| it.rounds,
+    ),
+    (
+        "check_last_round_timestamp_seconds",
+        "gauge",
+        "When the last round ended, in seconds since 1970; 0 when none has.",
+        |_, it| it.ended_at / 1000,
+    ),
+    (
+        "check_findings_total",
+        "counter",
+        "What the background check found damaged or could not read.",
+        |_, it| it.found,
+    ),
+    (
+        "opening_journal_bytes",
+        "gauge",
+        "Bytes of the journal that were read to open the store.",
+        |_, it| it.opening_journal_bytes,
+    ),
+    (
+        "opening_index_bytes",
+        "gauge",
+        "Bytes of the index that were read to open the store.",
+        |_, it| it.opening_index_bytes,
+    ),
+];
+
+/// The figures of journal, index and their check, of every cell.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     page.counter(
         "log_dropped_lines_total",
         "Lines of the log that were dropped because whoever reads it is slow.",
         crate::log::dropped(),
     );
-    let stats = desk.door.engine.stats();
-    let ready = desk.door.gate.is_open() && desk.door.engine.ready().is_ok();
+    let engine = &desk.door.engine;
+    let ready = desk.door.gate.is_open() && engine.ready().is_ok();
     page.gauge(
         "ready",
         "1 while requests and writes are taken.",
         u8::from(ready),
     );
-    page.counter(
-        "journal_commits_total",
-        "Commits made durable.",
-        stats.commits,
-    );
-    page.counter(
-        "journal_entries_total",
-        "Entries made durable.",
-        stats.entries,
-    );
-    page.counter(
-        "journal_flushes_total",
-        "Device flushes of the journal.",
-        stats.flushes,
-    );
-    page.counter(
-        "journal_written_bytes_total",
-        "Bytes appended.",
-        stats.journal_bytes,
-    );
-    let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
-    let seconds = seconds.unwrap_or_default();
-    page.counter(
-        "journal_flush_seconds_total",
-        "Time spent in flushes.",
-        seconds,
-    );
-    page.gauge(
-        "journal_last_commit",
-        "Number of the last durable commit.",
-        stats.last_commit,
-    );
-    witness(page, &stats);
-    page.gauge(
-        "journal_queued_commits",
-        "Commits that wait for the journal.",
-        stats.queued,
-    );
-    page.gauge(
-        "journal_disk_bytes",
-        "Bytes of the journal on disk.",
-        stats.journal_disk_bytes,
-    );
-    compressed(page, &stats);
-    let lag = stats.last_commit.saturating_sub(stats.indexed_commit);
-    page.gauge(
-        "index_lag_commits",
-        "Durable commits not in the index on disk yet.",
-        lag,
-    );
-    page.gauge(
-        "index_disk_bytes",
-        "Bytes of the index on disk.",
-        stats.index_disk_bytes,
-    );
-    page.gauge("index_runs", "Runs of the index.", stats.index_runs);
-    check(page, &desk.door.engine.checks());
-    reads(page, &stats);
-}
-
-/// A figure of a cell: name, help, value.
-type OfCell = (&'static str, &'static str, fn(&Stats, &Checks) -> u64);
-
-const OF_CELLS: [OfCell; 5] = [
-    (
-        "cells_last_commit",
-        "Number of the last durable commit of a cell.",
-        |stats, _| stats.last_commit,
-    ),
-    (
-        "cells_queued_commits",
-        "Commits that wait for the journal of a cell.",
-        |stats, _| stats.queued,
-    ),
-    (
-        "cells_journal_disk_bytes",
-        "Bytes of the journal of a cell on disk.",
-        |stats, _| stats.journal_disk_bytes,
-    ),
-    (
-        "cells_index_disk_bytes",
-        "Bytes of the index of a cell on disk.",
-        |stats, _| stats.index_disk_bytes,
-    ),
-    (
-        "cells_check_findings",
-        "What the background check of a cell found since the start, damaged or unreadable.",
-        |_, checks| checks.found,
-    ),
-];
-
-/// Figures of every cell, where there are several; those without a cell are of the first one.
-pub(super) fn cells(page: &mut Page, desk: &OperatorDesk) {
-    let engine = &desk.door.engine;
-    let all: Vec<_> = engine.cells().numbered().collect();
-    if all.len() < 2 {
-        return;
+    let cells = engine.stats_of_cells();
+    let several = cells.len() > 1;
+    let labels = (0..).map(|cell| of_cell(several.then_some(cell)));
+    let cells: Vec<_> = labels.zip(cells).collect();
+    let name = "journal_flush_seconds_total";
+    page.family(name, "counter", "Time spent in flushes.");
+    for (labels, (stats, _)) in &cells {
+        let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
+        page.sample(name, labels, seconds.unwrap_or_default());
     }
-    let label = |cell: u32| format!("{{cell=\"{cell}\"}}");
-    for (name, help, figure) in OF_CELLS {
-        page.family(name, "gauge", help);
-        for (cell, store) in &all {
-            page.sample(name, &label(*cell), figure(&store.stats(), &store.checks()));
+    let all = JOURNAL.iter().chain(&ON_DISK).chain(&CHECKS);
+    for (name, kind, help, figure) in all {
+        page.family(name, kind, help);
+        for (labels, (stats, checks)) in &cells {
+            page.sample(name, labels, figure(stats, checks));
         }
     }
-    let platform = engine.platform();
-    page.family("cells_realms", "gauge", "Realms that lie in a cell.");
-    for (cell, _) in &all {
-        page.sample("cells_realms", &label(*cell), platform.realms_in(*cell));
+    if several {
+        let platform = engine.platform();
+        page.family("cells_realms", "gauge", "Realms that lie in a cell.");
+        for (cell, _) in engine.cells().numbered() {
+            page.sample(
+                "cells_realms",
+                &of_cell(Some(cell)),
+                platform.realms_in(cell),
+            );
+        }
     }
-}
-
-/// The background check of journal and index.
-fn check(page: &mut Page, checks: &Checks) {
-    page.gauge(
-        "check_done_bytes",
-        "Bytes of full segments and runs of the index that this round of the background check has read.",
-        checks.done_bytes,
-    );
-    page.gauge(
-        "check_total_bytes",
-        "Bytes of full segments and runs of the index in all.",
-        checks.total_bytes,
-    );
-    page.counter(
-        "check_rounds_total",
-        "Rounds of the background check that ended, since the store was created.",
-        checks.rounds,
-    );
-    page.gauge(
-        "check_last_round_timestamp_seconds",
-        "When the last round ended, in seconds since 1970; 0 when none has.",
-        checks.ended_at / 1000,
-    );
-    page.counter(
-        "check_findings_total",
-        "What the background check found damaged or could not read.",
-        checks.found,
-    );
-    page.gauge(
-        "opening_journal_bytes",
-        "Bytes of the journal that were read to open the store.",
-        checks.opening_journal_bytes,
-    );
-    page.gauge(
-        "opening_index_bytes",
-        "Bytes of the index that were read to open the store.",
-        checks.opening_index_bytes,
-    );
-}
-
-/// Segments of the journal that are compressed.
-fn compressed(page: &mut Page, stats: &Stats) {
-    page.gauge(
-        "journal_compressed_segments",
-        "Full segments of the journal that are compressed.",
-        stats.compressed_segments,
-    );
-    page.gauge(
-        "journal_compressed_saved_bytes",
-        "Bytes by which they are smaller than they were.",
-        stats.compressed_saved_bytes,
-    );
-    page.gauge(
-        "journal_frame_cache_bytes",
-        "Bytes that unpacked pieces of them take.",
-        stats.frame_cache_bytes,
-    );
-    page.gauge(
-        "journal_frame_cache_bytes_max",
-        "Bytes that unpacked pieces of them take at most.",
-        stats.frame_cache_bytes_max,
-    );
-}
-
-/// What reads of the index cost.
-fn reads(page: &mut Page, stats: &Stats) {
-    page.counter(
-        "index_blocks_read_total",
-        "Blocks of the index that were read from its files.",
-        stats.index_blocks_read,
-    );
-    page.counter(
-        "index_blocks_cached_total",
-        "Blocks of the index that were found in the cache.",
-        stats.index_blocks_cached,
-    );
-    page.gauge(
-        "index_block_cache_bytes",
-        "Bytes that the cache of blocks takes.",
-        stats.block_cache_bytes,
-    );
-    page.gauge(
-        "index_block_cache_bytes_max",
-        "Bytes that the cache of blocks takes at most now.",
-        stats.block_cache_bytes_max,
-    );
-}
-
-/// How far the journal went, to be compared with the log.
-fn witness(page: &mut Page, stats: &Stats) {
-    page.gauge(
-        "journal_witness_commit",
-        "Number of the last commit that the witness beside the journal names.",
-        stats.witness_commit,
-    );
-    // A label with the hash would be a new series at each scrape; 48 bits are exact in any reader.
-    let chain = stats.witness_chain.iter().take(6);
-    page.gauge(
-        "journal_witness_chain",
-        "First 48 bits of the hash of that commit's record, to be compared with the log.",
-        chain.fold(0_u64, |sum, byte| sum << 8 | u64::from(*byte)),
-    );
-    page.gauge(
-        "index_rebuilt",
-        "1 when this process rebuilt the index from the journal as it started.",
-        u8::from(stats.index_rebuilt),
-    );
 }

@@ -1,0 +1,325 @@
+//! Ships all cells of a store to one depot, so that whatever is there fits together.
+//!
+//! **Shape.** Each cell has a [`Shipper`], the first one's objects at the top of the store's folder and the others' below it.
+//! A round ships what was durable when it began.
+//!
+//! **Order.** Nothing is written into another cell before the first one says that it lies there. So what the others had is
+//! looked at before what the first one had, and the first is shipped before them: no cell in the depot is ahead of what the
+//! first one says there. Nor does the first one say of another cell what is not there yet: where a record of it says that a
+//! copy of a realm is whole in a cell ([`Tie`]), which is seldom, that cell is shipped up to there before that record. So
+//! the two wait for each other at no other place, and a machine may be lost at any moment: what the depot has of all cells
+//! is what there was at some moments that fit together, and it is restored without being cut.
+//!
+//! **Failure.** A cell that cannot be shipped keeps the others from nothing, until the first one says of it what is not
+//! there: then nothing goes on before that cell does. What failed is given at the end of the round.
+
+use std::sync::Arc;
+
+use caudal_storage::log::Sealed;
+use caudal_storage::{End, Records, Spot};
+
+use super::BackupError;
+use super::depot::Depot;
+use super::fits::{Said, Tie};
+use super::names::Whose;
+use super::ship::{Cut, Shipped, Shipper};
+
+/// The cells of a store on their way to a depot.
+#[derive(Debug)]
+pub struct Fleet {
+    first: Shipper,
+    /// Whether it has all that the last round was about.
+    whole: bool,
+    others: Vec<Other>,
+    said: Said,
+    round: Option<Round>,
+}
+
+/// A cell beside the first one.
+#[derive(Debug)]
+struct Other {
+    cell: u32,
+    /// Why it is not shipped, where it is not.
+    shipper: Result<Shipper, BackupError>,
+    /// How far its journal was when the round began.
+    to: Option<End>,
+    /// Whether it has all that the last round was about.
+    whole: bool,
+}
+
+/// What is still to be done in a round.
+#[derive(Debug)]
+struct Round {
+    /// How far the first one was.
+    first: End,
+    /// Whether no more of it is shipped.
+    first_done: bool,
+    /// Which of the others is next.
+    next: usize,
+    /// What another cell has to have before the first goes on.
+    owed: Vec<Owed>,
+    /// The first commit of the record that waits for it.
+    waits: u64,
+}
+
+/// Up to where another cell has to be shipped.
+#[derive(Clone, Copy, Debug)]
+struct Owed {
+    nth: usize,
+    to: End,
+    /// The commit up to which; `None` for all up to there.
+    commit: Option<u64>,
+}
+
+/// How far a cell is.
+#[derive(Clone, Copy, Debug)]
+pub struct Stand {
+    /// The end of what the depot has; `None` where that is not known.
+    pub reached: Option<Spot>,
+    /// Whether the depot has all that the cell had when the last round began.
+    pub whole: bool,
+}
+
+impl Round {
+    /// What the first one says next of a cell that is not shipped cannot be there: nothing goes on.
+    fn ends_early(&mut self) {
+        self.owed.clear();
+        self.first_done = true;
+    }
+}
+
+impl Other {
+    /// Ships its next object, up to a commit where one is said; whether there is more.
+    async fn step(&mut self, to: End, commit: Option<u64>) -> bool {
+        let Ok(shipper) = &mut self.shipper else {
+            return false;
+        };
+        let wants = &mut |record: &Sealed<'_>| {
+            commit.is_none_or(|commit| record.first_commit().0 <= commit)
+        };
+        match shipper.step_to(to, wants).await {
+            Ok(more) => more,
+            Err(why) => {
+                self.shipper = Err(why);
+                false
+            }
+        }
+    }
+}
+
+impl Fleet {
+    /// Finds out how far the depot is with each cell, the first one first. `said` is what that one says now, or said
+    /// at any moment behind what the depot has of it.
+    ///
+    /// # Errors
+    /// When the first one cannot be shipped, as [`Shipper::begin`] says.
+    pub async fn begin(
+        depot: &Arc<dyn Depot>,
+        cells: &[Records],
+        cut: Cut,
+        (pepper_check, said): (Option<&[u8]>, Said),
+    ) -> Result<Self, BackupError> {
+        let Some((records, rest)) = cells.split_first() else {
+            return Err(BackupError::Refused("there is no cell to ship".to_owned()));
+        };
+        let history = records.history();
+        let first = Shipper::begin(Arc::clone(depot), records.clone(), cut, pepper_check).await?;
+        let mut others = Vec::new();
+        for (cell, records) in (1..).zip(rest) {
+            let whose = Whose { history, cell };
+            let shipper = Shipper::of(whose, Arc::clone(depot), records.clone(), cut).await;
+            others.push(Other {
+                cell,
+                shipper,
+                to: None,
+                whole: false,
+            });
+        }
+        Ok(Self {
+            first,
+            whole: false,
+            others,
+            said,
+            round: None,
+        })
+    }
+
+    /// Ships the next object; false when everything is there that was durable when the round began, or has failed.
+    ///
+    /// # Errors
+    /// When the first cell cannot be shipped. What fails of another one is given by [`Self::failure`].
+    pub async fn step(&mut self) -> Result<bool, BackupError> {
+        let mut round = match self.round.take() {
+            Some(round) => round,
+            None => self.begins(),
+        };
+        let more = self.advance(&mut round).await?;
+        if more {
+            self.round = Some(round);
+        }
+        Ok(more)
+    }
+
+    /// The next step begins a round, whatever is left of the last one.
+    pub fn begins_anew(&mut self) {
+        self.round = None;
+    }
+
+    fn begins(&mut self) -> Round {
+        // The others are looked at before the first one.
+        for other in &mut self.others {
+            other.whole = false;
+            other.to = other.shipper.as_ref().ok().map(Shipper::end);
+        }
+        self.whole = false;
+        Round {
+            first: self.first.end(),
+            first_done: false,
+            next: 0,
+            owed: Vec::new(),
+            waits: 0,
+        }
+    }
+
+    async fn advance(&mut self, round: &mut Round) -> Result<bool, BackupError> {
+        if let Some(owed) = round.owed.last().copied() {
+            self.pays(round, owed).await;
+            return Ok(true);
+        }
+        if !round.first_done {
+            self.leads(round).await?;
+            return Ok(true);
+        }
+        let next = self.others.get_mut(round.next);
+        let Some(other) = next.filter(|_| self.whole) else {
+            return Ok(false);
+        };
+        let more = match other.to {
+            Some(to) => other.step(to, None).await,
+            None => false,
+        };
+        if !more {
+            other.whole = other.shipper.is_ok();
+            round.next = round.next.strict_add(1);
+        }
+        Ok(true)
+    }
+
+    /// Ships what another cell has to have before the first goes on; where that fails the first one stays where it is.
+    async fn pays(&mut self, round: &mut Round, owed: Owed) {
+        let Some(other) = self.others.get_mut(owed.nth) else {
+            return;
+        };
+        if other.step(owed.to, owed.commit).await {
+            return;
+        }
+        round.owed.pop();
+        if other.shipper.is_err() {
+            round.ends_early();
+        }
+    }
+
+    /// Ships the next object of the first cell, up to a record for which another one has to have something.
+    async fn leads(&mut self, round: &mut Round) -> Result<(), BackupError> {
+        let Self {
+            first,
+            others,
+            said,
+            ..
+        } = self;
+        let (mut ties, mut wrong) = (Vec::new(), None);
+        let (waited, alone) = (round.waits, others.is_empty());
+        let waits = &mut round.waits;
+        let wants = &mut |record: &Sealed<'_>| {
+            let commit = record.first_commit().0;
+            if alone {
+                return true;
+            }
+            match said.takes(record) {
+                Ok(found) if found.is_empty() || commit <= waited => true,
+                Ok(found) => {
+                    (ties, *waits) = (found, commit);
+                    false
+                }
+                Err(why) => {
+                    wrong = Some(why);
+                    false
+                }
+            }
+        };
+        let more = first.step_to(round.first, wants).await?;
+        if let Some(why) = wrong {
+            return Err(why);
+        }
+        if ties.is_empty() {
+            (self.whole, round.first_done) = (!more, !more);
+            return Ok(());
+        }
+        for tie in ties {
+            match owed(others, tie)? {
+                Some(owed) => round.owed.push(owed),
+                None => round.ends_early(),
+            }
+        }
+        Ok(())
+    }
+
+    /// How far each cell is.
+    pub fn stands(&self) -> Vec<Stand> {
+        let first = Stand {
+            reached: Some(self.first.reached()),
+            whole: self.whole,
+        };
+        let others = self.others.iter().map(|other| Stand {
+            reached: other.shipper.as_ref().ok().map(Shipper::reached),
+            whole: other.whole,
+        });
+        std::iter::once(first).chain(others).collect()
+    }
+
+    /// What was written since it began.
+    pub fn shipped(&self) -> Shipped {
+        let others = self.others.iter().filter_map(|it| it.shipper.as_ref().ok());
+        let others = others.map(Shipper::shipped);
+        others.fold(self.first.shipped(), |sum, one| Shipped {
+            objects: sum.objects.strict_add(one.objects),
+            bytes: sum.bytes.strict_add(one.bytes),
+        })
+    }
+
+    /// How many bytes of all journals wait, roughly.
+    pub fn behind(&self) -> u64 {
+        let others = self.others.iter().filter_map(|it| it.shipper.as_ref().ok());
+        let others = others.map(Shipper::behind);
+        others.fold(self.first.behind(), u64::strict_add)
+    }
+
+    /// Why another cell than the first is not shipped, where one is not.
+    pub fn failure(&self) -> Option<BackupError> {
+        let why = |other: &Other| {
+            let why = other.shipper.as_ref().err()?;
+            let cell = other.cell;
+            Some(BackupError::Refused(format!("cell {cell}: {why}")))
+        };
+        self.others.iter().find_map(why)
+    }
+}
+
+/// Up to where another cell has to be shipped for what the first one says; `None` where it is not shipped.
+fn owed(others: &[Other], tie: Tie) -> Result<Option<Owed>, BackupError> {
+    let nth = others.iter().position(|it| it.cell == tie.cell);
+    let other = nth.and_then(|nth| Some((nth, others.get(nth)?)));
+    let Some((nth, other)) = other else {
+        let cell = tie.cell;
+        return Err(BackupError::Refused(format!(
+            "the first cell says of cell {cell} what cannot be shipped: it is not here"
+        )));
+    };
+    // What the first one says is there by now.
+    let end = other.shipper.as_ref().ok().map(Shipper::end);
+    Ok(end.map(|to| Owed {
+        nth,
+        to,
+        commit: tie.commit,
+    }))
+}

@@ -1,0 +1,44 @@
+//! Verifies what a depot has of a store without restoring it.
+//!
+//! **Shape.** The chain of each cell is followed from its first record to its last, the first cell before the others; what
+//! the others have is compared with what the first one says of them.
+
+use caudal_storage::log::Sealed;
+
+use super::BackupError;
+use super::chain::{Kept, Walked, Whole, walk};
+use super::depot::Depot;
+use super::fits::{Found, Said, fits};
+
+/// Follows all cells of a store; what was found in which. `done` is told how many bytes of objects were read.
+///
+/// # Errors
+/// Damage, a depot that cannot be read, cells that do not fit together.
+pub async fn follow(
+    depot: &dyn Depot,
+    whole: &Whole,
+    done: &mut dyn FnMut(u64),
+) -> Result<Vec<(Kept, Walked)>, BackupError> {
+    let mut said = Said::default();
+    let mut take = |record: &Sealed<'_>, _: u64| said.takes(record).map(|_| true);
+    let walked = walk(depot, &whole.first, &mut take, done).await?;
+    let mut before = whole.first.cover.bytes();
+    let mut all = vec![(whole.first.clone(), walked)];
+    for (cell, _) in said.platform().cells() {
+        let kept = whole.other(cell);
+        let mut there = Found::default();
+        let mut take = |record: &Sealed<'_>, _: u64| {
+            there.takes(record);
+            Ok(true)
+        };
+        let mut read = |bytes: u64| done(before.strict_add(bytes));
+        let walked = walk(depot, &kept, &mut take, &mut read).await?;
+        before = before.strict_add(kept.cover.bytes());
+        if let Err(why) = fits(&said, cell, &there) {
+            let why = format!("the cells do not fit together: {why}");
+            return Err(BackupError::damaged(&depot.place(), 0, why));
+        }
+        all.push((kept, walked));
+    }
+    Ok(all)
+}

@@ -1,0 +1,295 @@
+//! Backups of several cells: whatever moment a machine is lost at, what lies there fits together, and a restore to an
+//! instant brings all cells to it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use caudal::backup::chain;
+use caudal::backup::depot::{Depot, Later, Listed};
+use caudal::backup::verify::follow;
+use tempfile::TempDir;
+
+use super::{asked, at, command, restored, shipped, text, verified};
+use crate::cells::{begun, brought, standing};
+use crate::portable::{shown, worked};
+use crate::support::service::{Setup, TestClock};
+use crate::support::{SOON, TestService, Value, json, wait_until};
+
+/// Objects by their names.
+type Objects = BTreeMap<String, Vec<u8>>;
+
+/// A depot in memory that knows what it had after each change.
+#[derive(Debug, Default)]
+struct Remembering {
+    moments: Mutex<Vec<Objects>>,
+}
+
+impl Remembering {
+    fn now(&self) -> Objects {
+        self.moments
+            .lock()
+            .unwrap()
+            .last()
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Objects)) {
+        let mut now = self.now();
+        change(&mut now);
+        self.moments.lock().unwrap().push(now);
+    }
+
+    /// What it had at one of its moments.
+    fn at(objects: Objects) -> Self {
+        Self {
+            moments: Mutex::new(vec![objects]),
+        }
+    }
+}
+
+impl Depot for Remembering {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.change(|now| {
+                now.entry(name.to_owned()).or_insert(bytes);
+            });
+            Ok(())
+        })
+    }
+
+    fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
+        Box::pin(async move { Ok(self.now().get(name).cloned()) })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>> {
+        let now = self.now();
+        let named = now.iter().filter(move |(name, _)| name.starts_with(prefix));
+        let listed = named.map(|(name, bytes)| Listed {
+            name: name.clone(),
+            size: u64::try_from(bytes.len()).unwrap(),
+        });
+        let listed: Vec<_> = listed.collect();
+        Box::pin(async move { Ok(listed) })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.change(|now| drop(now.remove(name)));
+            Ok(())
+        })
+    }
+}
+
+/// The chains of all cells as they are in a backup, with the number of the last commit of each.
+fn of_cells(found: &Value) -> Vec<(Value, Value)> {
+    let cells = found["cells"].as_array().unwrap();
+    let part = |it: &Value| (it["commit"].clone(), it["chain"].clone());
+    cells.iter().map(part).collect()
+}
+
+#[actix_web::test]
+async fn all_cells_are_shipped_and_go_on_from_what_is_restored() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    // the last cell stays empty
+    let mut service = TestService::with(Setup {
+        cells: 3,
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    let cvus = worked(&service).await;
+    let behind = service
+        .admin_get("/admin/backup")
+        .await
+        .is(200)
+        .json
+        .clone();
+    assert!(behind["lagBytes"].as_u64().unwrap() > 0, "{behind}");
+    brought(&service, 1).await;
+    let first = shipped(&service).await;
+    assert_eq!(first["error"], Value::Null);
+    let cells = first["cells"].as_array().unwrap();
+    assert_eq!(cells.len(), 3);
+    for cell in cells {
+        assert_eq!(cell["lagBytes"], 0, "{first}");
+        assert!(cell["commit"] == cell["lastCommit"], "{first}");
+    }
+    let metrics = service.admin_bare("/metrics").await.text;
+    for line in [
+        "caudal_backup_lag_seconds{cell=\"2\"} 0",
+        "caudal_journal_queued_commits{cell=\"1\"} ",
+        "caudal_check_findings_total{cell=\"0\"} 0",
+    ] {
+        assert!(metrics.contains(line), "{line}: {metrics}");
+    }
+    let journal = service
+        .admin_get("/admin/journal")
+        .await
+        .is(200)
+        .json
+        .clone();
+    assert!(
+        journal["cells"][1]["commits"].as_u64().unwrap() > 0,
+        "{journal}"
+    );
+    service.b.credit(&cvus[0], "1.00").await;
+    let before = shown(&service.b, &cvus).await;
+    service.end(true).await;
+    let whole = verified(&to);
+    let new = dir.path().join("new");
+    let done = restored(&to, &new, service.data(), &[]);
+    assert_eq!(of_cells(&done["restored"]), of_cells(&whole));
+    service.moves(new.clone());
+    service.begin().await;
+    assert_eq!(shown(&service.b, &cvus).await, before);
+    assert_eq!(standing(&service).await["cell"], 1);
+    service.b.credit(&cvus[0], "5.00").await;
+    brought(&service, 2).await;
+    let on = shipped(&service).await;
+    assert_eq!(
+        (&on["error"], &on["store"]),
+        (&Value::Null, &first["store"])
+    );
+    service.verified().await;
+    service.end(true).await;
+    // the folder of a stopped service has nothing more
+    let data = text(&new).to_owned();
+    let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
+    assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
+    refused_in_part(&to, &service, &dir);
+}
+
+/// A cell that is missing, or cut short, is named, and nothing is restored.
+fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
+    let from = ["--from", text(to)];
+    let new = dir.path().join("in-part");
+    fs::create_dir_all(&new).unwrap();
+    fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+    let restore = ["restore", "--data", text(&new)];
+    let commit = ["--at", "5", "--new-history"];
+    let (code, _, why) = command(&[&restore[..], &from, &commit].concat());
+    assert!(code == Some(2) && why.contains("name an instant"), "{why}");
+    let store = fs::read_dir(to).unwrap().next().unwrap().unwrap().path();
+    let cell = store.join("cells").join("2");
+    let aside = dir.path().join("aside");
+    fs::rename(&cell, &aside).unwrap();
+    for command_of in [&["backup", "verify"][..], &restore] {
+        let (code, _, why) = command(&[command_of, &from].concat());
+        assert!(code != Some(0) && why.contains("cell 2"), "{code:?} {why}");
+        assert!(why.contains("do not fit together"), "{why}");
+    }
+    let (code, _, why) = command(&["verify", "--data", text(&new)]);
+    assert!(matches!(code, Some(2 | 3)), "{why}");
+    fs::rename(&aside, &cell).unwrap();
+    // the same again begins anew, with what the first one has left
+    let (code, _, why) = command(&[&restore[..], &from].concat());
+    assert_eq!(code, Some(0), "{why}");
+}
+
+#[actix_web::test]
+async fn whatever_lies_there_at_any_moment_fits_together() {
+    let depot = Arc::new(Remembering::default());
+    let mut service = TestService::with(Setup {
+        cells: 2,
+        backup: asked(Arc::<Remembering>::clone(&depot)),
+        ..Setup::default()
+    })
+    .await;
+    let cvus = worked(&service).await;
+    for cell in [1, 0, 1] {
+        // what happens between two rounds: a whole move, and more of the realm behind it
+        shipped(&service).await;
+        brought(&service, cell).await;
+        service.b.credit(&cvus[0], "1.00").await;
+        service.a.cvu().await;
+        assert_eq!(shipped(&service).await["error"], Value::Null);
+    }
+    let new = json!({"name": "late", "cell": 1});
+    service.admin("POST", "/admin/tenants", &new).await.is(201);
+    service.end(true).await;
+    let moments = depot.moments.lock().unwrap().clone();
+    let mut seen = 0;
+    for objects in moments {
+        let depot = Remembering::at(objects);
+        let Ok(whole) = chain::whole(&depot, None).await else {
+            assert_eq!(seen, 0, "the first cell comes first");
+            continue;
+        };
+        let found = follow(&depot, &whole, &mut |_| ()).await;
+        assert!(found.is_ok(), "moment {seen}: {found:?}");
+        seen += 1;
+    }
+    assert!(seen > 12, "{seen}");
+}
+
+#[actix_web::test]
+async fn a_restore_to_an_instant_brings_all_cells_there() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let clock = TestClock::at("2026-03-02T12:00:00Z");
+    let mut service = TestService::with(Setup {
+        clock: Arc::<TestClock>::clone(&clock),
+        cells: 2,
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    let cvus = worked(&service).await;
+    let mut wanted = vec![("2026-03-02T12:00:30Z", 0, shown(&service.b, &cvus).await)];
+    // a move that is cut off, so that it was under way at an instant
+    clock.set("2026-03-02T12:01:00Z");
+    begun(&service, 1).await;
+    wait_until("the move is known", SOON, async || {
+        let now = standing(&service).await;
+        (!now["generations"].as_array().unwrap().is_empty()).then_some(())
+    })
+    .await;
+    service.crash().await;
+    let cut_off = standing(&service).await["cell"] == 0;
+    clock.set("2026-03-02T12:02:00Z");
+    service.b.credit(&cvus[0], "7.00").await;
+    if cut_off {
+        wanted.push(("2026-03-02T12:01:30Z", 0, wanted[0].2.clone()));
+    }
+    clock.set("2026-03-02T12:03:00Z");
+    brought(&service, 1).await;
+    wanted.push(("2026-03-02T12:03:30Z", 1, shown(&service.b, &cvus).await));
+    clock.set("2026-03-02T12:04:00Z");
+    service.b.credit(&cvus[0], "9.00").await;
+    let first = shipped(&service).await;
+    assert_eq!(first["error"], Value::Null);
+    service.end(true).await;
+    for (nth, (instant, cell, before)) in wanted.iter().enumerate() {
+        let new = dir.path().join(format!("new-{nth}"));
+        let how = ["--at", instant, "--new-history"];
+        let done = restored(&to, &new, service.data(), &how);
+        let done = &done["restored"];
+        assert_ne!(done["became"], done["store"]);
+        service.moves(new);
+        service.begin().await;
+        assert_eq!(standing(&service).await["cell"], *cell, "{instant}");
+        assert_eq!(&shown(&service.b, &cvus).await, before, "{instant}");
+        service.verified().await;
+        let beside = shipped(&service).await;
+        assert_eq!(
+            (&beside["error"], &beside["store"]),
+            (&Value::Null, &done["became"])
+        );
+        // it goes on, and what was begun of a move is no hindrance
+        service.b.credit(&cvus[0], "2.00").await;
+        brought(&service, 1 - cell).await;
+        service.b.credit(&cvus[0], "2.00").await;
+        service.verified().await;
+        service.end(true).await;
+        let own = to.join(done["became"].as_str().unwrap());
+        fs::remove_dir_all(own).unwrap();
+    }
+}
