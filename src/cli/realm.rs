@@ -18,6 +18,8 @@ use caudal_actors::verify;
 use caudal_ledger::ids::{GENERATION_MAX, Mode};
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
+use caudal_storage::Records;
+use caudal_storage::log::Sealed;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
@@ -268,15 +270,24 @@ fn export(args: &Taken) -> Result<(), Exit> {
     ))
 }
 
-/// Writes a realm's file, from wherever it is: of the generation that is asked for, or that turns out to be in force.
+/// Writes a realm's file, from wherever it is: of the generation that is asked for, or that turns out to be in force, from
+/// the cell in which that turns out to lie.
 fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
-    let mut generation = args.generation;
+    let mut taken = (args.generation, 0);
     loop {
+        let (generation, cell) = taken;
+        let until = args.at.unwrap_or(Until::End);
+        if cell > 0 && matches!(until, Until::Commit(_)) {
+            return Err(Exit::usage(format!(
+                "the realm lies in cell {cell}, and the number of a commit is that of one cell: name an instant"
+            )));
+        }
         let wanted = Wanted {
             tenant: args.tenant.clone(),
             mode: args.mode.into(),
-            until: args.at.unwrap_or(Until::End),
+            until,
             generation,
+            cell,
             frame_bytes: FRAME_BYTES,
         };
         let export = match (&args.data, &args.from) {
@@ -288,47 +299,66 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
                 ));
             }
         };
-        let in_force = export.in_force();
-        if generation.is_some() || in_force == 0 {
+        let lies = export.lies();
+        let same = generation.map_or(lies.0 == 0, |it| it == lies.0);
+        if same && cell == lies.1 {
             return Ok(export.finish()?);
         }
-        generation = Some(in_force);
+        taken = (Some(lies.0), lies.1);
     }
+}
+
+/// Gives each record behind a place to `take`, as long as that wants more.
+fn each(
+    records: &Records,
+    take: &mut dyn FnMut(&Sealed<'_>, u64) -> Result<bool, BackupError>,
+) -> Result<(), BackupError> {
+    let from = records.beginning();
+    let all = records.behind(&from);
+    let bar = terminal::bytes("exporting", all);
+    let (mut read, mut wrong) = (0, None);
+    records.read(&from, &mut |record| {
+        read += count(record.bytes().len());
+        bar.set_position(read.min(all));
+        let taken = match record.latest() {
+            Some(latest) => take(record, latest),
+            None => Err(BackupError::Refused(format!(
+                "commit {}: an entry fails its checksum",
+                record.first_commit().0
+            ))),
+        };
+        taken.unwrap_or_else(|why| {
+            wrong = Some(why);
+            false
+        })
+    })?;
+    bar.finish_and_clear();
+    wrong.map_or(Ok(()), Err)
 }
 
 fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
     line.finish_and_clear();
-    let records = &stopped.records;
-    let mut export = Export::begin(to, records.history(), wanted)?;
-    let from = records.beginning();
-    let all = records.behind(&from);
-    let bar = terminal::bytes("exporting", all);
-    let (mut read, mut wrong) = (0, None);
-    records
-        .read(&from, &mut |record| {
-            read += count(record.bytes().len());
-            bar.set_position(read.min(all));
-            let taken = match record.latest() {
-                Some(latest) => export.record(record, latest),
-                None => Err(BackupError::Refused(format!(
-                    "commit {}: an entry fails its checksum",
-                    record.first_commit().0
-                ))),
-            };
-            taken.unwrap_or_else(|why| {
-                wrong = Some(why);
-                false
-            })
-        })
-        .map_err(BackupError::from)?;
-    bar.finish_and_clear();
+    let cell = wanted.cell;
+    let mut export = Export::begin(to, stopped.records.history(), wanted)?;
+    let mut exported = || {
+        let Some(before) = cell.checked_sub(1) else {
+            return each(&stopped.records, &mut |record, at| {
+                export.record(record, at)
+            });
+        };
+        each(&stopped.records, &mut |record, at| export.says(record, at))?;
+        let other = usize::try_from(before).ok();
+        match other.and_then(|nth| stopped.further.get(nth)) {
+            Some(records) => each(records, &mut |record, at| export.record(record, at)),
+            None => Err(BackupError::Refused(format!("cell {cell} is not here"))),
+        }
+    };
+    let exported = exported();
     stopped.cells.close().map_err(Exit::failed)?;
-    match wrong {
-        Some(why) => Err(why.into()),
-        None => Ok(export),
-    }
+    exported?;
+    Ok(export)
 }
 
 async fn from_depot(
@@ -338,11 +368,22 @@ async fn from_depot(
     wanted: Wanted,
 ) -> Result<Export, Exit> {
     let depot = depot::open(from, false)?;
-    let kept = chain::find(depot.as_ref(), store).await?;
-    let mut export = Export::begin(to, kept.history, wanted)?;
-    let bar = terminal::bytes("exporting", kept.cover.bytes());
+    let depot = depot.as_ref();
+    let whole = chain::whole(depot, store).await?;
+    let cell = wanted.cell;
+    let mut export = Export::begin(to, whole.first.history, wanted)?;
+    let bar = terminal::bytes("exporting", whole.bytes());
+    let mut done = |it| bar.set_position(it);
+    let kept = match cell {
+        0 => whole.first.clone(),
+        cell => {
+            let take: Take<'_> = &mut |record, latest| export.says(record, latest);
+            chain::walk(depot, &whole.first, take, &mut done).await?;
+            whole.other(cell)
+        }
+    };
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);
-    let walked = chain::walk(depot.as_ref(), &kept, take, &mut |it| bar.set_position(it)).await;
+    let walked = chain::walk(depot, &kept, take, &mut done).await;
     bar.finish_and_clear();
     walked?;
     Ok(export)

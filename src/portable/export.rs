@@ -1,8 +1,10 @@
 //! Takes a realm out of a chain of records.
 //!
-//! **Shape.** [`Export::record`] is given every record of a store from the first one on, from its journal or from a
+//! **Shape.** [`Export::record`] is given every record of a cell from the first one on, from its journal or from a
 //! depot. The platform's facts among them say which number the realm has and what the tenant has set, and at the end
-//! which generation of the realm is in force: where that is another one than was taken, the export is made again.
+//! which generation of the realm is in force, and in which cell that lies: where it is another one than was taken, the export
+//! is made again. Those facts are in the first cell, so of a realm in another one [`Export::says`] is given the first one's
+//! records before.
 //!
 //! **Order.** The file has another name until all of it is on disk, and is never put over another.
 //!
@@ -35,6 +37,8 @@ pub struct Wanted {
     pub until: Until,
     /// Which generation of it ([`caudal_ledger::tenants::restores`]); the first one unless it is said.
     pub generation: Option<u32>,
+    /// In which cell that lies.
+    pub cell: u32,
     /// A frame takes no further commit when it has so many bytes: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
 }
@@ -105,12 +109,7 @@ impl Export {
     /// When the record holds what cannot be read, or the file cannot be written.
     pub fn record(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
         let last = record.tail().commit.0;
-        let beyond = match self.wanted.until {
-            Until::End => false,
-            Until::Commit(most) => last > most,
-            Until::Instant(at) => latest > at,
-        };
-        if beyond {
+        if self.wanted.until.is_before(record, latest) {
             return Ok(false);
         }
         let (mut wrong, mut commit) = (None, record.first_commit());
@@ -136,13 +135,43 @@ impl Export {
         Ok(true)
     }
 
+    /// Takes what the first cell says of the platform out of its next record, where the realm lies in another cell; false
+    /// when no more is wanted.
+    ///
+    /// # Errors
+    /// When the record holds what cannot be read.
+    pub fn says(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
+        if self.wanted.until.is_before(record, latest) {
+            return Ok(false);
+        }
+        let mut wrong = None;
+        let whole = record.visit(&mut |entry| {
+            if entry.stream == PLATFORM_STREAM {
+                wrong = self.fact(&entry).err();
+            }
+            wrong.is_none()
+        });
+        match wrong {
+            Some(why) => Err(why),
+            None if !whole => {
+                let last = record.tail().commit.0;
+                refused(format!("commit {last}: an entry fails its checksum"))
+            }
+            None => Ok(true),
+        }
+    }
+
+    fn fact(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
+        let fact: PlatformFact = decode(entry.body)?;
+        self.platform.apply(&fact);
+        let tenant = self.platform.tenants.get(&self.wanted.tenant);
+        self.realm = tenant.map(|tenant| tenant.realm(self.wanted.mode));
+        Ok(())
+    }
+
     fn entry(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
         if entry.stream == PLATFORM_STREAM {
-            let fact: PlatformFact = decode(entry.body)?;
-            self.platform.apply(&fact);
-            let tenant = self.platform.tenants.get(&self.wanted.tenant);
-            self.realm = tenant.map(|tenant| tenant.realm(self.wanted.mode));
-            return Ok(());
+            return self.fact(entry);
         }
         let generation = self.wanted.generation;
         let lies = self
@@ -186,9 +215,15 @@ impl Export {
         written.map_err(|why| failed("writing", &self.paths.0, why))
     }
 
-    /// Which generation of the realm is in force where the records end.
-    pub fn in_force(&self) -> u32 {
-        self.realm.map_or(0, |realm| self.platform.in_force(realm))
+    /// Which generation of the realm is wanted where the records end, the one in force unless it was said, and in which cell
+    /// it lies.
+    pub fn lies(&self) -> (u32, u32) {
+        let Some(realm) = self.realm else {
+            return (0, 0);
+        };
+        let said = self.wanted.generation;
+        let generation = said.unwrap_or_else(|| self.platform.in_force(realm));
+        (generation, self.platform.cell_of(realm, generation))
     }
 
     /// Everything was given: ends the file, durably.
@@ -207,11 +242,11 @@ impl Export {
         let lies = self.wanted.generation;
         let lies = lies.map_or(realm, |number| realm.under(number));
         let cell = self.platform.cell_of(realm, lies.generation());
-        if cell > 0 {
+        if cell != self.wanted.cell {
             std::fs::remove_file(&self.paths.0).ok();
             return refused(format!(
-                "the realm lies in cell {cell}, and this is the first one: move it here (`caudal cell move-realm`), then \
-                 export it"
+                "the realm lies in cell {cell}, and the records of cell {} were read",
+                self.wanted.cell
             ));
         }
         let head = Head {

@@ -60,7 +60,7 @@ pub struct Head {
     pub mode: Mode,
     /// The number of the realm.
     pub realm: RealmId,
-    /// The last commit of the store that was looked at; it may be of another realm.
+    /// The last commit of the realm's cell that was looked at; it may be of another realm.
     pub commit: u64,
     /// The hash of the record that has that commit.
     pub chain: [u8; 32],

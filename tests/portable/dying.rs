@@ -32,6 +32,7 @@ fn finely(data: &Path, to: &Path) -> Checked {
         tenant: OTHER.to_owned(),
         mode: Mode::Test,
         until: Until::End,
+        cell: 0,
         generation: None,
         frame_bytes: 700,
     };
