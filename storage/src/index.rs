@@ -93,6 +93,8 @@ pub(crate) struct Tuning {
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
+    /// From so many keys on a run has a sled of its own.
+    pub(crate) apart_keys: u64,
     /// The kinds of rows whose beginnings are in the filters of the runs that are made.
     pub(crate) scopes: Scopes,
 }

@@ -276,6 +276,7 @@ fn open_index<'a>(
             frozen_max: options.frozen_max.max(1),
             fan_in: options.merge_fan_in.max(2),
             block_cache: options.block_cache_bytes,
+            apart_keys: options.apart_keys,
             scopes: Scopes::of(projection.scoped()),
         },
         health: Arc::clone(&site.health),

@@ -94,8 +94,10 @@ pub struct StoreOptions {
     pub frozen_max: usize,
     /// How many runs of one level make one of the next.
     pub merge_fan_in: usize,
-    /// Bytes of sled's own cache.
+    /// Bytes of sled's own caches: a quarter of them for what all small runs share, and a sixteenth for each large run.
     pub index_cache_bytes: u64,
+    /// From so many keys on a run has files of its own, which are removed as a whole when it is merged away.
+    pub apart_keys: u64,
     /// Bytes of the cache of the index's blocks as they are searched; 0 keeps none.
     pub block_cache_bytes: u64,
     /// How many segments behind the one in which the index ends stay as they were written; older ones are
@@ -149,6 +151,7 @@ impl Default for StoreOptions {
             frozen_max: 3,
             merge_fan_in: 6,
             index_cache_bytes: 64 << 20,
+            apart_keys: 1 << 14,
             block_cache_bytes: 64 << 20,
             compress_after_segments: 0,
             frame_cache_bytes: 8 << 20,

@@ -1,7 +1,8 @@
 //! sled as a store of immutable blocks.
 //!
 //! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so
-//! a block that is lost, stale, swapped or flipped cannot pass for another.
+//! a block that is lost, stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own
+//! (see [`apart`]), all others are in the main one, with the manifest.
 //!
 //! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
 //!
@@ -11,10 +12,14 @@
 //! **Failure.** See [`Trouble`]. sled panics on damage; every call that reads or opens is contained. Its folder may
 //! be thrown away at any time: the journal makes it anew.
 
+mod apart;
+mod leaves;
+
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use sled::IVec;
@@ -24,7 +29,9 @@ use crate::files::Files;
 use crate::folder::Folder;
 use crate::index::cache::BlockCache;
 use crate::index::trouble::Trouble;
-use crate::sync::lock;
+use crate::sync::{lock, read};
+
+pub(crate) use leaves::{Keyed, STRETCH};
 
 /// The name of sled's folder inside the store's.
 pub(crate) const INDEX: &str = "index";
@@ -40,6 +47,10 @@ pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 /// Looks at a block's number and value; an error ends the walk.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), Trouble>;
 
+/// The part of the caches of sled that the main one has.
+const MAIN: u64 = 4;
+/// How often the main sled writes and gathers by itself.
+const FLUSH: Duration = Duration::from_millis(500);
 /// How long sled's lock is waited for.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
@@ -118,36 +129,40 @@ pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u
 /// sled, with its habits contained.
 #[derive(Debug)]
 pub(crate) struct BlockStore {
-    db: sled::Db,
-    file: File,
+    main: One,
+    /// Runs with a sled of their own.
+    apart: RwLock<BTreeMap<u64, Arc<One>>>,
+    /// From so many keys on a run has one.
+    apart_keys: u64,
+    /// Bytes of the cache of all sleds, as they are set.
+    sled_cache: u64,
     writing: Mutex<()>,
     files: Files,
     /// What was read lately.
     pub(crate) cache: BlockCache,
     /// sled's path leads through its descriptor.
-    _store: Arc<Folder>,
+    store: Arc<Folder>,
 }
 
-impl BlockStore {
-    /// Opens or creates sled in a store's folder, with so many bytes for sled's own cache and for
-    /// that of blocks. sled's files are private and durable then. A lock that a process which is ending
-    /// still holds is waited for.
-    ///
-    /// # Errors
-    /// `Read` when the system refuses something or the lock stays held, `Damaged` when sled says or shows by
-    /// a panic that its files are not what it wrote.
-    pub(crate) fn open(
-        store: &Arc<Folder>,
-        (cache, blocks): (u64, u64),
+/// One sled.
+#[derive(Debug)]
+struct One {
+    db: sled::Db,
+    file: File,
+}
+
+impl One {
+    /// Opens or creates sled in a folder, which `dir` leads to for ever: sled wants a path and makes files by it later. Its
+    /// files are private and durable then.
+    fn open(
+        dir: &Path,
+        folder: &Folder,
+        (cache, flush): (u64, Duration),
         files: &Files,
     ) -> Result<Self, Trouble> {
-        let folder = files
-            .folder(store, INDEX)
-            .map_err(|e| Trouble::looking(&e))?;
-        // sled wants a path and makes files by it later: this one leads to our folder for ever
-        let dir = store.steady_path().join(INDEX);
-        remove_unfinished_snapshots(&dir).map_err(|e| Trouble::looking(&e))?;
-        let config = sled::Config::new().path(&dir).cache_capacity(cache);
+        remove_unfinished_snapshots(dir).map_err(|e| Trouble::looking(&e))?;
+        let config = sled::Config::new().path(dir).cache_capacity(cache);
+        let config = config.flush_every_ms(u64::try_from(flush.as_millis()).ok());
         let config = config.mode(sled::Mode::HighThroughput);
         // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
         let opened = std::thread::Builder::new()
@@ -160,46 +175,66 @@ impl BlockStore {
             Ok(Ok(Err(e))) => return Err(Trouble::reading(&e)),
             Ok(Err(panic)) | Err(panic) => return Err(Trouble::panicked(panic.as_ref())),
         };
-        let secured = Self::secure(&dir, files).and_then(|()| {
-            files.sync_folder(&folder)?;
-            files.sync_folder(store)?;
-            files.open(&folder, "db")
+        let secured = secure(dir, files).and_then(|()| {
+            files.sync_folder(folder)?;
+            files.open(folder, "db")
         });
+        let file = secured.map_err(|e| Trouble::looking(&e))?;
+        Ok(Self { db, file })
+    }
+
+    /// Makes everything written durable: sled's flush, and then an fdatasync of its file.
+    fn sync(&self, files: &Files) -> Result<(), Trouble> {
+        self.db.flush().map_err(|e| Trouble::writing(&e))?;
+        files
+            .sync_data(&self.file)
+            .map_err(|e| Trouble::writing(&e))
+    }
+}
+
+/// Makes sled's files private and durable.
+fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    for item in fs::read_dir(dir)? {
+        let path = item?.path();
+        if path.is_file() {
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
+            files.sync_all(&File::open(&path)?)?;
+        }
+    }
+    Ok(())
+}
+
+impl BlockStore {
+    /// Opens or creates sled in a store's folder, with so many bytes for the caches of sled and for
+    /// that of blocks; from so many keys on a run gets a sled of its own. sled's files are private and durable then. A
+    /// lock that a process which is ending still holds is waited for.
+    ///
+    /// # Errors
+    /// `Read` when the system refuses something or the lock stays held, `Damaged` when sled says or shows by
+    /// a panic that its files are not what it wrote.
+    pub(crate) fn open(
+        store: &Arc<Folder>,
+        (sled_cache, blocks): (u64, u64),
+        apart_keys: u64,
+        files: &Files,
+    ) -> Result<Self, Trouble> {
+        let folder = files
+            .folder(store, INDEX)
+            .map_err(|e| Trouble::looking(&e))?;
+        let dir = store.steady_path().join(INDEX);
+        let main = One::open(&dir, &folder, (sled_cache / MAIN, FLUSH), files)?;
+        files.sync_folder(store).map_err(|e| Trouble::looking(&e))?;
         Ok(Self {
-            db,
-            file: secured.map_err(|e| Trouble::looking(&e))?,
+            main,
+            apart: RwLock::default(),
+            apart_keys,
+            sled_cache,
             writing: Mutex::new(()),
             files: files.clone(),
             cache: BlockCache::new(blocks),
-            _store: Arc::clone(store),
+            store: Arc::clone(store),
         })
-    }
-
-    /// Makes sled's files private and durable.
-    fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
-        use std::os::unix::fs::PermissionsExt;
-        for item in fs::read_dir(dir)? {
-            let path = item?.path();
-            if path.is_file() {
-                fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-                files.sync_all(&File::open(&path)?)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes these blocks and leaves the list empty. They are durable after [`Self::sync`].
-    ///
-    /// # Errors
-    /// When sled or the system refuses.
-    pub(crate) fn put(&self, blocks: &mut Vec<([u8; 12], Vec<u8>)>) -> Result<(), Trouble> {
-        let _one = lock(&self.writing);
-        for (key, value) in blocks.drain(..) {
-            self.db
-                .insert(key, value)
-                .map_err(|e| Trouble::writing(&e))?;
-        }
-        Ok(())
     }
 
     /// Writes the manifest. It is durable after [`Self::sync`].
@@ -208,39 +243,29 @@ impl BlockStore {
     /// When sled or the system refuses.
     pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        self.db
+        self.main
+            .db
             .insert(MANIFEST_KEY, value)
             .map_err(|e| Trouble::writing(&e))?;
         Ok(())
     }
 
-    /// Makes everything written durable: sled's flush, and then an fdatasync of its file.
+    /// Makes durable what was written into the main sled.
     ///
     /// # Errors
-    /// `Write` when either fails. What is on disk is not known then.
+    /// `Write` when sled or the system refuses. What is on disk is not known then.
     pub(crate) fn sync(&self) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        self.db.flush().map_err(|e| Trouble::writing(&e))?;
-        self.files
-            .sync_data(&self.file)
-            .map_err(|e| Trouble::writing(&e))
+        self.main.sync(&self.files)
     }
 
-    /// Removes so many blocks of a run that nothing refers to any more, from the first.
-    ///
-    /// # Errors
-    /// As [`Self::remove_one`]; the blocks before that one are removed.
-    pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
-        (0..blocks).try_for_each(|block| self.remove_one(run, block))
-    }
-
-    /// Removes one block of a run.
+    /// Removes one block of a run from the main sled.
     ///
     /// # Errors
     /// When sled or the system refuses.
     pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        let removed = self.db.remove(block_key(run, block));
+        let removed = self.main.db.remove(block_key(run, block));
         removed.map(drop).map_err(|e| Trouble::writing(&e))
     }
 
@@ -250,19 +275,21 @@ impl BlockStore {
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself
     /// is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
-        match catch_unwind(AssertUnwindSafe(|| self.db.get(key))) {
+        let apart = parse_key(key).and_then(|(run, _)| self.apart(run));
+        let one = apart.as_deref().unwrap_or(&self.main);
+        match catch_unwind(AssertUnwindSafe(|| one.db.get(key))) {
             Ok(Ok(value)) => Ok(value),
             Ok(Err(e)) => Err(Trouble::reading(&e)),
             Err(panic) => Err(Trouble::panicked(panic.as_ref())),
         }
     }
 
-    /// The first item whose key is greater than `key`; `None` at the end.
+    /// The first item of the main sled whose key is greater than `key`; `None` at the end.
     ///
     /// # Errors
     /// As [`Self::get`].
     pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, Trouble> {
-        match catch_unwind(AssertUnwindSafe(|| self.db.get_gt(key))) {
+        match catch_unwind(AssertUnwindSafe(|| self.main.db.get_gt(key))) {
             Ok(Ok(item)) => Ok(item),
             Ok(Err(e)) => Err(Trouble::reading(&e)),
             Err(panic) => Err(Trouble::panicked(panic.as_ref())),
@@ -280,8 +307,10 @@ impl BlockStore {
         visit: Visit<'_>,
     ) -> Result<(), Trouble> {
         let range = block_key(run, blocks.start)..block_key(run, blocks.end);
+        let apart = self.apart(run);
+        let one = apart.as_deref().unwrap_or(&self.main);
         let walk = AssertUnwindSafe(|| {
-            for item in self.db.range(range) {
+            for item in one.db.range(range) {
                 let (key, value) = item.map_err(|e| Trouble::reading(&e))?;
                 let (_, block) = parse_key(&key).ok_or("a key is not one of ours")?;
                 visit(block, &value)?;
@@ -293,8 +322,26 @@ impl BlockStore {
 
     /// Bytes of sled's files.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        self.db.size_on_disk().unwrap_or(0)
+        let bytes = |one: &One| one.db.size_on_disk().ok();
+        let apart: Vec<_> = read(&self.apart).values().cloned().collect();
+        let apart = apart.iter().filter_map(|one| bytes(one));
+        bytes(&self.main).into_iter().chain(apart).sum()
     }
+}
+
+/// The files of all sleds of a store.
+fn sled_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
+    let (mut found, mut folders) = (Vec::new(), vec![store.steady_path().join(INDEX)]);
+    while let Some(folder) = folders.pop() {
+        for item in fs::read_dir(folder)? {
+            let path = item?.path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path),
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Reads sled's files from end to end, to find out whether the system reads them at all.
@@ -304,11 +351,8 @@ impl BlockStore {
 /// is missing.
 pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     let look = || -> std::io::Result<()> {
-        for item in fs::read_dir(store.steady_path().join(INDEX))? {
-            let path = item?.path();
-            if path.is_file() {
-                std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
-            }
+        for path in sled_files(store)? {
+            std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
         }
         Ok(())
     };
@@ -318,10 +362,9 @@ pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
 /// Bytes that sled's files take on disk.
 pub(crate) fn taken(store: &Folder) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let files = fs::read_dir(store.steady_path().join(INDEX));
-    let files = files.into_iter().flatten().flatten();
+    let files = sled_files(store).into_iter().flatten();
     files
-        .filter_map(|item| item.metadata().ok())
+        .filter_map(|path| path.metadata().ok())
         .map(|m| m.blocks().saturating_mul(512))
         .sum()
 }

@@ -1,12 +1,14 @@
 //! Packs sorted rows into the blocks of a new run.
 //!
-//! **Bounds.** One block and at most 1 MiB of pieces of large values are held in memory, besides
-//! the run's fences and filter. **Order.** Blocks are written as they fill; the caller syncs.
+//! **Bounds.** [`STRETCH`] bytes of blocks and at most 1 MiB of pieces of large values are held in memory, besides
+//! the run's fences and filter. **Order.** Blocks are written by stretches; the caller syncs.
 
 use std::sync::Arc;
 
 use crate::index::block::{FAR, GONE};
-use crate::index::blocks::{BlockStore, Kind, OVERHEAD, PAYLOAD_MAX, VALUE_MAX, block_key, seal};
+use crate::index::blocks::{
+    BlockStore, Keyed, Kind, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
+};
 use crate::index::bloom::{self, Bloom};
 use crate::index::compression::RowCompressor;
 use crate::index::run::{Fences, Run, RunInfo};
@@ -18,8 +20,6 @@ use crate::num::{u16_of, u32_of};
 const IN_PLACE_MAX: usize = 2048;
 /// Pieces of large values held back until their row block is full (1 MiB).
 const PIECES_HELD_MAX: usize = 256;
-/// Blocks given to sled in one go.
-const BATCH: usize = 32;
 
 /// A payload with the room before it that [`seal`] fills.
 fn with_room(payload: &[u8]) -> Vec<u8> {
@@ -37,7 +37,8 @@ pub(crate) struct RunBuilder<'a> {
     fences: Fences,
     bloom: Bloom,
     digest: aws_lc_rs::digest::Context,
-    batch: Vec<([u8; 12], Vec<u8>)>,
+    batch: Vec<Keyed>,
+    batch_bytes: usize,
     compressor: RowCompressor,
     /// Blocks of pieces that belong behind the row block being filled.
     pieces: Vec<Vec<u8>>,
@@ -48,7 +49,7 @@ impl<'a> RunBuilder<'a> {
     /// kinds in `scopes`.
     ///
     /// # Errors
-    /// When there is no memory to compress with.
+    /// When there is no memory to compress with, or as [`BlockStore::begin`].
     pub(crate) fn new(
         store: &'a BlockStore,
         id: u64,
@@ -56,6 +57,7 @@ impl<'a> RunBuilder<'a> {
         keys: u64,
         scopes: Scopes,
     ) -> Result<Self, Trouble> {
+        store.begin(id, keys)?;
         Ok(Self {
             store,
             info: RunInfo {
@@ -71,7 +73,8 @@ impl<'a> RunBuilder<'a> {
             fences: Fences::default(),
             bloom: Bloom::new(keys),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
-            batch: Vec::with_capacity(BATCH),
+            batch: Vec::new(),
+            batch_bytes: 0,
             compressor: RowCompressor::new()?,
             pieces: Vec::new(),
         })
@@ -162,10 +165,12 @@ impl<'a> RunBuilder<'a> {
         let block = self.info.blocks;
         let crc = seal(&mut value, self.info.id, block, kind);
         self.digest.update(&crc.to_be_bytes());
+        self.batch_bytes += value.len();
         self.batch.push((block_key(self.info.id, block), value));
         self.info.blocks += 1;
-        if self.batch.len() == BATCH {
+        if self.batch_bytes >= STRETCH {
             self.store.put(&mut self.batch)?;
+            self.batch_bytes = 0;
         }
         Ok(())
     }

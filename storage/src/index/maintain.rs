@@ -163,8 +163,9 @@ impl SortedRows {
                 }
                 builder.add(key.as_slice(), value.as_ref().map(|v| v.as_slice()))?;
             }
-            run = Some(builder.finish()?);
-            self.store.sync()?;
+            let written = builder.finish()?;
+            self.store.sync_run(written.info.id)?;
+            run = Some(written);
         }
         self.install(|runs, mark| {
             *mark = frozen.mark;
@@ -273,7 +274,7 @@ impl SortedRows {
         let mut builder = RunBuilder::new(&self.store, id, above, keys, self.tuning.scopes)?;
         let mut stopped = false;
         let mut rows = 0u64;
-        merge(
+        let merged = merge(
             &mut sources,
             SortOrder::Ascending,
             &mut |key, value, run| {
@@ -293,13 +294,14 @@ impl SortedRows {
                 }
                 Ok(true)
             },
-        )
-        .map_err(|e| self.unreadable(e))?;
-        if stopped {
-            return Ok(false);
+        );
+        if stopped || merged.is_err() {
+            drop(builder);
+            self.store.give_up(id)?;
+            return merged.map(|()| false).map_err(|e| self.unreadable(e));
         }
         let run = builder.finish()?;
-        self.store.sync()?;
+        self.store.sync_run(id)?;
         self.install(|runs, _| {
             if let Some(at) = runs.iter().position(|r| Some(&r.info.id) == ids.first()) {
                 runs.splice(at..at + ids.len(), [run]);

@@ -25,7 +25,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) store: Arc<Folder>,
     /// The way to its files.
     pub(crate) files: &'a Files,
-    /// Bytes of sled's own cache.
+    /// Bytes of sled's own caches.
     pub(crate) cache: u64,
     /// The identity of the store; an index of another one is refused.
     pub(crate) id: StoreId,
@@ -55,6 +55,7 @@ impl SortedRows {
         let store = BlockStore::open(
             &wanted.store,
             (wanted.cache, wanted.tuning.block_cache),
+            wanted.tuning.apart_keys,
             wanted.files,
         )?;
         let manifest = match store.get(MANIFEST_KEY)? {
@@ -91,7 +92,9 @@ impl SortedRows {
         store: BlockStore,
         mut manifest: Manifest,
     ) -> Result<Self, Trouble> {
-        let seen = remove_orphans(&store, &manifest)?;
+        let named = |run| manifest.runs.iter().any(|info| info.id == run);
+        let seen = store.find_apart(named)?;
+        let seen = remove_orphans(&store, &manifest)?.max(seen);
         manifest.next_run = manifest.next_run.max(seen + 1);
         // an index that is behind what was noted of it has lost something: nothing is believed
         let known = wanted.known.as_ref();

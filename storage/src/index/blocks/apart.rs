@@ -1,0 +1,158 @@
+//! Runs with a sled of their own.
+//!
+//! **Shape.** `index/run-<number>`: sled gives room back to the system at the end of its file alone, and what a merge
+//! leaves lies in its midst. So a run of many rows has files of its own: once it is merged away they are removed, and
+//! all of their room is free at once.
+//!
+//! **Bounds.** As many as there are runs (see `maintain`), each with an open file, a thread of sled's that sleeps, and a
+//! [`CACHE`]th part of the cache.
+//!
+//! **Order.** A run's own sled is synced before the manifest names the run, and removed after it stops naming it. What the
+//! manifest does not name is removed at the next start.
+//!
+//! **Failure.** As of the main sled: where one is missing or damaged, the index is made anew. A program of before does not
+//! find such runs, and makes the index anew as well.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{BlockStore, INDEX, One};
+use crate::folder::Folder;
+use crate::index::trouble::Trouble;
+use crate::sync::{lock, read, write};
+
+/// What the names of their folders begin with.
+const NAME: &str = "run-";
+/// The part of the caches of sled that each of them has.
+const CACHE: u64 = 16;
+/// How often each of them looks for something to write by itself: it is written in one go.
+const FLUSH: Duration = Duration::from_secs(30);
+
+fn name(run: u64) -> String {
+    format!("{NAME}{run}")
+}
+
+fn number(name: &str) -> Option<u64> {
+    name.strip_prefix(NAME)?.parse().ok()
+}
+
+impl BlockStore {
+    /// The own sled of a run, if it has one.
+    pub(super) fn apart(&self, run: u64) -> Option<Arc<One>> {
+        read(&self.apart).get(&run).cloned()
+    }
+
+    fn index(&self) -> Result<Folder, Trouble> {
+        self.store.folder(INDEX).map_err(|e| Trouble::looking(&e))
+    }
+
+    fn open_apart(&self, index: &Folder, run: u64) -> Result<(), Trouble> {
+        let folder = self.files.folder(index, &name(run));
+        let folder = folder.map_err(|e| Trouble::looking(&e))?;
+        let dir = self.store.steady_path().join(INDEX).join(name(run));
+        let one = One::open(&dir, &folder, (self.sled_cache / CACHE, FLUSH), &self.files)?;
+        write(&self.apart).insert(run, Arc::new(one));
+        Ok(())
+    }
+
+    /// Gives a new run of so many keys a sled of its own, if that is many. Where the system refuses another one, the run
+    /// goes into the main one.
+    ///
+    /// # Errors
+    /// As [`BlockStore::open`], but for what the system refuses.
+    pub(crate) fn begin(&self, run: u64, keys: u64) -> Result<(), Trouble> {
+        if keys < self.apart_keys {
+            return Ok(());
+        }
+        match self.index().and_then(|index| self.open_apart(&index, run)) {
+            Err(Trouble::Read(why)) => {
+                tracing::warn!(run, %why, "a run of the index gets no files of its own");
+                self.remove_folder(run);
+                Ok(())
+            }
+            opened => opened,
+        }
+    }
+
+    /// Opens the own sleds of the runs that the manifest names, and removes all others. Gives the largest number of a run
+    /// that has or had one.
+    ///
+    /// # Errors
+    /// As [`BlockStore::open`].
+    pub(crate) fn find_apart(&self, named: impl Fn(u64) -> bool) -> Result<u64, Trouble> {
+        let index = self.index()?;
+        let mut seen = 0;
+        for name in index.names().map_err(|e| Trouble::looking(&e))? {
+            let Some(run) = name.to_str().and_then(number) else {
+                continue;
+            };
+            seen = seen.max(run);
+            match named(run) {
+                true => self.open_apart(&index, run)?,
+                false => self.remove_folder(run),
+            }
+        }
+        Ok(seen)
+    }
+
+    /// Makes all blocks of a run durable.
+    ///
+    /// # Errors
+    /// As [`Self::sync`].
+    pub(crate) fn sync_run(&self, run: u64) -> Result<(), Trouble> {
+        match self.apart(run) {
+            Some(one) => one.sync(&self.files),
+            None => self.sync(),
+        }
+    }
+
+    /// Removes so many blocks of a run that nothing refers to any more, from the first; its own sled as a whole.
+    ///
+    /// # Errors
+    /// When sled or the system refuses; the blocks before that one are removed.
+    pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
+        let Some(one) = write(&self.apart).remove(&run) else {
+            return (0..blocks).try_for_each(|block| self.remove_one(run, block));
+        };
+        // It writes what it still has when it is closed, and one thread writes at a time.
+        let writing = lock(&self.writing);
+        drop(one);
+        drop(writing);
+        self.remove_folder(run);
+        Ok(())
+    }
+
+    /// Gives up a run that was not finished, as far as it has a sled of its own.
+    ///
+    /// # Errors
+    /// As [`Self::remove`].
+    pub(crate) fn give_up(&self, run: u64) -> Result<(), Trouble> {
+        self.remove(run, 0)
+    }
+
+    /// What cannot be removed now is removed at the next start: no other run ever gets its name.
+    fn remove_folder(&self, run: u64) {
+        let dir = self.store.steady_path().join(INDEX).join(name(run));
+        match fs::remove_dir_all(dir) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                tracing::warn!(run, error = %e, "the files of a run that is over cannot be removed yet");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_has_its_folder_and_no_other_name_is_one() {
+        assert_eq!(number(&name(17)), Some(17));
+        for other in ["db", "run-", "run-x", "run-1.tmp", "blobs"] {
+            assert_eq!(number(other), None, "{other}");
+        }
+    }
+}
