@@ -82,7 +82,7 @@ pub struct AccountActor {
 impl AccountActor {
     /// The actor of an account that a registration is about to make.
     pub fn unborn(shared: Arc<Shared>, vitals: Arc<Vitals>, registration: &Registration) -> Self {
-        let account = Account::registered(registration, shared.clock.now());
+        let account = Box::new(Account::registered(registration, shared.clock.now()));
         Self {
             desk: Some(Box::new(Desk::new(shared, vitals, account, None))),
             coming: Coming::Here,
@@ -153,7 +153,7 @@ impl AccountActor {
 impl Desk {
     fn observed(&self) -> Observed {
         Observed {
-            account: self.account.clone(),
+            account: (*self.account).clone(),
             mailbox: self.vitals.queued.count(),
             pending_commits: self.vitals.in_flight(),
             active_at: Timestamp::from_millis(self.vitals.active_at.load(Ordering::Acquire)),

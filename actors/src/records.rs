@@ -117,6 +117,33 @@ pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> Str
 /// # Errors
 /// [`StoreError::Invalid`] when serde refuses a value. Its size is not looked at here.
 pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
+    match short::write(record, short_record(), false) {
+        Some(bytes) => Ok(bytes),
+        None => encode_by_names(record),
+    }
+}
+
+/// The same without the fields of structs that have no value, so that less is read again. For what reads them as none
+/// when they are missing, and need not be the same bytes for ever.
+///
+/// # Errors
+/// As [`encode`].
+pub fn encode_sparse<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
+    match short::write(record, short_record(), true) {
+        Some(bytes) => Ok(bytes),
+        None => encode_by_names(record),
+    }
+}
+
+/// The beginning of a short record, with room for most of them.
+fn short_record() -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(384);
+    bytes.push(SHORT);
+    bytes
+}
+
+/// By the way of the names: also what has no short form.
+fn encode_by_names<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
     let mut named = Vec::with_capacity(512);
     rmp_serde::encode::write_named(&mut named, record)
         .map_err(|why| StoreError::Invalid(format!("a record could not be encoded: {why}")))?;
@@ -133,6 +160,15 @@ pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
 /// # Errors
 /// [`StoreError::Corrupt`] when it is empty, of an unknown format, or not such a record.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
+    let short = match bytes {
+        [SHORT, record @ ..] => short::read(record),
+        _ => None,
+    };
+    short.map_or_else(|| decode_by_names(bytes), Ok)
+}
+
+/// By the way of the names, which says what is wrong with a record.
+fn decode_by_names<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |why: String| StoreError::Corrupt(why.into());
     let read = |named: &[u8]| {
         rmp_serde::from_slice(named)

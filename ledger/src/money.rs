@@ -131,6 +131,8 @@ pub struct Money(i64);
 impl Money {
     /// No money: 0.00 pesos.
     pub const ZERO: Self = Self(0);
+    /// The characters of the longest text: 19 digits, a point, a sign.
+    const TEXT_MAX: usize = 21;
 
     /// So many centavos; negative where a balance or a difference may be.
     pub const fn from_centavos(centavos: i64) -> Self {
@@ -159,17 +161,54 @@ impl Money {
 }
 
 impl fmt::Display for Money {
+    /// Its digits are put down from the last to the first: every answer and every list is full of amounts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = if self.0 < 0 { "-" } else { "" };
-        let centavos = self.0.unsigned_abs();
-        let (pesos, cents) = (centavos / 100, centavos % 100);
-        write!(f, "{sign}{pesos}.{cents:02}")
+        let mut text = [b'-'; Self::TEXT_MAX];
+        let mut rest = self.0.unsigned_abs();
+        let mut left = Self::TEXT_MAX;
+        for (place, byte) in text.iter_mut().rev().enumerate() {
+            if place > 3 && rest == 0 {
+                break;
+            }
+            left = left.strict_sub(1);
+            if place == 2 {
+                *byte = b'.';
+                continue;
+            }
+            let [.., digit] = (rest % 10).to_be_bytes();
+            *byte = b'0'.strict_add(digit);
+            rest /= 10;
+        }
+        if self.0 < 0 {
+            left = left.strict_sub(1);
+        }
+        let text = text.get(left..).ok_or(fmt::Error)?;
+        f.write_str(std::str::from_utf8(text).map_err(|_| fmt::Error)?)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn money_is_written_with_two_decimals_whatever_its_size() {
+        let wanted = [
+            (0, "0.00"),
+            (1, "0.01"),
+            (10, "0.10"),
+            (99, "0.99"),
+            (100, "1.00"),
+            (1_005, "10.05"),
+            (-1, "-0.01"),
+            (-100, "-1.00"),
+            (i64::MAX, "92233720368547758.07"),
+            (i64::MIN, "-92233720368547758.08"),
+        ];
+        for (centavos, text) in wanted {
+            assert_eq!(Money::from_centavos(centavos).to_string(), text);
+        }
+    }
 
     #[test]
     fn amounts_are_read_exactly_or_refused() {

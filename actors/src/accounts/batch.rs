@@ -190,7 +190,7 @@ impl Desk {
 /// How far a desk has come, to be gone back to: see [`Desk::bookmark`].
 #[derive(Debug)]
 pub(super) struct Bookmark {
-    account: Account,
+    account: Box<Account>,
     unsettled: Option<Arc<Voucher>>,
     at_rest: Option<(u64, u64)>,
 }

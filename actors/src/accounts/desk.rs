@@ -45,7 +45,7 @@ pub struct Desk {
     /// Hands what was decided to the store.
     pub(super) scribe: Scribe,
     /// The account with all that was decided, durable or not.
-    pub(super) account: Account,
+    pub(super) account: Box<Account>,
     /// Vouchers that may not be durable yet, oldest first.
     pub(super) unsettled: VecDeque<Arc<Voucher>>,
     /// Transfers whose request may not be durable yet, oldest first.
@@ -77,7 +77,7 @@ impl Desk {
     pub(super) fn new(
         shared: Arc<Shared>,
         vitals: Arc<Vitals>,
-        account: Account,
+        account: Box<Account>,
         at_rest: Option<(u64, u64)>,
     ) -> Self {
         vitals
@@ -119,7 +119,7 @@ impl Desk {
             platform: settings.platform,
         };
         AccountView {
-            account: self.account.clone(),
+            account: (*self.account).clone(),
             levels,
             changed: false,
             as_of: self.account.instant(self.shared.clock.now()),
@@ -241,7 +241,7 @@ impl Desk {
 
     /// The whole account as one row, from which its profile is loaded again at little cost.
     fn whole(&mut self) -> Result<Row, StoreError> {
-        let value = records::encode(&self.account)?;
+        let value = records::encode_sparse(&self.account)?;
         self.at_rest = Some((self.account.profile_seq, self.account.sequence));
         Ok(Row {
             key: keys::snapshot(self.shared.realm, self.account.number),

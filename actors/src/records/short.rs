@@ -10,10 +10,18 @@
 //!
 //! **Failure.** What is no MessagePack, or has a key that is no text, has no short form: [`shorten`] says
 //! so, and the record is written with its names. [`expand`] refuses what [`shorten`] did not write.
+//!
+//! Both ways there is a shorter one, which nearly every record goes: [`write`] and [`read`] leave the names out altogether.
+
+mod read;
+mod write;
 
 use std::sync::LazyLock;
 
 use foldhash::HashMap;
+
+pub(super) use read::read;
+pub(super) use write::write;
 
 /// The words, by their places; those of a posting first.
 const WORDS: &str = "\
@@ -54,14 +62,14 @@ const ALONE: u8 = 128;
 /// Words by their places, and places by their words.
 #[derive(Default)]
 struct Table {
-    words: Vec<&'static [u8]>,
+    words: Vec<&'static str>,
     places: HashMap<&'static [u8], u8>,
 }
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut table = Table::default();
     for (place, word) in (0_u8..).zip(WORDS.split_ascii_whitespace()) {
-        table.words.push(word.as_bytes());
+        table.words.push(word);
         table.places.insert(word.as_bytes(), place);
     }
     table
@@ -73,7 +81,7 @@ impl Table {
         may_be.then(|| self.places.get(text).copied()).flatten()
     }
 
-    fn word(&self, place: u8) -> Option<&'static [u8]> {
+    fn word(&self, place: u8) -> Option<&'static str> {
         self.words.get(usize::from(place)).copied()
     }
 }
@@ -240,7 +248,7 @@ pub(super) fn expand(short: &[u8]) -> Option<Vec<u8>> {
 fn put_word(place: u8, out: &mut Vec<u8>) -> Option<()> {
     let word = TABLE.word(place)?;
     out.push(0xa0 | u8::try_from(word.len()).ok()?);
-    out.extend_from_slice(word);
+    out.extend_from_slice(word.as_bytes());
     Some(())
 }
 

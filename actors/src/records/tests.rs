@@ -8,6 +8,7 @@ mod money;
 mod moves;
 mod people;
 mod restores;
+mod short;
 mod variants;
 mod wallet;
 mod webhooks;
@@ -398,6 +399,7 @@ where
     for bytes in &kept {
         assert_eq!(&decode::<T>(&unhex(bytes)).unwrap(), sample, "{name}");
     }
+    short::both_ways(name, sample);
     let today = hex(&encode(sample).unwrap());
     if !kept.contains(&today.as_str()) {
         missing.push(format!("{name} {today}"));

@@ -21,14 +21,14 @@ pub fn profile(
 ) -> Result<Option<Account>, StoreError> {
     let mut account = None;
     fold_profile(store, realm, number, &mut account)?;
-    Ok(account)
+    Ok(account.map(|account| *account))
 }
 
 fn fold_profile(
     store: &dyn Index,
     realm: RealmId,
     number: AccountNo,
-    account: &mut Option<Account>,
+    account: &mut Option<Box<Account>>,
 ) -> Result<(), StoreError> {
     let stream = account_stream(realm, number, PROFILE);
     let after = account.as_ref().map_or(0, |a| a.profile_seq);
@@ -38,7 +38,7 @@ fn fold_profile(
     fold(store, stream, after, |fact: AccountFact, seq, at| {
         match (account.as_mut(), &fact) {
             (None, AccountFact::Registered(registration)) => {
-                *account = Some(Account::registered(registration, at));
+                *account = Some(Box::new(Account::registered(registration, at)));
             }
             (Some(known), _) => known.apply(&fact, seq, at),
             (None, _) => {}
@@ -50,7 +50,7 @@ fn fold_profile(
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Loaded {
     /// The account as of the last commit.
-    pub account: Account,
+    pub account: Box<Account>,
     /// The last facts of its profile and of its ledger that its rows at rest have; `None` without any. 0 where it has
     /// no row of its profile.
     pub row: Option<(u64, u64)>,
@@ -65,14 +65,14 @@ pub fn account(
     number: AccountNo,
 ) -> Result<Option<(Account, u64)>, StoreError> {
     let loaded = load(store, realm, number)?;
-    Ok(loaded.map(|loaded| (loaded.account, loaded.replayed)))
+    Ok(loaded.map(|loaded| (*loaded.account, loaded.replayed)))
 }
 
 /// What an account has left of itself at rest.
 #[derive(Debug, Default)]
 struct Rows {
     /// All of it, as of the last change of its profile or before.
-    whole: Option<Account>,
+    whole: Option<Box<Account>>,
     /// Its movements as of later ones.
     stand: Option<Stand>,
 }
@@ -100,7 +100,7 @@ pub fn load_in_full(
 /// fact that its stream does not have, are as good as none.
 fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
     let whole = store.get(&keys::snapshot(realm, number))?;
-    let whole = whole.and_then(|row| decode::<Account>(&row).ok());
+    let whole = whole.and_then(|row| decode::<Box<Account>>(&row).ok());
     let whole = whole.filter(|account| account.number == number);
     let stand = store.get(&keys::stand(realm, number))?;
     let stand = stand.and_then(|row| Stand::parse(number, &row));
