@@ -47,6 +47,8 @@ use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, Resource, web};
+use caudal_actors::cells::FIRST;
+use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::StoreError;
 use tokio::sync::{Mutex, Semaphore};
@@ -294,15 +296,36 @@ const PARAMETERS: &[(&str, &[&str])] = &[
 /// What every node does for itself, whether it owns the cell or not.
 const EACH: [&str; 3] = ["/admin/cells", "/admin/verify", "/admin/backup"];
 
-/// Refuses to change anything on a node that does not own the cell, and says who does.
+/// Refuses to change anything on a node that does not own the first cell, where it is written who did what, and says who
+/// does.
 fn refuse_elsewhere(door: &Door, call: &ServiceRequest) -> Result<(), ApiError> {
     let own = EACH.iter().any(|path| call.path().starts_with(path));
     if call.method() == Method::GET || own || door.is_owners() {
         return Ok(());
     }
-    let standing = door.node.as_ref().and_then(|node| node.standing());
-    let address = standing.and_then(|(standing, _)| standing.owner);
+    let address = door.node.as_ref().and_then(|node| node.owner_of(FIRST));
     Err(ApiError::not_ready(StoreError::NotOwner { address }))
+}
+
+/// Refuses what acts on a realm whose cell another node owns, and says what to do: it is done where the first cell and
+/// that one have one owner.
+fn refuse_parted(door: &Door, realm: RealmId) -> Result<(), ApiError> {
+    refuse_unowned(door, door.engine.cells().standing(realm).cell)
+}
+
+/// The same of what acts on a cell.
+fn refuse_unowned(door: &Door, cell: u32) -> Result<(), ApiError> {
+    let node = door.node.as_ref();
+    let known = door.engine.cells().cell(cell).is_some();
+    let Some(node) = node.filter(|node| known && !node.serves(cell)) else {
+        return Ok(());
+    };
+    let (here, owner) = (node.name(), node.owner_of(cell));
+    let owner = owner.as_deref().map_or("nobody now", |owner| owner);
+    Err(ApiError::not_here(format!(
+        "cell {cell} is not owned by {here}; its owner is {owner}. This is done where cell {FIRST} and cell {cell} have one owner: \
+         ask the owner of cell {cell} for `caudal cell hand-over --cell {cell} --to {here}` first"
+    )))
 }
 
 /// Refuses parameters that an operation does not have.

@@ -330,10 +330,6 @@ impl Settings {
             wrong.range("actors.resident", resident, 100, 10_000_000);
         }
         wrong.range("storage.cells", storage.cells, 1, CELLS_MAX);
-        if storage.cells > 1 && self.cell.log.as_ref().is_some_and(|log| !is_empty(log)) {
-            let why = "several cells are on this machine's disk; with cell.log there is one";
-            wrong.add("storage.cells", why);
-        }
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
         if let Some(cache) = storage.index_cache_mib {
             wrong.range("storage.index_cache_mib", cache, 1, 65_536);

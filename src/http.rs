@@ -41,8 +41,10 @@ pub mod words;
 
 use std::sync::Arc;
 
+use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
 use caudal_ledger::calendar::Calendar;
+use caudal_ledger::ids::RealmId;
 use ipnet::IpNet;
 
 use crate::backup::run::Backup;
@@ -89,7 +91,7 @@ pub struct Door {
     pub log: Option<Arc<caudal_postgres::Status>>,
     /// Peers that are believed when they say for whom they ask.
     pub proxies: Arc<[IpNet]>,
-    /// This node, where several share the cell.
+    /// This node, where several share the cells.
     pub node: Option<Arc<node::Node>>,
     /// Who comes in here.
     pub entrance: Entrance,
@@ -100,14 +102,20 @@ pub struct Door {
 pub enum Entrance {
     /// Clients.
     Clients,
-    /// Other nodes of the cell, for their clients.
+    /// Other nodes, for their clients.
     Nodes,
 }
 
 impl Door {
-    /// Whether the owner of the cell is here, or there is only this service.
+    /// Whether the owner of the first cell is here, where the platform is written, or there is only this service.
     pub fn is_owners(&self) -> bool {
-        self.node.as_ref().is_none_or(|node| node.serves())
+        self.node.as_ref().is_none_or(|node| node.serves(FIRST))
+    }
+
+    /// Whether the owner of a realm's cell is here, or there is only this service.
+    pub fn serves(&self, realm: RealmId) -> bool {
+        let cell = self.engine.cells().standing(realm).cell;
+        self.node.as_ref().is_none_or(|node| node.serves(cell))
     }
 }
 

@@ -194,6 +194,12 @@ pub fn prefix(key: &ApiKey) -> String {
     format!("cdl_{}_{}", key.mode.as_str(), key.id)
 }
 
+/// The public id in the text of an API key; `None` when it cannot be one.
+pub fn id_of(text: &str) -> Option<&str> {
+    let (kind, id, _) = parse(text)?;
+    mode(kind).map(|_| id)
+}
+
 fn check(body: &str) -> String {
     let crc = crc32fast::hash(body.as_bytes());
     URL_SAFE_NO_PAD.encode(crc.to_be_bytes())

@@ -13,11 +13,14 @@
 //! often as it comes and does its work once, by the ids of the rail.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::HeaderName;
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::banks::Voice;
+use caudal_actors::cells::FIRST;
+use caudal_actors::engine::Engine;
 use caudal_actors::engine::money::Heard;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::Notice;
@@ -30,6 +33,7 @@ use crate::bodies::words::HeardWord;
 use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
+use crate::http::node::Found;
 use crate::http::problems::NoticeProblems;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
@@ -105,6 +109,20 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
         fits
     };
     door.engine.signers(&fits)
+}
+
+/// For which cell a notice is, by its body, before anybody has judged who signed it.
+///
+/// # Errors
+/// When it cannot be looked up now.
+pub fn whose(engine: Arc<Engine>, body: web::Bytes) -> Found {
+    Box::pin(async move {
+        match read(&body) {
+            Ok(notice) => engine.cell_of(notice).await,
+            // Whoever judges it refuses it.
+            Err(_) => Ok(Some(FIRST)),
+        }
+    })
 }
 
 /// Takes a notice of the bank: money that arrived, or how a transfer ended.

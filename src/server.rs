@@ -198,8 +198,13 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
     match &door.node {
-        Some(node) if node.is_served() && !node.serves() => {}
-        Some(_) | None => door.engine.ready()?,
+        Some(node) => {
+            // Of a cell that another node serves it is that node's to take writes.
+            let own = node.cells();
+            let own = own.filter(|cell| node.serves(*cell) || !node.is_served(*cell));
+            door.engine.ready_in(own)?;
+        }
+        None => door.engine.ready()?,
     }
     Ok(crate::http::respond::json(
         StatusCode::OK,

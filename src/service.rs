@@ -20,6 +20,7 @@ mod folder;
 mod listening;
 pub mod moving;
 mod nodes;
+mod turning;
 
 use std::fmt;
 use std::io;
@@ -128,7 +129,8 @@ pub struct ServiceOptions {
     pub storage: caudal_storage::StoreOptions,
     /// Where the store's log is, when it is not the store's own journal.
     pub cell: Option<CellLog>,
-    /// How many cells there are, the first one counted: each has a store of its own, and tenants lie in one of them.
+    /// How many cells there are, the first one counted: each has a store of its own, and tenants lie in one of them. With
+    /// `cell` each has a log of its own in that database.
     pub cells: u32,
     /// Who plays the bank.
     pub banking: Banking,

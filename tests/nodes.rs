@@ -7,6 +7,7 @@ mod encrypted;
 mod frozen;
 mod full;
 mod growth;
+mod parted;
 mod partitions;
 mod processes;
 mod promotions;

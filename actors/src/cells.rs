@@ -9,7 +9,8 @@
 //! **Order.** Where a realm lies, and which generation is seen, changes while the realm rests. Who has taken a store
 //! out keeps what it has.
 //!
-//! **Failure.** A realm that lies in a cell which this process has not is nowhere: who follows the platform is told.
+//! **Failure.** A realm that lies in a cell which this process has not is nowhere: who follows the platform is told, and
+//! follows nothing of it.
 
 mod view;
 
@@ -23,6 +24,9 @@ use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 use dashmap::DashMap;
 
 pub use view::View;
+
+/// The number of the cell that has the platform's own facts.
+pub const FIRST: u32 = 0;
 
 /// How a realm stands, and the store in which that is in its place.
 type Seen = (Standing, Arc<dyn Store>);
@@ -104,11 +108,26 @@ impl Cells {
         }
     }
 
+    /// Whether this process has all cells that the platform knows.
+    ///
+    /// # Errors
+    /// `Invalid` where it lacks one.
+    pub fn all_here(&self, platform: &Platform) -> Result<(), StoreError> {
+        let mut known = platform.cells();
+        match known.find(|(cell, _)| self.cell(*cell).is_none()) {
+            None => Ok(()),
+            Some((cell, _)) => Err(StoreError::Invalid(format!(
+                "there is a cell {cell}, which is not here: set storage.cells to as many as there are"
+            ))),
+        }
+    }
+
     /// Sees of each realm the generation that is in force, in its cell.
     ///
     /// # Errors
-    /// `Invalid` where a realm lies in a cell that this process has not.
+    /// `Invalid` where there is a cell that this process has not.
     pub fn follow(&self, platform: &Platform) -> Result<(), StoreError> {
+        self.all_here(platform)?;
         for (realm, standing) in platform.standings() {
             let known = self.seen.get(&realm).map(|it| it.0);
             if known == Some(standing) {

@@ -35,6 +35,7 @@ mod vouchers;
 mod wallet;
 pub mod webhooks;
 
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -154,8 +155,14 @@ struct Realms {
     pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
     collectors: RwLock<Arc<Collectors>>,
-    /// Whether nothing acts here, because another node owns the cell. Held while realms are taken up.
-    rests: Mutex<bool>,
+    /// The cells whose realms do not act here, because another node owns them. Held while realms are taken up.
+    rests: Mutex<BTreeSet<u32>>,
+    /// Whether other nodes may own cells.
+    shared: bool,
+    /// The banks of realms that lie in those cells, where there are several.
+    elsewhere: DashMap<RealmId, Arc<RealmBank>>,
+    /// Held while a state of the platform is taken up: each by itself.
+    publishing: Mutex<()>,
 }
 
 /// A realm: what stays of it whoever supervises it, and its supervisor of now.
@@ -250,24 +257,17 @@ impl Engine {
             pace: Arc::new(Pace::new(options.pace)),
             supervisors: DashMap::new(),
             collectors: RwLock::default(),
-            rests: Mutex::new(options.rests),
+            rests: Mutex::new(turns::at_first(&cells, options.rests)),
+            shared: options.rests,
+            elsewhere: DashMap::new(),
+            publishing: Mutex::default(),
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
-        publish_keys(&keys, &first);
+        turns::publish_keys(&keys, &first);
         realms.follow(&first)?;
         let state = Arc::new(RwLock::new(first));
-        let published: Published = {
-            let (keys, realms, state) =
-                (Arc::clone(&keys), Arc::clone(&realms), Arc::clone(&state));
-            Arc::new(move |platform: &Arc<Platform>| {
-                publish_keys(&keys, platform);
-                if let Err(why) = realms.follow(platform) {
-                    tracing::error!(%why, "a new realm could not be started");
-                }
-                *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
-            })
-        };
+        let published = turns::publisher(&keys, &realms, &state);
         let platform = RwLock::new(realms.ministry(loaded, Arc::clone(&published)));
         let staff = RwLock::new(realms.office()?);
         let treasury = RwLock::new(realms.treasury());
@@ -467,22 +467,6 @@ impl Engine {
         let platform = platform.unwrap_or_else(PoisonError::into_inner).clone();
         platform.tell(PlatformMessage(order, reply))?;
         wait(answer, DEADLINE).await
-    }
-}
-
-fn publish_keys(keys: &Keys, platform: &Platform) {
-    for key in platform.keys.values() {
-        if let Some(tenant) = platform.tenants.get(&key.tenant) {
-            let before = keys.get(&key.id);
-            let used = before.map_or_else(Arc::default, |known| Arc::clone(&known.used));
-            let known = KnownKey {
-                used,
-                key: key.clone(),
-                tenant: tenant.clone(),
-                open: platform.is_open(tenant.realm(key.mode)),
-            };
-            keys.insert(key.id.clone(), Arc::new(known));
-        }
     }
 }
 

@@ -14,7 +14,8 @@
 //! rests. What accounts left at rest goes along, so each is loaded from there in its new place as it would be here.
 //!
 //! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
-//! is read. A copy that was too late is at its end before another one may go on with it. One process has all cells, so until the fact is written nobody else could act for the realm.
+//! is read. A copy that was too late is at its end before another one may go on with it. The node that moves a realm owns the
+//! first cell and both others when it begins; what holds where it loses one of them is in [`crate::engine`], `moving`.
 //!
 //! **Failure.** Ended anywhere before that fact, the realm is where it was and the same order again goes on with the copy;
 //! after it, the realm is in its new cell. A copy that is found to differ from the realm is given up: the next order begins another.
@@ -60,6 +61,9 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         anew: cannot_go_on(engine, realm, cell),
     };
     let order = move |id: String, step| PlatformOrder::Move { id, mode, step };
+    if engine.is_at_rest() || engine.rests(cell) || engine.rests_for(realm) {
+        return Err(Failure::ShuttingDown);
+    }
     // What is refused does not take the place of what is known of the last copy.
     platform.decide(order(id.to_owned(), step), engine.now())?;
     let made = engine.copying().filter(|it| it.goes_on_with(realm));
@@ -103,9 +107,11 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         let ended = match (ahead, engine.upgrade()) {
             (Ok(copy), Some(engine)) => {
                 let (working, worked) = oneshot::channel();
+                let leave = order(id.clone(), MoveStep::Leave { number });
+                let stay = order(id.clone(), MoveStep::Stay { number });
                 let last = last((errand, copy, working), move |step| order(id, step), number);
                 let since = Instant::now();
-                let moved = engine.moves(realm, last).await;
+                let moved = engine.moves(realm, (leave, stay), last).await;
                 note(realm, (from, cell), since, moved.is_ok());
                 // What is still being written of the copy ends before anybody else goes on with it.
                 drop(worked.await);

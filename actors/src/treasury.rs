@@ -272,8 +272,10 @@ impl Treasury {
 
     /// Asks the bank for a collector account, outside any turn.
     fn ask(&mut self, on: &Arc<OnCollector>, request_id: String, ctx: &mut Context<Self>) {
-        let known = on.realms.first().copied();
-        let found = known.map(|realm| (realm, (self.standings)(realm)));
+        // Of realms that another node serves nobody asks here.
+        let all = on.realms.iter().copied();
+        let mut standings = all.map(|realm| (realm, (self.standings)(realm)));
+        let found = standings.find(|(_, standing)| standing.is_ok());
         let Some((realm, Ok(Standing { bank, .. }))) = found else {
             return;
         };

@@ -370,6 +370,19 @@ pub enum PlatformFact {
         /// Since when.
         at: Timestamp,
     },
+    /// A realm that goes into another cell rests for the last of it, wherever it is served, or does no more.
+    RealmLeaves {
+        /// The id of the tenant.
+        id: String,
+        /// Which of its realms.
+        mode: Mode,
+        /// The number of the generation that is being made.
+        number: u32,
+        /// Whether it rests from here on.
+        leaves: bool,
+        /// Since when.
+        at: Timestamp,
+    },
 }
 
 /// A call to the bank, for the auditor: what was asked, what came back, how long it took.

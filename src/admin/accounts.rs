@@ -77,6 +77,7 @@ pub(crate) async fn change(
 async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
+    super::refuse_parted(&desk.door, realm)?;
     let view = change(engine, realm, Target::Account(account), order).await?;
     let status = view.account.status.as_str();
     tracing::warn!(

@@ -207,6 +207,7 @@ async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, Account
 pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let engine = &desk.door.engine;
+    super::refuse_parted(&desk.door, realm)?;
     let observed = engine.observe(realm, Target::Account(number)).await?;
     let (disk, calls) = engine.on_disk(realm, number).await?;
     let platform = engine.platform();
@@ -256,6 +257,7 @@ struct PassivatedBody {
 pub async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
     let target = Target::Account(number);
+    super::refuse_parted(&desk.door, realm)?;
     let gone = desk.door.engine.passivate(realm, target).await?;
     let body = PassivatedBody {
         cvu: cvu.to_string(),

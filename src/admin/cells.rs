@@ -1,4 +1,5 @@
-//! The cells: what is in them, which node owns the first one, which follow and how far they are, and an operator's word that it is to move.
+//! The cells: what is in them, which node owns each, which follow and how far they are, and an operator's word that one is
+//! to go to another node.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,8 +23,6 @@ use crate::http::respond::json;
 
 /// The longest name of a node, in characters.
 const NAME_MAX: usize = 64;
-/// The cell with the platform's own facts, and the only one that several nodes may share.
-const FIRST: u32 = 0;
 
 /// A cell: one journal, which one node at a time owns.
 #[derive(Debug, Serialize, ToSchema)]
@@ -92,12 +91,23 @@ fn millis(time: Duration) -> Option<u64> {
 }
 
 impl CellBody {
-    /// As this node knows it now.
-    pub(super) fn now(desk: &OperatorDesk) -> Self {
+    /// All of them, as this node knows them now.
+    pub(super) fn all(desk: &OperatorDesk) -> Vec<Self> {
+        let all = desk.door.engine.cells().numbered();
+        all.map(|(cell, store)| Self::now(desk, (cell, store.as_ref())))
+            .collect()
+    }
+
+    /// One of them.
+    fn now(desk: &OperatorDesk, (cell, store): (u32, &dyn Store)) -> Self {
         let door = &desk.door;
-        let alone = Self::alone(door, (FIRST, door.engine.store().as_ref()));
+        let alone = Self::alone(door, (cell, store));
         let Some(node) = &door.node else { return alone };
-        let Some((standing, ago)) = node.standing() else {
+        let alone = Self {
+            owns: node.serves(cell),
+            ..alone
+        };
+        let Some((standing, ago)) = node.standing(cell) else {
             return Self {
                 node: Some(node.name().to_owned()),
                 ..alone
@@ -132,7 +142,7 @@ impl CellBody {
         Self {
             cell,
             node: None,
-            owns: door.is_owners(),
+            owns: true,
             owner: None,
             epoch: None,
             lease_left_ms: None,
@@ -146,57 +156,79 @@ impl CellBody {
         }
     }
 
+    /// Its number.
+    pub(super) const fn number(&self) -> u32 {
+        self.cell
+    }
+
     /// The name of the owner, if there is one.
     pub(super) fn owner(&self) -> Option<&str> {
         self.owner.as_deref()
     }
 
-    /// How many commits this node lacks, as far as it knows.
-    pub(super) fn behind(desk: &OperatorDesk, node: &Node) -> u64 {
-        let applied = desk.door.engine.stats().last_commit;
-        let head = node.head().map_or(applied, |head| head.0);
+    /// How many commits of a cell this node lacks, as far as it knows.
+    pub(super) fn behind(desk: &OperatorDesk, node: &Node, cell: u32) -> u64 {
+        let store = desk.door.engine.cells().cell(cell);
+        let applied = store.map_or(0, |store| store.stats().last_commit);
+        let head = node.head(cell).map_or(applied, |head| head.0);
         // What the log said last may be older than what was applied.
         head.max(applied) - applied
     }
 }
 
 /// A figure: name, help, value.
-type Figure = (&'static str, &'static str, u64);
+pub(super) type Figure = (&'static str, &'static str, u64);
 
-/// What is measured of this node, as far as it is known, and what it has counted; nothing where there are no others.
-pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])> {
-    let node = desk.door.node.as_ref()?;
-    let body = CellBody::now(desk);
-    let passed = &node.passed;
-    let gauges = [
-        (
-            "cell_owner",
-            "1 when this node owns the cell.",
-            Some(u64::from(node.serves())),
-        ),
-        ("cell_epoch", "Counts the owners of the cell.", body.epoch),
-        (
-            "cell_lease_left_ms",
-            "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
-            body.lease_left_ms,
-        ),
-        (
-            "cell_behind_commits",
-            "Commits of the log that this node lacks.",
-            Some(CellBody::behind(desk, node)),
-        ),
-        (
-            "cell_certificate_until_seconds",
-            "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
-            node.tls()
-                .and_then(|tls| tls.until())
-                .map(|until| until.millis() / 1000),
-        ),
-    ];
-    let known = gauges.into_iter();
-    let gauges = known.filter_map(|(name, help, figure)| Some((name, help, figure?)));
+/// What is measured of each cell on this node, as far as it is known: nothing where there are no others.
+pub(super) fn gauges(desk: &OperatorDesk) -> Vec<(u32, Vec<Figure>)> {
+    let Some(node) = &desk.door.node else {
+        return Vec::new();
+    };
+    let all = CellBody::all(desk).into_iter();
+    all.map(|body| (body.cell, body.gauges(desk, node)))
+        .collect()
+}
+
+impl CellBody {
+    fn gauges(&self, desk: &OperatorDesk, node: &Node) -> Vec<Figure> {
+        let body = self;
+        let gauges = [
+            (
+                "cell_owner",
+                "1 when this node owns the cell.",
+                Some(u64::from(node.serves(body.cell))),
+            ),
+            ("cell_epoch", "Counts the owners of the cell.", body.epoch),
+            (
+                "cell_lease_left_ms",
+                "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
+                body.lease_left_ms,
+            ),
+            (
+                "cell_behind_commits",
+                "Commits of the log that this node lacks.",
+                Some(CellBody::behind(desk, node, body.cell)),
+            ),
+            (
+                "cell_certificate_until_seconds",
+                "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
+                node.tls()
+                    .and_then(|tls| tls.until())
+                    .map(|until| until.millis() / 1000),
+            ),
+        ];
+        let known = gauges.into_iter();
+        known
+            .filter_map(|(name, help, figure)| Some((name, help, figure?)))
+            .collect()
+    }
+}
+
+/// What this node has counted; nothing where there are no others.
+pub(super) fn counters(desk: &OperatorDesk) -> Option<[Figure; 6]> {
+    let passed = &desk.door.node.as_ref()?.passed;
     let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
-    let counters = [
+    Some([
         (
             "cell_turns_total",
             "How often this node has begun to serve.",
@@ -227,8 +259,7 @@ pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])>
             "Requests for which there was no owner in time.",
             of(&passed.refused),
         ),
-    ];
-    Some((gauges.collect(), counters))
+    ])
 }
 
 /// Shows the cells, with their owner and their nodes. Any node answers for all.
@@ -240,11 +271,7 @@ pub(super) fn figures(desk: &OperatorDesk) -> Option<(Vec<Figure>, [Figure; 6])>
     responses((status = 200, body = Vec<CellBody>))
 )]
 pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
-    let door = &desk.door;
-    let further = door.engine.cells().numbered().skip(1);
-    let further = further.map(|(cell, store)| CellBody::alone(door, (cell, store.as_ref())));
-    let first = std::iter::once(CellBody::now(&desk));
-    json(StatusCode::OK, &first.chain(further).collect::<Vec<_>>())
+    json(StatusCode::OK, &CellBody::all(&desk))
 }
 
 request! {
@@ -255,14 +282,14 @@ request! {
     }
 }
 
-/// Gives the cell to another node, for instance before this one is upgraded. Requests wait meanwhile; `error` says
-/// why it stays where it is.
+/// Gives a cell to another node, for instance before this one is upgraded. Its requests wait meanwhile; `error` says
+/// why it stays where it is. The owner of the cell has to be asked.
 #[utoipa::path(
     post,
     path = "/admin/cells/{cell}/hand-over",
     operation_id = "handOverCell",
     tag = "Operation",
-    params(("cell" = u32, Path, description = "the number of the cell: 0")),
+    params(("cell" = u32, Path, description = "the number of the cell")),
     request_body(content = HandOver),
     responses((status = 200, body = HandedOverBody))
 )]
@@ -272,14 +299,18 @@ pub async fn hand_over(
     sent: Body,
 ) -> Result<HttpResponse, ApiError> {
     let HandOver { to } = HandOver::read(sent)?;
-    if cell.as_str() != FIRST.to_string() {
+    let here = desk.door.engine.cells().numbered();
+    let mut numbers = here.map(|(number, _)| number);
+    // One spelling of each number.
+    let Some(cell) = numbers.find(|number| number.to_string() == *cell) else {
         return super::not_found().await;
-    }
+    };
     let given = match &desk.door.node {
         Some(node) => {
             let (node, door) = (Arc::clone(node), desk.door.clone());
             // Whoever asks may go away: what was begun is brought to its end.
-            let given = rt::spawn(async move { node.hand_over(&door, to.as_deref()).await });
+            let given =
+                rt::spawn(async move { node.hand_over(&door, (cell, to.as_deref())).await });
             let given = given.await.map_err(|why| why.to_string());
             given.and_then(|given| given.map_err(|why| why.to_string()))
         }

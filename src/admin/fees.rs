@@ -37,6 +37,7 @@ pub async fn can_be_charged(
         if missing.is_empty() {
             return Ok(());
         }
+        super::refuse_parted(door, *realm)?;
         let types = door.engine.voucher_types(*realm).await?;
         missing.retain(|code| types.custom(code).is_err());
     }
@@ -70,6 +71,7 @@ pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: B
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
+    super::refuse_parted(&desk.door, realm)?;
     let fees = rules(fees);
     can_be_charged(&desk.door, &[realm], &fees).await?;
     let order = ProfileOrder::ChangeFees(fees);

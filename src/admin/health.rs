@@ -13,6 +13,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
 use caudal_ledger::time::Timestamp;
+use caudal_storage::StoreError;
 use serde::Serialize;
 
 use super::actors::{RealmFigures, reports};
@@ -20,6 +21,7 @@ use super::backup::BackupBody;
 use super::cells::CellBody;
 use super::memory::MemoryBody;
 use super::{OperatorDesk, webhooks};
+use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -32,21 +34,34 @@ pub async fn livez() -> HttpResponse {
 /// public listener says, which anybody may ask.
 pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
-    if let Some(node) = &door.node
-        && door.gate.is_open()
-        && !node.serves()
-        && node.is_served()
-    {
-        let cell = CellBody::now(&desk);
-        let behind = CellBody::behind(&desk, node);
-        return Ok(json(StatusCode::OK, &Following::of(&cell, behind)));
-    }
     if door.gate.is_open()
-        && let Err(why) = door.engine.cells().ready()
+        && let Err(why) = writes(door)
     {
         return Err(ApiError::not_ready(why));
     }
     let ready = crate::server::readyz(web::Data::new(door.clone())).await?;
+    if let Some(node) = &door.node {
+        let followed = CellBody::all(&desk).into_iter();
+        let followed: Vec<_> = followed
+            .filter(|cell| !node.serves(cell.number()))
+            .collect();
+        let behind = |cell: &CellBody| CellBody::behind(&desk, node, cell.number());
+        if let Some(first) = followed.first() {
+            let numbers = followed.iter().map(CellBody::number);
+            let body = Following {
+                status: "ready",
+                part: if node.serves_any() {
+                    "owner"
+                } else {
+                    "follower"
+                },
+                owner: first.owner(),
+                behind: followed.iter().map(behind).fold(0, u64::max),
+                follows: numbers.filter(|_| node.cells().nth(1).is_some()).collect(),
+            };
+            return Ok(json(StatusCode::OK, &body));
+        }
+    }
     let down = door.engine.down();
     if down.is_empty() {
         return Ok(ready);
@@ -54,7 +69,19 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     Ok(json(StatusCode::OK, &Limping::of(&down)))
 }
 
-/// What is ready of a node that passes requests on to the owner of the cell.
+/// Whether the cells take writes that no other node serves.
+fn writes(door: &Door) -> Result<(), StoreError> {
+    let elsewhere = |cell: u32| match &door.node {
+        Some(node) => !node.serves(cell) && node.is_served(cell),
+        None => false,
+    };
+    let all = door.engine.cells().numbered();
+    let mut own = all.filter(|(cell, _)| !elsewhere(*cell));
+    own.try_for_each(|(_, store)| store.ready())
+}
+
+/// What is ready of a node that passes requests on to the owners of other cells: the owner of the first of them, and
+/// what it lacks at most.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Following<'a> {
@@ -63,17 +90,9 @@ struct Following<'a> {
     owner: Option<&'a str>,
     /// How many commits this node lacks.
     behind: u64,
-}
-
-impl<'a> Following<'a> {
-    fn of(cell: &'a CellBody, behind: u64) -> Self {
-        Self {
-            status: "ready",
-            part: "follower",
-            owner: cell.owner(),
-            behind,
-        }
-    }
+    /// The numbers of the cells that this node only follows; left out where there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    follows: Vec<u32>,
 }
 
 /// What is ready while the supervisor of a realm has fallen: the others go on.

@@ -67,6 +67,9 @@ pub(super) async fn moved(desk: &OperatorDesk, id: &str, acting: &Acting, sent: 
     let engine = &desk.door.engine;
     let MoveRealm { mode, cell } = MoveRealm::read(sent)?;
     let platform = engine.platform();
+    let realm = platform.tenant(id)?.realm(mode);
+    super::refuse_parted(&desk.door, realm)?;
+    super::refuse_unowned(&desk.door, cell)?;
     if platform.tenant(id)?.policy.four_eyes.restores && !acting.approved {
         let step = MoveStep::Begin {
             cell,

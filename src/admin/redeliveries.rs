@@ -41,6 +41,7 @@ async fn again(
         to: to.number,
         every_kind,
     };
+    super::refuse_parted(&desk.door, realm)?;
     let engine = &desk.door.engine;
     engine.order_webhook(realm, number, order, asker).await?;
     let body = RedeliveryBody {

@@ -190,6 +190,8 @@ request! {
 )]
 pub async fn begin(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let BeginRestore { mode, at } = BeginRestore::read(sent)?;
+    let realm = desk.door.engine.platform().tenant(&path)?.realm(mode);
+    super::refuse_parted(&desk.door, realm)?;
     let number = restores::begin(&desk.door.engine, &path, mode, at).await?;
     let (tenant, mode) = (path.as_str(), mode.as_str());
     tracing::warn!(tenant, mode, number, at = %at, "a realm is copied as it was at an instant");
@@ -265,6 +267,8 @@ pub(super) async fn switched(desk: &OperatorDesk, id: &str, acting: &Acting, sen
     let _turn = desk.changes.lock().await;
     let engine = &desk.door.engine;
     let SwitchGeneration { mode, generation } = SwitchGeneration::read(sent)?;
+    let realm = engine.platform().tenant(id)?.realm(mode);
+    super::refuse_parted(&desk.door, realm)?;
     let wary = engine.platform().tenant(id)?.policy.four_eyes.restores;
     if wary && !acting.approved {
         engine.may_switch(id, mode, generation)?;

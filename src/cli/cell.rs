@@ -22,10 +22,13 @@ pub enum Cell {
         #[arg(long)]
         json: bool,
     },
-    /// Have the owner give the cell to another node: requests pause briefly. Ask the owner's admin API
+    /// Have the owner of a cell give it to another node: its requests pause briefly. Ask that owner's admin API
     HandOver {
         #[command(flatten)]
         which: Which,
+        /// The number of the cell
+        #[arg(long, value_name = "CELL", default_value_t = 0)]
+        cell: u32,
         /// The node that is to own the cell; the one that lacks least unless set
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
@@ -53,7 +56,7 @@ pub enum Cell {
 pub fn run(errand: Cell) -> Result<(), Exit> {
     match errand {
         Cell::Status { which, json } => status(&which.find()?, json),
-        Cell::HandOver { which, to } => hand_over(&which.find()?, to.as_deref()),
+        Cell::HandOver { which, cell, to } => hand_over(&which.find()?, (cell, to.as_deref())),
         Cell::MoveRealm {
             tenant,
             mode,
@@ -115,12 +118,12 @@ fn page(cell: &Value, several: bool) -> String {
     lines.join("\n")
 }
 
-fn hand_over(remote: &Remote, to: Option<&str>) -> Result<(), Exit> {
+fn hand_over(remote: &Remote, (cell, to): (u32, Option<&str>)) -> Result<(), Exit> {
     let body = to.map_or_else(|| json!({}), |to| json!({"to": to}));
-    let asked = remote.ask(Method::POST, "/admin/cells/0/hand-over", Some(body));
-    let given = wait(asked)?;
+    let path = format!("/admin/cells/{cell}/hand-over");
+    let given = wait(remote.ask(Method::POST, &path, Some(body)))?;
     match given.get("to").and_then(Value::as_str) {
-        Some(to) => say(&format!("the cell goes to {to}")),
+        Some(to) => say(&format!("cell {cell} goes to {to}")),
         None => Err(Exit::failed(shown(&given, "error"))),
     }
 }

@@ -185,7 +185,11 @@ pub fn take(console: Arc<Console>, door: Door) {
             let sample = Sample::of(door.engine.now(), &door.engine.stats(), requests);
             console.pulse.take(sample);
             tokio::select! {
-                () = door.gate.closed() => return,
+                () = door.gate.closed() => {
+                    if !door.gate.is_open() {
+                        return;
+                    }
+                }
                 () = tokio::time::sleep(EVERY) => {}
             }
         }

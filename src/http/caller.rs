@@ -63,7 +63,7 @@ impl Caller {
         let (door, engine) = (&self.door, self.engine());
         let key = engine.key(&self.identity.key);
         let works = key.is_some_and(|known| known.key.works_at(engine.now()));
-        match works && door.gate.is_open() && door.is_owners() {
+        match works && door.gate.is_open() && door.serves(self.realm()) {
             true => engine.still(self.realm(), history),
             false => Err(Failure::ShuttingDown),
         }

@@ -140,6 +140,18 @@ impl ApiError {
         }
     }
 
+    /// 503 for what another node does, or nobody does yet; `why` says whom to ask.
+    pub fn not_here(why: String) -> Self {
+        let failure = Failure::ShuttingDown;
+        Self {
+            why: Why::NotReady {
+                failure: failure.clone(),
+                why,
+            },
+            ..failure.into()
+        }
+    }
+
     fn with(mut self, details: serde_json::Value) -> Self {
         self.details = Some(Box::new(details));
         self

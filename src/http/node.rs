@@ -1,26 +1,34 @@
-//! One node of several that share a cell: whether it serves requests itself, and to whom it passes them on.
+//! One node of several that share cells: which of them it serves itself, and to whom it passes on the rest.
 //!
-//! **Shape.** Any node takes any request. The owner of the cell serves it; every other node passes it on, once
-//! ([`pass`]), to the address that the log has for the owner. A node that is about to own the cell, or to give it
-//! away, has requests wait: to a client that is a slow request.
+//! **Shape.** Any node takes any request. The owner of the cell in which the realm of its key lies serves it; every other
+//! node passes it on, once ([`pass`]), to the address that the log has for that owner. A node may own any of the cells, each by a
+//! lease of its own. One that is about to own a cell, or to give it away, has its requests wait: to a client that is
+//! a slow request.
 //!
 //! **Order.** A request is counted before it is asked whether this node serves, so whoever waits for the last one
 //! ([`Node::emptied`]) misses none. What is served was admitted while no other node could own the cell, so a read shows
-//! the last word.
+//! the last word. Keys, tenants and where realms lie are the first cell's to say: a node that does not own that one
+//! serves nothing once it has not followed it to its end for [`KNOWN_FOR`], so a key that is revoked works nowhere after that.
 //!
 //! **Bounds.** A request waits for an owner for [`Node::patience`]; the bodies that wait take [`BODIES_BYTES`] at most.
 
+mod aim;
 pub mod hand_over;
 mod parcel;
 pub mod pass;
 
 use std::cmp::Reverse;
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use actix_web::web::Bytes;
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
+use caudal_actors::cells::FIRST;
+use caudal_actors::engine::Engine;
+use caudal_actors::failure::Failure;
 use caudal_storage::log::{Epoch, Standing};
 use caudal_storage::{CommitNo, Member};
 use rustls::ClientConfig;
@@ -37,6 +45,8 @@ pub const BODIES_BYTES: usize = 64 << 20;
 const CONNECT: Duration = Duration::from_secs(1);
 /// How long a connection between nodes is kept that nobody uses; the other side keeps it longer.
 const IDLE: Duration = Duration::from_secs(30);
+/// How long what is known of the platform holds where another node writes it.
+pub const KNOWN_FOR: Duration = Duration::from_secs(2);
 /// A node that was not seen for so long is not there.
 pub const SEEN: Duration = Duration::from_secs(4);
 
@@ -66,37 +76,78 @@ pub struct Passed {
     pub unknown: AtomicU64,
     /// Requests for which there was no owner in time.
     pub refused: AtomicU64,
-    /// How often this node has handed the cell over.
+    /// How often this node has handed a cell over.
     pub handed_over: AtomicU64,
     /// How often it has begun to serve.
     pub turns: AtomicU64,
 }
 
-/// This node.
+/// This node's part in one cell.
 #[derive(Debug)]
-pub struct Node {
-    membership: Membership,
+pub struct Seat {
     member: Member,
     serves: watch::Sender<bool>,
     inside: AtomicUsize,
     left: Notify,
+    /// Held by whoever gives the cell away.
+    giving: Mutex<()>,
+}
+
+impl Seat {
+    fn new(member: Member) -> Self {
+        Self {
+            member,
+            serves: watch::Sender::new(false),
+            inside: AtomicUsize::new(0),
+            left: Notify::new(),
+            giving: Mutex::new(()),
+        }
+    }
+
+    /// This node's part in the cell, as its store has it.
+    pub fn member(&self) -> &Member {
+        &self.member
+    }
+
+    /// Whether requests are served here, by its own right: nobody else can own the cell now.
+    fn is_open(&self) -> bool {
+        *self.serves.borrow() && self.member.is_sure()
+    }
+}
+
+/// Which cell a notice of a bank is for, by its body; `None` where nothing here says so.
+pub type Whose = fn(Arc<Engine>, Bytes) -> Found;
+/// The cell, once it is found.
+pub type Found = Pin<Box<dyn Future<Output = Result<Option<u32>, Failure>>>>;
+
+/// This node.
+#[derive(Debug)]
+pub struct Node {
+    membership: Membership,
+    /// One for each cell, by its number: at least one.
+    seats: Box<[Seat]>,
+    /// Whether tenants and keys are written here, as long as this node owns the first cell.
+    writes: AtomicBool,
+    /// As of when this node knows the platform, while another one writes it.
+    known: RwLock<Option<Instant>>,
+    whose: Whose,
     client: RwLock<reqwest::Client>,
     room: Semaphore,
     /// It was said that the owner is a stranger, and it has not answered as a node of the cell since.
     strange: AtomicBool,
-    /// Held by whoever gives the cell away.
-    giving: Mutex<()>,
     /// What was passed on.
     pub passed: Passed,
 }
 
-/// A request that is served here.
-pub struct Inside(Arc<Node>);
+/// A request that is served here, in a cell.
+pub struct Inside(Arc<Node>, u32);
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        if self.0.inside.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.0.left.notify_waiters();
+        if let Some(seat) = self.0.seat(self.1)
+            && seat.inside.fetch_sub(1, Ordering::SeqCst) == 1
+        {
+            seat.left.notify_waiters();
         }
     }
 }
@@ -109,22 +160,25 @@ struct Owner {
 }
 
 impl Node {
-    /// A node that does not serve yet.
+    /// A node that does not serve yet, with its part in each cell by the number of the cell.
     ///
     /// # Errors
     /// When the client of the other nodes cannot be made.
-    pub fn new(membership: Membership, member: Member) -> reqwest::Result<Self> {
+    pub fn new(
+        membership: Membership,
+        members: impl IntoIterator<Item = Member>,
+        whose: Whose,
+    ) -> reqwest::Result<Self> {
         let client = RwLock::new(client(membership.tls.as_ref().map(|tls| tls.client()))?);
         Ok(Self {
             membership,
-            member,
-            serves: watch::Sender::new(false),
-            inside: AtomicUsize::new(0),
-            left: Notify::new(),
+            seats: members.into_iter().map(Seat::new).collect(),
+            writes: AtomicBool::new(false),
+            known: RwLock::new(None),
+            whose,
             client,
             room: Semaphore::new(BODIES_BYTES),
             strange: AtomicBool::new(false),
-            giving: Mutex::new(()),
             passed: Passed::default(),
         })
     }
@@ -167,9 +221,20 @@ impl Node {
         &self.membership.name
     }
 
-    /// Its part in the cell.
-    pub fn member(&self) -> &Member {
-        &self.member
+    /// Its part in a cell, if there is one of that number.
+    pub fn seat(&self, cell: u32) -> Option<&Seat> {
+        self.seats.get(usize::try_from(cell).ok()?)
+    }
+
+    /// The numbers of all cells.
+    pub fn cells(&self) -> impl Iterator<Item = u32> + use<> {
+        let several = self.seats.len();
+        (0..).take(several)
+    }
+
+    /// Whether there is one cell alone, in which everything is.
+    fn is_whole(&self) -> bool {
+        self.seats.len() == 1
     }
 
     /// How long a request waits for an owner.
@@ -177,51 +242,95 @@ impl Node {
         self.membership.lease + PATIENCE
     }
 
-    /// Whether requests are served here, and what they read is the last word.
-    pub fn serves(&self) -> bool {
-        *self.serves.borrow() && self.member.is_sure()
+    /// Whether requests of a cell are served here, and what they read is the last word.
+    pub fn serves(&self, cell: u32) -> bool {
+        let open = self.seat(cell).is_some_and(Seat::is_open);
+        open && (cell == FIRST || self.is_told())
     }
 
-    /// From now on requests are served here, or are not.
-    pub fn serve(&self, serves: bool) {
-        if self.serves.send_replace(serves) != serves && serves {
+    /// Whether this node owns any cell and serves it, as soon as it knows the platform.
+    pub fn serves_any(&self) -> bool {
+        self.seats.iter().any(Seat::is_open)
+    }
+
+    /// Whether tenants, keys and where realms lie are known here as they are now: the platform is written here, or
+    /// was followed just now.
+    fn is_told(&self) -> bool {
+        self.writes_platform() || self.knows_since(Instant::now().checked_sub(KNOWN_FOR))
+    }
+
+    /// Whether tenants and keys are written here, and by no other node.
+    pub fn writes_platform(&self) -> bool {
+        let sure = self.seat(FIRST).is_some_and(|seat| seat.member.is_sure());
+        sure && self.writes.load(Ordering::SeqCst)
+    }
+
+    /// From now on tenants and keys are written here, or are not: said before nothing acts for the first cell any more.
+    pub fn platform_is_here(&self, here: bool) {
+        self.writes.store(here, Ordering::SeqCst);
+    }
+
+    /// Whether the platform is known as of this instant or a later one; `None` is before all.
+    pub fn knows_since(&self, since: Option<Instant>) -> bool {
+        let known = *self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.is_some_and(|known| since.is_none_or(|since| known >= since))
+    }
+
+    /// The platform is known here as it was at this instant.
+    pub fn knows_as_of(&self, at: Instant) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = (*known).max(Some(at));
+    }
+
+    /// From now on requests of a cell are served here, or are not.
+    pub fn serve(&self, cell: u32, serves: bool) {
+        let Some(seat) = self.seat(cell) else { return };
+        if seat.serves.send_replace(serves) != serves && serves {
             self.passed.turns.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Takes a request in; `None` where it is not served.
-    fn enter(self: &Arc<Self>) -> Option<Inside> {
-        self.inside.fetch_add(1, Ordering::SeqCst);
-        let inside = Inside(Arc::clone(self));
-        self.serves().then_some(inside)
+    /// Takes a request of a cell in; `None` where it is not served.
+    fn enter(self: &Arc<Self>, cell: u32) -> Option<Inside> {
+        let seat = self.seat(cell)?;
+        seat.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(Arc::clone(self), cell);
+        self.serves(cell).then_some(inside)
     }
 
-    /// Waits until no request is served here any more, once none is taken in.
-    pub async fn emptied(&self) {
+    /// Waits until no request of a cell is served here any more, once none is taken in.
+    pub async fn emptied(&self, cell: u32) {
+        let Some(seat) = self.seat(cell) else { return };
         loop {
-            let left = self.left.notified();
+            let left = seat.left.notified();
             tokio::pin!(left);
             left.as_mut().enable();
-            if self.inside.load(Ordering::SeqCst) == 0 {
+            if seat.inside.load(Ordering::SeqCst) == 0 {
                 return;
             }
             left.await;
         }
     }
 
-    /// Who owns the cell and who is there, as this node knows, and how long ago it asked.
-    pub fn standing(&self) -> Option<(Standing, Duration)> {
-        self.member.standing()
+    /// Who owns a cell and who is there, as this node knows, and how long ago it asked.
+    pub fn standing(&self, cell: u32) -> Option<(Standing, Duration)> {
+        self.seat(cell)?.member.standing()
     }
 
-    /// Whether requests are served, here or by an owner that this node knows.
-    pub fn is_served(&self) -> bool {
-        self.serves() || self.owner().is_some()
+    /// Whether requests of a cell are served, here or by an owner that this node knows.
+    pub fn is_served(&self, cell: u32) -> bool {
+        self.serves(cell) || self.owner(cell).is_some()
     }
 
-    /// Another node that owns the cell, as far as this one knows.
-    fn owner(&self) -> Option<Owner> {
-        let (standing, ago) = self.standing()?;
+    /// The name of the owner of a cell, as far as this node knows.
+    pub fn owner_of(&self, cell: u32) -> Option<Arc<str>> {
+        let (standing, ago) = self.standing(cell)?;
+        standing.owner.filter(|_| ago <= self.membership.lease)
+    }
+
+    /// Another node that owns a cell, as far as this one knows.
+    fn owner(&self, cell: u32) -> Option<Owner> {
+        let (standing, ago) = self.standing(cell)?;
         // What was asked longer ago than a lease says nothing of now.
         if ago > self.membership.lease || standing.owner.as_deref() == Some(self.name()) {
             return None;
@@ -231,9 +340,9 @@ impl Node {
         Some(Owner { address, epoch })
     }
 
-    /// The follower to which the cell is given: the one named, or the one that is furthest and was seen last.
-    fn follower(&self, named: Option<&str>) -> Option<Arc<str>> {
-        let (standing, ago) = self.standing()?;
+    /// The follower to which a cell is given: the one named, or the one that is furthest and was seen last.
+    fn follower(&self, cell: u32, named: Option<&str>) -> Option<Arc<str>> {
+        let (standing, ago) = self.standing(cell)?;
         let here = standing.nodes.iter().filter(|seen| seen.ago + ago <= SEEN);
         let others = here.filter(|seen| *seen.node.name != *self.name());
         let fit = others.filter(|seen| named.is_none_or(|named| *seen.node.name == *named));
@@ -268,9 +377,9 @@ impl Node {
         }
     }
 
-    /// How far the log goes, as this node knows.
-    pub fn head(&self) -> Option<CommitNo> {
-        Some(self.standing()?.0.tail.commit)
+    /// How far the log of a cell goes, as this node knows.
+    pub fn head(&self, cell: u32) -> Option<CommitNo> {
+        Some(self.standing(cell)?.0.tail.commit)
     }
 
     /// Whether a secret is the one that nodes show each other.

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
 use actix_web::web::ServiceConfig;
+use caudal_actors::cells::FIRST;
 use caudal_actors::engine::{Banks, Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
@@ -159,8 +160,8 @@ impl Parts {
         folder::prepare(&options.data)?;
         let held = folder::hold(&options.data)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
-        let (opened, joined) = nodes::open(&options, &pepper)?;
-        let (cells, all) = cells::open(&options, (opened.store, opened.records))?;
+        let (opened, ahead) = nodes::open(&options, &pepper)?;
+        let (cells, all) = (opened.cells, opened.records);
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
@@ -168,7 +169,7 @@ impl Parts {
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
         let outside = outside(&measures, (banks, sink), &outgoing);
-        let actors = options.engine.resting(joined.is_some());
+        let actors = options.engine.resting(ahead.is_some());
         let times = measures.actors();
         let engine = Engine::timed(cells, options.clock, outside, actors, times)?;
         let backup = ship(options.backup, all, &engine, &options.data, &opened.node)?;
@@ -204,7 +205,7 @@ impl Parts {
         let (public, grace) = (public.map_err(failed)?, options.grace);
         notify(sandbox.as_ref(), public.addr)?;
         let engine = &door.engine;
-        let (nodes, catch_up) = begin(joined, &door, (options.catch_up, &how))?;
+        let (nodes, catch_up) = begin(ahead, &door, (options.catch_up, &how))?;
         let watched = |plan| memory::watch(Arc::clone(engine), plan);
         let watch = options.memory.map(watched);
         Ok(Self {
@@ -301,16 +302,16 @@ fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
 
 /// Answers other nodes, where there may be any; without them the banks' lists are read from now on.
 fn begin(
-    joined: Option<(nodes::Joined, nodes::Turns)>,
+    ahead: Option<nodes::Ahead>,
     door: &Door,
     (lists, how): (Option<Duration>, &Listening),
 ) -> Result<(Option<nodes::Running>, Option<JoinHandle<()>>), StartError> {
-    let Some((joined, turns)) = joined else {
+    let Some(ahead) = ahead else {
         let engine = &door.engine;
         let start = |every| catch_up::start(Arc::clone(engine), every);
         return Ok((None, lists.map(start)));
     };
-    let nodes = joined.begin(door, turns, (lists, how))?;
+    let nodes = ahead.begin(door, (lists, how))?;
     Ok((Some(nodes), None))
 }
 
@@ -360,7 +361,7 @@ fn ship(
 ) -> Result<Option<run::Running>, StartError> {
     let Some(plan) = plan else { return Ok(None) };
     let (says, node) = (run::says(engine.cells().platform()), node.clone());
-    let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves()));
+    let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves(FIRST)));
     let failed = |why| StartError::io("starting the backup", why);
     let running = run::start(plan, records, folder::pepper_mark(data)?, (says, ships));
     running.map(Some).map_err(failed)

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use caudal_actors::records::projection::Rows;
 use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
 use caudal_storage::log::{Log as _, LogId};
 use caudal_storage::moving::Keeper;
@@ -45,6 +46,15 @@ pub struct CellLog {
     pub peers: Option<Peers>,
 }
 
+impl CellLog {
+    /// The same of another cell, in the same database.
+    pub(super) fn of(&self, cell: u32) -> Self {
+        let mut of = self.clone();
+        of.log.cell = of.log.cell.strict_add(cell);
+        of
+    }
+}
+
 /// How the nodes of a cell find each other.
 #[derive(Clone, Debug)]
 pub struct Peers {
@@ -68,20 +78,22 @@ pub(super) struct Opened {
     pub(super) log: Option<Arc<Status>>,
     /// This node's part in the cell, where there may be others.
     pub(super) member: Option<Member>,
+    /// Which store it is.
+    pub(super) id: Option<String>,
 }
 
 /// Opens the store of a folder: by its own journal, or as a copy of the log in `cell`. Gives a way to its
-/// records, and the figures of the latter.
+/// records, and the figures of the latter. Where it is known which store the cell is, it has to be that one.
 ///
 /// # Errors
-/// As [`folder::open`]; when the log cannot be reached, must not be used, or another node has the cell.
+/// As [`folder::open`]; when the log cannot be reached, must not be used, is another one, or another node has the cell.
 pub(super) fn open(
     data: &Path,
     options: StoreOptions,
-    projection: Arc<dyn Projection>,
     cell: Option<CellLog>,
-    member: Option<&Membership>,
+    (member, known): (Option<&Membership>, Option<&str>),
 ) -> Result<Opened, StartError> {
+    let projection: Arc<dyn Projection> = Arc::new(Rows);
     let noted = place_of(data)?;
     match (cell, noted) {
         (None, None) => {
@@ -91,6 +103,7 @@ pub(super) fn open(
                 records,
                 log: None,
                 member: None,
+                id: folder::store_in(data)?,
             })
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
@@ -99,27 +112,32 @@ pub(super) fn open(
             data.display(),
             data.join(PLACE).display()
         ))),
-        (Some(cell), _) => join(data, options, projection, cell, member),
+        (Some(cell), _) => join(data, (options, projection), cell, (member, known)),
     }
 }
 
 fn join(
     data: &Path,
-    options: StoreOptions,
-    projection: Arc<dyn Projection>,
+    (options, projection): (StoreOptions, Arc<dyn Projection>),
     cell: CellLog,
-    member: Option<&Membership>,
+    (member, wanted): (Option<&Membership>, Option<&str>),
 ) -> Result<Opened, StartError> {
-    let place = cell.log.place();
+    let (place, number) = (cell.log.place(), cell.log.cell);
     let path = data.join(STORE);
     let (known, there) = (folder::known(data)?, DurableStore::id_of(&path)?);
-    // A folder with a store begins no log: it has one, or is a copy of one.
-    let log = match (&known, &there) {
-        (None, None) => PostgresLog::open(cell.log),
+    // A folder with a store begins no log: it has one, or is a copy of one. Nor does a cell that has been there.
+    let log = match (&known, &there, wanted) {
+        (None, None, None) => PostgresLog::open(cell.log),
         _ => PostgresLog::find(cell.log),
     };
     let log = log.map_err(|why| refused(data, &place, why))?;
     let id = same_store(data, &place, log.id())?;
+    if let Some(wanted) = wanted.filter(|wanted| *wanted != id) {
+        return Err(StartError::from(OpenError::NotAStore(format!(
+            "the log at {place} is {id}, and its cell has been {wanted}: it is another installation's, or was begun anew. \
+             Nothing was changed; bring back the right one"
+        ))));
+    }
     let standing = log.standing().map_err(OpenError::Log)?;
     if let Some(keeper) = Keeper::of(&standing) {
         return Err(reserved(&place, &keeper));
@@ -146,11 +164,17 @@ fn join(
     };
     let store = DurableStore::join(path, options, projection, Box::new(log), &part)?;
     folder::note(data, &id)?;
-    tracing::info!(place, log = id, "the store is a copy of a log elsewhere");
+    tracing::info!(
+        place,
+        cell = number,
+        log = id,
+        "the store is a copy of a log elsewhere"
+    );
     Ok(Opened {
         records: store.records(),
         log: Some(status),
         member: member.map(|_| store.member()),
+        id: Some(id),
         store,
     })
 }

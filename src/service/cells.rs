@@ -1,13 +1,18 @@
-//! The cells beside the first one: `cells/1`, `cells/2`… in the data folder, each with a store of its own.
+//! The cells beside the first one: `cells/1`, `cells/2`… in the data folder, each with a store of its own. Where the log
+//! is elsewhere (`cell.log`) each has a log of its own in the same database, and its folder is this node's copy.
 //!
 //! **Order.** The first cell is opened first, because its facts say which store each of the others is. A new cell is
-//! made, then a fact says that it is there; until then nothing can be in it.
+//! made, then a fact says that it is there; until then nothing can be in it. Of several nodes any makes the log of a new cell,
+//! and whoever owns the first cell says the fact ([`announce`]) before it serves.
 //!
 //! **Failure.** A cell that is missing, another store than it was, or older than what the first one knows of it is
-//! refused, and nothing is changed. So are fewer cells than there are: a realm may lie in any of them.
+//! refused, and nothing is changed; a copy that is missing is filled from its log. So are fewer cells than there are: a
+//! realm may lie in any of them. Of several nodes another one may write meanwhile, so what does not fit is looked at again
+//! for [`SETTLES`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
@@ -16,19 +21,24 @@ use caudal_actors::records::{PLATFORM_STREAM, REALM, realm_stream};
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{OpenError, Records, Restore, Store, StoreError, StoreOptions};
+use caudal_storage::{Member, OpenError, Records, Restore, Store, StoreError, StoreOptions};
 
-use super::{ServiceOptions, StartError, folder};
+use super::cell::{self, Opened};
+use super::turning::{Turns, turns};
+use super::{CellLog, ServiceOptions, StartError, folder};
+use crate::http::node::Membership;
 use crate::portable::import;
 
 /// The least bytes of rows in memory of a store that shares them with others.
 const TABLE_MIN: usize = 64 << 10;
 
-/// A cell's store, and a way to its records.
-type Opened = (Arc<dyn Store>, Records);
-
-/// The stores of all cells, and a way to records.
+/// The stores of all cells, and a way to the records of all but the first one.
 pub type Gathered = (Cells, Vec<Records>);
+
+/// How long a node looks again at cells that do not fit: another one may be about to write what is missing.
+const SETTLES: Duration = Duration::from_secs(5);
+/// How often.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The folder of a cell.
 fn place(data: &Path, cell: u32) -> PathBuf {
@@ -59,8 +69,9 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
                 it.cells
             )
         }
-        it if several && it.cell.is_some() => {
-            "storage.cells: several cells are on this machine's disk; with cell.log there is one"
+        it if several && it.cell.is_some() && it.backup.is_some() => {
+            "storage.cells: with cell.log, backups are of one cell; with several, leave backup.to out and back up the \
+             database of cell.log"
                 .to_owned()
         }
         _ => return Ok(()),
@@ -129,15 +140,27 @@ pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     }
 }
 
-/// All cells of a folder, of which the first is open: those that it knows, and new ones as far as they are set; and a way
-/// to the records of all of them, the first one first.
+/// All cells of a service, and what each but the first one is.
+pub(super) struct All {
+    /// The cells.
+    pub(super) cells: Cells,
+    /// A way to the records of each of the others.
+    pub(super) records: Vec<Records>,
+    /// This node's part in each of the others, where there may be others; with what its store says of its turns.
+    pub(super) members: Vec<(Member, Turns)>,
+    /// Which store each of the others is.
+    pub(super) others: Arc<[(u32, String)]>,
+}
+
+/// All cells of a folder, of which the first is open: those that it knows, and new ones as far as they are set.
 ///
 /// # Errors
 /// When one is missing, another, older than it was, or does not open; when there are more than are set.
 pub(super) fn open(
     options: &ServiceOptions,
-    (first, records): Opened,
-) -> Result<Gathered, StartError> {
+    first: Arc<dyn Store>,
+    membership: Option<&Membership>,
+) -> Result<All, StartError> {
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     if let Some((last, _)) = platform.cells().last()
         && last >= options.cells
@@ -148,18 +171,111 @@ pub(super) fn open(
             options.data.display(),
         )));
     }
-    let storage = share(&options.storage, options.cells);
-    let mut others = Vec::new();
+    let (mut stores, mut records) = (Vec::new(), Vec::new());
+    let (mut members, mut ids) = (Vec::new(), Vec::new());
     for cell in 1..options.cells {
         let known = platform.cells().find(|(number, _)| *number == cell);
-        let store = match known {
-            Some((_, id)) => known_one(&options.data, (cell, id), &storage)?,
-            None => new_one(options, cell, &storage, first.as_ref())?,
+        let known = known.map(|(_, id)| id.to_owned());
+        let mut storage = share(&options.storage, options.cells);
+        let turns = membership.map(|_| turns(&mut storage));
+        let opened = match (&options.cell, &known) {
+            (None, Some(id)) => known_one(&options.data, (cell, id), &storage)?,
+            (None, None) => new_one(options, cell, storage)?,
+            (Some(log), _) => copied_one(
+                (options, log),
+                cell,
+                storage,
+                (membership, known.as_deref()),
+            )?,
         };
-        others.push(store);
+        let id = opened.id.ok_or_else(|| nameless(&options.data, cell))?;
+        ids.push((cell, id));
+        members.extend(opened.member.zip(turns));
+        stores.push(opened.store);
+        records.push(opened.records);
     }
-    let (cells, further) = gather(&platform, first, others)?;
-    Ok((cells, std::iter::once(records).chain(further).collect()))
+    let others: Arc<[(u32, String)]> = ids.into();
+    let gathered = || {
+        let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
+        fit(&platform, &others, &stores)?;
+        gather(&platform, Arc::clone(&first), stores.clone())
+    };
+    let since = Instant::now();
+    let cells = loop {
+        match gathered() {
+            Err(_) if membership.is_some() && since.elapsed() < SETTLES => {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            done => break done?,
+        }
+    };
+    if membership.is_none() && !others.is_empty() {
+        announce(first.as_ref(), &others, options.clock.now())?;
+    }
+    Ok(All {
+        cells,
+        records,
+        members,
+        others,
+    })
+}
+
+/// Whether what was opened is what the platform knows; what it does not know has nothing in it.
+fn fit(
+    platform: &Platform,
+    others: &[(u32, String)],
+    stores: &[Arc<dyn Store>],
+) -> Result<(), StartError> {
+    for ((cell, id), store) in others.iter().zip(stores) {
+        match platform.cells().find(|(number, _)| number == cell) {
+            Some((_, known)) if known == id => {}
+            Some((_, known)) => {
+                return refused(format!(
+                    "cell {cell} is the store {id} here, and has been {known}. Nothing was changed: bring back the right one"
+                ));
+            }
+            None if store.applied().0 > 0 => {
+                return refused(format!(
+                    "cell {cell} holds a store in which something is, and the first cell does not know it: it is another \
+                     installation's, or the first cell is an older copy. Nothing was changed; bring back all cells of one \
+                     moment"
+                ));
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}
+
+/// Says of cells that the platform does not know yet that they are there, and of realms that were leaving theirs when
+/// whoever moved them ended that they stay. Whoever does this owns the first cell, and nobody acts for it yet.
+///
+/// # Errors
+/// When the first cell takes nothing.
+pub(super) fn announce(
+    first: &dyn Store,
+    others: &[(u32, String)],
+    now: Timestamp,
+) -> Result<(), StartError> {
+    // The clock is not judged yet: where there is an instant that is believed, this is none that is later.
+    let head = first.head(PLATFORM_STREAM).map_err(|why| unread(&why))?;
+    let now = head.map_or(now, |head| Timestamp::from_millis(head.at));
+    let mut added = Vec::new();
+    let said = import::say(first, now, |platform| {
+        let new = others.iter().filter(|(cell, _)| !platform.has_cell(*cell));
+        added.extend(new.cloned());
+        let facts = added.iter();
+        let facts = facts.filter_map(|(cell, id)| platform.add_cell(*cell, id));
+        Ok(facts.chain(platform.stays(now)).collect())
+    });
+    said.map_err(|why| {
+        let why = std::io::Error::other(why.to_string());
+        StartError::io("saying that there are further cells", why)
+    })?;
+    for (cell, store) in &added {
+        tracing::info!(cell, store, "a cell was added");
+    }
+    Ok(())
 }
 
 /// The cells of a stopped service's folder, of which the first is open, and a way to the records of the others.
@@ -175,16 +291,17 @@ pub fn open_known(
     let known = platform.cells();
     let others = known.map(|cell| known_one(data, cell, options));
     let others = others.collect::<Result<Vec<_>, _>>()?;
-    gather(&platform, first, others)
+    let others = others.into_iter().map(|it| (it.store, it.records));
+    let (stores, records): (Vec<_>, Vec<_>) = others.unzip();
+    Ok((gather(&platform, first, stores)?, records))
 }
 
 /// Puts the cells together, each as far as the platform knows that it has to reach.
 fn gather(
     platform: &Platform,
     first: Arc<dyn Store>,
-    others: Vec<Opened>,
-) -> Result<Gathered, StartError> {
-    let (others, records) = others.into_iter().unzip();
+    others: Vec<Arc<dyn Store>>,
+) -> Result<Cells, StartError> {
     let cells = Cells::several(first, others);
     for (cell, store) in cells.numbered() {
         let (there, wanted) = (store.applied().0, platform.reach_of(cell));
@@ -198,7 +315,7 @@ fn gather(
     unknown(platform, &cells)?;
     let followed = cells.follow(platform);
     followed.map_err(|why| StartError::Setting(why.to_string()))?;
-    Ok((cells, records))
+    Ok(cells)
 }
 
 /// Refuses where a cell has what the first one does not know to have begun: then the first one is older than it.
@@ -254,46 +371,54 @@ fn known_one(
         create: false,
         ..options.clone()
     };
-    folder::open(&place, options, Arc::new(Rows))
+    on_disk(&place, options)
+}
+
+/// The store of a folder whose own journal is the log.
+fn on_disk(place: &Path, options: StoreOptions) -> Result<Opened, StartError> {
+    let (store, records) = folder::open(place, options, Arc::new(Rows))?;
+    Ok(Opened {
+        store,
+        records,
+        log: None,
+        member: None,
+        id: folder::store_in(place)?,
+    })
+}
+
+/// This node's copy of a cell whose log is elsewhere; both are made where they are missing and nothing is known of them.
+fn copied_one(
+    (service, log): (&ServiceOptions, &CellLog),
+    cell: u32,
+    options: StoreOptions,
+    (membership, known): (Option<&Membership>, Option<&str>),
+) -> Result<Opened, StartError> {
+    let place = place(&service.data, cell);
+    folder::prepare(&place)?;
+    let log = Some(log.of(cell));
+    cell::open(&place, options, log, (membership, known))
 }
 
 /// A cell of which the first one does not know yet.
 fn new_one(
     service: &ServiceOptions,
     cell: u32,
-    options: &StoreOptions,
-    first: &dyn Store,
+    options: StoreOptions,
 ) -> Result<Opened, StartError> {
     let place = place(&service.data, cell);
     folder::prepare(&place)?;
-    let (store, records) = folder::open(&place, options.clone(), Arc::new(Rows))?;
-    if store.applied().0 > 0 {
-        return refused(format!(
-            "{} holds a store in which something is, and the first cell does not know it: it is another \
-             installation's, or the first cell is an older copy. Nothing was changed; bring back all cells of one moment",
-            place.display()
-        ));
-    }
-    let missing = || std::io::Error::other("it has no id");
+    let opened = on_disk(&place, options)?;
     let failed = |why| StartError::io(format!("making {}", place.display()), why);
     // Before it is said that the cell is there, it is there whatever happens.
     for folder in [&place, &service.data.join(folder::CELLS)] {
         folder::sync_parent(folder).map_err(failed)?;
     }
-    let id = folder::store_in(&place)?;
-    let id = id.ok_or_else(|| failed(missing()))?;
-    // The clock is not judged yet: where there is an instant that is believed, this is none that is later.
-    let head = first.head(PLATFORM_STREAM).map_err(|why| unread(&why))?;
-    let now = head.map_or_else(
-        || service.clock.now(),
-        |head| Timestamp::from_millis(head.at),
-    );
-    let said = import::say(first, now, |platform| {
-        Ok(platform.add_cell(cell, &id).into_iter().collect())
-    });
-    said.map_err(|why| failed(std::io::Error::other(why.to_string())))?;
-    tracing::info!(cell, store = id, "a cell was added");
-    Ok((store, records))
+    Ok(opened)
+}
+
+fn nameless(data: &Path, cell: u32) -> StartError {
+    let why = std::io::Error::other("it has no id");
+    StartError::io(format!("making {}", place(data, cell).display()), why)
 }
 
 #[cfg(test)]

@@ -1,33 +1,42 @@
-//! A service that is one node of several: what it does when it comes to own the cell, and when it does no more.
+//! A service that is one node of several: what it does when it comes to own a cell, and when it does no more.
 //!
-//! **Order.** To own the cell: the actors wake, then requests are served, then the banks' lists are read. To end:
-//! requests are passed on, what goes on for long is cut, the actors come to rest, and only then the node may take
-//! the cell again.
+//! **Shape.** Each cell has its own turns, and a task that takes them, so none waits for another's. One more task follows
+//! what another node writes of the platform.
 //!
-//! **Failure.** Actors that cannot wake are tried again with a pause, or the cell is given to another node. A node that
-//! was deposed goes on as a follower in the same process.
+//! **Order.** To own a cell: the first cell is followed to where its log was when this one was taken, the realms of the cell wake,
+//! then its requests are served, then the banks' lists are read. Of the first cell the platform and the people wake too, once
+//! all cells are known to be there. To end: requests are passed on, what goes on for long is cut, the realms of the cell
+//! come to rest, and only then the node may take it again.
+//!
+//! **Failure.** Realms that cannot wake are tried again with a pause, or the cell is given to another node. A node that
+//! was deposed goes on as a follower in the same process. While the first cell cannot be followed, cells that are owned here are
+//! not served ([`crate::http::node`]).
 
+use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::dev::ServerHandle;
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::records::projection::Rows;
+use caudal_actors::cells::{Cells, FIRST};
+use caudal_actors::engine::Engine;
 use caudal_postgres::Status;
-use caudal_storage::{Member, Records, Store, StoreOptions, Turn};
+use caudal_storage::{Member, Records, Turn};
 use secrecy::ExposeSecret as _;
-use tokio::sync::mpsc;
 
+use super::cells::All;
 use super::listening::{listen as listen_at, stop};
+use super::turning::{Turns, turns};
 use super::{CellLog, ServiceOptions, StartError, catch_up, cell, cells, folder};
 use crate::http::node::hand_over::NotGiven;
 use crate::http::node::{Membership, Node};
 use crate::http::tls::{self, Tls};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance};
-use crate::server;
+use crate::{notices, server};
 
 /// Connections of the listener of the other nodes.
 const CONNECTIONS: usize = 4096;
@@ -37,8 +46,10 @@ const WORKERS: usize = 2;
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long requests of other nodes have to finish when the service ends: they are tried again elsewhere.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often a follower looks for changes of tenants and keys.
+/// How often a follower of one cell looks for changes of tenants and keys.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// The same where there are several cells, whose owners serve by them.
+const LOOK_OFTEN: Duration = Duration::from_millis(50);
 /// The shortest secret, in characters.
 const SECRET_CHARS_MIN: usize = 32;
 
@@ -52,50 +63,68 @@ pub(super) struct Joined {
 pub(super) struct Running {
     node: Arc<Node>,
     handle: ServerHandle,
-    task: JoinHandle<()>,
+    /// Each takes the turns of a cell, and one follows the platform.
+    tasks: Vec<JoinHandle<()>>,
     /// Looks at certificates, where there are any.
     looks: Option<JoinHandle<()>>,
 }
 
-/// What the store says of this node's turns.
-pub(super) type Turns = mpsc::UnboundedReceiver<Turn>;
-
-/// A store that was opened, with this node where there may be others.
+/// The stores that were opened, with this node where there may be others.
 pub(super) struct Ground {
-    pub(super) store: Arc<dyn Store>,
-    pub(super) records: Records,
+    pub(super) cells: Cells,
+    /// Those of all cells, the first one first.
+    pub(super) records: Vec<Records>,
+    /// That of the first cell.
     pub(super) log: Option<Arc<Status>>,
     pub(super) node: Option<Arc<Node>>,
 }
 
-/// Opens the store, and listens to the other nodes first where there may be any.
+/// What begins once a node is there: its turns in each cell, and which store each cell beside the first one is.
+pub(super) struct Ahead {
+    joined: Joined,
+    turns: Vec<Turns>,
+    others: Others,
+}
+
+/// Which store each cell beside the first one is.
+type Others = Arc<[(u32, String)]>;
+
+/// Opens the stores, and listens to the other nodes first where there may be any.
 ///
 /// # Errors
-/// As [`cell::open`]; when it cannot listen, or nobody could reach it there.
+/// As [`cell::open`] and [`cells::open`]; when it cannot listen, or nobody could reach it there.
 pub(super) fn open(
     options: &ServiceOptions,
     pepper: &[u8],
-) -> Result<(Ground, Option<(Joined, Turns)>), StartError> {
+) -> Result<(Ground, Option<Ahead>), StartError> {
     let joined = options.cell.as_ref().map(|cell| listen(cell, pepper));
     let joined = joined.transpose()?.flatten();
     let membership = joined.as_ref().map(|it| &it.membership);
     let mut storage = cells::share(&options.storage, options.cells);
-    let turns = membership.map(|_| turns(&mut storage));
-    let rows = Arc::new(Rows);
-    let opened = cell::open(
-        &options.data,
-        storage,
-        rows,
-        options.cell.clone(),
-        membership,
-    )?;
+    let first = membership.map(|_| turns(&mut storage));
+    let log = options.cell.clone();
+    let opened = cell::open(&options.data, storage, log, (membership, None))?;
+    let All {
+        cells,
+        records,
+        members,
+        others,
+    } = cells::open(options, opened.store, membership)?;
+    let (further, turns): (Vec<_>, Vec<_>) = members.into_iter().unzip();
+    let members = opened.member.into_iter().chain(further);
     let ground = Ground {
-        node: node(membership, opened.member)?,
-        store: opened.store,
-        records: opened.records,
+        node: membership.map(|it| node(it, members)).transpose()?,
+        cells,
+        records: std::iter::once(opened.records).chain(records).collect(),
         log: opened.log,
     };
-    Ok((ground, joined.zip(turns)))
+    let turns = first.into_iter().chain(turns).collect();
+    let ahead = joined.map(|joined| Ahead {
+        joined,
+        turns,
+        others,
+    });
+    Ok((ground, ahead))
 }
 
 /// Listens to the other nodes, where there may be any.
@@ -144,40 +173,25 @@ fn host(address: &str) -> &str {
     bare.unwrap_or(host)
 }
 
-/// Hears of this node's turns from the store that is opened with these options.
-fn turns(options: &mut StoreOptions) -> Turns {
-    let (tell, turns) = mpsc::unbounded_channel();
-    // Nobody listens any more when the service has ended.
-    options.turned = Some(Arc::new(move |turn| {
-        tell.send(turn).ok();
-    }));
-    options.deposed = None;
-    turns
-}
-
-/// The node, once its store is open.
+/// The node, once its stores are open.
 fn node(
-    membership: Option<&Membership>,
-    member: Option<Member>,
-) -> Result<Option<Arc<Node>>, StartError> {
-    let Some((membership, member)) = membership.zip(member) else {
-        return Ok(None);
-    };
-    let node = Node::new(membership.clone(), member);
+    membership: &Membership,
+    members: impl Iterator<Item = Member>,
+) -> Result<Arc<Node>, StartError> {
+    let node = Node::new(membership.clone(), members, notices::whose);
     let failed =
         |why: reqwest::Error| StartError::Setting(format!("the client of the other nodes: {why}"));
-    node.map(|node| Some(Arc::new(node))).map_err(failed)
+    node.map(Arc::new).map_err(failed)
 }
 
-impl Joined {
-    /// Answers the other nodes, and takes the cell when it is free.
+impl Ahead {
+    /// Answers the other nodes, and takes each cell when it is free.
     ///
     /// # Errors
     /// When the listener cannot be used.
     pub(super) fn begin(
         self,
         door: &Door,
-        turns: Turns,
         (every, how): (Option<Duration>, &Listening),
     ) -> Result<Running, StartError> {
         let failed = |why| StartError::io("starting the listener of other nodes", why);
@@ -199,36 +213,62 @@ impl Joined {
             entrance: Entrance::Nodes,
             ..door.clone()
         };
-        let server = server::start(entrance, self.listener, &how, None).map_err(failed)?;
+        let server = server::start(entrance, self.joined.listener, &how, None).map_err(failed)?;
         let address: SocketAddr = server.addr;
         let encrypted = node.tls().is_some();
         tracing::info!(node = node.name(), %address, encrypted, "listens to the other nodes");
-        let task = rt::spawn(take_turns(door.clone(), Arc::clone(&node), turns, every));
+        let lists = Rc::new(Lists::new(door, every));
+        let turns = node.cells().zip(self.turns).map(|(cell, turns)| {
+            let here = Here {
+                door: door.clone(),
+                node: Arc::clone(&node),
+                others: Arc::clone(&self.others),
+                cell,
+            };
+            rt::spawn(here.take_turns(turns, Rc::clone(&lists)))
+        });
+        let mut tasks: Vec<_> = turns.collect();
+        tasks.push(rt::spawn(look_at_platform(door.clone(), Arc::clone(&node))));
         let looks = node.tls().map(|_| rt::spawn(look(Arc::clone(&node))));
-        node.member().willing(true);
+        for cell in node.cells() {
+            willing(&node, cell, true);
+        }
         Ok(Running {
             looks,
             node,
             handle: server.handle,
-            task,
+            tasks,
         })
     }
 }
 
 impl Running {
-    /// Gives the cell away, if it is here and there is somebody to take it.
+    /// Gives the cells away that are here, where there is somebody to take them: all at once, so that none waits for
+    /// another's requests.
     pub(super) async fn leave(&self, door: &Door) {
-        self.node.member().willing(false);
-        self.task.abort();
-        match self.node.hand_over(door, None).await {
-            Ok(_) | Err(NotGiven::NotOwner) => {}
-            Err(why) => tracing::warn!(%why, "the service ends without handing the cell over"),
+        for cell in self.node.cells() {
+            willing(&self.node, cell, false);
+        }
+        self.tasks.iter().for_each(JoinHandle::abort);
+        let leaves = self.node.cells().map(|cell| {
+            let (node, door) = (Arc::clone(&self.node), door.clone());
+            let leave = async move { node.hand_over(&door, (cell, None)).await };
+            (cell, rt::spawn(leave))
+        });
+        for (cell, left) in leaves.collect::<Vec<_>>() {
+            match left.await {
+                Ok(Ok(_) | Err(NotGiven::NotOwner)) => {}
+                Ok(Err(why)) => {
+                    tracing::warn!(%why, cell, "the service ends without handing the cell over");
+                }
+                Err(why) => tracing::error!(%why, cell, "the cell was not handed over"),
+            }
         }
     }
 
     /// Answers the other nodes no more.
     pub(super) async fn end(self) {
-        self.task.abort();
+        self.tasks.iter().for_each(JoinHandle::abort);
         if let Some(looks) = &self.looks {
             looks.abort();
         }
@@ -267,61 +307,159 @@ async fn look(node: Arc<Node>) {
     }
 }
 
-/// Does what each turn asks for, until the store is gone.
-async fn take_turns(door: Door, node: Arc<Node>, mut turns: Turns, every: Option<Duration>) {
-    let mut lists: Option<JoinHandle<()>> = None;
+/// Lets this node take a cell when it is free, or not.
+fn willing(node: &Node, cell: u32, willing: bool) {
+    if let Some(seat) = node.seat(cell) {
+        seat.member().willing(willing);
+    }
+}
+
+/// Takes up what another node has written of the platform, for ever.
+async fn look_at_platform(door: Door, node: Arc<Node>) {
+    let every = match node.cells().nth(1) {
+        Some(_) => LOOK_OFTEN,
+        None => LOOK_EVERY,
+    };
+    let mut said = false;
     loop {
-        let turn = tokio::select! {
-            turn = turns.recv() => turn,
-            () = tokio::time::sleep(LOOK_EVERY), if !node.serves() => {
-                if door.engine.is_at_rest() && let Err(why) = door.engine.look_again() {
-                    tracing::warn!(%why, "tenants and keys cannot be read");
-                }
-                continue;
-            }
+        tokio::time::sleep(every).await;
+        if !door.engine.is_at_rest() {
+            continue;
+        }
+        // What is read now has at least what the log had then.
+        let Some(at) = node.has_all_as_of(&door, FIRST) else {
+            continue;
         };
-        match turn {
-            Some(Turn::Owns(epoch)) => {
-                own(&door, &node).await;
-                let every = every.filter(|_| node.serves());
-                lists = every.map(|every| catch_up::start(Arc::clone(&door.engine), every));
-                tracing::info!(
-                    epoch = epoch.0,
-                    serves = node.serves(),
-                    "this node has a turn"
-                );
+        match door.engine.look_again() {
+            Ok(_) => {
+                node.knows_as_of(at);
+                said = false;
             }
-            Some(Turn::Follows) => {
-                if let Some(lists) = lists.take() {
-                    lists.abort();
+            Err(why) if !said => {
+                tracing::error!(%why, "tenants and keys cannot be read: nothing is served by them");
+                said = true;
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+/// The reading of the banks' lists, for all realms that are served here.
+struct Lists {
+    engine: Arc<Engine>,
+    every: Option<Duration>,
+    running: RefCell<Option<JoinHandle<()>>>,
+}
+
+impl Lists {
+    fn new(door: &Door, every: Option<Duration>) -> Self {
+        Self {
+            engine: Arc::clone(&door.engine),
+            every,
+            running: RefCell::new(None),
+        }
+    }
+
+    /// Begins anew, with what happened before, or ends.
+    fn turn(&self, on: bool) {
+        let every = self.every.filter(|_| on);
+        let next = every.map(|every| catch_up::start(Arc::clone(&self.engine), every));
+        if let Some(before) = self.running.replace(next) {
+            before.abort();
+        }
+    }
+}
+
+/// This node in one cell.
+struct Here {
+    door: Door,
+    node: Arc<Node>,
+    others: Others,
+    cell: u32,
+}
+
+impl Here {
+    /// Does what each turn asks for, until the store is gone.
+    async fn take_turns(self, mut turns: Turns, lists: Rc<Lists>) {
+        let Self { node, cell, .. } = &self;
+        while let Some(turn) = turns.recv().await {
+            match turn {
+                Turn::Owns(epoch) => {
+                    self.own().await;
+                    lists.turn(node.serves_any());
+                    let serves = node.serves(*cell);
+                    tracing::info!(cell, epoch = epoch.0, serves, "this node has a turn");
                 }
-                follow(&door, &node).await;
-                tracing::info!("this node follows");
+                Turn::Follows => {
+                    if !node.serves_any() {
+                        lists.turn(false);
+                    }
+                    self.follow().await;
+                    tracing::info!(cell, "this node follows");
+                }
             }
-            None => return,
         }
     }
-}
 
-/// Has the actors wake, and serves.
-async fn own(door: &Door, node: &Arc<Node>) {
-    while let Err(why) = door.engine.wake() {
-        tracing::error!(%why, "this node owns the cell, and its actors cannot wake");
-        if node.give(door, None).await.is_ok() || !node.member().owns() {
-            return;
+    /// Whether this node still owns the cell.
+    fn owns(&self) -> bool {
+        let seat = self.node.seat(self.cell);
+        seat.is_some_and(|seat| seat.member().owns())
+    }
+
+    /// Has the realms of the cell wake, and serves them.
+    async fn own(&self) {
+        let (door, node, cell) = (&self.door, &self.node, self.cell);
+        let taken = Instant::now();
+        // What another node wrote of the platform before this one took the cell holds for its realms.
+        while cell != FIRST && !node.writes_platform() && !node.knows_since(Some(taken)) {
+            if !self.owns() {
+                return;
+            }
+            tokio::time::sleep(LOOK_OFTEN).await;
         }
-        tokio::time::sleep(AGAIN).await;
+        while let Err(why) = self.wake().await {
+            tracing::error!(
+                why,
+                cell,
+                "this node owns the cell, and its realms cannot wake"
+            );
+            if node.give(door, (cell, None)).await.is_ok() || !self.owns() {
+                return;
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
+        if cell == FIRST {
+            node.platform_is_here(true);
+        }
+        node.serve(cell, true);
     }
-    node.serve(true);
-}
 
-/// Serves no more, and has the actors come to rest.
-async fn follow(door: &Door, node: &Node) {
-    node.serve(false);
-    door.gate.interrupt();
-    while let Err(why) = door.engine.rest().await {
-        tracing::error!(%why, "the actors do not come to rest");
-        tokio::time::sleep(AGAIN).await;
+    async fn wake(&self) -> Result<(), String> {
+        let engine = &self.door.engine;
+        if self.cell == FIRST && !self.others.is_empty() {
+            let (first, now) = (Arc::clone(engine.cells().platform()), engine.now());
+            let others = Arc::clone(&self.others);
+            let announced = move || cells::announce(first.as_ref(), &others, now);
+            let announced = tokio::task::spawn_blocking(announced).await;
+            let announced = announced.map_err(|why| why.to_string())?;
+            announced.map_err(|why| why.to_string())?;
+        }
+        engine.wake(self.cell).map_err(|why| why.to_string())
     }
-    node.member().willing(true);
+
+    /// Serves the cell no more, and has its realms come to rest.
+    async fn follow(&self) {
+        let (door, node, cell) = (&self.door, &self.node, self.cell);
+        node.serve(cell, false);
+        if cell == FIRST {
+            node.platform_is_here(false);
+        }
+        door.gate.interrupt();
+        while let Err(why) = door.engine.rest(cell).await {
+            tracing::error!(%why, cell, "the realms of the cell do not come to rest");
+            tokio::time::sleep(AGAIN).await;
+        }
+        willing(node, cell, true);
+    }
 }

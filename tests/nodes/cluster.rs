@@ -1,24 +1,25 @@
-//! Nodes of one cell in this process, and clients that try again.
+//! Nodes that share cells, in this process, and clients that try again.
+
+mod load;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caudal::service::{CellLog, Peers, Service, ServiceOptions, TEST_ADMIN_KEY};
 use caudal_ledger::tenants::Mode;
-use caudal_postgres::server::{Server, cell, shared};
+use caudal_postgres::server::{Server, cells, shared};
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::task::JoinHandle;
 
-use super::{account, types};
+use super::types;
 use crate::support::authority::{Authority, files, write};
 use crate::support::bank::{Bank, PATIENT};
-use crate::support::client::fresh;
 use crate::support::{Client, SOON, wait_until};
+
+pub use load::{Done, Load};
 
 /// A lease that ends within a test.
 pub const SHORT: Duration = Duration::from_secs(5);
@@ -27,14 +28,16 @@ const LONG: Duration = Duration::from_secs(600);
 /// What nodes show each other.
 pub const SECRET: &str = "a secret of nodes, of 32 characters or more";
 
-/// Nodes of one cell.
+/// Nodes that share a cell, or several.
 pub struct Cluster {
     /// The bank of all of them.
     pub bank: Bank,
     /// A test key.
     pub key: String,
     server: Arc<Server>,
+    /// The first of the cells.
     cell: u32,
+    cells: u32,
     dir: TempDir,
     nodes: Vec<Option<Service>>,
     urls: Arc<Mutex<Vec<String>>>,
@@ -51,22 +54,32 @@ impl Cluster {
 
     /// The same with leases of this length.
     pub async fn with(count: usize, lease: Duration) -> Option<Self> {
-        Self::made(count, lease, None).await
+        Self::made((count, 1), lease, None).await
+    }
+
+    /// So many nodes with so many cells, all of which the first node owns.
+    pub async fn parted(count: usize, cells: u32) -> Option<Self> {
+        Self::made((count, cells), LONG, None).await
     }
 
     /// The same with connections between nodes that are encrypted, by certificates of an authority.
     pub async fn encrypted(count: usize, authority: &Authority) -> Option<Self> {
-        Self::made(count, LONG, Some(authority)).await
+        Self::made((count, 1), LONG, Some(authority)).await
     }
 
-    async fn made(count: usize, lease: Duration, authority: Option<&Authority>) -> Option<Self> {
+    async fn made(
+        (count, many): (usize, u32),
+        lease: Duration,
+        authority: Option<&Authority>,
+    ) -> Option<Self> {
         let server = shared()?;
         let mut nodes = Self {
             encrypted: authority.is_some(),
             bank: Bank::start(),
             key: String::new(),
             server,
-            cell: cell(),
+            cell: cells(many),
+            cells: many,
             dir: TempDir::new().unwrap(),
             nodes: Vec::new(),
             urls: Arc::default(),
@@ -102,8 +115,18 @@ impl Cluster {
 
     /// A key of a mode.
     pub async fn issue(&self, owner: usize, mode: Mode) -> String {
+        self.issue_to(owner, &self.tenant, mode).await
+    }
+
+    /// A key of another tenant.
+    pub async fn issue_to(&self, owner: usize, tenant: &str, mode: Mode) -> String {
         let service = self.nodes[owner].as_ref().unwrap();
-        service.issue_key(&self.tenant, mode).await.unwrap()
+        service.issue_key(tenant, mode).await.unwrap()
+    }
+
+    /// The nodes that run.
+    pub fn services(&self) -> impl Iterator<Item = &Service> {
+        self.nodes.iter().flatten()
     }
 
     /// The name of a node.
@@ -128,6 +151,7 @@ impl Cluster {
                     tls: self.encrypted.then(|| files(&self.certificates(n))),
                 }),
             }),
+            cells: self.cells,
             pepper: Some("a pepper that all nodes have".into()),
             banking: self.bank.banking(PATIENT),
             ..ServiceOptions::for_tests(data)
@@ -206,19 +230,53 @@ impl Cluster {
 
     /// Which node serves, when it is another than this.
     pub async fn owner_but(&self, not: usize) -> usize {
+        self.owner_of((0, not)).await
+    }
+
+    /// Which node serves a cell.
+    pub async fn owner_in(&self, cell: usize) -> usize {
+        self.owner_of((cell, usize::MAX)).await
+    }
+
+    async fn owner_of(&self, (cell, not): (usize, usize)) -> usize {
         wait_until("somebody serves", SOON, async || {
             for n in (0..self.nodes.len()).filter(|n| *n != not) {
                 if self.nodes[n].is_none() {
                     continue;
                 }
                 let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
-                if cells[0]["owns"] == true {
+                if cells[cell]["owns"] == true {
                     return Some(n);
                 }
             }
             None
         })
         .await
+    }
+
+    /// Has a cell given to a node, and waits until that serves it.
+    pub async fn owns(&self, cell: u32, to: usize) {
+        let number = usize::try_from(cell).unwrap();
+        wait_until("the node owns the cell", SOON, async || {
+            let owner = self.owner_in(number).await;
+            if owner == to {
+                return Some(());
+            }
+            let path = format!("/admin/cells/{cell}/hand-over");
+            let body = serde_json::json!({"to": self.name(to)});
+            self.admin(owner, "POST", &path, Some(&body)).await;
+            None
+        })
+        .await;
+    }
+
+    /// The lease of a cell ends now, whoever has it.
+    pub fn lapses(&self, cell: u32) {
+        let sql = format!(
+            "UPDATE caudal_cell SET lease_until = now() - INTERVAL '1 second' WHERE cell = {}",
+            self.cell + cell
+        );
+        self.server.sql("postgres", &sql);
     }
 
     /// Waits until all nodes know of a node.
@@ -332,119 +390,5 @@ impl Cluster {
             found.insert(report.vouchers);
         }
         assert_eq!(found.len(), 1, "{found:?}");
-    }
-}
-
-/// What clients have seen.
-pub struct Done {
-    /// Vouchers that were acknowledged: account and external id.
-    pub acknowledged: BTreeSet<(String, String)>,
-    /// What was answered and was no 201, and connections that broke.
-    pub errors: Vec<String>,
-}
-
-struct Seen {
-    acknowledged: Mutex<BTreeSet<(String, String)>>,
-    errors: Mutex<Vec<String>>,
-    count: AtomicUsize,
-    over: AtomicBool,
-    avoided: AtomicUsize,
-}
-
-/// Clients that post with idempotency keys and try again, each time at the next node.
-pub struct Load {
-    seen: Arc<Seen>,
-    clients: Vec<JoinHandle<()>>,
-}
-
-impl Load {
-    /// So many clients.
-    pub async fn begin(nodes: &Cluster, count: usize) -> Self {
-        let seen = Arc::new(Seen {
-            acknowledged: Mutex::default(),
-            errors: Mutex::default(),
-            count: AtomicUsize::new(0),
-            over: AtomicBool::new(false),
-            avoided: AtomicUsize::new(usize::MAX),
-        });
-        let mut cvus = Vec::new();
-        for _ in 0..4 {
-            cvus.push(account(&nodes.client(0)).await);
-        }
-        let clients = (0..count).map(|n| {
-            let cvu = cvus[n % cvus.len()].clone();
-            let client = Client::new("", Some(&nodes.key));
-            tokio::spawn(post(
-                Arc::clone(&seen),
-                Arc::clone(&nodes.urls),
-                client,
-                (cvu, n),
-            ))
-        });
-        Self {
-            clients: clients.collect(),
-            seen,
-        }
-    }
-
-    /// Waits for so many more.
-    pub async fn more(&self, more: usize) {
-        let until = self.seen.count.load(Ordering::Acquire) + more;
-        wait_until("more is done", SOON, async || {
-            (self.seen.count.load(Ordering::Acquire) >= until).then_some(())
-        })
-        .await;
-    }
-
-    /// From now on a node gets no new request.
-    pub fn avoids(&self, node: usize) {
-        self.seen.avoided.store(node, Ordering::Release);
-    }
-
-    /// Ends when every request is answered.
-    pub async fn end(self) -> Done {
-        self.seen.over.store(true, Ordering::Release);
-        for client in self.clients {
-            client.await.unwrap();
-        }
-        let acknowledged = self.seen.acknowledged.lock().unwrap().clone();
-        let errors = self.seen.errors.lock().unwrap().clone();
-        Done {
-            acknowledged,
-            errors,
-        }
-    }
-}
-
-/// Posts one voucher after the other.
-async fn post(
-    seen: Arc<Seen>,
-    urls: Arc<Mutex<Vec<String>>>,
-    mut client: Client,
-    (cvu, mut at): (String, usize),
-) {
-    let count = urls.lock().unwrap().len();
-    while !seen.over.load(Ordering::Acquire) {
-        let id = format!("load-{}", fresh());
-        loop {
-            at = (at + 1) % count;
-            if at == seen.avoided.load(Ordering::Acquire) {
-                continue;
-            }
-            client.url = urls.lock().unwrap()[at].clone();
-            let answer = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
-            match answer.answer().await {
-                Some(answer) if answer.status == 201 => break,
-                Some(answer) => seen.errors.lock().unwrap().push(answer.text),
-                None => seen
-                    .errors
-                    .lock()
-                    .unwrap()
-                    .push(format!("node {at} broke off")),
-            }
-        }
-        let mut done = seen.acknowledged.lock().unwrap();
-        done.insert((cvu.clone(), id));
-        seen.count.fetch_add(1, Ordering::AcqRel);
     }
 }

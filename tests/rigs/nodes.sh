@@ -3,7 +3,8 @@
 # than its lease, and told to hand over. Then the server that takes writes is killed, every other time with the owner, and
 # a standby is promoted. Then that server stands still until a standby was promoted, and goes on. Then the disk of its log
 # is full, and that of its tables, and they have room again. Then it is slow, and slower than anybody waits. Then one node on its disk
-# goes into the database, becomes three and one again, and goes back to its disk. Then, with a network for each node, the
+# goes into the database, becomes three and one again, and goes back to its disk. Then three cells have an owner each, which are
+# handed round, and one of which dies. Then, with a network for each node, the
 # owner is cut off from the database, from the other nodes, and from clients. Counts what was acknowledged, lost, and there
 # twice, how long nothing was acknowledged, and compares all nodes. Needs PostgreSQL's server (Debian: postgresql), for the full
 # disk and the cuts root, for the cuts `ip`; says "not run" without.
@@ -19,7 +20,7 @@ if ! ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && ! command -v initdb 
     echo "not run: no initdb; apt-get install postgresql"
     exit 77
 fi
-for rig in processes promotions frozen full slow growth partitions; do
+for rig in processes promotions frozen full slow growth parted partitions; do
     cargo test -q --locked --test service -- --nocapture "nodes::$rig" 2>&1 |
         grep -E '^([0-9]+ |not run|test result)|panicked|assertion|left:|right:'
 done

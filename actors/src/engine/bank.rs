@@ -1,6 +1,6 @@
 //! The door for what comes from the bank: lookups and its notices.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::clients::realm_in;
@@ -14,6 +14,7 @@ use super::money::{Heard, not_found, value};
 use super::read_slots::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
+use crate::cells::FIRST;
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Collector, Found, Notice, Way};
 use crate::realms::{RealmMessage, lookout};
@@ -35,10 +36,15 @@ pub enum NotRelated {
 impl Realms {
     /// Finds out anew which realms are on which collector account.
     pub(super) fn count_collectors(&self) {
-        let realms = self.supervisors.iter();
-        let realms: Vec<_> = realms
-            .map(|known| (*known.key(), Arc::clone(&known.value().bank)))
-            .collect();
+        let here = self.supervisors.iter();
+        let here = here.map(|known| (*known.key(), Arc::clone(&known.value().bank)));
+        let mut realms: BTreeMap<RealmId, Arc<RealmBank>> = here.collect();
+        for known in &self.elsewhere {
+            // Whoever is served here is known here.
+            realms
+                .entry(*known.key())
+                .or_insert_with(|| Arc::clone(known.value()));
+        }
         let found = banks::collectors(realms.iter().map(|(realm, bank)| (*realm, bank.as_ref())));
         let known = self.collectors.write();
         *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
@@ -58,17 +64,19 @@ impl Realms {
 
     /// The bank of a realm, to ask it: nobody asks for one that is retired.
     pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
-        let bank = self.relation(realm).ok_or(Rejection::TenantNotFound)?;
+        let bank = self.relation(realm).ok_or_else(|| self.absent(realm))?;
         match self.is_served(realm) {
             true => Ok(bank),
             false => Err(Failure::ShuttingDown),
         }
     }
 
-    /// The bank of a realm as its relation is.
+    /// The bank of a realm as its relation is, whoever serves it.
     fn relation(&self, realm: RealmId) -> Option<Arc<RealmBank>> {
         let known = self.supervisors.get(&realm);
-        known.map(|known| Arc::clone(&known.value().bank))
+        let here = known.map(|known| Arc::clone(&known.value().bank));
+        let elsewhere = || self.elsewhere.get(&realm).map(|it| Arc::clone(it.value()));
+        here.or_else(elsewhere)
     }
 }
 
@@ -131,11 +139,15 @@ impl Engine {
         Some(bank.collector().cbu)
     }
 
-    /// The realms whose bank has signed something; `fits` says whether a secret does.
+    /// The realms whose bank has signed something, those that another node serves among them; `fits` says whether a
+    /// secret does.
     pub fn signers(&self, fits: &dyn Fn(&str) -> bool) -> Option<Voice> {
         let known = self.realms.supervisors.iter();
         let spoken = known.filter(|known| known.value().bank.has_signed(fits));
-        let realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
+        let mut realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
+        let known = self.realms.elsewhere.iter();
+        let spoken = known.filter(|known| known.value().has_signed(fits));
+        realms.extend(spoken.map(|known| *known.key()));
         (!realms.is_empty()).then(|| realms.into())
     }
 
@@ -183,6 +195,28 @@ impl Engine {
             Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
             heard => heard,
         }
+    }
+
+    /// The cell of the realm that is to hear a notice, whoever serves it; `None` where nothing that is known here says
+    /// so. What no realm hears is the first cell's.
+    ///
+    /// # Errors
+    /// Those of every door that reads.
+    pub async fn cell_of(&self, notice: Notice) -> Result<Option<u32>, Failure> {
+        let realm = match &notice {
+            Notice::Received { cvu, .. } => realm_in(cvu),
+            Notice::Left(left) => realm_in(&left.cvu),
+            Notice::Returned { realm, .. } => Some(*realm),
+            Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
+                let origin = *origin;
+                let find = move |books: &Books| books.of_origin(origin);
+                let found = self.look(RealmId(0), Cost::Point, find).await?;
+                found.map(|(realm, _)| realm)
+            }
+            Notice::Created | Notice::Other { .. } => return Ok(Some(FIRST)),
+        };
+        let known = realm.filter(|realm| self.realms.relation(*realm).is_some());
+        Ok(known.map(|realm| self.cells.standing(realm).cell))
     }
 
     async fn hear(
@@ -272,6 +306,8 @@ impl Books {
     /// The realm that money for a CVU belongs to: that of the client id in it.
     pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Option<RealmId> {
         realm_in(&cvu)
-            .filter(|realm| voice.speaks_for(*realm) && self.realms.supervisors.contains_key(realm))
+            .filter(|realm| voice.speaks_for(*realm))
+            // Of one that another node serves it is not said that it is nobody's.
+            .filter(|it| self.realms.supervisors.contains_key(it) || self.realms.rests_for(*it))
     }
 }

@@ -32,6 +32,18 @@ impl Engine {
         Ok(self.cells.ready()?)
     }
 
+    /// Whether writes are possible in these cells.
+    ///
+    /// # Errors
+    /// When they are not: why.
+    pub fn ready_in(&self, cells: impl Iterator<Item = u32>) -> Result<(), Failure> {
+        let mut stores = cells.filter_map(|cell| self.cells.cell(cell)).peekable();
+        if stores.peek().is_some() {
+            self.certain()?;
+        }
+        Ok(stores.try_for_each(|store| store.ready())?)
+    }
+
     /// Refuses while the clock is in doubt.
     pub(super) fn certain(&self) -> Result<(), Failure> {
         match self.clock.doubt() {

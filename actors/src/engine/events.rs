@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use caudal_ledger::events::{Event, EventId, EventKinds};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag};
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, SortOrder, StoreError};
 
@@ -117,7 +116,7 @@ impl Engine {
     pub async fn event_after(&self, realm: RealmId, number: u64) -> Result<(), Failure> {
         let found = self.realms.supervisors.get(&realm);
         let published = found.map(|known| Arc::clone(&known.published));
-        let published = published.ok_or(Rejection::TenantNotFound)?;
+        let published = published.ok_or_else(|| self.realms.absent(realm))?;
         loop {
             let next = published.notified();
             tokio::pin!(next);

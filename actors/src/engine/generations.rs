@@ -187,7 +187,7 @@ impl Engine {
         };
         // What is refused, or is so already, stops nobody.
         if platform.decide(order.clone(), self.now())?.is_empty() {
-            if platform.is_open(realm) && !self.is_at_rest() {
+            if platform.is_open(realm) && !self.rests_for(realm) {
                 self.resume(realm).await?;
             }
             return Ok(platform);
@@ -197,7 +197,7 @@ impl Engine {
         // Also one that is closed: nothing of it may act in what was in force.
         self.retire(realm).await?;
         let done = self.administered_surely(order).await;
-        if !open || self.is_at_rest() {
+        if !open || self.rests_for(realm) {
             return done;
         }
         let resumed = self.resume(realm).await;

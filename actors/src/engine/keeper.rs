@@ -146,6 +146,17 @@ impl Kept {
         }
     }
 
+    /// Has a realm that is served loaded again; nobody waits for it.
+    pub(super) fn reload(&self) {
+        let wishes = [Wish::Retire, Wish::Resume];
+        for wish in wishes {
+            let (reply, _) = oneshot::channel();
+            if self.wishes.try_send(wish(reply)).is_err() {
+                tracing::error!("a realm could not be told to load again");
+            }
+        }
+    }
+
     fn standing(&self) -> Standing {
         *self.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -184,6 +195,7 @@ impl Realms {
             passage: Arc::default(),
         };
         self.supervisors.insert(realm, known);
+        self.elsewhere.remove(&realm);
         Ok(())
     }
 
@@ -406,6 +418,11 @@ impl Keeper {
     /// Loads the realm from the store, and lets orders go to its new supervisor.
     fn start(&self) -> Result<Started, Failure> {
         let realms = self.realms.upgrade().ok_or(Failure::ShuttingDown)?;
+        // Held until it is started: its cell may be given to another node.
+        let resting = realms.resting();
+        if resting.contains(&realms.cells.standing(self.realm).cell) {
+            return Err(Failure::ShuttingDown);
+        }
         let known = realms.supervisors.get(&self.realm);
         let known = known.map(|known| known.value().clone());
         let known = known.ok_or(Rejection::TenantNotFound)?;
@@ -482,6 +499,6 @@ impl Engine {
     fn kept(&self, realm: RealmId) -> Result<Kept, Failure> {
         let known = self.realms.supervisors.get(&realm);
         let kept = known.map(|known| known.value().kept.clone());
-        Ok(kept.ok_or(Rejection::TenantNotFound)?)
+        kept.ok_or_else(|| self.realms.absent(realm))
     }
 }

@@ -90,8 +90,12 @@ impl Engine {
         let platform = self.platform();
         let mut closing = vec![Mode::Live, Mode::Test];
         closing.retain(|mode| {
-            let wanted = change.serving(*mode) == Some(Serving::Closed);
-            wanted && platform.is_open(tenant.realm(*mode))
+            let (wanted, realm) = (
+                change.serving(*mode) == Some(Serving::Closed),
+                tenant.realm(*mode),
+            );
+            // One that another node serves is closed there when the fact comes to it.
+            wanted && platform.is_open(realm) && !self.rests_for(realm)
         });
         let done = async {
             for mode in &closing {
@@ -108,9 +112,11 @@ impl Engine {
             }
         };
         let done = done.await;
-        if done.is_err() && !self.is_at_rest() {
-            for mode in &closing {
-                let realm = tenant.realm(*mode);
+        if done.is_err() {
+            // One that was closed all the same is closed again by that fact.
+            let all = closing.iter().map(|mode| tenant.realm(*mode));
+            let open = |realm: &RealmId| self.platform().is_open(*realm) && !self.rests_for(*realm);
+            for realm in all.filter(open) {
                 // Where it cannot be loaded its keeper says so, and tries again.
                 drop(self.resume(realm).await);
             }

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::rejection::Rejection;
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
@@ -114,7 +113,7 @@ impl Realms {
     /// Goes in to a realm, once it lets somebody in.
     ///
     /// # Errors
-    /// `TenantNotFound` where there is no such realm, [`Failure::ShuttingDown`] where it stays shut.
+    /// `TenantNotFound` where there is no such realm, [`Failure::ShuttingDown`] where it stays shut, or its cell rests.
     pub(super) async fn enter(&self, realm: RealmId) -> Result<Inside, Failure> {
         let passage = self.passage(realm)?;
         match passage.enter() {
@@ -128,7 +127,7 @@ impl Realms {
     pub(super) fn passage(&self, realm: RealmId) -> Result<Arc<Passage>, Failure> {
         let known = self.supervisors.get(&realm);
         let passage = known.map(|known| Arc::clone(&known.value().passage));
-        Ok(passage.ok_or(Rejection::TenantNotFound)?)
+        passage.ok_or_else(|| self.absent(realm))
     }
 }
 

@@ -1,28 +1,84 @@
-//! An engine that rests while another node owns the cell, and wakes when this one does.
+//! An engine that rests for the cells that another node owns, and wakes for those that this one does.
 //!
-//! **Shape.** At rest there are no realms: no supervisor, no courier, nothing that asks the bank. Lists are read from
-//! the rows of this node, and [`Engine::look_again`] follows tenants, keys and people. To wake is to load everything from
-//! the store, as a start does.
+//! **Shape.** Of a cell that rests there are no realms here: no supervisor, no courier, nothing that asks the bank. Lists
+//! are read from the rows of this node. The platform and the people are written where the first cell is awake, and
+//! nowhere else; every other node reads tenants, keys, settings and where realms lie from what the first cell has
+//! applied there ([`Engine::look_again`]), and serves the realms of its own cells by that. So a change of a tenant
+//! needs no word from node to node: whoever owns the cell of a realm opens, closes and sets it up when the fact comes to it,
+//! and a key that is revoked ends with the same fact. To wake is to load everything from the store, as a start does.
 //!
-//! **Order.** Whoever wakes the engine owns the cell, and the store has the log to its end. Whoever has it rest waits
-//! until that is done before the cell is given away or taken again: no two lives of a realm act at once.
+//! **Order.** Whoever wakes a cell owns it, has its log to its end, and has then read the first cell to the end that
+//! its log had after that. Whoever has a cell rest waits until that is done before it is given away or taken again: no
+//! two lives of a realm act at once. A realm is only started while its cell is awake, and one state of the platform is taken up
+//! after the other: realms first, then keys, so that a key opens a realm that is there.
 //!
-//! **Failure.** A realm that does not come to rest is an error, and the engine rests half: it has to be waited for
-//! again before it may wake.
+//! **Failure.** A realm that does not come to rest is an error, and its cell rests half: it has to be waited for
+//! again before it may wake. A node that lacks a cell which the platform knows takes up nothing.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
 
 use actix::Actor as _;
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Platform;
 use caudal_storage::StoreError;
 
 use super::{Engine, Realms, clock};
+use crate::cells::{Cells, FIRST};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
-use crate::platform::{self, PlatformActor, Published};
+use crate::platform::{self, Keys, KnownKey, PlatformActor, Published};
 use crate::records::{APPROVALS_STREAM, PEOPLE_STREAM, PLATFORM_STREAM, Tail};
+
+/// The platform as of the last change that was taken up.
+type State = Arc<RwLock<Arc<Platform>>>;
+
+/// The cells that rest when an engine starts: all of them, or none.
+pub(super) fn at_first(cells: &Cells, rests: bool) -> BTreeSet<u32> {
+    let all = cells.numbered().map(|(cell, _)| cell);
+    all.filter(|_| rests).collect()
+}
+
+/// What takes up each state of the platform that its actor has written.
+pub(super) fn publisher(keys: &Keys, realms: &Arc<Realms>, state: &State) -> Published {
+    let (keys, realms, state) = (Arc::clone(keys), Arc::clone(realms), Arc::clone(state));
+    Arc::new(move |platform: &Arc<Platform>| {
+        if let Err(why) = take_up((&keys, &realms, &state), platform) {
+            tracing::error!(%why, "a new realm could not be started");
+        }
+    })
+}
+
+/// Takes up a state of the platform; what could not be started of it.
+fn take_up(
+    (keys, realms, state): (&Keys, &Arc<Realms>, &State),
+    platform: &Arc<Platform>,
+) -> Result<(), Failure> {
+    let _turn = realms.publishes();
+    let followed = realms.follow(platform);
+    publish_keys(keys, platform);
+    *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
+    followed
+}
+
+/// Lets requests be recognised by the keys of a platform.
+pub(super) fn publish_keys(keys: &Keys, platform: &Platform) {
+    for key in platform.keys.values() {
+        if let Some(tenant) = platform.tenants.get(&key.tenant) {
+            let before = keys.get(&key.id);
+            let used = before.map_or_else(Arc::default, |known| Arc::clone(&known.used));
+            let known = KnownKey {
+                used,
+                key: key.clone(),
+                tenant: tenant.clone(),
+                open: platform.is_open(tenant.realm(key.mode)),
+            };
+            keys.insert(key.id.clone(), Arc::new(known));
+        }
+    }
+}
 
 impl Realms {
     /// Starts the platform's actor with what was loaded.
@@ -40,62 +96,116 @@ impl Realms {
         Mailbox::new(platform, Waiting::default(), platform::MAILBOX)
     }
 
-    fn set_rest(&self, rests: bool) {
-        *self.rests.lock().unwrap_or_else(PoisonError::into_inner) = rests;
+    fn publishes(&self) -> MutexGuard<'_, ()> {
+        self.publishing
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The cells that rest; they stay so while this is held.
+    pub(super) fn resting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
+        self.rests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether nothing of a realm acts here, because its cell rests.
+    pub(super) fn rests_for(&self, realm: RealmId) -> bool {
+        self.resting().contains(&self.cells.standing(realm).cell)
+    }
+
+    /// Why nobody here is to be asked for a realm: it is nobody's, or another node's.
+    pub(super) fn absent(&self, realm: RealmId) -> Failure {
+        match self.rests_for(realm) {
+            true => Failure::ShuttingDown,
+            false => Rejection::TenantNotFound.into(),
+        }
+    }
+
+    /// Whether some cells are of another node's and others of this one's.
+    pub(super) fn are_parted(&self) -> bool {
+        self.cells.numbered().nth(1).is_some()
     }
 }
 
 impl Engine {
-    /// Has nothing act any more, until [`Self::wake`]. When this is done, no commit, no call to the bank and no webhook
-    /// follows; orders are refused, nothing done.
+    /// Has nothing of a cell act any more, until [`Self::wake`]. When this is done, no commit, no call to the bank and
+    /// no webhook of its realms follows; orders are refused, nothing done.
     ///
     /// # Errors
     /// When a realm does not come to rest; it is asked again by another call.
-    pub async fn rest(&self) -> Result<(), Failure> {
-        self.realms.set_rest(true);
-        let realms: Vec<RealmId> = self.realms.supervisors.iter().map(|it| *it.key()).collect();
-        for realm in realms {
+    pub async fn rest(&self, cell: u32) -> Result<(), Failure> {
+        self.realms.resting().insert(cell);
+        let all = self.realms.supervisors.iter().map(|it| *it.key());
+        let all: Vec<RealmId> = all.collect();
+        let here = |realm: &RealmId| self.cells.standing(*realm).cell == cell;
+        for realm in all.into_iter().filter(here) {
             self.retire(realm).await?;
-            self.realms.supervisors.remove(&realm);
+            let gone = self.realms.supervisors.remove(&realm);
+            if let Some((_, gone)) = gone.filter(|_| self.realms.are_parted()) {
+                self.realms.elsewhere.insert(realm, gone.bank);
+            }
         }
         self.realms.count_collectors();
         Ok(())
     }
 
-    /// Whether nothing acts here, or soon nothing will.
-    pub fn is_at_rest(&self) -> bool {
-        *self
-            .realms
-            .rests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Lets go of a realm that is at rest, and that another node is to serve.
+    pub(super) fn leaves_to_others(&self, realm: RealmId) {
+        if let Some((_, gone)) = self.realms.supervisors.remove(&realm) {
+            self.realms.elsewhere.insert(realm, gone.bank);
+        }
+        self.realms.count_collectors();
     }
 
-    /// Has everything act again, as the store knows it now.
+    /// Whether the platform and its people are not written here, or soon will not be: the first cell rests.
+    pub fn is_at_rest(&self) -> bool {
+        self.rests(FIRST)
+    }
+
+    /// Whether nothing of a cell acts here, or soon nothing will.
+    pub fn rests(&self, cell: u32) -> bool {
+        self.realms.resting().contains(&cell)
+    }
+
+    /// Whether nothing of a realm acts here, or soon nothing will, because its cell rests.
+    pub fn rests_for(&self, realm: RealmId) -> bool {
+        self.realms.rests_for(realm)
+    }
+
+    /// Has everything of a cell act again, as the store knows it now.
     ///
     /// # Errors
-    /// When the platform or a realm cannot be read from the store.
-    pub fn wake(&self) -> Result<(), Failure> {
+    /// When the platform or a realm cannot be read from the store, or this process lacks a cell.
+    pub fn wake(&self, cell: u32) -> Result<(), Failure> {
+        if cell != FIRST && !self.is_at_rest() {
+            // The platform's actor is here, and what it has published is the last word.
+            let _turn = self.realms.publishes();
+            self.realms.resting().remove(&cell);
+            return self.realms.follow(&self.platform());
+        }
         let loaded = PlatformActor::load(self.cells.platform().as_ref())?;
+        self.cells.all_here(&loaded.0)?;
         self.clock.begin(clock::known(&self.cells, &loaded.0)?);
         let now = Arc::new(loaded.0.clone());
-        let ministry = self.realms.ministry(loaded, Arc::clone(&self.published));
-        *self
-            .platform
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = ministry;
-        let office = self.realms.office()?;
-        *self.staff.write().unwrap_or_else(PoisonError::into_inner) = office;
-        self.realms.set_rest(false);
-        self.realms.follow(&now)?;
-        (self.published)(&now);
-        Ok(())
+        if cell == FIRST {
+            let ministry = self.realms.ministry(loaded, Arc::clone(&self.published));
+            let platform = self.platform.write();
+            *platform.unwrap_or_else(PoisonError::into_inner) = ministry;
+            let office = self.realms.office()?;
+            *self.staff.write().unwrap_or_else(PoisonError::into_inner) = office;
+        }
+        self.realms.resting().remove(&cell);
+        self.take_up(&now)
     }
 
-    /// Follows what another node has changed of tenants, keys and people; whether there was anything.
+    fn take_up(&self, platform: &Arc<Platform>) -> Result<(), Failure> {
+        take_up((&self.keys, &self.realms, &self.state), platform)
+    }
+
+    /// Follows what another node has changed of tenants, keys and people; whether there was anything. Where the
+    /// platform is written here there is nothing to follow.
     ///
     /// # Errors
-    /// When the platform or the people cannot be read from the store.
+    /// When the platform or the people cannot be read from the store, or this process lacks a cell.
     pub fn look_again(&self) -> Result<bool, StoreError> {
         let store = self.cells.platform();
         // Each only grows, so their sum is another one when one of them is.
@@ -104,11 +214,14 @@ impl Engine {
             let head = store.head(stream)?;
             heads = heads.strict_add(head.map_or(0, |head| head.seq));
         }
-        if self.seen.load(Ordering::Acquire) == heads {
+        if self.seen.load(Ordering::Acquire) == heads || !self.is_at_rest() {
             return Ok(false);
         }
         let (platform, _) = PlatformActor::load(store.as_ref())?;
-        (self.published)(&Arc::new(platform));
+        self.cells.all_here(&platform)?;
+        if let Err(why) = self.take_up(&Arc::new(platform)) {
+            tracing::error!(%why, "a realm that another node has changed could not be started");
+        }
         self.office().look_again(store.as_ref())?;
         // What could not be read is looked for again.
         self.seen.store(heads, Ordering::Release);

@@ -1,6 +1,7 @@
 //! A realm that rests for a move: whatever happens to it, it goes on where it is to, and rests where it is closed.
 
-use caudal_ledger::tenants::Serving;
+use caudal_ledger::tenants::restores::RestoreStep;
+use caudal_ledger::tenants::{Mode, Serving};
 use caudal_storage::Store as _;
 
 use super::full_store::FullStore;
@@ -9,6 +10,16 @@ use super::*;
 use crate::engine::generations::NotCopied;
 
 const FIRST: Target = Target::Account(AccountNo(1));
+
+/// Orders that change nothing, in the place of those that say that the realm leaves and stays.
+fn nothing() -> (PlatformOrder, PlatformOrder) {
+    let order = || PlatformOrder::Restore {
+        id: TENANT.to_owned(),
+        mode: Mode::Live,
+        step: RestoreStep::Release,
+    };
+    (order(), order())
+}
 
 #[actix::test]
 async fn a_realm_that_cannot_be_loaded_after_its_move_is_tried_again() {
@@ -33,7 +44,7 @@ async fn a_realm_that_cannot_be_loaded_after_its_move_is_tried_again() {
         assert!(engine.resumed_in_turn(REALM).await.is_err());
         store.break_rows(false);
     };
-    let (moved, ()) = tokio::join!(engine.moves(REALM, last), mended);
+    let (moved, ()) = tokio::join!(engine.moves(REALM, nothing(), last), mended);
     assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
     let served = async {
         while engine.balance(REALM, FIRST).await.is_err() {
@@ -64,7 +75,7 @@ async fn a_realm_that_acts_although_it_is_closed_rests_before_the_last_of_it_is_
         commits.set(world.store.stats().commits);
         Err(NotCopied::Unwanted)
     };
-    let moved = world.engine.moves(REALM, last).await;
+    let moved = world.engine.moves(REALM, nothing(), last).await;
     assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
     let refused = world.post("IN", 1, "late").await;
     assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);

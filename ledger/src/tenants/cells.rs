@@ -8,12 +8,14 @@
 //!
 //! **Bounds.** [`CELLS_MAX`] cells; a move takes one of the realm's numbers of generations.
 //!
-//! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made, then one fact says what
-//! it came to and puts it into force. That fact is refused where another generation came into force meanwhile.
+//! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made; then a fact says that the
+//! realm leaves, and whoever comes to own its cell behind that fact does not serve it; then the last of it is copied, and one fact
+//! says what it came to and puts it into force. That fact is refused where the realm does not leave for this copy: another
+//! generation came into force meanwhile, or it was given up.
 //!
 //! **Failure.** A move that was begun and never ended is seen by nobody. Begun again into the same cell it goes on, as long as
 //! its copy is the realm's last one, is a copy of what is in force, and was not found to be no beginning of the realm;
-//! otherwise another copy is begun.
+//! otherwise another copy is begun. A realm whose move is given up stays where it was ([`Platform::stays`]).
 
 use super::{Copied, Mode, Platform};
 use crate::facts::PlatformFact;
@@ -35,6 +37,16 @@ pub enum MoveStep {
         behind: u64,
         /// Whether another copy is to be made than the one that was begun, which cannot go on.
         anew: bool,
+    },
+    /// Nobody serves the realm from here on, until the copy is in force or is given up.
+    Leave {
+        /// The number of the generation.
+        number: u32,
+    },
+    /// The copy is not in force now: the realm is served where it was. Nothing where it does not leave for this copy.
+    Stay {
+        /// The number of the generation.
+        number: u32,
     },
     /// All of the realm is there: put it into force. The realm has to rest.
     End {
@@ -149,6 +161,29 @@ impl Platform {
         (goes_on && same).then_some(number)
     }
 
+    /// Whether a realm rests wherever it is, because the last of it is being copied into another cell.
+    pub fn is_leaving(&self, realm: RealmId) -> bool {
+        self.generations(realm)
+            .is_some_and(|it| it.leaving.is_some())
+    }
+
+    /// What has every realm stay that leaves its cell: whoever moved it is gone.
+    pub fn stays(&self, at: Timestamp) -> Vec<PlatformFact> {
+        let tenants = self.tenants.values();
+        let realms = tenants.flat_map(|it| [(it, Mode::Live), (it, Mode::Test)]);
+        let stays = realms.filter_map(|(tenant, mode)| {
+            let known = self.generations(tenant.realm(mode))?;
+            Some(PlatformFact::RealmLeaves {
+                id: tenant.id.clone(),
+                mode,
+                number: known.leaving?,
+                leaves: false,
+                at,
+            })
+        });
+        stays.collect()
+    }
+
     /// What follows of a step of a move; nothing where it was done before.
     ///
     /// # Errors
@@ -164,6 +199,8 @@ impl Platform {
             MoveStep::Begin { cell, behind, anew } => {
                 self.begin_move(of, (cell, behind, anew), now)
             }
+            MoveStep::Leave { number } => self.leave(of, (number, true), now),
+            MoveStep::Stay { number } => self.leave(of, (number, false), now),
             MoveStep::End {
                 number,
                 copied,
@@ -199,6 +236,30 @@ impl Platform {
         }])
     }
 
+    fn leave(
+        &self,
+        (id, mode): (&str, Mode),
+        (number, leaves): (u32, bool),
+        at: Timestamp,
+    ) -> Result<Vec<PlatformFact>, Rejection> {
+        let realm = self.tenant(id)?.realm(mode);
+        let known = self.generations(realm).ok_or(Rejection::RestoreNotFound)?;
+        let copy = known.copy(number).ok_or(Rejection::RestoreNotFound)?;
+        if (known.leaving == Some(number)) == leaves {
+            return Ok(Vec::new());
+        }
+        if leaves && self.moving(realm, copy.cell) != Some(number) {
+            return Err(Rejection::RestoreConflict);
+        }
+        Ok(vec![PlatformFact::RealmLeaves {
+            id: id.to_owned(),
+            mode,
+            number,
+            leaves,
+            at,
+        }])
+    }
+
     fn end_move(
         &self,
         (id, mode): (&str, Mode),
@@ -212,7 +273,8 @@ impl Platform {
         if known.in_force == number && copy.copied == Some(copied) {
             return Ok(Vec::new());
         }
-        match self.moving(realm, copy.cell) == Some(number) {
+        let goes_on = self.moving(realm, copy.cell) == Some(number);
+        match goes_on && known.leaving == Some(number) {
             true => Ok(vec![PlatformFact::RealmMoved {
                 id: id.to_owned(),
                 mode,
@@ -261,6 +323,10 @@ mod tests {
 
     fn begin(platform: &mut Platform, cell: u32) -> Result<usize, Rejection> {
         step(platform, begin_step(cell, false), 200)
+    }
+
+    fn leave(platform: &mut Platform, number: u32) -> Result<usize, Rejection> {
+        step(platform, MoveStep::Leave { number }, 300)
     }
 
     fn end(platform: &mut Platform, number: u32) -> Result<usize, Rejection> {
@@ -378,8 +444,12 @@ mod tests {
                 end(&mut platform, number + 1),
                 Err(Rejection::RestoreNotFound)
             );
+            assert_eq!(leave(&mut platform, number), Ok(1));
+            assert_eq!(leave(&mut platform, number), Ok(0));
+            assert!(platform.is_leaving(realm));
             assert_eq!(end(&mut platform, number), Ok(1));
             assert_eq!(end(&mut platform, number), Ok(0));
+            assert!(!platform.is_leaving(realm));
             assert_eq!(lies(&platform, realm), (cell, number, 0));
             assert_eq!(platform.reach_of(cell), 60);
             assert!(!platform.is_held(realm));
@@ -393,7 +463,9 @@ mod tests {
         begin(&mut platform, 1).unwrap();
         begin(&mut platform, 2).unwrap();
         assert_eq!(platform.moving(realm, 1), None);
+        assert_eq!(leave(&mut platform, 1), Err(Rejection::RestoreConflict));
         assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
+        leave(&mut platform, 2).unwrap();
         assert_eq!(end(&mut platform, 2), Ok(1));
         let begun = RestoreStep::Begin {
             at: at(250),
@@ -406,12 +478,34 @@ mod tests {
             Ok(1)
         );
         begin(&mut platform, 1).unwrap();
+        leave(&mut platform, 4).unwrap();
         // another history: what the copy is of is in force no more
         assert_eq!(restore(&mut platform, RestoreStep::Switch(3)), Ok(1));
         assert_eq!(end(&mut platform, 4), Err(Rejection::RestoreConflict));
         assert_eq!(lies(&platform, realm), (0, 3, 1));
         // and back: nobody was moved from there
         assert_eq!(restore(&mut platform, RestoreStep::Switch(2)), Ok(1));
+    }
+
+    #[test]
+    fn a_move_that_is_given_up_does_not_end_before_the_realm_leaves_again() {
+        let (mut platform, realm) = platform(0);
+        begin(&mut platform, 2).unwrap();
+        assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
+        leave(&mut platform, 1).unwrap();
+        // whoever moved it is gone
+        let stays = platform.stays(at(310));
+        assert_eq!(stays.len(), 1);
+        stays.iter().for_each(|fact| platform.apply(fact));
+        assert!(!platform.is_leaving(realm) && platform.stays(at(310)).is_empty());
+        assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
+        let stay = MoveStep::Stay { number: 1 };
+        assert_eq!(step(&mut platform, stay, 320), Ok(0));
+        leave(&mut platform, 1).unwrap();
+        assert_eq!(step(&mut platform, stay, 320), Ok(1));
+        leave(&mut platform, 1).unwrap();
+        assert_eq!(end(&mut platform, 1), Ok(1));
+        assert_eq!(lies(&platform, realm), (2, 1, 0));
     }
 
     #[test]
@@ -423,6 +517,7 @@ mod tests {
             Ok(0),
             "it is"
         );
+        leave(&mut platform, 1).unwrap();
         end(&mut platform, 1).unwrap();
         let back = restore(&mut platform, RestoreStep::Switch(0));
         assert_eq!(back, Err(Rejection::RestoreConflict));
@@ -435,6 +530,7 @@ mod tests {
         begin(&mut platform, 2).unwrap();
         // what is being moved is no copy of an instant
         assert_eq!(platform.unused(realm, at(200)), None);
+        leave(&mut platform, 1).unwrap();
         end(&mut platform, 1).unwrap();
         for (instant, from, cell) in [(250, 0, 0), (400, 1, 2)] {
             let begun = RestoreStep::Begin {

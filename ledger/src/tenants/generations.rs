@@ -34,6 +34,8 @@ pub struct Generations {
     pub held: bool,
     /// How often another history came into force.
     pub turns: u32,
+    /// The number of the copy for the last of which the realm rests, wherever it is served.
+    pub leaving: Option<u32>,
 }
 
 impl Generations {
@@ -86,6 +88,7 @@ impl Generations {
 
     pub(super) fn moves(&mut self, number: u32, (from, at): (u32, Timestamp), to: (u32, u64)) {
         let (cell, behind) = to;
+        self.leaving = None;
         // All that there is of it.
         let until = u64::MAX;
         self.begun(number, RestorePoint { from, at, until }, cell);
@@ -94,7 +97,12 @@ impl Generations {
         }
     }
 
+    pub(super) fn leaves(&mut self, number: Option<u32>) {
+        self.leaving = number;
+    }
+
     pub(super) fn moved(&mut self, number: u32, (copied, commit): (Copied, u64), at: Timestamp) {
+        self.leaving = None;
         self.copied(number, copied);
         if let Some(copy) = self.copies.get_mut(&number) {
             copy.commit = commit;
@@ -110,6 +118,7 @@ impl Generations {
     }
 
     pub(super) fn switched(&mut self, number: u32, at: Timestamp) {
+        self.leaving = None;
         self.in_force = number;
         self.switches.push((at, number));
         self.held = true;

@@ -149,7 +149,8 @@ impl Platform {
             | PlatformFact::CellAdded { .. }
             | PlatformFact::RealmPlaced { .. }
             | PlatformFact::MoveBegun { .. }
-            | PlatformFact::RealmMoved { .. } => self.lies(fact),
+            | PlatformFact::RealmMoved { .. }
+            | PlatformFact::RealmLeaves { .. } => self.lies(fact),
         }
     }
 
@@ -208,6 +209,13 @@ impl Platform {
                 commit,
                 at,
             } => self.copies(id, *mode, |it| it.moved(*number, (*copied, *commit), *at)),
+            PlatformFact::RealmLeaves {
+                id,
+                mode,
+                number,
+                leaves,
+                ..
+            } => self.copies(id, *mode, |it| it.leaves(leaves.then_some(*number))),
             PlatformFact::TenantCreated(_)
             | PlatformFact::TenantChanged { .. }
             | PlatformFact::KeyIssued(_)

@@ -21,6 +21,7 @@ use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
 use crate::admin::OperatorDesk;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
+use crate::admin::refuse_parted;
 use crate::bodies::transfers::{TransferBody, transfer};
 use crate::http::body::Body;
 use crate::http::current;
@@ -70,6 +71,7 @@ async fn of_transfer_by(
     id: TransferId,
     sent: Body,
 ) -> Result<Settled<TransferView>, ApiError> {
+    refuse_parted(&desk.door, id.0.realm)?;
     let sent = DecideTransfer::read(sent)?;
     let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
     let decision = sent.decision(acting, desk.door.engine.now())?;
@@ -96,6 +98,7 @@ async fn of_suspense_by(
     id: SuspenseId,
     sent: Body,
 ) -> Result<Settled<Parked>, ApiError> {
+    refuse_parted(&desk.door, id.realm)?;
     let sent = DecideSuspense::read(sent)?;
     let credit_to = match (sent.outcome, sent.cvu) {
         (Resolution::Credit, Some(cvu)) => Some(cvu),
@@ -130,6 +133,7 @@ async fn of_unbooked_by(
     id: UnbookedId,
     sent: Body,
 ) -> Result<Settled<Unbooked>, ApiError> {
+    refuse_parted(&desk.door, id.realm)?;
     let sent = DecideUnbooked::read(sent)?;
     let Dismissal::Dismiss = sent.outcome;
     let decision = sent.decision(acting, desk.door.engine.now())?;

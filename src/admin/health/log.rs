@@ -1,17 +1,37 @@
 //! Metrics of a log that is elsewhere.
 
+use std::collections::BTreeMap;
+
 use super::{OperatorDesk, Page};
 use crate::admin::cells;
 
-/// What the log's handle has counted; nothing where the log is this machine's disk.
-pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
-    if let Some((gauges, counters)) = cells::figures(desk) {
+/// How this node stands in each cell; where there is one, it is not named.
+fn of_cells(page: &mut Page, all: &[(u32, Vec<cells::Figure>)]) {
+    if let [(_, gauges)] = all {
         for (name, help, figure) in gauges {
             page.gauge(name, help, figure);
         }
-        for (name, help, figure) in counters {
-            page.counter(name, help, figure);
+        return;
+    }
+    // What is not known of one cell is absent there alone.
+    let known = all.iter().flat_map(|(_, gauges)| gauges);
+    let names: BTreeMap<_, _> = known.map(|(name, help, _)| (*name, *help)).collect();
+    for (name, help) in names {
+        page.family(name, "gauge", help);
+        for (cell, gauges) in all {
+            let label = format!("{{cell=\"{cell}\"}}");
+            for (_, _, figure) in gauges.iter().filter(|(it, _, _)| *it == name) {
+                page.sample(name, &label, figure);
+            }
         }
+    }
+}
+
+/// What the log's handle has counted; nothing where the log is this machine's disk.
+pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
+    of_cells(page, &cells::gauges(desk));
+    for (name, help, figure) in cells::counters(desk).into_iter().flatten() {
+        page.counter(name, help, figure);
     }
     let Some(status) = &desk.door.log else {
         return;

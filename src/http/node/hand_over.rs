@@ -1,4 +1,4 @@
-//! Gives the cell to another node on purpose: for an upgrade, or before this process ends.
+//! Gives a cell to another node on purpose: for an upgrade, or before this process ends.
 //!
 //! **Order.** No request is taken in; those that are served end; nothing acts any more; what was submitted is durable;
 //! only then the lease is given back, for one node by name. Requests that come meanwhile wait, and are passed on
@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use caudal_actors::cells::FIRST;
 use caudal_storage::StoreError;
 
-use super::Node;
+use super::{Node, Seat};
 use crate::http::Door;
 use crate::http::gate::Gate;
 
@@ -42,7 +43,7 @@ pub enum NotGiven {
 }
 
 impl Node {
-    /// Gives the cell to the node of this name, or to the one that is furthest; gives its name. When this returns, it
+    /// Gives a cell to the node of this name, or to the one that is furthest; gives its name. When this returns, it
     /// may take the cell, and has not yet.
     ///
     /// # Errors
@@ -50,53 +51,57 @@ impl Node {
     pub async fn hand_over(
         self: &Arc<Self>,
         door: &Door,
-        to: Option<&str>,
+        (cell, to): (u32, Option<&str>),
     ) -> Result<Arc<str>, NotGiven> {
-        if !self.serves() {
+        if !self.seat(cell).is_some_and(Seat::is_open) {
             return Err(NotGiven::NotOwner);
         }
-        self.give(door, to).await
+        self.give(door, (cell, to)).await
     }
 
-    /// The same of a node that owns the cell, whether it serves or not.
+    /// The same of a node that owns a cell, whether it serves or not.
     ///
     /// # Errors
     /// When it is not given away.
     pub async fn give(
         self: &Arc<Self>,
         door: &Door,
-        to: Option<&str>,
+        (cell, to): (u32, Option<&str>),
     ) -> Result<Arc<str>, NotGiven> {
-        let _giving = self.giving.lock().await;
-        if !self.member.is_sure() {
+        let seat = self.seat(cell).ok_or(NotGiven::NotOwner)?;
+        let _giving = seat.giving.lock().await;
+        if !seat.member.is_sure() {
             return Err(NotGiven::NotOwner);
         }
-        let to = self.follower(to).ok_or(NotGiven::Nobody)?;
+        let to = self.follower(cell, to).ok_or(NotGiven::Nobody)?;
         let began = Instant::now();
-        self.serve(false);
-        let drained = tokio::time::timeout(DRAIN, self.drain(&door.gate)).await;
-        let rested = tokio::time::timeout(REST, door.engine.rest()).await;
-        if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
-            tracing::warn!("the cell is handed over before everything has ended");
+        self.serve(cell, false);
+        let drained = tokio::time::timeout(DRAIN, self.drain(cell, &door.gate)).await;
+        if cell == FIRST {
+            self.platform_is_here(false);
         }
-        let (member, name) = (self.member.clone(), Arc::clone(&to));
+        let rested = tokio::time::timeout(REST, door.engine.rest(cell)).await;
+        if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
+            tracing::warn!(cell, "the cell is handed over before everything has ended");
+        }
+        let (member, name) = (seat.member.clone(), Arc::clone(&to));
         let given = tokio::task::spawn_blocking(move || member.hand_over(&name)).await;
         match given.unwrap_or(Err(StoreError::Closed)) {
             Ok(()) => {
                 self.passed.handed_over.fetch_add(1, Ordering::Relaxed);
                 let ms = began.elapsed().as_millis();
-                tracing::info!(to = &*to, ms, "the cell was handed over");
+                tracing::info!(cell, to = &*to, ms, "the cell was handed over");
                 Ok(to)
             }
             Err(why) => Err(NotGiven::Store(why)),
         }
     }
 
-    /// Waits until no request is served here any more; what goes on for long ends itself.
-    async fn drain(&self, gate: &Gate) {
+    /// Waits until no request of a cell is served here any more; what goes on for long ends itself.
+    async fn drain(&self, cell: u32, gate: &Gate) {
         let emptied = async || {
             gate.interrupt();
-            tokio::time::timeout(CUT_EVERY, self.emptied()).await
+            tokio::time::timeout(CUT_EVERY, self.emptied(cell)).await
         };
         while emptied().await.is_err() {}
     }

@@ -1,7 +1,7 @@
-//! Passes requests on to the owner of the cell.
+//! Passes requests on to the owner of their cell ([`super::aim`]).
 //!
 //! **Shape.** The innermost layer of both listeners of a node: that of clients, and that of the other nodes, where
-//! nothing is served without the secret that nodes share. What comes from a node is served or refused, and
+//! nothing is served without the secret that nodes share. What comes from a node is served where this one owns the cell, or refused, and
 //! [`parcel::MOVED`] says which; it is never passed on again. The owner judges keys, limits and scopes, for the peer that the
 //! other node names.
 //!
@@ -22,14 +22,17 @@ use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{CONTENT_LENGTH, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpResponse, ResponseError as _, web};
+use actix_web::web::{self, Bytes};
+use actix_web::{Error, FromRequest as _, HttpResponse, ResponseError as _};
 use caudal_actors::failure::Failure;
 use tokio::sync::SemaphorePermit;
 
+use super::aim::Aim;
 use super::parcel::{
     self, BODY_BYTES, MOVED, NOTHING, PEER, PERHAPS, Parcel, SECRET, SERVED, Says,
 };
 use super::{Inside, Node, Owner};
+use crate::http::bytes;
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
 use crate::http::{Door, Entrance, tls, wire};
@@ -57,9 +60,11 @@ pub async fn layer<B: MessageBody + 'static>(
         return Ok(next.call(call).await?.map_into_left_body());
     };
     match door.entrance {
-        Entrance::Clients if travels(call.match_info().as_str()) => pass(call, next, &node).await,
+        Entrance::Clients if travels(call.match_info().as_str()) => {
+            pass(call, next, (&door, &node)).await
+        }
         Entrance::Clients => Ok(next.call(call).await?.map_into_left_body()),
-        Entrance::Nodes => serve(call, next, &node).await,
+        Entrance::Nodes => serve(call, next, (&door, &node)).await,
     }
 }
 
@@ -73,7 +78,7 @@ fn travels(path: &str) -> bool {
 async fn serve<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-    node: &Arc<Node>,
+    (door, node): (&Door, &Arc<Node>),
 ) -> Result<Through<B>, Error> {
     let shown = call.headers_mut().remove(SECRET).next();
     if !shown.is_some_and(|shown| node.knows(shown.as_bytes())) {
@@ -86,7 +91,11 @@ async fn serve<B: MessageBody + 'static>(
     let peer = call.headers_mut().remove(PEER).next();
     let peer = peer.and_then(|peer| peer.to_str().ok()?.parse().ok());
     call.head_mut().peer_addr = peer;
-    let Some(inside) = node.enter() else {
+    let admitted = match aimed(&mut call, (door, node)).await {
+        Ok(cell) => node.enter(cell).map(|inside| (cell, inside)),
+        Err(_) => None,
+    };
+    let Some((cell, inside)) = admitted else {
         let refusal = ApiError::from(Failure::ShuttingDown);
         let mut answer = call.into_response(refusal.error_response());
         says(&mut answer, NOTHING);
@@ -94,10 +103,32 @@ async fn serve<B: MessageBody + 'static>(
     };
     let mut answer = next.call(call).await?;
     let unavailable = answer.status() == StatusCode::SERVICE_UNAVAILABLE;
-    let sure = !unavailable || node.serves();
+    let sure = !unavailable || node.serves(cell);
     says(&mut answer, if sure { SERVED } else { PERHAPS });
     drop(inside);
     Ok(answer.map_into_left_body())
+}
+
+/// The cell of a request that another node passes on.
+async fn aimed(
+    call: &mut ServiceRequest,
+    (door, node): (&Door, &Arc<Node>),
+) -> Result<u32, ApiError> {
+    let mut aim = Aim::of(call, node);
+    if aim.needs_body() {
+        let (request, payload) = call.parts_mut();
+        let body = bytes::Bytes::<BODY_BYTES>::from_request(request, payload).await?;
+        aim = aim.with(&body.0);
+        put(call, body.0);
+    }
+    Ok(aim.cell(door, node).await?)
+}
+
+/// Puts a body that was read back where its handler finds it.
+fn put(call: &mut ServiceRequest, body: Bytes) {
+    let (_, mut again) = actix_http::h1::Payload::create(true);
+    again.unread_data(body);
+    call.set_payload(Payload::from(again));
 }
 
 fn says<B>(answer: &mut ServiceResponse<B>, what: &'static str) {
@@ -112,15 +143,19 @@ fn says<B>(answer: &mut ServiceResponse<B>, what: &'static str) {
 async fn pass<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
-    node: &Arc<Node>,
+    (door, node): (&Door, &Arc<Node>),
 ) -> Result<Through<B>, Error> {
-    if let Some(inside) = node.enter() {
+    let aim = Aim::of(&call, node);
+    if !aim.needs_body()
+        && let Ok(cell) = aim.cell(door, node).await
+        && let Some(inside) = node.enter(cell)
+    {
         let answer = next.call(call).await?;
         drop(inside);
         return Ok(answer.map_into_left_body());
     }
-    let refused = match Held::of(&mut call, node).await {
-        Ok(held) => match held.settle(node).await {
+    let refused = match Held::of(&mut call, node, aim).await {
+        Ok(held) => match held.settle(door, node).await {
             Ok(Settled::Answered(answer)) => {
                 if !answer.status().is_client_error() {
                     wire::recognise(call.request());
@@ -128,9 +163,7 @@ async fn pass<B: MessageBody + 'static>(
                 return Ok(call.into_response(answer).map_into_right_body());
             }
             Ok(Settled::Here(inside)) => {
-                let (_, mut body) = actix_http::h1::Payload::create(true);
-                body.unread_data(held.parcel.body.clone());
-                call.set_payload(Payload::from(body));
+                put(&mut call, held.parcel.body.clone());
                 let answer = next.call(call).await?;
                 drop(inside);
                 return Ok(answer.map_into_left_body());
@@ -164,12 +197,13 @@ enum Tried {
 /// A request that is kept until somebody has answered it.
 struct Held<'a> {
     parcel: Parcel,
+    aim: Aim,
     _room: SemaphorePermit<'a>,
 }
 
 impl<'a> Held<'a> {
     /// Reads a request, if there is room for it.
-    async fn of(call: &mut ServiceRequest, node: &'a Node) -> Result<Self, ApiError> {
+    async fn of(call: &mut ServiceRequest, node: &'a Node, aim: Aim) -> Result<Self, ApiError> {
         let length = call.headers().get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         let bare = matches!(*call.method(), Method::GET | Method::OPTIONS)
@@ -182,24 +216,26 @@ impl<'a> Held<'a> {
         let room = room.ok_or(Failure::Overloaded)?;
         let parcel = Parcel::of(call, node).await?;
         Ok(Self {
+            aim: aim.with(&parcel.body),
             parcel,
             _room: room,
         })
     }
 
     /// Waits until the request is answered, or may be served here.
-    async fn settle(&self, node: &Arc<Node>) -> Result<Settled, Failure> {
+    async fn settle(&self, door: &Door, node: &Arc<Node>) -> Result<Settled, Failure> {
         let count = |figure: &AtomicU64| figure.fetch_add(1, Ordering::Relaxed);
         let until = Instant::now() + node.patience();
-        let mut turns = node.serves.subscribe();
         let mut unknown = false;
         loop {
-            if let Some(inside) = node.enter() {
+            let cell = self.aim.cell(door, node).await?;
+            let mut turns = node.seat(cell).ok_or(Failure::Bug)?.serves.subscribe();
+            if let Some(inside) = node.enter(cell) {
                 return Ok(Settled::Here(inside));
             }
             let mut pause = LOOK_EVERY;
-            let tried = match node.owner() {
-                Some(owner) => self.try_at(node, &owner).await,
+            let tried = match node.owner(cell) {
+                Some(owner) => self.try_at(node, (cell, &owner)).await,
                 None => Tried::Nothing,
             };
             match tried {
@@ -231,7 +267,7 @@ impl<'a> Held<'a> {
         }
     }
 
-    async fn try_at(&self, node: &Node, owner: &Owner) -> Tried {
+    async fn try_at(&self, node: &Node, (cell, owner): (u32, &Owner)) -> Tried {
         let sent = async {
             let answer = self.parcel.to(node, &owner.address).send().await;
             let answer = match answer {
@@ -270,17 +306,17 @@ impl<'a> Held<'a> {
         tokio::select! {
             biased;
             tried = sent => tried,
-            () = succeeded(node, owner) => Tried::Unknown,
+            () = succeeded(node, (cell, owner)) => Tried::Unknown,
             () = tokio::time::sleep(ANSWER) => Tried::Unknown,
         }
     }
 }
 
 /// Waits until another epoch than that of an owner has begun.
-async fn succeeded(node: &Node, owner: &Owner) {
+async fn succeeded(node: &Node, (cell, owner): (u32, &Owner)) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        let now = node.standing();
+        let now = node.standing(cell);
         if now.is_some_and(|(standing, _)| standing.epoch > owner.epoch) {
             return;
         }

@@ -94,7 +94,8 @@ impl Reader {
             };
             tokio::select! {
                 biased;
-                () = door.gate.closed() => return None,
+                // Whether it is this stream that is to end is asked at once.
+                () = door.gate.closed() => {}
                 () = &mut beat => {
                     let text = format!(": alive\nid: {}\n\n", self.after);
                     return Some((Ok(text.into()), self));

@@ -54,7 +54,8 @@ pub fn tenant_name_at(
             | PlatformFact::CellAdded { .. }
             | PlatformFact::RealmPlaced { .. }
             | PlatformFact::MoveBegun { .. }
-            | PlatformFact::RealmMoved { .. } => None,
+            | PlatformFact::RealmMoved { .. }
+            | PlatformFact::RealmLeaves { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

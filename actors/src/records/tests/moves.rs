@@ -7,7 +7,7 @@ use caudal_ledger::tenants::{Copied, Mode};
 use super::at;
 
 /// One of each.
-pub fn facts() -> [PlatformFact; 4] {
+pub fn facts() -> [PlatformFact; 5] {
     let (id, mode, number) = (|| "tnt_1".to_owned(), Mode::Live, 3);
     [
         PlatformFact::CellAdded {
@@ -38,6 +38,13 @@ pub fn facts() -> [PlatformFact; 4] {
             },
             commit: 900,
             at: at(14),
+        },
+        PlatformFact::RealmLeaves {
+            id: id(),
+            mode,
+            number,
+            leaves: true,
+            at: at(15),
         },
     ]
 }

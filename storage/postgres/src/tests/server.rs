@@ -129,6 +129,11 @@ impl Server {
 
 /// A cell that no other test uses.
 pub fn cell() -> u32 {
+    cells(1)
+}
+
+/// The first of so many cells in a row that no other test uses.
+pub fn cells(many: u32) -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    NEXT.fetch_add(many, Ordering::Relaxed)
 }

@@ -1,0 +1,122 @@
+//! For which cell a request is: that of the realm of its key, or that of whatever a bank tells.
+//!
+//! **Order.** It is asked before each try, so what this node hears meanwhile of keys and of where realms lie counts. Whoever
+//! serves asks for itself: two nodes that do not agree try again until they do.
+//!
+//! **Bounds.** A notice about which nothing is known here waits [`CATCH_UP`] at most until this node has all that had
+//! been written when it came.
+//!
+//! **Failure.** A key that is not known here is for the owner of the first cell, who knows all that there are, and refuses
+//! it. So is a notice about nothing that is known here, once this node has caught up.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::dev::ServiceRequest;
+use actix_web::web::Bytes;
+use caudal_actors::cells::FIRST;
+use caudal_actors::failure::Failure;
+
+use super::parcel::NOTICES;
+use super::{Node, Seat};
+use crate::http::Door;
+use crate::http::caller::{API_KEY, only};
+use crate::keys;
+
+/// How long a notice waits until this node has caught up: then the bank is to send it again.
+const CATCH_UP: Duration = Duration::from_secs(5);
+/// How often it is looked whether it has.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// By what the cell of a request is found.
+pub(super) enum Aim {
+    /// It is the first one.
+    First,
+    /// The id of its key.
+    Key(String),
+    /// The body of a notice.
+    Notice(Bytes),
+}
+
+impl Aim {
+    /// That of a request; of a notice without its body.
+    pub(super) fn of(call: &ServiceRequest, node: &Node) -> Self {
+        if node.is_whole() {
+            return Self::First;
+        }
+        if call.match_info().as_str().starts_with(NOTICES) {
+            return Self::Notice(Bytes::new());
+        }
+        let key = only(call.request(), &API_KEY).and_then(keys::id_of);
+        key.map_or(Self::First, |id| Self::Key(id.to_owned()))
+    }
+
+    /// The same once the body is there.
+    pub(super) fn with(self, body: &Bytes) -> Self {
+        match self {
+            Self::Notice(_) => Self::Notice(body.clone()),
+            other => other,
+        }
+    }
+
+    /// Whether the body says it.
+    pub(super) const fn needs_body(&self) -> bool {
+        matches!(self, Self::Notice(_))
+    }
+
+    /// The cell, as this node knows it now.
+    ///
+    /// # Errors
+    /// When a notice cannot be looked up now.
+    pub(super) async fn cell(&self, door: &Door, node: &Node) -> Result<u32, Failure> {
+        let engine = &door.engine;
+        match self {
+            Self::First => Ok(FIRST),
+            Self::Key(id) => Ok(engine.key(id).map_or(FIRST, |known| {
+                let realm = known.tenant.realm(known.key.mode);
+                engine.cells().standing(realm).cell
+            })),
+            Self::Notice(body) => {
+                let whose = || (node.whose)(Arc::clone(engine), body.clone());
+                if let Some(cell) = whose().await? {
+                    return Ok(cell);
+                }
+                node.caught_up(door).await?;
+                Ok(whose().await?.unwrap_or(FIRST))
+            }
+        }
+    }
+}
+
+impl Node {
+    /// Waits until this node has of each cell all that its log had when this was asked.
+    async fn caught_up(&self, door: &Door) -> Result<(), Failure> {
+        let since = Instant::now();
+        let ends = |cell| {
+            // An owner has it by itself.
+            let owned = self.seat(cell).is_some_and(Seat::is_open);
+            owned || self.has_all_since(door, cell, since)
+        };
+        while !self.cells().all(ends) {
+            if since.elapsed() > CATCH_UP {
+                return Err(Failure::ShuttingDown);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Whether this node has all that the log of a cell had at an instant or later.
+    fn has_all_since(&self, door: &Door, cell: u32, since: Instant) -> bool {
+        let at = self.has_all_as_of(door, cell);
+        at.is_some_and(|at| at >= since)
+    }
+
+    /// As of when this node has all of a cell, as far as the log said what there is; `None` while it lacks some.
+    pub fn has_all_as_of(&self, door: &Door, cell: u32) -> Option<Instant> {
+        let (standing, ago) = self.standing(cell)?;
+        let applied = door.engine.cells().cell(cell)?.applied();
+        let asked = Instant::now().checked_sub(ago)?;
+        (applied >= standing.tail.commit).then_some(asked)
+    }
+}
