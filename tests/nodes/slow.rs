@@ -17,7 +17,7 @@ use crate::support::wait_until;
 const BEGIN: &str = "SET lock_timeout = '60s'; \
      CREATE TABLE slow (seconds float8); INSERT INTO slow VALUES (0); \
      CREATE FUNCTION slow() RETURNS trigger AS $$ BEGIN \
-     PERFORM pg_sleep(seconds) FROM slow WHERE seconds > 0; RETURN NULL; END $$ LANGUAGE plpgsql; \
+     PERFORM pg_sleep_for(make_interval(secs => seconds)) FROM slow WHERE seconds > 0; RETURN NULL; END $$ LANGUAGE plpgsql; \
      CREATE TRIGGER slow BEFORE UPDATE ON caudal_cell EXECUTE FUNCTION slow(); \
      CREATE TRIGGER slow BEFORE INSERT OR UPDATE ON caudal_node EXECUTE FUNCTION slow()";
 /// How many writes wait, and how many of them for longer than a node waits for an answer, which is 10 seconds.
