@@ -14,7 +14,7 @@ use caudal_ledger::voucher_types::{Origin, Sense, TypeCode, VoucherType};
 use caudal_ledger::vouchers::{Outcome, PostAdjustment};
 use foldhash::HashMap;
 
-use super::{Adjustment, MAILBOX, RealmMessage, RealmSupervisor, TypeRef};
+use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
 use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
 };
@@ -247,13 +247,13 @@ impl RealmSupervisor {
         let home = self.home(ctx);
         // It is let in already, so it is not refused for want of room.
         let permit = home.reserve();
-        let more: RealmMessage = PostingMessage::More(bulk).into();
+        let more = PostingMessage::More(bulk);
         if wait.is_zero() {
-            drop(home.put(permit, more));
+            drop(home.put(permit, more.into()));
             give_way(ctx);
             return;
         }
-        ctx.run_later(wait, move |_, _| drop(home.put(permit, more)));
+        ctx.run_later(wait, move |_, _| drop(home.put(permit, more.into())));
     }
 
     /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.
