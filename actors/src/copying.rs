@@ -131,7 +131,6 @@ pub(crate) struct Place {
 }
 
 /// What is copied.
-#[derive(Clone)]
 pub(crate) struct Errand {
     pub(crate) source: Place,
     pub(crate) target: Place,
@@ -260,6 +259,14 @@ impl Copy {
             true => Ok(found),
             false => Err(NotCopied::Differs),
         }
+    }
+
+    /// Copies and compares all that the source has now: what that comes to, and the last commit of the target that was
+    /// looked at, behind which there is nothing of it.
+    pub(crate) fn catch_up(&mut self) -> Result<(Copied, u64), NotCopied> {
+        self.append(self.errand.source.store.applied().0)?;
+        let copied = self.compared()?;
+        Ok((copied, self.found.1))
     }
 
     /// Has what the accounts left at rest follow, under the copy's number, so that none of them is loaded from all of its

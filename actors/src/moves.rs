@@ -98,18 +98,17 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         at: Timestamp::from_millis(u64::MAX),
         behind: made.behind.ok_or(Failure::Bug)?,
     };
-    let copy = Copy::new(errand.clone(), engine, progress);
+    let copy = Copy::new(errand, engine, progress);
     let (engine, id) = (Arc::downgrade(engine), id.to_owned());
     actix::spawn(async move {
-        let ahead = (errand.clone(), copy);
-        let ahead = tokio::task::spawn_blocking(move || near(&ahead.0, ahead.1)).await;
+        let ahead = tokio::task::spawn_blocking(move || near(realm, copy)).await;
         let ahead = ahead.unwrap_or_else(|why| Err(NotCopied::Failed(why.to_string())));
         let ended = match (ahead, engine.upgrade()) {
             (Ok(copy), Some(engine)) => {
                 let (working, worked) = oneshot::channel();
                 let leave = order(id.clone(), MoveStep::Leave { number });
                 let stay = order(id.clone(), MoveStep::Stay { number });
-                let last = last((errand, copy, working), move |step| order(id, step), number);
+                let last = last((copy, working), move |step| order(id, step), number);
                 let since = Instant::now();
                 let moved = engine.moves(realm, (leave, stay), last).await;
                 note(realm, (from, cell), since, moved.is_ok());
@@ -141,19 +140,15 @@ fn note(realm: RealmId, (from, to): (u32, u32), since: Instant, moved: bool) {
 }
 
 /// Copies, compares and verifies all that there is, and comes near what is done meanwhile.
-fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
-    let source = &errand.source.store;
+fn near(realm: RealmId, mut copy: Copy) -> Result<Copy, NotCopied> {
     let began = Instant::now();
-    copy.append(source.applied().0)?;
-    let appended_ms = began.elapsed().as_millis();
-    copy.compared()?;
+    copy.catch_up()?;
     let compared_ms = began.elapsed().as_millis();
     copy.verified()?;
     let verified_ms = began.elapsed().as_millis();
     copy.carry()?;
     tracing::info!(
-        realm = errand.source.lies.home().0,
-        appended_ms,
+        realm = realm.0,
         compared_ms,
         verified_ms,
         carried_ms = began.elapsed().as_millis(),
@@ -163,8 +158,7 @@ fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
     let mut took = Duration::ZERO;
     for _ in 0..ROUNDS {
         let since = Instant::now();
-        copy.append(source.applied().0)?;
-        copy.compared()?;
+        copy.catch_up()?;
         took = since.elapsed();
         if took <= TAIL {
             return Ok(copy);
@@ -181,16 +175,14 @@ fn near(errand: &Errand, mut copy: Copy) -> Result<Copy, NotCopied> {
 /// Copies the last of it, while the realm rests; what puts all of it into force. `working` is dropped when nothing more
 /// is copied, which may be later: a store that does not answer is waited for by the copy, and not by the realm.
 async fn last(
-    (errand, mut copy, working): (Errand, Copy, oneshot::Sender<()>),
+    (mut copy, working): (Copy, oneshot::Sender<()>),
     order: impl FnOnce(MoveStep) -> PlatformOrder,
     number: u32,
 ) -> Result<PlatformOrder, NotCopied> {
     let done = tokio::task::spawn_blocking(move || {
         let _working = working;
         copy.ends_within(LAST);
-        copy.append(errand.source.store.applied().0)?;
-        let copied = copy.compared()?;
-        Ok((copied, errand.target.store.applied().0))
+        copy.catch_up()
     });
     let done = tokio::time::timeout(LAST, done).await;
     let done = done.map_err(|_| NotCopied::Behind {
