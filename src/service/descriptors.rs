@@ -13,8 +13,8 @@ use crate::admin;
 
 /// Threads, listeners, timers, signals, standard streams, the log.
 const PROCESS: usize = 64;
-/// The journal's segments, the index, the folder.
-const STORE: usize = 64;
+/// The journal's segments, the folder, and the index with two for each of its large runs, of which there are 41 at most.
+const STORE: usize = 160;
 /// Requests to the banks.
 const BANKS: usize = 64;
 /// Attempts at webhooks, and looking up where they go.
