@@ -1,8 +1,8 @@
 //! How much of a realm passes while other realms ask, too: so much a second, evenly.
 //!
 //! **Shape.** One [`Pace`] for all realms of a process. A realm that is alone has the whole machine. While another one
-//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart, the
-//! items of its batches. A realm that asks for less never waits. One that asks for more waits for itself: what it brings
+//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart and four as
+//! one, the items of its batches. A realm that asks for less hardly waits: only for what it asks at once. One that asks for more waits for itself: what it brings
 //! comes to the processors and to the disk in small pieces with pauses between them, and in these another realm is served
 //! as if it were alone. A refusal counts like any request, so a client that sends on at once is answered no faster.
 //!
@@ -19,26 +19,17 @@ use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::RealmId;
 
-/// How many pass a second for each processor, unless set.
-const PER_PROCESSOR: u32 = 2500;
+/// So many items of a batch cost as much as one request.
+const ITEMS_OF_REQUEST: u32 = 4;
 /// How long another realm counts as asking.
 const OTHERS: Duration = Duration::from_secs(10);
 /// How far a realm may be ahead of its pace: a few requests at once do not wait, and a timer that is late takes nothing
 /// from it.
 const AHEAD: Duration = Duration::from_millis(10);
-/// The longest wait of a request: one second.
-pub const WAIT_MAX: Duration = Duration::from_secs(1);
+/// The longest wait of a request, and of its refusal: each holds a connection meanwhile.
+pub const WAIT_MAX: Duration = Duration::from_millis(100);
 /// From so many rows on, those that say nothing any more are dropped.
 const ROWS: usize = 1024;
-
-/// What a service grants each realm unless it is told otherwise: more with more processors.
-pub fn usual() -> NonZeroU32 {
-    let processors = std::thread::available_parallelism().ok();
-    let processors = processors.and_then(|number| NonZeroU32::try_from(number).ok());
-    let each = NonZeroU32::new(PER_PROCESSOR).zip(processors);
-    let all = each.and_then(|(each, processors)| each.checked_mul(processors));
-    all.map_or(NonZeroU32::MAX, |all| all)
-}
 
 /// The realm asks for so much that one more would wait longer than [`WAIT_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -152,7 +143,8 @@ impl Pace {
         };
         let taken = u32::try_from(items)
             .ok()
-            .and_then(|it| each.checked_mul(it));
+            .and_then(|it| each.checked_mul(it))
+            .map(|it| it / ITEMS_OF_REQUEST);
         let now = now();
         let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(row) = traffic.row(realm, now) else {
@@ -211,10 +203,10 @@ mod tests {
         let rig = Rig::new();
         assert_eq!(rig.request(QUIET, 0), Ok(0));
         let passed = (0..3000).filter(|_| rig.request(LOUD, 0).is_ok()).count();
-        // What is ahead, what waits a second, and the first.
-        assert_eq!(passed, 10 + 1000 + 1);
+        // What is ahead, what waits as long as it may, and the first.
+        assert_eq!(passed, 10 + 100 + 1);
         assert_eq!(rig.request(LOUD, 0), Err(Crowded));
-        assert_eq!(rig.request(LOUD, 1), Ok(1000));
+        assert_eq!(rig.request(LOUD, 1), Ok(100));
         assert_eq!(rig.request(QUIET, 1), Ok(0));
     }
 
@@ -223,13 +215,13 @@ mod tests {
         let rig = Rig::new();
         assert_eq!(rig.request(QUIET, 0), Ok(0));
         assert_eq!(rig.items(LOUD, 5000, 0), 0);
-        assert_eq!(rig.items(LOUD, 16, 0), 4990);
-        assert_eq!(rig.items(LOUD, 1, 0), 5006);
+        assert_eq!(rig.items(LOUD, 16, 0), 1240);
+        assert_eq!(rig.items(LOUD, 1, 0), 1244);
         assert_eq!(rig.request(LOUD, 0), Ok(0));
         assert_eq!(rig.items(QUIET, 5000, 0), 0);
         // More than a clock can say is waited for like the longest before it.
         let far = rig.items(QUIET, usize::MAX, 0);
-        assert_eq!((far, rig.items(QUIET, 1, 0)), (4990, 0));
+        assert_eq!((far, rig.items(QUIET, 1, 0)), (1240, 0));
     }
 
     #[test]
@@ -244,6 +236,5 @@ mod tests {
             rig.request(RealmId(realm), u64::from(realm)).unwrap();
         }
         assert!(rig.0.traffic.lock().unwrap().realms.len() <= ROWS);
-        assert!(usual().get() >= PER_PROCESSOR);
     }
 }

@@ -14,7 +14,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal::http::rate::REALM_RATE;
-use caudal_actors::pace;
 use serde::Serialize;
 
 use super::client::Requests;
@@ -90,7 +89,7 @@ impl Plan {
             },
             None => Allowed {
                 rate: Some(REALM_RATE),
-                pace: Some(pace::usual()),
+                pace: None,
             },
         }
     }
@@ -172,7 +171,7 @@ impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.pace {
             Some(pace) => writeln!(f, "pace of a realm beside others: {pace}/s")?,
-            None => writeln!(f, "no pace, no limit of rates")?,
+            None => writeln!(f, "no pace of realms")?,
         }
         for flood in &self.floods {
             writeln!(f, "a quiet tenant beside {}", flood.name)?;

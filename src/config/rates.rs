@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use caudal_actors::pace;
 use serde::Deserialize;
 
 use super::wrong::Wrong;
@@ -34,8 +33,7 @@ impl RateLimit {
 /// The pace of each realm; none where it is off.
 pub(super) fn pace(set: Option<u32>, wrong: &mut Wrong) -> Option<NonZeroU32> {
     match set {
-        None => Some(pace::usual()),
-        Some(0) => None,
+        None | Some(0) => None,
         Some(number) => {
             wrong.range("realm_pace", number, PACE_MIN, PACE_MAX);
             NonZeroU32::new(number)
@@ -48,13 +46,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pace_of_a_realm_is_set_or_off_or_as_the_machine_is() {
+    fn the_pace_of_a_realm_is_set_or_off() {
         let read = |set| {
             let mut wrong = Wrong::default();
             let pace = pace(set, &mut wrong);
             (pace.map(NonZeroU32::get), wrong.0)
         };
-        assert_eq!(read(None), (Some(pace::usual().get()), Vec::new()));
+        assert_eq!(read(None), (None, Vec::new()));
         assert_eq!(read(Some(0)), (None, Vec::new()));
         assert_eq!(read(Some(PACE_MIN)), (Some(PACE_MIN), Vec::new()));
         let (_, why) = read(Some(PACE_MIN - 1));

@@ -92,13 +92,17 @@ impl FromRequest for Caller {
             .engine
             .pace()
             .request(known.tenant.realm(known.key.mode));
-        let identified = identify(request, door, &known);
         match turn {
-            Ok(wait) if wait.is_zero() => Either::Left(ready(identified)),
-            Ok(wait) => Either::Right(Box::pin(async move {
-                sleep(wait).await;
-                identified
-            })),
+            Ok(wait) if wait.is_zero() => Either::Left(ready(identify(request, door, &known))),
+            Ok(wait) => {
+                let request = request.clone();
+                Either::Right(Box::pin(async move {
+                    sleep(wait).await;
+                    // The key may have ended meanwhile.
+                    let (door, known) = recognise(&request)?;
+                    identify(&request, door, &known)
+                }))
+            }
             Err(Crowded) => Either::Right(Box::pin(async {
                 sleep(WAIT_MAX).await;
                 Err(ApiError::from(Refusal::RealmRate).later(RETRY_CROWDED))

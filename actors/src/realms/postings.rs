@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix::fut::{ActorFutureExt as _, wrap_future};
 use actix::{AsyncContext as _, Context};
@@ -19,7 +20,7 @@ use crate::accounts::{
     BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
 };
 use crate::failure::Failure;
-use crate::mailbox::{Asked, Mailbox, give_way};
+use crate::mailbox::{Asked, Mailbox, Untaken, give_way};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
@@ -192,7 +193,13 @@ impl RealmSupervisor {
             named: HashMap::default(),
             asker,
         };
-        self.bulk(bulk, ctx);
+        let first = bulk.items.len().min(BULK_PART);
+        let wait = self.shared.pace.items(self.shared.realm, first);
+        if wait.is_zero() {
+            self.bulk(bulk, ctx);
+        } else {
+            self.later(wait, bulk, ctx);
+        }
     }
 
     /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
@@ -244,16 +251,22 @@ impl RealmSupervisor {
     fn go_on_with(&self, bulk: Bulk, ctx: &mut Context<Self>) {
         let next = bulk.items.len().min(BULK_PART);
         let wait = self.shared.pace.items(self.shared.realm, next);
+        self.later(wait, bulk, ctx);
+    }
+
+    /// Has a batch go on after so long.
+    fn later(&self, wait: Duration, bulk: Bulk, ctx: &mut Context<Self>) {
         let home = self.home(ctx);
         // It is let in already, so it is not refused for want of room.
         let permit = home.reserve();
-        let more = PostingMessage::More(bulk);
+        // Whoever asked is told that the rest was not done where the realm comes to rest meanwhile.
+        let more = Untaken::from(PostingMessage::More(bulk));
         if wait.is_zero() {
-            drop(home.put(permit, more.into()));
+            drop(home.put(permit, more.take().into()));
             give_way(ctx);
             return;
         }
-        ctx.run_later(wait, move |_, _| drop(home.put(permit, more.into())));
+        ctx.run_later(wait, move |_, _| drop(home.put(permit, more.take().into())));
     }
 
     /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.
