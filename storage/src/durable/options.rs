@@ -94,7 +94,8 @@ pub struct StoreOptions {
     pub frozen_max: usize,
     /// How many runs of one level make one of the next.
     pub merge_fan_in: usize,
-    /// Bytes of sled's own caches: a quarter of them for what all small runs share, and a sixteenth for each large run.
+    /// Bytes of sled's own caches, about: a quarter of them for what all small runs share, and a part in 32 for each large
+    /// run, of which there are 24 at rest.
     pub index_cache_bytes: u64,
     /// From so many keys on a run has files of its own, which are removed as a whole when it is merged away.
     pub apart_keys: u64,
@@ -151,7 +152,7 @@ impl Default for StoreOptions {
             frozen_max: 3,
             merge_fan_in: 6,
             index_cache_bytes: 64 << 20,
-            apart_keys: 1 << 14,
+            apart_keys: 1 << 17,
             block_cache_bytes: 64 << 20,
             compress_after_segments: 0,
             frame_cache_bytes: 8 << 20,

@@ -134,7 +134,7 @@ pub(crate) struct BlockStore {
     apart: RwLock<BTreeMap<u64, Arc<One>>>,
     /// From so many keys on a run has one.
     apart_keys: u64,
-    /// Bytes of the cache of all sleds, as they are set.
+    /// Bytes of the caches of all sleds, as they are set; sled keeps to them about.
     sled_cache: u64,
     writing: Mutex<()>,
     files: Files,

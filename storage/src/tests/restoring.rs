@@ -218,7 +218,7 @@ fn a_restore_adds_a_commit_of_its_own_behind_what_was_put() {
     for bytes in copied(&records) {
         restore.put(&Sealed::parse(&bytes).unwrap()).unwrap();
     }
-    let own = commit(vec![entry(stream(0x0999), 1, b"own")]);
+    let own = commit(vec![entry(stream(0x0999), 1, b"+own=1")]);
     restore.say(&own).unwrap();
     restore.finish().unwrap();
     assert!(!Restore::is_unfinished(&to));

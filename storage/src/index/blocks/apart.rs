@@ -15,6 +15,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ use crate::sync::{lock, read, write};
 /// What the names of their folders begin with.
 const NAME: &str = "run-";
 /// The part of the caches of sled that each of them has.
-const CACHE: u64 = 16;
+const CACHE: u64 = 32;
 /// How often each of them looks for something to write by itself: it is written in one go.
 const FLUSH: Duration = Duration::from_secs(30);
 
@@ -116,9 +117,14 @@ impl BlockStore {
         let Some(one) = write(&self.apart).remove(&run) else {
             return (0..blocks).try_for_each(|block| self.remove_one(run, block));
         };
-        // It writes what it still has when it is closed, and one thread writes at a time.
+        // It writes what it still has when it is closed, and one thread writes at a time. What goes wrong then is nobody's.
         let writing = lock(&self.writing);
-        drop(one);
+        if catch_unwind(AssertUnwindSafe(|| drop(one))).is_err() {
+            tracing::warn!(
+                run,
+                "a run that is over could not be closed as it should be"
+            );
+        }
         drop(writing);
         self.remove_folder(run);
         Ok(())
