@@ -32,7 +32,7 @@ use super::listening::{listen as listen_at, stop};
 use super::turning::{Turns, turns};
 use super::{CellLog, ServiceOptions, StartError, catch_up, cell, cells, folder};
 use crate::http::node::hand_over::NotGiven;
-use crate::http::node::{Membership, Node};
+use crate::http::node::{KNOWN_FOR, Membership, Node};
 use crate::http::tls::{self, Tls};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance};
@@ -46,6 +46,8 @@ const WORKERS: usize = 2;
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long requests of other nodes have to finish when the service ends: they are tried again elsewhere.
 const GRACE: Duration = Duration::from_secs(2);
+/// How often a node that cannot read the platform gives its cells away.
+const GIVE_EVERY: Duration = Duration::from_secs(5);
 /// How often a follower of one cell looks for changes of tenants and keys.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// The same where there are several cells, whose owners serve by them.
@@ -320,7 +322,7 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
         Some(_) => LOOK_OFTEN,
         None => LOOK_EVERY,
     };
-    let mut said = false;
+    let mut given: Option<Instant> = None;
     loop {
         tokio::time::sleep(every).await;
         if !door.engine.is_at_rest() {
@@ -333,14 +335,23 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
         match door.engine.look_again() {
             Ok(_) => {
                 node.knows_as_of(at);
-                said = false;
+                given = None;
             }
-            Err(why) if !said => {
-                tracing::error!(%why, "tenants and keys cannot be read: nothing is served by them");
-                said = true;
+            Err(why) if given.is_none_or(|at| at.elapsed() > GIVE_EVERY) => {
+                tracing::error!(%why, "tenants and keys cannot be read: nothing is served by them, and cells are given away");
+                given = Some(Instant::now());
+                give_all(&door, &node);
             }
             Err(_) => {}
         }
+    }
+}
+
+/// Gives away the cells that this node owns, if there is somebody to take them; nobody waits for it.
+fn give_all(door: &Door, node: &Arc<Node>) {
+    for cell in node.cells() {
+        let (node, door) = (Arc::clone(node), door.clone());
+        rt::spawn(async move { drop(node.give(&door, (cell, None)).await) });
     }
 }
 
@@ -413,10 +424,11 @@ impl Here {
         let taken = Instant::now();
         // What another node wrote of the platform before this one took the cell holds for its realms.
         while cell != FIRST && !node.writes_platform() && !node.knows_since(Some(taken)) {
-            if !self.owns() {
+            let lacks = taken.elapsed() > KNOWN_FOR;
+            if !self.owns() || lacks && node.give(door, (cell, None)).await.is_ok() {
                 return;
             }
-            tokio::time::sleep(LOOK_OFTEN).await;
+            tokio::time::sleep(if lacks { AGAIN } else { LOOK_OFTEN }).await;
         }
         while let Err(why) = self.wake().await {
             tracing::error!(

@@ -21,9 +21,10 @@ impl Realms {
     pub(super) fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
         let stale = self.stale(platform);
         self.cells.follow(platform)?;
-        for kept in stale {
-            kept.reload();
+        for (kept, goes_on) in stale {
+            kept.reload(goes_on);
         }
+        let mut failed = Ok(());
         let resting = self.resting();
         if resting.contains(&FIRST) && !self.are_parted() {
             return Ok(());
@@ -50,23 +51,27 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                None => self.add(realm, settings, relation, (open, held))?,
+                // The others are as they are now all the same.
+                None => failed = failed.and(self.add(realm, settings, relation, (open, held))),
             }
         }
         self.count_collectors();
-        Ok(())
+        failed
     }
 
-    /// The keepers of realms that are served here as they stood before, because another node has changed how they stand.
-    /// Whoever does so here has the realm rest first.
-    fn stale(&self, platform: &Platform) -> Vec<Kept> {
+    /// The keepers of realms that are served here as they stood before, because another node has changed how they stand, and
+    /// whether each goes on. Whoever does so here has the realm rest first.
+    fn stale(&self, platform: &Platform) -> Vec<(Kept, bool)> {
         let served = self.supervisors.iter();
         let served = served.filter(|known| known.mailbox.connected());
         let stale = served.filter(|known| {
             let realm = *known.key();
             platform.standing(realm) != self.cells.standing(realm)
         });
-        stale.map(|known| known.kept.clone()).collect()
+        let goes_on = |realm| platform.is_open(realm) && !platform.is_leaving(realm);
+        stale
+            .map(|known| (known.kept.clone(), goes_on(*known.key())))
+            .collect()
     }
 
     /// Knows the bank of a realm that another node serves.

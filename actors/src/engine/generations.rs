@@ -196,7 +196,11 @@ impl Engine {
         let open = platform.is_open(realm);
         // Also one that is closed: nothing of it may act in what was in force.
         self.retire(realm).await?;
-        let done = self.administered_surely(order).await;
+        // Who has taken its cell meanwhile may be serving what was in force.
+        let done = match self.is_surely_owned(self.cells.standing(realm).cell) {
+            true => self.administered_surely(order).await,
+            false => Err(Failure::ShuttingDown),
+        };
         if !open || self.rests_for(realm) {
             return done;
         }

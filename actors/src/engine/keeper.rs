@@ -132,28 +132,22 @@ impl Kept {
 
     /// Has the realm served or at rest, as the platform's facts say; nobody waits for it.
     pub(super) fn serve(&self, open: bool) {
-        if self.open.swap(open, Ordering::AcqRel) == open {
-            return;
-        }
-        let (reply, _) = oneshot::channel();
-        let wish = if open {
-            Wish::Resume(reply)
-        } else {
-            Wish::Retire(reply)
-        };
-        if self.wishes.try_send(wish).is_err() {
-            tracing::error!(open, "a realm could not be told to go on, or to rest");
+        if self.open.swap(open, Ordering::AcqRel) != open {
+            self.send(if open { Wish::Resume } else { Wish::Retire });
         }
     }
 
-    /// Has a realm that is served loaded again; nobody waits for it.
-    pub(super) fn reload(&self) {
-        let wishes = [Wish::Retire, Wish::Resume];
-        for wish in wishes {
-            let (reply, _) = oneshot::channel();
-            if self.wishes.try_send(wish(reply)).is_err() {
-                tracing::error!("a realm could not be told to load again");
-            }
+    /// Has a realm that is served rest, and loaded again where it is to go on; nobody waits for it.
+    pub(super) fn reload(&self, goes_on: bool) {
+        self.send(Wish::Retire);
+        if goes_on {
+            self.send(Wish::Resume);
+        }
+    }
+
+    fn send(&self, wish: impl FnOnce(oneshot::Sender<Result<(), Failure>>) -> Wish) {
+        if self.wishes.try_send(wish(oneshot::channel().0)).is_err() {
+            tracing::error!("a realm could not be told to go on, or to rest");
         }
     }
 

@@ -48,6 +48,8 @@ impl Engine {
         if self.is_at_rest() || self.rests_for(realm) {
             return Err(NotCopied::Stopped);
         }
+        // A clock in doubt would refuse what is said below, and the realm would rest until it is confirmed.
+        self.certain().map_err(failed)?;
         let passage = self.realms.passage(realm).map_err(failed)?;
         let shut: Shut = passage.shut();
         if !shut.emptied(ANSWERS).await {
@@ -57,7 +59,10 @@ impl Engine {
         self.retire(realm).await.map_err(failed)?;
         let left = self.cells.standing(realm).cell;
         let done = match self.administered_surely(leave).await {
-            Ok(_) if !self.is_surely_owned(left) => Err(NotCopied::Stopped),
+            // It may have gone on meanwhile, where its cell was lost and taken again; behind that word it does not.
+            Ok(_) if self.retire(realm).await.is_err() || !self.is_surely_owned(left) => {
+                Err(NotCopied::Stopped)
+            }
             Ok(_) => match last.await {
                 Ok(order) => self.administered_surely(order).await.map_err(failed),
                 Err(why) => Err(why),
@@ -86,7 +91,8 @@ impl Engine {
 
     /// Says that a realm stays where it was, as long as this node may say so.
     async fn stays(&self, order: PlatformOrder) {
-        while let Err(why) = self.administered_surely(order.clone()).await {
+        // It says how something ended, so it is said whatever the clock.
+        while let Err(why) = self.instruct(order.clone()).await {
             if self.is_at_rest() || matches!(why, Failure::Rejected(_)) {
                 return;
             }
@@ -96,7 +102,7 @@ impl Engine {
     }
 
     /// Whether this node owns a cell and, by its own clock, no other can.
-    fn is_surely_owned(&self, cell: u32) -> bool {
+    pub(super) fn is_surely_owned(&self, cell: u32) -> bool {
         match self.cells.cell(cell).map(|store| store.ready()) {
             Some(Ok(())) => true,
             // A realm may leave a full disk; where there are other nodes, that might hide the end of a lease.

@@ -56,7 +56,16 @@ fn take_up(
     (keys, realms, state): (&Keys, &Arc<Realms>, &State),
     platform: &Arc<Platform>,
 ) -> Result<(), Failure> {
-    let _turn = realms.publishes();
+    let turn = realms.publishes();
+    taken_up((keys, realms, state), platform, &turn)
+}
+
+/// Takes up a state of the platform in a turn in which it was read, or which comes behind those before.
+fn taken_up(
+    (keys, realms, state): (&Keys, &Arc<Realms>, &State),
+    platform: &Arc<Platform>,
+    _turn: &MutexGuard<'_, ()>,
+) -> Result<(), Failure> {
     let followed = realms.follow(platform);
     publish_keys(keys, platform);
     *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
@@ -176,9 +185,10 @@ impl Engine {
     /// # Errors
     /// When the platform or a realm cannot be read from the store, or this process lacks a cell.
     pub fn wake(&self, cell: u32) -> Result<(), Failure> {
+        // What is read in this turn is no older than what was taken up before it.
+        let turn = self.realms.publishes();
         if cell != FIRST && !self.is_at_rest() {
             // The platform's actor is here, and what it has published is the last word.
-            let _turn = self.realms.publishes();
             self.realms.resting().remove(&cell);
             return self.realms.follow(&self.platform());
         }
@@ -194,11 +204,11 @@ impl Engine {
             *self.staff.write().unwrap_or_else(PoisonError::into_inner) = office;
         }
         self.realms.resting().remove(&cell);
-        self.take_up(&now)
+        self.taken_up(&now, &turn)
     }
 
-    fn take_up(&self, platform: &Arc<Platform>) -> Result<(), Failure> {
-        take_up((&self.keys, &self.realms, &self.state), platform)
+    fn taken_up(&self, platform: &Arc<Platform>, turn: &MutexGuard<'_, ()>) -> Result<(), Failure> {
+        taken_up((&self.keys, &self.realms, &self.state), platform, turn)
     }
 
     /// Follows what another node has changed of tenants, keys and people; whether there was anything. Where the
@@ -217,9 +227,12 @@ impl Engine {
         if self.seen.load(Ordering::Acquire) == heads || !self.is_at_rest() {
             return Ok(false);
         }
+        let turn = self.realms.publishes();
         let (platform, _) = PlatformActor::load(store.as_ref())?;
         self.cells.all_here(&platform)?;
-        if let Err(why) = self.take_up(&Arc::new(platform)) {
+        let taken_up = self.taken_up(&Arc::new(platform), &turn);
+        drop(turn);
+        if let Err(why) = taken_up {
             tracing::error!(%why, "a realm that another node has changed could not be started");
         }
         self.office().look_again(store.as_ref())?;
