@@ -7,6 +7,7 @@
 //! STORE/tail/FIRST-LAST-HASH.zst   what came since, a few seconds each
 //! STORE/pepper.check               by which a wrong pepper is recognised
 //! STORE/cells/N/full/…, tail/…     the same of cell N, where there are several
+//! STORE/has-N                      that cell N has objects, so that it is missed where it is gone
 //! ```
 //! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is that of
 //! the last record. When enough tails lie there, one full object takes their place, and they are removed.

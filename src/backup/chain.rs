@@ -67,6 +67,40 @@ pub struct Whole {
 }
 
 impl Whole {
+    /// What is there of a cell beside the first one, which may be nothing where nothing ever was.
+    ///
+    /// # Errors
+    /// When there were objects of it, as their mark says, and none is left; when the depot cannot be read.
+    pub async fn there(&self, depot: &dyn Depot, cell: u32) -> Result<Kept, BackupError> {
+        let mut kept = self.other(cell);
+        if kept.objects > 0 {
+            return Ok(kept);
+        }
+        let (whose, place) = (kept.whose(), depot.place());
+        let Some(mark) = whose.mark() else {
+            return Ok(kept);
+        };
+        if depot.get(&mark).await?.is_none() {
+            return Ok(kept);
+        }
+        // A service that ships may have put the first of them there meanwhile.
+        let listed = depot.list(&whose.folder()).await?;
+        let all = listed.iter().filter_map(names::parse);
+        let own = all.filter(|(of, _)| *of == whose).map(|(_, named)| named);
+        let own: Vec<_> = own.collect();
+        if own.is_empty() {
+            let name = format!("{place} ({})", whose.folder());
+            let why = format!(
+                "the objects of cell {cell} are gone: there were some, as {mark} says. Put them back from another copy \
+                 of the backup; where a service ships there, it ships them again once it is started anew"
+            );
+            return Err(BackupError::damaged(&name, 0, why));
+        }
+        kept.objects = own.len();
+        kept.cover = Cover::of(own);
+        Ok(kept)
+    }
+
     /// What is there of a cell beside the first one, which may be nothing.
     pub fn other(&self, cell: u32) -> Kept {
         let known = self.others.iter().find(|it| it.cell == cell);

@@ -14,6 +14,8 @@ pub const PEPPER_CHECK: &str = "pepper.check";
 const ENDING: &str = ".zst";
 /// Below a store: its cells beside the first one, by their numbers.
 const CELLS: &str = "cells";
+/// Begins the name of the mark that a cell beside the first one has objects, before its number.
+const MARK: &str = "has-";
 
 /// Whose records an object has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -36,6 +38,12 @@ impl Whose {
             0 => hex(&self.history),
             cell => format!("{}/{CELLS}/{cell}", hex(&self.history)),
         }
+    }
+
+    /// The name of the mark that it has objects, which lies outside of where they do; the first cell needs none.
+    pub fn mark(&self) -> Option<String> {
+        let (store, cell) = (hex(&self.history), self.cell);
+        (cell > 0).then(|| format!("{store}/{MARK}{cell}"))
     }
 }
 

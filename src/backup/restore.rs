@@ -2,7 +2,7 @@
 //!
 //! **Shape.** The journals are written with the bytes of the records; the indexes are made by whoever opens the store. What
 //! cells there are, and which store each of them is, the first one says. A cell in which nothing was yet has no objects,
-//! and is made empty.
+//! and is made empty; one that had some, as a mark outside of their folder says, is refused.
 //!
 //! **To an instant.** The first cell ends before the first record that is later, and so does each of the others. Whatever
 //! was decided after the instant is later in every cell, since they have one clock; so what the others have was said by
@@ -104,7 +104,7 @@ pub async fn restore(
     let mut all = vec![first.made];
     let mut before = whole.first.cover.bytes();
     for (cell, store) in said.platform().cells() {
-        let kept = whole.other(cell);
+        let kept = whole.there(errand.depot, cell).await?;
         let mut read = |bytes: u64| done(before.strict_add(bytes));
         let wanted = Wanted::of(&said, cell, errand.until, &later);
         let other = other(errand, (&kept, store), (&said, &wanted), &mut read).await?;

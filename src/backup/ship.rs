@@ -2,7 +2,8 @@
 //!
 //! **Order.** Where to go on is read from the names in the depot and found in the journal. Records are shipped as
 //! tails until they make a full object or there are many; then the full object is written, and after it the tails
-//! are removed. Whatever a shipper leaves when it dies, the next one goes on from.
+//! are removed. Whatever a shipper leaves when it dies, the next one goes on from. That a cell has objects is marked behind the
+//! first one, so that a mark never misses what was not there yet; who finds objects marks them, too.
 //!
 //! **Failure.** A depot that is ahead of the journal, or has other records, is refused: the journal is an older
 //! copy or went its own way, and what the depot holds may be all that is left of the other.
@@ -60,6 +61,8 @@ pub struct Shipper {
     reached: Spot,
     /// The names of the tails behind the full objects.
     tails: Vec<String>,
+    /// Whether it is marked that there are objects.
+    marked: bool,
     shipped: Shipped,
 }
 
@@ -117,6 +120,7 @@ impl Shipper {
             full,
             reached,
             tails,
+            marked: false,
             shipped: Shipped::default(),
         })
     }
@@ -155,6 +159,26 @@ impl Shipper {
     /// # Errors
     /// As [`Self::step`].
     pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
+        // what is there already may be from before there were marks
+        self.mark().await?;
+        let more = self.ships(to, wants).await?;
+        self.mark().await?;
+        Ok(more)
+    }
+
+    /// Marks, once, that there are objects of the cell, if there are.
+    async fn mark(&mut self) -> Result<(), BackupError> {
+        if self.marked || self.reached == self.records.beginning() {
+            return Ok(());
+        }
+        if let Some(mark) = self.whose.mark() {
+            self.depot.put(&mark, Vec::new()).await?;
+        }
+        self.marked = true;
+        Ok(())
+    }
+
+    async fn ships(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
         let from = self.reached;
         let (run, end) = self.run(from, to, wants)?;
         if run.is_empty() {

@@ -25,7 +25,7 @@ pub async fn follow(
     let mut before = whole.first.cover.bytes();
     let mut all = vec![(whole.first.clone(), walked)];
     for (cell, _) in said.platform().cells() {
-        let kept = whole.other(cell);
+        let kept = whole.there(depot, cell).await?;
         let mut there = Found::default();
         let mut take = |record: &Sealed<'_>, _: u64| {
             there.takes(record);

@@ -379,7 +379,7 @@ async fn from_depot(
         cell => {
             let take: Take<'_> = &mut |record, latest| export.says(record, latest);
             chain::walk(depot, &whole.first, take, &mut done).await?;
-            whole.other(cell)
+            whole.there(depot, cell).await?
         }
     };
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);

@@ -13,9 +13,9 @@ use tempfile::TempDir;
 
 use super::{asked, at, command, restored, shipped, text, verified};
 use crate::cells::{begun, brought, standing};
-use crate::portable::{shown, worked};
+use crate::portable::{issued, shown, worked};
 use crate::support::service::{Setup, TestClock};
-use crate::support::{SOON, TestService, Value, json, wait_until};
+use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
 /// Objects by their names.
 type Objects = BTreeMap<String, Vec<u8>>;
@@ -181,10 +181,14 @@ fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let cell = store.join("cells").join("2");
     let aside = dir.path().join("aside");
     fs::rename(&cell, &aside).unwrap();
-    for command_of in [&["backup", "verify"][..], &restore] {
-        let (code, _, why) = command(&[command_of, &from].concat());
-        assert!(code != Some(0) && why.contains("cell 2"), "{code:?} {why}");
-        assert!(why.contains("do not fit together"), "{why}");
+    // what is from before there were marks is missed by what the first one says alone
+    for wanted in ["objects of cell 2 are gone", "do not fit together"] {
+        for command_of in [&["backup", "verify"][..], &restore] {
+            let (code, _, why) = command(&[command_of, &from].concat());
+            assert!(code != Some(0) && why.contains("cell 2"), "{code:?} {why}");
+            assert!(why.contains(wanted), "{why}");
+        }
+        fs::remove_file(store.join("has-2")).ok();
     }
     let (code, _, why) = command(&["verify", "--data", text(&new)]);
     assert!(matches!(code, Some(2 | 3)), "{why}");
@@ -192,6 +196,64 @@ fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     // the same again begins anew, with what the first one has left
     let (code, _, why) = command(&[&restore[..], &from].concat());
     assert_eq!(code, Some(0), "{why}");
+}
+
+/// A client of a tenant that is created in cell 1, with an account in which there is money.
+async fn created(service: &TestService) -> (Client, String) {
+    let new = json!({"name": "late", "cell": 1});
+    let made = service.admin("POST", "/admin/tenants", &new).await;
+    let id = made.is(201)["id"].as_str().unwrap().to_owned();
+    let client = issued(service, &id).await;
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    client.credit(&cvu, "3.00").await;
+    (client, cvu)
+}
+
+#[actix_web::test]
+async fn a_cell_whose_objects_are_gone_is_missed() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let mut service = TestService::with(Setup {
+        cells: 2,
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    let store = shipped(&service).await["store"].clone();
+    let store = to.join(store.as_str().unwrap());
+    // nothing was ever in the cell: it is not missed
+    let mark = store.join("has-1");
+    assert!(!mark.exists());
+    assert_eq!(verified(&to)["cells"][1]["commit"], 0);
+    // nobody but the cell itself says what it had: the tenant was not moved there
+    created(&service).await;
+    assert_eq!(shipped(&service).await["error"], Value::Null);
+    assert!(mark.exists());
+    service.end(true).await;
+    let aside = dir.path().join("aside");
+    let cell = store.join("cells").join("1");
+    let missed = || {
+        fs::rename(&cell, &aside).unwrap();
+        let new = dir.path().join("new");
+        fs::create_dir_all(&new).unwrap();
+        fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+        let restore = ["restore", "--data", text(&new)];
+        for command_of in [&["backup", "verify"][..], &restore] {
+            let from = ["--from", text(&to)];
+            let (code, _, why) = command(&[command_of, &from].concat());
+            assert_eq!(code, Some(1), "{why}");
+            assert!(why.contains("objects of cell 1 are gone"), "{why}");
+        }
+        fs::rename(&aside, &cell).unwrap();
+    };
+    missed();
+    // what was shipped before there were marks is marked by who ships next
+    fs::remove_file(&mark).unwrap();
+    let data = text(service.data()).to_owned();
+    let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
+    assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
+    missed();
 }
 
 #[actix_web::test]
