@@ -8,7 +8,8 @@
 //!
 //! **Order.** The file has another name until all of it is on disk, and is never put over another.
 //!
-//! **Failure.** An export that is cut off leaves a file that ends in `.half`, which the next one replaces.
+//! **Failure.** An export that is cut off leaves a file that ends in `.half`, which the next one replaces. A copy of which the
+//! records end before what the first cell says of it is refused: that is no whole realm.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
@@ -249,6 +250,10 @@ impl Export {
                 self.wanted.cell
             ));
         }
+        if let Some(why) = self.lacks(realm, lies.generation()) {
+            std::fs::remove_file(&self.paths.0).ok();
+            return refused(why);
+        }
         let head = Head {
             store: self.store,
             tenant,
@@ -270,6 +275,23 @@ impl Export {
         self.put(Kind::End, &encode(&ending)?)?;
         let bytes = self.close(&head)?;
         Checked::of(head, ending, bytes)
+    }
+
+    /// What is missing of a generation that is a copy and was said to be whole: a backup may end before its last records.
+    fn lacks(&self, realm: RealmId, generation: u32) -> Option<String> {
+        let copy = self.platform.generations(realm)?.copy(generation)?;
+        let copied = copy.copied?;
+        let (there, reached) = (self.tally.entries, self.reached.0);
+        // up to an instant a cell may end earlier, and still have all of the copy
+        let ends = self.wanted.until == Until::End && reached < copy.commit;
+        (there < copied.entries || ends).then(|| {
+            format!(
+                "the records of cell {} end with commit {reached} and have {there} of the {} entries of generation \
+                 {generation} of the realm: the last ones are missing. Nothing was exported. Look at the backup with \
+                 `caudal backup verify`, or take the realm from another copy of it",
+                copy.cell, copied.entries
+            )
+        })
     }
 
     fn streams(&mut self) -> Result<(), BackupError> {

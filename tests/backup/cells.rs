@@ -2,8 +2,9 @@
 //! instant brings all cells to it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use caudal::backup::chain;
@@ -11,10 +12,10 @@ use caudal::backup::depot::{Depot, Later, Listed};
 use caudal::backup::verify::follow;
 use tempfile::TempDir;
 
-use super::{asked, at, command, restored, shipped, text, verified};
+use super::{asked, at, command, objects, restored, shipped, text, verified};
 use crate::cells::{begun, brought, standing};
 use crate::portable::{issued, shown, worked};
-use crate::support::service::{Setup, TestClock};
+use crate::support::service::{OTHER, Setup, TestClock};
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
 /// Objects by their names.
@@ -254,6 +255,48 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
     let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
     assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
     missed();
+}
+
+#[actix_web::test]
+async fn a_realm_whose_last_records_are_missing_is_not_exported() {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let mut service = TestService::with(Setup {
+        cells: 2,
+        backup: at(&to),
+        ..Setup::default()
+    })
+    .await;
+    worked(&service).await;
+    // an object of somebody else, and behind it the copy
+    created(&service).await;
+    shipped(&service).await;
+    brought(&service, 1).await;
+    assert_eq!(shipped(&service).await["error"], Value::Null);
+    service.end(true).await;
+    let export = |name: &str| {
+        let file = dir.path().join(name);
+        let tenant = ["realm", "export", "--tenant", OTHER, "--mode", "test"];
+        let from = ["--from", text(&to), "--to", text(&file), "--json"];
+        let (code, _, why) = command(&[&tenant[..], &from].concat());
+        (code, why, file.exists())
+    };
+    let (code, why, there) = export("whole");
+    assert_eq!((code, there), (Some(0), true), "{why}");
+    let in_cell = |it: &PathBuf| it.iter().any(|part| part == "cells");
+    let mut all: Vec<_> = objects(&to).into_iter().filter(in_cell).collect();
+    all.sort_by_key(|it| it.file_name().map(OsStr::to_owned));
+    assert!(all.len() > 1, "{all:?}");
+    while let Some(last) = all.pop() {
+        fs::remove_file(last).unwrap();
+        let (code, why, there) = export("short");
+        assert!(!there && code != Some(0), "{code:?} {why}");
+        let wanted = match all.is_empty() {
+            true => "objects of cell 1 are gone",
+            false => "the last ones are missing",
+        };
+        assert!(why.contains(wanted), "{why}");
+    }
 }
 
 #[actix_web::test]
