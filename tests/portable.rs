@@ -3,7 +3,7 @@
 mod closed;
 mod dying;
 mod held;
-mod instant;
+pub mod instant;
 mod mixed;
 mod rows;
 

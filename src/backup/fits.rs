@@ -30,8 +30,10 @@ pub struct Tie {
     pub cell: u32,
     /// The number under which a realm lies there from then on.
     pub lies: RealmId,
-    /// The commit that the cell has to have; `None` for all that it had when that was said.
+    /// The commit that the cell has to have, where it was said.
     pub commit: Option<u64>,
+    /// When that was said, in milliseconds since 1970 UTC, where no commit was: the cell has to have all that it had then.
+    pub at: Option<u64>,
 }
 
 /// What the first cell says, up to a record.
@@ -96,16 +98,17 @@ impl Said {
                 )));
             }
         }
-        Ok(self.tie(&fact).filter(|tie| tie.cell > 0))
+        Ok(self.tie(&fact, entry.at).filter(|tie| tie.cell > 0))
     }
 
-    fn tie(&self, fact: &PlatformFact) -> Option<Tie> {
-        let of = |id: &str, mode: Mode, number: u32, commit| {
+    fn tie(&self, fact: &PlatformFact, said: u64) -> Option<Tie> {
+        let of = |id: &str, mode: Mode, number: u32, (commit, at)| {
             let realm = self.platform.tenants.get(id)?.realm(mode);
             Some(Tie {
                 cell: self.platform.cell_of(realm, number),
                 lies: realm.under(number),
                 commit,
+                at,
             })
         };
         if let PlatformFact::RealmMoved {
@@ -116,12 +119,12 @@ impl Said {
             ..
         } = fact
         {
-            return of(id, *mode, *number, Some(*commit));
+            return of(id, *mode, *number, (Some(*commit), None));
         }
         match fact {
             PlatformFact::RestoreCopied {
                 id, mode, number, ..
-            } => of(id, *mode, *number, None),
+            } => of(id, *mode, *number, (None, Some(said))),
             _ => None,
         }
     }

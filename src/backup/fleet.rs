@@ -6,7 +6,8 @@
 //! **Order.** Nothing is written into another cell before the first one says that it lies there. So what the others had is
 //! looked at before what the first one had, and the first is shipped before them: no cell in the depot is ahead of what the
 //! first one says there. Nor does the first one say of another cell what is not there yet: where a record of it says that a
-//! copy of a realm is whole in a cell ([`Tie`]), which is seldom, that cell is shipped up to there before that record. So
+//! copy of a realm is whole in a cell ([`Tie`]), which is seldom, that cell is shipped up to there before that record, and no
+//! further: what it has behind that may be what the first one says later. So
 //! the two wait for each other at no other place, and a machine may be lost at any moment: what the depot has of all cells
 //! is what there was at some moments that fit together, and it is restored without being cut.
 //!
@@ -67,8 +68,27 @@ struct Round {
 struct Owed {
     nth: usize,
     to: End,
-    /// The commit up to which; `None` for all up to there.
+    /// What of it.
+    part: Part,
+}
+
+/// How much of a cell is shipped.
+#[derive(Clone, Copy, Default, Debug)]
+struct Part {
+    /// The commit up to which; `None` for all.
     commit: Option<u64>,
+    /// The instant up to which, in milliseconds since 1970 UTC; `None` for all. What was done later may be what the first cell
+    /// says later.
+    at: Option<u64>,
+}
+
+impl Part {
+    /// Whether a record is of it. What fails its checksum is shipped as it is: the first one does not wait for it.
+    fn has(&self, record: &Sealed<'_>) -> bool {
+        let early = |commit| record.first_commit().0 <= commit;
+        let then = |at| record.latest().is_none_or(|latest| latest <= at);
+        self.commit.is_none_or(early) && self.at.is_none_or(then)
+    }
 }
 
 /// How far a cell is.
@@ -89,14 +109,12 @@ impl Round {
 }
 
 impl Other {
-    /// Ships its next object, up to a commit where one is said; whether there is more.
-    async fn step(&mut self, to: End, commit: Option<u64>) -> bool {
+    /// Ships the next object of a part of it; whether there is more.
+    async fn step(&mut self, to: End, part: Part) -> bool {
         let Ok(shipper) = &mut self.shipper else {
             return false;
         };
-        let wants = &mut |record: &Sealed<'_>| {
-            commit.is_none_or(|commit| record.first_commit().0 <= commit)
-        };
+        let wants = &mut |record: &Sealed<'_>| part.has(record);
         match shipper.step_to(to, wants).await {
             Ok(more) => more,
             Err(why) => {
@@ -195,7 +213,7 @@ impl Fleet {
             return Ok(false);
         };
         let more = match other.to {
-            Some(to) => other.step(to, None).await,
+            Some(to) => other.step(to, Part::default()).await,
             None => false,
         };
         if !more {
@@ -210,7 +228,7 @@ impl Fleet {
         let Some(other) = self.others.get_mut(owed.nth) else {
             return;
         };
-        if other.step(owed.to, owed.commit).await {
+        if other.step(owed.to, owed.part).await {
             return;
         }
         round.owed.pop();
@@ -320,6 +338,9 @@ fn owed(others: &[Other], tie: Tie) -> Result<Option<Owed>, BackupError> {
     Ok(end.map(|to| Owed {
         nth,
         to,
-        commit: tie.commit,
+        part: Part {
+            commit: tie.commit,
+            at: tie.at,
+        },
     }))
 }

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use super::{asked, at, command, objects, restored, shipped, text, verified};
 use crate::cells::{begun, brought, standing};
+use crate::portable::instant::{copied, instant};
 use crate::portable::{issued, shown, worked};
 use crate::support::service::{OTHER, Setup, TestClock};
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
@@ -317,8 +318,11 @@ async fn whatever_lies_there_at_any_moment_fits_together() {
         service.a.cvu().await;
         assert_eq!(shipped(&service).await["error"], Value::Null);
     }
-    let new = json!({"name": "late", "cell": 1});
-    service.admin("POST", "/admin/tenants", &new).await.is(201);
+    // a copy in that cell, and behind it what the first one says later
+    let present = instant(&service).await;
+    copied(&service, &present).await;
+    created(&service).await;
+    assert_eq!(shipped(&service).await["error"], Value::Null);
     service.end(true).await;
     let moments = depot.moments.lock().unwrap().clone();
     let mut seen = 0;

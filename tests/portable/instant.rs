@@ -17,7 +17,7 @@ use crate::webhooks::inbox::Inbox;
 pub(super) const RESTORES: &str = "/admin/tenants/tnt_other/restores";
 
 /// The present, once it is behind: nothing that is done from here on is of that instant.
-pub(super) async fn instant(service: &TestService) -> String {
+pub async fn instant(service: &TestService) -> String {
     let at = service.engine().now();
     wait_until("the clock goes on", SOON, async || {
         (service.engine().now() > at).then_some(())
@@ -37,7 +37,7 @@ pub(super) async fn listed(service: &TestService) -> Value {
 }
 
 /// Makes a copy, or goes on with it, until it is whole: its number.
-pub(super) async fn copied(service: &TestService, at: &str) -> u64 {
+pub async fn copied(service: &TestService, at: &str) -> u64 {
     let all = begun(service, at).await;
     let last = all["generations"].as_array().unwrap().last().unwrap();
     let number = last["generation"].as_u64().unwrap();
