@@ -312,6 +312,11 @@ impl Fleet {
         others.fold(self.first.behind(), u64::strict_add)
     }
 
+    /// Whether the first one has all that the last round was about: what failed of another one keeps nobody.
+    pub fn leads_on(&self) -> bool {
+        self.whole
+    }
+
     /// Why another cell than the first is not shipped, where one is not.
     pub fn failure(&self) -> Option<BackupError> {
         let why = |other: &Other| {

@@ -7,7 +7,8 @@
 //! not shipped, counted from before the last round that shipped everything of it, so it is never too small; that of the
 //! service is the largest of them.
 //!
-//! **Failure.** Posting never waits for any of this. What fails is tried again with growing pauses, and shown.
+//! **Failure.** Posting never waits for any of this. What fails is tried again with growing pauses, and shown; the cells that
+//! a failing one keeps from nothing are shipped as often as ever meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -288,6 +289,9 @@ impl Backup {
     async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
         let mut fleet = None;
         let mut pause = FIRST_PAUSE;
+        // when a cell that failed is tried anew, where the others go on
+        let mut again: Option<Instant> = None;
+        let mut served = 0;
         loop {
             let last = self.stopping.load(Ordering::Acquire);
             if last && !graceful.load(Ordering::Acquire) {
@@ -295,6 +299,11 @@ impl Backup {
             }
             let asked = self.asked.load(Ordering::Acquire);
             let began = Instant::now();
+            let due = |at: Instant| at <= began || asked != served || last;
+            if again.is_some_and(due) {
+                (fleet, again) = (None, None);
+            }
+            served = asked;
             let round = self.round(&mut fleet, (pepper_check, began), last);
             let outcome =
                 match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
@@ -303,13 +312,20 @@ impl Backup {
                 };
             let wait = match &outcome {
                 Ok(()) => {
-                    pause = FIRST_PAUSE;
+                    (pause, again) = (FIRST_PAUSE, None);
                     self.plan.every
                 }
                 Err(_) => {
                     let wait = pause.max(self.plan.every.min(LONGEST_PAUSE));
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                    wait
+                    if again.is_none() {
+                        again = Some(Instant::now() + wait);
+                        pause = (pause * 2).min(LONGEST_PAUSE);
+                    }
+                    // what is kept of the round ships the other cells meanwhile
+                    match fleet.is_some() {
+                        true => wait.min(self.plan.every),
+                        false => wait,
+                    }
                 }
             };
             self.note(outcome);
@@ -375,11 +391,11 @@ impl Backup {
                 cell.is_whole(began);
             }
         }
-        if let Some(why) = ship.failure() {
-            return Err(why);
+        let failed = ship.failure();
+        if failed.is_none() || ship.leads_on() {
+            *fleet = Some(ship);
         }
-        *fleet = Some(ship);
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
     fn shown(&self, fleet: &Fleet) {

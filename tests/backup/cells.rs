@@ -6,9 +6,12 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot::{Depot, Later, Listed};
+use caudal::backup::run::Plan;
 use caudal::backup::verify::follow;
 use tempfile::TempDir;
 
@@ -26,6 +29,8 @@ type Objects = BTreeMap<String, Vec<u8>>;
 #[derive(Debug, Default)]
 struct Remembering {
     moments: Mutex<Vec<Objects>>,
+    /// What names it refuses have in them.
+    refuses: Option<&'static str>,
 }
 
 impl Remembering {
@@ -48,6 +53,7 @@ impl Remembering {
     fn at(objects: Objects) -> Self {
         Self {
             moments: Mutex::new(vec![objects]),
+            refuses: None,
         }
     }
 }
@@ -59,6 +65,9 @@ impl Depot for Remembering {
 
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
         Box::pin(async move {
+            if self.refuses.is_some_and(|part| name.contains(part)) {
+                return Err(BackupError::depot(name, "refused"));
+            }
             self.change(|now| {
                 now.entry(name.to_owned()).or_insert(bytes);
             });
@@ -256,6 +265,41 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
     let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
     assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
     missed();
+}
+
+#[actix_web::test]
+async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
+    let depot = Arc::new(Remembering {
+        refuses: Some("/cells/1/"),
+        ..Remembering::default()
+    });
+    let mut service = TestService::with(Setup {
+        cells: 2,
+        backup: Some(Plan {
+            every: Duration::from_millis(10),
+            ..asked(depot).unwrap()
+        }),
+        ..Setup::default()
+    })
+    .await;
+    created(&service).await;
+    // with the pauses of what failed, so many rounds would take ten minutes
+    wait_until("many rounds have failed in part", SOON, async || {
+        let now = service.admin_get("/admin/backup").await;
+        (now.is(200)["failures"].as_u64().unwrap() > 16).then_some(())
+    })
+    .await;
+    service.a.cvu().await;
+    wait_until("the first cell is shipped", SOON, async || {
+        let now = service.admin_get("/admin/backup").await;
+        let now = now.is(200).json.clone();
+        let why = now["error"].as_str().unwrap();
+        assert!(why.contains("cell 1"), "{why}");
+        assert_eq!(now["cells"][1]["commit"], 0);
+        (now["cells"][0]["lagBytes"] == 0).then_some(())
+    })
+    .await;
+    service.end(true).await;
 }
 
 #[actix_web::test]
