@@ -326,10 +326,11 @@ async fn a_client_runs_with_its_url_and_header_changed() {
         names: Vec::new(),
     };
     let mut wrong = String::new();
-    for step in CALLS {
+    let (closing, steps) = CALLS.split_last().unwrap();
+    for step in steps {
         wrong += &migrated.take(step).await;
     }
-    assert!(wrong.is_empty(), "{wrong}");
+    // The bank refuses what is sent from a CVU that is closed.
     let path = migrated.filled("/wallet/v1/Operacion/{operacion}");
     let ended = wait_until("the transfer's end", SOON, async || {
         let read = service.a.get(&path).await.is(200);
@@ -337,6 +338,8 @@ async fn a_client_runs_with_its_url_and_header_changed() {
     });
     let ended = ended.await;
     assert_eq!(ended["estadoOperacionNombre"], "Aprobada");
+    wrong += &migrated.take(closing).await;
+    assert!(wrong.is_empty(), "{wrong}");
     service.verified().await;
 }
 
