@@ -43,6 +43,7 @@ use std::sync::Arc;
 
 use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
+use caudal_actors::failure::Failure;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
 use ipnet::IpNet;
@@ -116,6 +117,24 @@ impl Door {
     pub fn serves(&self, realm: RealmId) -> bool {
         let cell = self.engine.cells().standing(realm).cell;
         self.node.as_ref().is_none_or(|node| node.serves(cell))
+    }
+
+    /// The cells whose writes are this node's to take: of one that another node serves they are that node's.
+    pub fn answers_for(&self) -> impl Iterator<Item = u32> {
+        let elsewhere = |cell: u32| match &self.node {
+            Some(node) => !node.serves(cell) && node.is_served(cell),
+            None => false,
+        };
+        let all = self.engine.cells().numbered().map(|(cell, _)| cell);
+        all.filter(move |cell| !elsewhere(*cell))
+    }
+
+    /// Whether writes are possible, as far as they are this node's to take: always where other nodes serve all cells.
+    ///
+    /// # Errors
+    /// When they are not: why.
+    pub fn ready(&self) -> Result<(), Failure> {
+        self.engine.ready_in(self.answers_for())
     }
 }
 

@@ -197,15 +197,7 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
     if !door.gate.is_open() {
         return Err(caudal_actors::failure::Failure::ShuttingDown.into());
     }
-    match &door.node {
-        Some(node) => {
-            // Of a cell that another node serves it is that node's to take writes.
-            let own = node.cells();
-            let own = own.filter(|cell| node.serves(*cell) || !node.is_served(*cell));
-            door.engine.ready_in(own)?;
-        }
-        None => door.engine.ready()?,
-    }
+    door.ready()?;
     Ok(crate::http::respond::json(
         StatusCode::OK,
         &serde_json::json!({"status": "ready"}),

@@ -83,6 +83,7 @@ async fn any_node_takes_requests_and_the_owner_judges_them() {
         let ready = nodes.admin(n, "GET", "/readyz", None).await;
         assert_eq!(ready.0, 200, "{}", ready.1);
         assert_eq!(ready.1["part"] == "follower", n != owner, "{}", ready.1);
+        assert_eq!(nodes.measured(n, "caudal_ready").await, "1", "at {n}");
     }
     // What changes something is ordered at the owner; the others say who that is.
     let body = json!({"name": "dos"});

@@ -19,16 +19,20 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_ledger::vouchers::Outcome;
-use caudal_storage::{FaultyStore, StoreError};
+use caudal_storage::{FaultyStore, Store, StoreError};
+use tokio::sync::watch;
 
 use crate::accounts::{AccountView, Placed};
 use crate::banks::{NoBank, Relation};
-use crate::engine::{Asker, Engine, EngineOptions};
+use crate::cells::Cells;
+use crate::engine::{Asker, Engine, EngineOptions, Outside};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
+use crate::ports::webhooks::Nobody;
 use crate::ports::{BankError, BankGateway, Clock};
 use crate::realms::{Adjustment, Target, TypeRef};
 use crate::records::projection::Rows;
 use crate::reply::{Answered, Given, Keyed, Rendered, Scope};
+use crate::times::Times;
 use crate::{failure::Failure, verify};
 
 mod bank;
@@ -36,6 +40,7 @@ mod clocks;
 mod courier;
 mod crashes;
 mod crowds;
+mod elsewhere;
 mod full_store;
 mod harness;
 mod lists;
@@ -113,6 +118,14 @@ impl World {
     }
 
     fn over(store: Arc<FaultyStore>, bank: Arc<TestBank>, clock: Arc<TestClock>) -> Self {
+        Self::beside(Vec::new(), (store, bank, clock))
+    }
+
+    /// The same with these cells beside the one in which everything is.
+    fn beside(
+        others: Vec<Arc<dyn Store>>,
+        (store, bank, clock): (Arc<FaultyStore>, Arc<TestBank>, Arc<TestClock>),
+    ) -> Self {
         let banks = {
             let bank = Arc::clone(&bank);
             // The tenant's other realm has no bank: one account of two would be shared.
@@ -128,12 +141,11 @@ impl World {
             treasury_every: Duration::ZERO,
             ..EngineOptions::default()
         };
-        let engine = Engine::start(
-            Arc::<FaultyStore>::clone(&store),
-            Arc::<TestClock>::clone(&clock),
-            banks,
-            options,
-        );
+        let (sink, held) = (Arc::new(Nobody), watch::channel(false).1);
+        let outside = Outside { banks, sink, held };
+        let cells = Cells::several(Arc::<FaultyStore>::clone(&store), others);
+        let clock_of = Arc::<TestClock>::clone(&clock);
+        let engine = Engine::timed(cells, clock_of, outside, options, Times::default());
         Self {
             store,
             bank,

@@ -69,15 +69,11 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     Ok(json(StatusCode::OK, &Limping::of(&down)))
 }
 
-/// Whether the cells take writes that no other node serves.
+/// Whether the stores take the writes that are this node's to take.
 fn writes(door: &Door) -> Result<(), StoreError> {
-    let elsewhere = |cell: u32| match &door.node {
-        Some(node) => !node.serves(cell) && node.is_served(cell),
-        None => false,
-    };
-    let all = door.engine.cells().numbered();
-    let mut own = all.filter(|(cell, _)| !elsewhere(*cell));
-    own.try_for_each(|(_, store)| store.ready())
+    let cells = door.engine.cells();
+    let mut own = door.answers_for().filter_map(|cell| cells.cell(cell));
+    own.try_for_each(|store| store.ready())
 }
 
 /// What is ready of a node that passes requests on to the owners of other cells: the owner of the first of them, and

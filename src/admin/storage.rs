@@ -22,7 +22,7 @@ use crate::http::words::Refusal;
 #[serde(rename_all = "camelCase")]
 #[schema(as = Journal)]
 struct JournalBody {
-    /// Whether writes are possible, and why not.
+    /// Whether writes are possible, and why not: in every cell that no other node serves.
     writable: bool,
     reason: Option<String>,
     commits: u64,
@@ -215,7 +215,7 @@ impl From<Checks> for CheckBody {
 )]
 pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let stats = desk.door.engine.stats();
-    let ready = desk.door.engine.ready();
+    let ready = desk.door.ready();
     let body = JournalBody {
         writable: ready.is_ok(),
         reason: ready.err().map(|why| why.to_string()),

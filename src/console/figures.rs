@@ -16,7 +16,7 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
         hint,
     };
     let residency = engine.residency();
-    let ready = match engine.ready().is_ok() && visit.desk.door.gate.is_open() {
+    let ready = match visit.desk.door.ready().is_ok() && visit.desk.door.gate.is_open() {
         true => Cell::of(Kind::State(Tone::Good), visit.say(Word::Ready)),
         false => Cell::of(Kind::State(Tone::Bad), visit.say(Word::NotReady)),
     };

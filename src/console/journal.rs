@@ -42,7 +42,7 @@ fn made(visit: &Visit, report: Option<&Report>) -> Page {
             .into_iter()
             .flat_map(|report| verified(visit, report)),
     );
-    if let Err(why) = visit.engine().ready() {
+    if let Err(why) = visit.desk.door.ready() {
         let text = format!("{}: {why}", visit.say(Word::NotReady));
         blocks.push(Block::Note(Tone::Bad, text));
     }

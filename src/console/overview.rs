@@ -47,7 +47,7 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
 fn readiness(visit: &Visit) -> Vec<Block> {
     let (engine, door) = (visit.engine(), &visit.desk.door);
     let mut notes = Vec::new();
-    if let Err(why) = engine.ready() {
+    if let Err(why) = door.ready() {
         let text = format!("{}: {why}", visit.say(Word::NotReady));
         notes.push(Block::Note(Tone::Bad, text));
     }

@@ -144,6 +144,12 @@ async fn each_cell_is_served_by_its_owner_whichever_node_is_asked() {
         }
         let (status, ready) = parted.nodes.admin(node, "GET", "/readyz", None).await;
         assert_eq!((status, &ready["part"]), (200, &json!("owner")), "{ready}");
+        assert_eq!(parted.nodes.measured(node, "caudal_ready").await, "1");
+        let (_, journal) = parted
+            .nodes
+            .admin(node, "GET", "/admin/journal", None)
+            .await;
+        assert_eq!(journal["writable"], true, "{journal}");
     }
     parted.level().await;
     parted.nodes.stop().await;

@@ -23,16 +23,7 @@ impl Engine {
         self.clock.doubt()
     }
 
-    /// Whether writes are possible.
-    ///
-    /// # Errors
-    /// When they are not: why.
-    pub fn ready(&self) -> Result<(), Failure> {
-        self.certain()?;
-        Ok(self.cells.ready()?)
-    }
-
-    /// Whether writes are possible in these cells.
+    /// Whether writes are possible in these cells; in none of them they are nobody's concern, whatever the clock says.
     ///
     /// # Errors
     /// When they are not: why.

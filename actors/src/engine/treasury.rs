@@ -161,7 +161,7 @@ impl Engine {
             .treasury
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if !known.connected() && self.cells.ready().is_ok() {
+        if !known.connected() && self.cells.takes_any() {
             *known = self.realms.treasury();
         }
         known.clone()

@@ -203,10 +203,10 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
         crate::log::dropped(),
     );
     let engine = &desk.door.engine;
-    let ready = desk.door.gate.is_open() && engine.ready().is_ok();
+    let ready = desk.door.gate.is_open() && desk.door.ready().is_ok();
     page.gauge(
         "ready",
-        "1 while requests and writes are taken.",
+        "1 while requests are taken, and writes in every cell that no other node serves.",
         u8::from(ready),
     );
     let cells = engine.stats_of_cells();
