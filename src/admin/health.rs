@@ -57,7 +57,7 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
                 },
                 owner: first.owner(),
                 behind: followed.iter().map(behind).fold(0, u64::max),
-                follows: numbers.filter(|_| node.cells().nth(1).is_some()).collect(),
+                follows: numbers.filter(|_| !node.is_whole()).collect(),
             };
             return Ok(json(StatusCode::OK, &body));
         }

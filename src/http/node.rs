@@ -233,7 +233,7 @@ impl Node {
     }
 
     /// Whether there is one cell alone, in which everything is.
-    fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         self.seats.len() == 1
     }
 

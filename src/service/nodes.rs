@@ -318,9 +318,9 @@ fn willing(node: &Node, cell: u32, willing: bool) {
 
 /// Takes up what another node has written of the platform, for ever.
 async fn look_at_platform(door: Door, node: Arc<Node>) {
-    let every = match node.cells().nth(1) {
-        Some(_) => LOOK_OFTEN,
-        None => LOOK_EVERY,
+    let every = match node.is_whole() {
+        true => LOOK_EVERY,
+        false => LOOK_OFTEN,
     };
     let mut given: Option<Instant> = None;
     loop {

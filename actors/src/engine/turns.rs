@@ -133,6 +133,14 @@ impl Realms {
     pub(super) fn are_parted(&self) -> bool {
         self.cells.numbered().nth(1).is_some()
     }
+
+    /// Has no supervisor of a realm any more; another node may go on with it, so its bank stays known.
+    fn lets_go(&self, realm: RealmId) {
+        let gone = self.supervisors.remove(&realm);
+        if let Some((_, gone)) = gone.filter(|_| self.are_parted()) {
+            self.elsewhere.insert(realm, gone.bank);
+        }
+    }
 }
 
 impl Engine {
@@ -148,10 +156,7 @@ impl Engine {
         let here = |realm: &RealmId| self.cells.standing(*realm).cell == cell;
         for realm in all.into_iter().filter(here) {
             self.retire(realm).await?;
-            let gone = self.realms.supervisors.remove(&realm);
-            if let Some((_, gone)) = gone.filter(|_| self.realms.are_parted()) {
-                self.realms.elsewhere.insert(realm, gone.bank);
-            }
+            self.realms.lets_go(realm);
         }
         self.realms.count_collectors();
         Ok(())
@@ -159,9 +164,7 @@ impl Engine {
 
     /// Lets go of a realm that is at rest, and that another node is to serve.
     pub(super) fn leaves_to_others(&self, realm: RealmId) {
-        if let Some((_, gone)) = self.realms.supervisors.remove(&realm) {
-            self.realms.elsewhere.insert(realm, gone.bank);
-        }
+        self.realms.lets_go(realm);
         self.realms.count_collectors();
     }
 
