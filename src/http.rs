@@ -88,8 +88,8 @@ pub struct Door {
     pub backup: Option<Arc<Backup>>,
     /// Whether what leaves is held, after a restore to the past.
     pub outgoing: Arc<Outgoing>,
-    /// The figures of the store's log, where that is elsewhere.
-    pub log: Option<Arc<caudal_postgres::Status>>,
+    /// The figures of the cells' logs, by the numbers of the cells; none where they are on this machine's disk.
+    pub logs: Arc<[Arc<caudal_postgres::Status>]>,
     /// Peers that are believed when they say for whom they ask.
     pub proxies: Arc<[IpNet]>,
     /// This node, where several share the cells.

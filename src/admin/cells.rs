@@ -178,57 +178,42 @@ impl CellBody {
 
 /// A figure: name, help, value.
 pub(super) type Figure = (&'static str, &'static str, u64);
+/// A figure of a cell on this node, as far as it is known: name, help, value.
+pub(super) type Gauge = (
+    &'static str,
+    &'static str,
+    fn(&CellBody, &OperatorDesk, &Node) -> Option<u64>,
+);
 
-/// What is measured of each cell on this node, as far as it is known: nothing where there are no others.
-pub(super) fn gauges(desk: &OperatorDesk) -> Vec<(u32, Vec<Figure>)> {
-    let Some(node) = &desk.door.node else {
-        return Vec::new();
-    };
-    let all = CellBody::all(desk).into_iter();
-    all.map(|body| (body.cell, body.gauges(desk, node)))
-        .collect()
-}
+/// What is measured of each cell on this node.
+pub(super) const GAUGES: [Gauge; 4] = [
+    (
+        "cell_owner",
+        "1 when this node owns the cell.",
+        |cell, _, _| Some(u64::from(cell.owns)),
+    ),
+    (
+        "cell_epoch",
+        "Counts the owners of the cell.",
+        |cell, _, _| cell.epoch,
+    ),
+    (
+        "cell_lease_left_ms",
+        "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
+        |cell, _, _| cell.lease_left_ms,
+    ),
+    (
+        "cell_behind_commits",
+        "Commits of the log that this node lacks.",
+        |cell, desk, node| Some(CellBody::behind(desk, node, cell.cell)),
+    ),
+];
 
-impl CellBody {
-    fn gauges(&self, desk: &OperatorDesk, node: &Node) -> Vec<Figure> {
-        let body = self;
-        let gauges = [
-            (
-                "cell_owner",
-                "1 when this node owns the cell.",
-                Some(u64::from(node.serves(body.cell))),
-            ),
-            ("cell_epoch", "Counts the owners of the cell.", body.epoch),
-            (
-                "cell_lease_left_ms",
-                "How long the owner's lease lasts still, in milliseconds; absent when it is over.",
-                body.lease_left_ms,
-            ),
-            (
-                "cell_behind_commits",
-                "Commits of the log that this node lacks.",
-                Some(CellBody::behind(desk, node, body.cell)),
-            ),
-            (
-                "cell_certificate_until_seconds",
-                "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
-                node.tls()
-                    .and_then(|tls| tls.until())
-                    .map(|until| until.millis() / 1000),
-            ),
-        ];
-        let known = gauges.into_iter();
-        known
-            .filter_map(|(name, help, figure)| Some((name, help, figure?)))
-            .collect()
-    }
-}
-
-/// What this node has counted; nothing where there are no others.
-pub(super) fn counters(desk: &OperatorDesk) -> Option<[Figure; 6]> {
-    let passed = &desk.door.node.as_ref()?.passed;
+/// What this node has counted.
+pub(super) fn counters(node: &Node) -> [Figure; 6] {
+    let passed = &node.passed;
     let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
-    Some([
+    [
         (
             "cell_turns_total",
             "How often this node has begun to serve.",
@@ -259,7 +244,7 @@ pub(super) fn counters(desk: &OperatorDesk) -> Option<[Figure; 6]> {
             "Requests for which there was no owner in time.",
             of(&passed.refused),
         ),
-    ])
+    ]
 }
 
 /// Shows the cells, with their owner and their nodes. Any node answers for all.

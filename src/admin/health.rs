@@ -178,6 +178,25 @@ impl Page {
         self.sample(name, "", value);
     }
 
+    /// A figure of each cell, by their numbers; where there is one cell it is not named. What is not known is absent.
+    fn of_cells<T: Display>(
+        &mut self,
+        (name, kind, help): (&str, &str, &str),
+        values: impl IntoIterator<Item = Option<T>>,
+    ) {
+        let values: Vec<_> = values.into_iter().collect();
+        let several = values.len() > 1;
+        let known = (0..).zip(values);
+        let known = known.filter_map(|(cell, value)| Some((cell, value?)));
+        let mut known = known.peekable();
+        if known.peek().is_some() {
+            self.family(name, kind, help);
+        }
+        for (cell, value) in known {
+            self.sample(name, &of_cell(several.then_some(cell)), value);
+        }
+    }
+
     fn counter(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "counter", help);
         self.sample(name, "", value);

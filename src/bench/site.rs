@@ -315,7 +315,7 @@ impl Site {
             memory,
             backup: None,
             outgoing: Arc::new(Outgoing::free()),
-            log: None,
+            logs: Arc::default(),
             proxies: Arc::default(),
             node: None,
             entrance: Entrance::Clients,

@@ -189,7 +189,7 @@ impl Parts {
             measures: Arc::clone(&measures),
             outgoing,
             backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
-            log: opened.log,
+            logs: opened.logs,
             proxies: options.limits.proxies.as_slice().into(),
             node: opened.node,
             entrance: Entrance::Clients,

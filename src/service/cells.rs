@@ -21,6 +21,7 @@ use caudal_actors::records::{PLATFORM_STREAM, REALM, realm_stream};
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
+use caudal_postgres::Status;
 use caudal_storage::{Member, OpenError, Records, Restore, Store, StoreError, StoreOptions};
 
 use super::cell::{self, Opened};
@@ -148,6 +149,8 @@ pub(super) struct All {
     pub(super) records: Vec<Records>,
     /// This node's part in each of the others, where there may be others; with what its store says of its turns.
     pub(super) members: Vec<(Member, Turns)>,
+    /// The figures of the logs of the others, where those are elsewhere.
+    pub(super) logs: Vec<Arc<Status>>,
     /// Which store each of the others is.
     pub(super) others: Arc<[(u32, String)]>,
 }
@@ -172,7 +175,7 @@ pub(super) fn open(
         )));
     }
     let (mut stores, mut records) = (Vec::new(), Vec::new());
-    let (mut members, mut ids) = (Vec::new(), Vec::new());
+    let (mut members, mut ids, mut logs) = (Vec::new(), Vec::new(), Vec::new());
     for cell in 1..options.cells {
         let known = platform.cells().find(|(number, _)| *number == cell);
         let known = known.map(|(_, id)| id.to_owned());
@@ -191,6 +194,7 @@ pub(super) fn open(
         let id = opened.id.ok_or_else(|| nameless(&options.data, cell))?;
         ids.push((cell, id));
         members.extend(opened.member.zip(turns));
+        logs.extend(opened.log);
         stores.push(opened.store);
         records.push(opened.records);
     }
@@ -216,6 +220,7 @@ pub(super) fn open(
         cells,
         records,
         members,
+        logs,
         others,
     })
 }

@@ -76,8 +76,8 @@ pub(super) struct Ground {
     pub(super) cells: Cells,
     /// Those of all cells, the first one first.
     pub(super) records: Vec<Records>,
-    /// That of the first cell.
-    pub(super) log: Option<Arc<Status>>,
+    /// The figures of the logs of all cells, the first one first; none where they are on this machine's disk.
+    pub(super) logs: Arc<[Arc<Status>]>,
     pub(super) node: Option<Arc<Node>>,
 }
 
@@ -110,6 +110,7 @@ pub(super) fn open(
         cells,
         records,
         members,
+        logs,
         others,
     } = cells::open(options, opened.store, membership)?;
     let (further, turns): (Vec<_>, Vec<_>) = members.into_iter().unzip();
@@ -118,7 +119,7 @@ pub(super) fn open(
         node: membership.map(|it| node(it, members)).transpose()?,
         cells,
         records: std::iter::once(opened.records).chain(records).collect(),
-        log: opened.log,
+        logs: opened.log.into_iter().chain(logs).collect(),
     };
     let turns = first.into_iter().chain(turns).collect();
     let ahead = joined.map(|joined| Ahead {

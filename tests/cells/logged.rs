@@ -42,6 +42,11 @@ async fn admin(service: &Service, method: &str, path: &str, body: Option<&Value>
     (answer.status, answer.json)
 }
 
+async fn measured(service: &Service) -> String {
+    let client = Client::new(&service.admin_url, None);
+    client.get("/metrics").await.is(200).text
+}
+
 /// A tenant in a cell: its id and a client of its test realm, which has its types.
 async fn tenant(service: &Service, cell: u32) -> (String, Client) {
     let body = json!({"name": format!("in {cell}"), "cell": cell});
@@ -77,6 +82,16 @@ async fn each_cell_has_a_log_and_folders_that_are_lost_are_filled_from_theirs() 
     }
     let found = logs(&server, first);
     assert_eq!(found.matches('t').count(), 3, "{found}");
+    let page = measured(&service).await;
+    for cell in 0..MANY {
+        let of = |name: &str| {
+            let name = format!("caudal_cell_log_{name}{{cell=\"{cell}\"}} ");
+            let found = page.lines().find_map(|line| line.strip_prefix(&name));
+            found.expect(&name).parse::<u64>().unwrap()
+        };
+        assert_eq!(of("copies"), 1);
+        assert!(of("appends_total") > 0, "{page}");
+    }
     // As a machine that is lost with its disk.
     service.kill().await;
     fs::remove_dir_all(&data).unwrap();

@@ -1,80 +1,90 @@
-//! Metrics of a log that is elsewhere.
+//! Metrics of logs that are elsewhere, and of this node's part in the cells.
 
-use std::collections::BTreeMap;
+use caudal_postgres::Figures;
 
 use super::{OperatorDesk, Page};
-use crate::admin::cells;
+use crate::admin::cells::{CellBody, GAUGES, counters};
+use crate::http::node::Node;
 
-/// How this node stands in each cell; where there is one, it is not named.
-fn of_cells(page: &mut Page, all: &[(u32, Vec<cells::Figure>)]) {
-    if let [(_, gauges)] = all {
-        for (name, help, figure) in gauges {
-            page.gauge(name, help, figure);
-        }
-        return;
+/// A figure of the log of a cell: name, kind, help, value.
+type Figure = (
+    &'static str,
+    &'static str,
+    &'static str,
+    fn(&Figures) -> u64,
+);
+
+const LOG: [Figure; 7] = [
+    (
+        "cell_log_copies",
+        "gauge",
+        "How many servers of the database have a record before it counts as appended.",
+        Figures::copies,
+    ),
+    (
+        "cell_log_appends_total",
+        "counter",
+        "Records appended to the log.",
+        |log| log.appends,
+    ),
+    (
+        "cell_log_unknown_total",
+        "counter",
+        "Appends whose answer was lost; each was asked about.",
+        |log| log.unknown,
+    ),
+    (
+        "cell_log_retries_total",
+        "counter",
+        "Statements tried again.",
+        |log| log.retries,
+    ),
+    (
+        "cell_log_connections_total",
+        "counter",
+        "Connections made to the database of the log.",
+        |log| log.connections,
+    ),
+    (
+        "cell_log_bytes_total",
+        "counter",
+        "Bytes of the records appended.",
+        |log| log.bytes,
+    ),
+    (
+        "cell_log_packed_bytes_total",
+        "counter",
+        "The same bytes, compressed, as the database has them.",
+        |log| log.packed,
+    ),
+];
+
+/// How this node stands in each cell, and what it has counted.
+fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
+    let cells = CellBody::all(desk);
+    for (name, help, figure) in GAUGES {
+        let values = cells.iter().map(|cell| figure(cell, desk, node));
+        page.of_cells((name, "gauge", help), values);
     }
-    // What is not known of one cell is absent there alone.
-    let known = all.iter().flat_map(|(_, gauges)| gauges);
-    let names: BTreeMap<_, _> = known.map(|(name, help, _)| (*name, *help)).collect();
-    for (name, help) in names {
-        page.family(name, "gauge", help);
-        for (cell, gauges) in all {
-            let label = format!("{{cell=\"{cell}\"}}");
-            for (_, _, figure) in gauges.iter().filter(|(it, _, _)| *it == name) {
-                page.sample(name, &label, figure);
-            }
-        }
+    if let Some(until) = node.tls().and_then(|tls| tls.until()) {
+        page.gauge(
+            "cell_certificate_until_seconds",
+            "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
+            until.millis() / 1000,
+        );
+    }
+    for (name, help, figure) in counters(node) {
+        page.counter(name, help, figure);
     }
 }
 
-/// What the log's handle has counted; nothing where the log is this machine's disk.
+/// What this node and the handles of the logs have counted; nothing where the logs are this machine's disk.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
-    of_cells(page, &cells::gauges(desk));
-    for (name, help, figure) in cells::counters(desk).into_iter().flatten() {
-        page.counter(name, help, figure);
+    if let Some(node) = &desk.door.node {
+        of_node(page, desk, node);
     }
-    let Some(status) = &desk.door.log else {
-        return;
-    };
-    let log = status.figures();
-    page.gauge(
-        "cell_log_copies",
-        "How many servers of the database have a record before it counts as appended.",
-        log.copies(),
-    );
-    let counters = [
-        (
-            "cell_log_appends_total",
-            "Records appended to the log.",
-            log.appends,
-        ),
-        (
-            "cell_log_unknown_total",
-            "Appends whose answer was lost; each was asked about.",
-            log.unknown,
-        ),
-        (
-            "cell_log_retries_total",
-            "Statements tried again.",
-            log.retries,
-        ),
-        (
-            "cell_log_connections_total",
-            "Connections made to the database of the log.",
-            log.connections,
-        ),
-        (
-            "cell_log_bytes_total",
-            "Bytes of the records appended.",
-            log.bytes,
-        ),
-        (
-            "cell_log_packed_bytes_total",
-            "The same bytes, compressed, as the database has them.",
-            log.packed,
-        ),
-    ];
-    for (name, help, figure) in counters {
-        page.counter(name, help, figure);
+    let logs: Vec<_> = desk.door.logs.iter().map(|log| log.figures()).collect();
+    for (name, kind, help, figure) in LOG {
+        page.of_cells((name, kind, help), logs.iter().map(|log| Some(figure(log))));
     }
 }

@@ -4,7 +4,7 @@
 use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 
-use super::{OperatorDesk, Page, of_cell};
+use super::{OperatorDesk, Page};
 
 /// A figure of a cell: name, kind, help, value.
 type Figure = (
@@ -210,31 +210,29 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
         u8::from(ready),
     );
     let cells = engine.stats_of_cells();
-    let several = cells.len() > 1;
-    let labels = (0..).map(|cell| of_cell(several.then_some(cell)));
-    let cells: Vec<_> = labels.zip(cells).collect();
-    let name = "journal_flush_seconds_total";
-    page.family(name, "counter", "Time spent in flushes.");
-    for (labels, (stats, _)) in &cells {
-        let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
-        page.sample(name, labels, seconds.unwrap_or_default());
+    let seconds =
+        |stats: &Stats| Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
+    page.of_cells(
+        (
+            "journal_flush_seconds_total",
+            "counter",
+            "Time spent in flushes.",
+        ),
+        cells.iter().map(|(stats, _)| seconds(stats)),
+    );
+    for (name, kind, help, figure) in JOURNAL.iter().chain(&ON_DISK).chain(&CHECKS) {
+        let values = cells
+            .iter()
+            .map(|(stats, checks)| Some(figure(stats, checks)));
+        page.of_cells((name, kind, help), values);
     }
-    let all = JOURNAL.iter().chain(&ON_DISK).chain(&CHECKS);
-    for (name, kind, help, figure) in all {
-        page.family(name, kind, help);
-        for (labels, (stats, checks)) in &cells {
-            page.sample(name, labels, figure(stats, checks));
-        }
-    }
-    if several {
+    if cells.len() > 1 {
         let platform = engine.platform();
-        page.family("cells_realms", "gauge", "Realms that lie in a cell.");
-        for (cell, _) in engine.cells().numbered() {
-            page.sample(
-                "cells_realms",
-                &of_cell(Some(cell)),
-                platform.realms_in(cell),
-            );
-        }
+        let cells = engine.cells().numbered();
+        let realms = cells.map(|(cell, _)| Some(platform.realms_in(cell)));
+        page.of_cells(
+            ("cells_realms", "gauge", "Realms that lie in a cell."),
+            realms,
+        );
     }
 }
