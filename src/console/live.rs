@@ -185,11 +185,7 @@ pub fn take(console: Arc<Console>, door: Door) {
             let sample = Sample::of(door.engine.now(), &door.engine.stats(), requests);
             console.pulse.take(sample);
             tokio::select! {
-                () = door.gate.closed() => {
-                    if !door.gate.is_open() {
-                        return;
-                    }
-                }
+                () = door.gate.shut() => return,
                 () = tokio::time::sleep(EVERY) => {}
             }
         }
@@ -208,7 +204,7 @@ impl Follower {
         let gate = Arc::clone(&self.visit.desk.door.gate);
         if self.begun {
             tokio::select! {
-                () = gate.closed() => return None,
+                () = gate.shut() => return None,
                 () = tokio::time::sleep(EVERY) => {}
             }
         }

@@ -37,4 +37,36 @@ impl Gate {
             closing.await;
         }
     }
+
+    /// Waits until no more requests are taken, whatever is interrupted meanwhile.
+    pub async fn shut(&self) {
+        while self.is_open() {
+            self.closed().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::pin;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[test]
+    fn an_interruption_is_not_the_end() {
+        let gate = Gate::default();
+        let (mut closed, mut shut) = (pin!(gate.closed()), pin!(gate.shut()));
+        assert_eq!(closed.as_mut().now_or_never(), None);
+        assert_eq!(shut.as_mut().now_or_never(), None);
+        for _ in 0..3 {
+            gate.interrupt();
+            assert_eq!(shut.as_mut().now_or_never(), None);
+        }
+        assert_eq!(closed.now_or_never(), Some(()));
+        gate.close();
+        assert_eq!(shut.now_or_never(), Some(()));
+        assert_eq!(gate.shut().now_or_never(), Some(()));
+    }
 }
