@@ -1,13 +1,13 @@
 //! The journal's figures, and verification of everything that is kept.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Checks, Stats, Store, StoreError};
+use caudal_storage::{Checks, Stats, Store};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -16,14 +16,12 @@ use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
 
-/// Figures of the store since the start of the process, unless said otherwise: of all cells together, where there are
-/// several, but for what is the number of a commit, which is of the first one.
+/// Figures of a journal and its index since the start of the process, unless said otherwise.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = Journal)]
-struct JournalBody {
-    /// Whether writes are possible, and why not: in every cell that no other node serves.
-    writable: bool,
+#[schema(as = JournalFigures)]
+struct FiguresBody {
+    /// Why no writes are possible; null when they are.
     reason: Option<String>,
     commits: u64,
     entries: u64,
@@ -44,16 +42,50 @@ struct JournalBody {
     witness_chain: String,
     /// Durable commits that the index on disk does not hold yet.
     index_lag: u64,
-    index_runs: u64,
     /// Bytes of the journal's files.
     journal_disk_bytes: u64,
+    index_disk_bytes: u64,
+}
+
+impl FiguresBody {
+    fn of(stats: &Stats, refuses: Option<impl Display>) -> Self {
+        Self {
+            reason: refuses.map(|why| why.to_string()),
+            commits: stats.commits,
+            entries: stats.entries,
+            flushes: stats.flushes,
+            mean_group_size: ratio(stats.commits, stats.flushes),
+            last_flush_micros: stats.last_flush_us,
+            mean_flush_micros: ratio(stats.flush_us, stats.flushes),
+            written_bytes: stats.journal_bytes,
+            queued: stats.queued,
+            last_commit: stats.last_commit,
+            witness_commit: stats.witness_commit,
+            witness_chain: hex(&stats.witness_chain),
+            index_lag: stats.index_lag(),
+            journal_disk_bytes: stats.journal_disk_bytes,
+            index_disk_bytes: stats.index_disk_bytes,
+        }
+    }
+}
+
+/// Figures of all cells together, where there are several, but for `indexLag` and what is the number of a commit: those are
+/// of the first one.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Journal)]
+struct JournalBody {
+    /// Whether writes are possible in every cell that no other node serves.
+    writable: bool,
+    #[serde(flatten)]
+    figures: FiguresBody,
+    index_runs: u64,
     /// Full segments that are compressed (`storage.compress_after_segments`), and by how much they are smaller.
     compressed_segments: u64,
     compressed_saved_bytes: u64,
     /// Bytes that unpacked pieces of them take now, and at most (`storage.frame_cache_mib`).
     frame_cache_bytes: u64,
     frame_cache_bytes_max: u64,
-    index_disk_bytes: u64,
     /// Blocks of the index that were read from its files, and those that were found in the cache,
     /// since the start of this process.
     index_blocks_read: u64,
@@ -67,35 +99,15 @@ struct JournalBody {
     cells: Vec<CellJournalBody>,
 }
 
-/// Figures of a cell since the start of the process, unless said otherwise.
+/// Figures of a cell.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = JournalOfCell)]
 struct CellJournalBody {
     /// The number of the cell.
     cell: u32,
-    /// Why it takes no writes; null when it does.
-    reason: Option<String>,
-    commits: u64,
-    entries: u64,
-    flushes: u64,
-    /// Commits per flush.
-    mean_group_size: Option<String>,
-    /// How long a commit waits for the device: the last flush and the mean, in microseconds.
-    last_flush_micros: u64,
-    mean_flush_micros: Option<String>,
-    written_bytes: u64,
-    /// Commits that wait for the journal now.
-    queued: u64,
-    /// The last durable commit since the cell was created.
-    last_commit: u64,
-    /// The last commit that the witness beside the journal names, and the hash of its record.
-    witness_commit: u64,
-    witness_chain: String,
-    /// Durable commits that the index on disk does not hold yet.
-    index_lag: u64,
-    journal_disk_bytes: u64,
-    index_disk_bytes: u64,
+    #[serde(flatten)]
+    figures: FiguresBody,
     /// How many rounds of the background check were ended, and how many findings there are.
     check_rounds: u64,
     check_findings: u64,
@@ -110,33 +122,13 @@ impl CellJournalBody {
         if all.len() < 2 {
             return Vec::new();
         }
-        let told = |((cell, store), (stats, checks)): ((u32, &Arc<dyn Store>), _)| {
-            Self::of(cell, store.ready().err(), (&stats, &checks))
-        };
-        all.into_iter().map(told).collect()
-    }
-
-    fn of(cell: u32, refuses: Option<StoreError>, (stats, checks): (&Stats, &Checks)) -> Self {
-        Self {
+        let told = |((cell, store), (stats, checks)): ((u32, &Arc<dyn Store>), (Stats, Checks))| Self {
             cell,
-            reason: refuses.map(|why| why.to_string()),
-            commits: stats.commits,
-            entries: stats.entries,
-            flushes: stats.flushes,
-            mean_group_size: ratio(stats.commits, stats.flushes),
-            last_flush_micros: stats.last_flush_us,
-            mean_flush_micros: ratio(stats.flush_us, stats.flushes),
-            written_bytes: stats.journal_bytes,
-            queued: stats.queued,
-            last_commit: stats.last_commit,
-            witness_commit: stats.witness_commit,
-            witness_chain: hex(&stats.witness_chain),
-            index_lag: stats.last_commit.abs_diff(stats.indexed_commit),
-            journal_disk_bytes: stats.journal_disk_bytes,
-            index_disk_bytes: stats.index_disk_bytes,
+            figures: FiguresBody::of(&stats, store.ready().err()),
             check_rounds: checks.rounds,
             check_findings: checks.found,
-        }
+        };
+        all.into_iter().map(told).collect()
     }
 }
 
@@ -218,26 +210,12 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let ready = desk.door.ready();
     let body = JournalBody {
         writable: ready.is_ok(),
-        reason: ready.err().map(|why| why.to_string()),
-        commits: stats.commits,
-        entries: stats.entries,
-        flushes: stats.flushes,
-        mean_group_size: ratio(stats.commits, stats.flushes),
-        last_flush_micros: stats.last_flush_us,
-        mean_flush_micros: ratio(stats.flush_us, stats.flushes),
-        written_bytes: stats.journal_bytes,
-        queued: stats.queued,
-        last_commit: stats.last_commit,
-        witness_commit: stats.witness_commit,
-        witness_chain: hex(&stats.witness_chain),
-        index_lag: stats.last_commit.saturating_sub(stats.indexed_commit),
+        figures: FiguresBody::of(&stats, ready.err()),
         index_runs: stats.index_runs,
-        journal_disk_bytes: stats.journal_disk_bytes,
         compressed_segments: stats.compressed_segments,
         compressed_saved_bytes: stats.compressed_saved_bytes,
         frame_cache_bytes: stats.frame_cache_bytes,
         frame_cache_bytes_max: stats.frame_cache_bytes_max,
-        index_disk_bytes: stats.index_disk_bytes,
         check: desk.door.engine.checks().into(),
         index_blocks_read: stats.index_blocks_read,
         index_blocks_cached: stats.index_blocks_cached,

@@ -21,7 +21,6 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
         false => Cell::of(Kind::State(Tone::Bad), visit.say(Word::NotReady)),
     };
     let up = tongue.lasting(visit.desk.uptime_seconds()).text;
-    let lag = stats.last_commit.abs_diff(stats.indexed_commit);
     let place = |word: Word, text: String| format!("{} {text}", visit.say(word));
     vec![
         tile(Word::Node, ready, place(Word::Up, up)),
@@ -40,7 +39,7 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
         tile(
             Word::QueuedCommits,
             tongue.count(stats.queued),
-            place(Word::IndexLag, tongue.count(lag).text),
+            place(Word::IndexLag, tongue.count(stats.index_lag()).text),
         ),
         tile(
             Word::Residents,

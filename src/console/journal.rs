@@ -98,10 +98,7 @@ fn figures(visit: &Visit) -> [Block; 2] {
             visit.say(Word::IndexOnDisk),
             tongue.bytes(stats.index_disk_bytes),
         ),
-        (
-            visit.say(Word::IndexLag),
-            tongue.count(stats.last_commit.abs_diff(stats.indexed_commit)),
-        ),
+        (visit.say(Word::IndexLag), tongue.count(stats.index_lag())),
         (visit.say(Word::Runs), tongue.count(stats.index_runs)),
         (
             visit.say(Word::BlocksRead),
@@ -153,7 +150,7 @@ fn cells(visit: &Visit) -> Option<Block> {
             tongue.count(stats.flushes),
             tongue.count(stats.last_flush_us),
             tongue.count(stats.queued),
-            tongue.count(stats.last_commit.abs_diff(stats.indexed_commit)),
+            tongue.count(stats.index_lag()),
             tongue.bytes(stats.journal_disk_bytes),
             tongue.bytes(stats.index_disk_bytes),
             tongue.count(checks.found),

@@ -291,6 +291,14 @@ pub struct Stats {
     pub index_rebuilt: bool,
 }
 
+impl Stats {
+    /// How many durable commits the index on disk does not hold yet.
+    pub fn index_lag(&self) -> u64 {
+        // The two are not read in one instant.
+        self.last_commit.max(self.indexed_commit) - self.indexed_commit
+    }
+}
+
 /// What the background check of journal and index does and found, for operators.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Checks {

@@ -112,7 +112,7 @@ const ON_DISK: [Figure; 13] = [
         "index_lag_commits",
         "gauge",
         "Durable commits not in the index on disk yet.",
-        |it, _| it.last_commit.saturating_sub(it.indexed_commit),
+        |it, _| it.index_lag(),
     ),
     (
         "index_disk_bytes",
