@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::shapes::List;
+use crate::backup::names::hex;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -112,10 +113,6 @@ struct FactsBody {
     waiting_for_bank: bool,
     updated_at: String,
     last_movement_at: Option<String>,
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl From<&Account> for FactsBody {

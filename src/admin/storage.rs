@@ -1,17 +1,17 @@
 //! The journal's figures, and verification of everything that is kept.
 
-use std::fmt::{Display, Write as _};
-use std::sync::Arc;
+use std::fmt::Display;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
 use caudal_actors::verify::{self, Report};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Checks, Stats, Store};
+use caudal_storage::{Checks, Stats};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
+use crate::backup::names::hex;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
@@ -117,18 +117,18 @@ impl CellJournalBody {
     /// All cells as they are now; none where there is one.
     fn all(desk: &OperatorDesk) -> Vec<Self> {
         let engine = &desk.door.engine;
-        let stores = engine.cells().numbered();
-        let all: Vec<_> = stores.zip(engine.stats_of_cells()).collect();
-        if all.len() < 2 {
+        let figures = engine.stats_of_cells();
+        if figures.len() < 2 {
             return Vec::new();
         }
-        let told = |((cell, store), (stats, checks)): ((u32, &Arc<dyn Store>), (Stats, Checks))| Self {
+        let all = engine.cells().numbered().zip(figures);
+        all.map(|((cell, store), (stats, checks))| Self {
             cell,
             figures: FiguresBody::of(&stats, store.ready().err()),
             check_rounds: checks.rounds,
             check_findings: checks.found,
-        };
-        all.into_iter().map(told).collect()
+        })
+        .collect()
     }
 }
 
@@ -224,15 +224,6 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         cells: CellJournalBody::all(&desk),
     };
     json(StatusCode::OK, &body)
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len() * 2);
-    for byte in bytes {
-        // Writing to a String cannot fail.
-        write!(text, "{byte:02x}").ok();
-    }
-    text
 }
 
 /// A ratio with one decimal; `None` over nothing.

@@ -23,6 +23,7 @@ use secrecy::SecretString;
 
 use super::StartError;
 use super::folder::{self, STORE};
+use crate::backup::names::hex;
 use crate::http::node::Membership;
 use crate::http::tls::Files;
 
@@ -123,8 +124,7 @@ fn join(
     (member, wanted): (Option<&Membership>, Option<&str>),
 ) -> Result<Opened, StartError> {
     let (place, number) = (cell.log.place(), cell.log.cell);
-    let path = data.join(STORE);
-    let (known, there) = (folder::known(data)?, DurableStore::id_of(&path)?);
+    let (known, there) = (folder::known(data)?, folder::store_in(data)?);
     // A folder with a store begins no log: it has one, or is a copy of one. Nor does a cell that has been there.
     let log = match (&known, &there, wanted) {
         (None, None, None) => PostgresLog::open(cell.log),
@@ -143,12 +143,7 @@ fn join(
         return Err(reserved(&place, &keeper));
     }
     note(data, &place)?;
-    let options = StoreOptions {
-        create: true,
-        // A copy that was lost is made again; one that is there has a witness.
-        witnessed: known.is_some() && there.is_some(),
-        ..options
-    };
+    let options = of_copy(data, options)?;
     let status = log.status();
     let part = match member {
         Some(member) => Part::Node {
@@ -162,7 +157,7 @@ fn join(
             patience: cell.lease + MARGIN,
         },
     };
-    let store = DurableStore::join(path, options, projection, Box::new(log), &part)?;
+    let store = DurableStore::join(data.join(STORE), options, projection, Box::new(log), &part)?;
     folder::note(data, &id)?;
     tracing::info!(
         place,
@@ -176,6 +171,19 @@ fn join(
         member: member.map(|_| store.member()),
         id: Some(id),
         store,
+    })
+}
+
+/// With what the copy of a log in a folder is opened.
+///
+/// # Errors
+/// When it cannot be told whether there is one.
+pub(super) fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions, StartError> {
+    Ok(StoreOptions {
+        create: true,
+        // One that was lost is made again; one that is there has a witness.
+        witnessed: folder::known(data)?.is_some() && folder::store_in(data)?.is_some(),
+        ..options
     })
 }
 
@@ -222,11 +230,8 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
 
 /// The id of a log as text, if a folder has or had no other store.
 pub(super) fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
-    let id: String = id.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (known, there) = (
-        folder::known(data)?,
-        DurableStore::id_of(&data.join(STORE))?,
-    );
+    let id = hex(&id);
+    let (known, there) = (folder::known(data)?, folder::store_in(data)?);
     match there.iter().chain(&known).find(|other| **other != id) {
         None => Ok(id),
         Some(other) => Err(StartError::from(OpenError::NotAStore(format!(

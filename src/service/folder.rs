@@ -119,7 +119,7 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
 /// # Errors
 /// When it cannot be looked into.
 pub fn knows_a_store(data: &Path) -> Result<bool, StartError> {
-    Ok(had_store(data)? || DurableStore::id_of(&data.join(STORE))?.is_some())
+    Ok(had_store(data)? || store_in(data)?.is_some())
 }
 
 /// Whether the folder ever had a store.
@@ -176,8 +176,7 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
         )));
     }
     prepare(data)?;
-    let path = data.join(STORE);
-    if DurableStore::id_of(&path)?.is_some() {
+    if store_in(data)?.is_some() {
         return Err(StartError::Setting(format!(
             "{} holds a store. Nothing was changed; restore into a new folder",
             data.display()
@@ -186,7 +185,7 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
     if let (Some(mark), None) = (mark, pepper_mark(data)?) {
         write(&data.join(PEPPER_CHECK), mark)?;
     }
-    Ok(path)
+    Ok(data.join(STORE))
 }
 
 /// By what the folder's pepper is recognised, once it is known.
@@ -235,7 +234,7 @@ pub fn open(
     let path = data.join(STORE);
     let (known, had) = (known(data)?, had_store(data)?);
     let refuse = |why: String| Err(StartError::from(OpenError::NotAStore(why)));
-    match (&known, DurableStore::id_of(&path)?) {
+    match (&known, store_in(data)?) {
         (Some(known), Some(there)) if *known != there => {
             return refuse(format!(
                 "{} holds the store {there}, but {} has had the store {known} (its {STORE_ID} \

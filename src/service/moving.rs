@@ -385,13 +385,8 @@ impl Site {
         work: &mut dyn FnMut(&Records) -> Result<T, StartError>,
     ) -> Result<T, StartError> {
         let log = (self.open)(None)?;
+        let options = cell::of_copy(&self.data, self.options.clone())?;
         let path = self.data.join(STORE);
-        let (known, there) = (folder::known(&self.data)?, DurableStore::id_of(&path)?);
-        let options = StoreOptions {
-            create: true,
-            witnessed: known.is_some() && there.is_some(),
-            ..self.options.clone()
-        };
         let store = DurableStore::join(path, options, Arc::new(Rows), log, &Part::Follower)?;
         let done = work(&store.records());
         let closed = store.close();
