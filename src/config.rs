@@ -20,7 +20,6 @@ use std::time::Duration;
 
 use caudal_actors::engine;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -329,7 +328,6 @@ impl Settings {
         if let Some(resident) = actors.resident {
             wrong.range("actors.resident", resident, 100, 10_000_000);
         }
-        wrong.range("storage.cells", storage.cells, 1, CELLS_MAX);
         wrong.range("storage.segment_mib", storage.segment_mib, 1, 2048);
         if let Some(cache) = storage.index_cache_mib {
             wrong.range("storage.index_cache_mib", cache, 1, 65_536);

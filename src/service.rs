@@ -57,11 +57,9 @@ use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
 pub use cell::{CellLog, LEASE, Peers, place_of};
-pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
+pub use cells::{alone as one_cell, for_restore as cell_for_restore, open_known as open_cells};
 pub use folder::new_secret;
-pub use folder::{
-    BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, open as open_store, pepper_mark,
-};
+pub use folder::{BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, pepper_mark};
 pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.

@@ -79,17 +79,13 @@ impl Plan {
         }
     }
 
-    /// What tenants may ask for on the processors that this thread may use.
+    /// What tenants may ask for: with a pace of 0 whatever they like.
     fn allowed(&self) -> Allowed {
-        match self.pace.map(NonZeroU32::new) {
-            Some(None) => Allowed::default(),
-            Some(pace) => Allowed {
+        match self.pace {
+            Some(0) => Allowed::default(),
+            pace => Allowed {
                 rate: Some(REALM_RATE),
-                pace,
-            },
-            None => Allowed {
-                rate: Some(REALM_RATE),
-                pace: None,
+                pace: pace.and_then(NonZeroU32::new),
             },
         }
     }

@@ -14,6 +14,7 @@ use caudal::portable::format::FRAME_BYTES;
 use caudal::portable::import::{self, Scratch};
 use caudal::portable::read;
 use caudal::portable::tables::{self, Style};
+use caudal::service;
 use caudal_actors::verify;
 use caudal_ledger::ids::{GENERATION_MAX, Mode};
 use caudal_ledger::tenants::moves::NotMoved;
@@ -394,7 +395,7 @@ fn put(args: &Import) -> Result<(), Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::to_write(&args.data, "an import", &line)?;
     line.finish_and_clear();
-    stopped.alone("an import")?;
+    service::one_cell(&args.data, stopped.store.as_ref(), "an import")?;
     // A realm that was taken back to an instant here is filled in the generation that is in force.
     let seen = stopped.cells.of(checked.head.realm);
     let store = seen.as_ref();

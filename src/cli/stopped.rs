@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use caudal::service;
 use caudal_actors::cells::Cells;
-use caudal_actors::records::projection::Rows;
 use caudal_storage::{Records, Store, StoreOptions};
 use indicatif::ProgressBar;
 
@@ -45,10 +44,9 @@ impl Stopped {
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()
         };
-        let (store, records) = service::open_store(data, options.clone(), Arc::new(Rows))?;
-        let (cells, further) = service::open_cells(data, Arc::clone(&store), &options)?;
+        let (cells, records, further) = service::open_cells(data, &options)?;
         Ok(Self {
-            store,
+            store: Arc::clone(cells.platform()),
             cells,
             records,
             further,
@@ -70,15 +68,5 @@ impl Stopped {
              then this, and move the log back",
             data.display()
         )))
-    }
-
-    /// Refuses where there are several cells: `what` is done with one alone.
-    pub fn alone(&self, what: &str) -> Result<(), Exit> {
-        match self.cells.all().count() {
-            1 => Ok(()),
-            several => Err(Exit::usage(format!(
-                "the folder has {several} cells, and {what} knows the first one alone. Nothing was done"
-            ))),
-        }
     }
 }

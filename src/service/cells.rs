@@ -33,8 +33,8 @@ use crate::portable::import;
 /// The least bytes of rows in memory of a store that shares them with others.
 const TABLE_MIN: usize = 64 << 10;
 
-/// The stores of all cells, and a way to the records of all but the first one.
-pub type Gathered = (Cells, Vec<Records>);
+/// The stores of all cells, and a way to the records of the first one and of each of the others.
+pub type Gathered = (Cells, Records, Vec<Records>);
 
 /// How long a node looks again at cells that do not fit: another one may be about to write what is missing.
 const SETTLES: Duration = Duration::from_secs(5);
@@ -109,7 +109,7 @@ pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
 ///
 /// # Errors
 /// When it has; when the first cell cannot be read.
-pub(super) fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
+pub fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
     let (platform, _) = PlatformActor::load(first).map_err(|why| unread(&why))?;
     match platform.cells().count() {
         0 => Ok(()),
@@ -119,6 +119,13 @@ pub(super) fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), St
             more.strict_add(1)
         ))),
     }
+}
+
+/// How many cells there seem to be, before the first one is open, which knows.
+fn seen(data: &Path) -> u32 {
+    let mut further = (1..CELLS_MAX).rev();
+    let last = further.find(|cell| place(data, *cell).is_dir());
+    last.map_or(1, |last| last.strict_add(1))
 }
 
 /// What one of so many stores has of what is set for all of them.
@@ -283,22 +290,20 @@ pub(super) fn announce(
     Ok(())
 }
 
-/// The cells of a stopped service's folder, of which the first is open, and a way to the records of the others.
+/// The cells of a stopped service's folder, which share what is set, and a way to their records.
 ///
 /// # Errors
-/// As [`open`].
-pub fn open_known(
-    data: &Path,
-    first: Arc<dyn Store>,
-    options: &StoreOptions,
-) -> Result<Gathered, StartError> {
+/// As [`folder::open`] and [`open`].
+pub fn open_known(data: &Path, options: &StoreOptions) -> Result<Gathered, StartError> {
+    let options = &share(options, seen(data));
+    let (first, ours) = folder::open(data, options.clone(), Arc::new(Rows))?;
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     let known = platform.cells();
     let others = known.map(|cell| known_one(data, cell, options));
     let others = others.collect::<Result<Vec<_>, _>>()?;
     let others = others.into_iter().map(|it| (it.store, it.records));
     let (stores, records): (Vec<_>, Vec<_>) = others.unzip();
-    Ok((gather(&platform, first, stores)?, records))
+    Ok((gather(&platform, first, stores)?, ours, records))
 }
 
 /// Puts the cells together, each as far as the platform knows that it has to reach.
@@ -430,6 +435,32 @@ fn nameless(data: &Path, cell: u32) -> StartError {
 mod tests {
     use super::*;
 
+    fn cached(cells: &Cells) -> Vec<u64> {
+        let most = cells.all().map(|store| store.stats().block_cache_bytes_max);
+        most.collect()
+    }
+
+    #[test]
+    fn the_cells_of_a_stopped_folder_share_what_is_set() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = ServiceOptions {
+            cells: 3,
+            ..ServiceOptions::for_tests(dir.path())
+        };
+        let (first, _) = folder::open(dir.path(), StoreOptions::small(), Arc::new(Rows)).unwrap();
+        let all = open(&options, first, None).unwrap();
+        all.cells.close().unwrap();
+        drop(all);
+        let set = StoreOptions {
+            block_cache_bytes: 3 << 20,
+            ..StoreOptions::small()
+        };
+        let (cells, _, further) = open_known(dir.path(), &set).unwrap();
+        assert_eq!(further.len(), 2);
+        assert_eq!(cached(&cells), [1 << 20; 3]);
+        cells.close().unwrap();
+    }
+
     #[test]
     fn all_cells_together_have_one_cache_of_blocks() {
         let dir = tempfile::tempdir().unwrap();
@@ -442,8 +473,7 @@ mod tests {
         let first = stores.next().unwrap();
         let cells = Cells::several(first, stores.collect());
         cells.keep_cached(3 << 20);
-        let most = cells.all().map(|store| store.stats().block_cache_bytes_max);
-        assert_eq!(most.collect::<Vec<_>>(), [1 << 20; 3]);
+        assert_eq!(cached(&cells), [1 << 20; 3]);
         cells.close().unwrap();
     }
 }
