@@ -382,15 +382,7 @@ mod tests {
     fn nobody_gets_a_number_in_which_the_generations_of_others_lie() {
         let mut platform = Platform::default();
         let create = |platform: &Platform| {
-            let new = NewTenant {
-                id: "next".to_owned(),
-                name: "Next".to_owned(),
-                policy: Policy::default(),
-                limits: Limits::default(),
-                total_limits: TotalLimits::default(),
-                fees: Vec::new(),
-                banks: BankRelations::default(),
-            };
+            let new = NewTenant::plain("next");
             platform.decide(PlatformOrder::CreateTenant(new, 0), Timestamp::default())
         };
         for (live, right) in [(REALM_MAX - 4, true), (REALM_MAX - 2, false)] {

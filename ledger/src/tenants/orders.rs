@@ -273,17 +273,36 @@ mod tests {
 
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
+    impl NewTenant {
+        /// One that has decided nothing.
+        pub(in crate::tenants) fn plain(id: &str) -> Self {
+            Self {
+                id: id.to_owned(),
+                name: "A tenant".to_owned(),
+                policy: Policy::default(),
+                limits: Limits::default(),
+                total_limits: TotalLimits::default(),
+                fees: Vec::new(),
+                banks: BankRelations::default(),
+            }
+        }
+    }
+
+    impl Platform {
+        /// Decides an order and applies what follows from it: so many facts.
+        pub(in crate::tenants) fn told(
+            &mut self,
+            order: PlatformOrder,
+            now: Timestamp,
+        ) -> Result<usize, Rejection> {
+            let facts = self.decide(order, now)?;
+            facts.iter().for_each(|fact| self.apply(fact));
+            Ok(facts.len())
+        }
+    }
+
     fn new(id: &str) -> PlatformOrder {
-        let new = NewTenant {
-            id: id.to_owned(),
-            name: "A tenant".to_owned(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        PlatformOrder::CreateTenant(new, 0)
+        PlatformOrder::CreateTenant(NewTenant::plain(id), 0)
     }
 
     fn key(id: &str, tenant: &str) -> ApiKey {
@@ -303,9 +322,7 @@ mod tests {
     }
 
     fn done(platform: &mut Platform, order: PlatformOrder) -> usize {
-        let facts = platform.decide(order, NOON).unwrap();
-        facts.iter().for_each(|fact| platform.apply(fact));
-        facts.len()
+        platform.told(order, NOON).unwrap()
     }
 
     #[test]

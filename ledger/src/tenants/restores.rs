@@ -199,7 +199,6 @@ impl Platform {
 mod tests {
     use super::*;
     use crate::tenants::orders::{NewTenant, PlatformOrder};
-    use crate::tenants::{BankRelations, Policy};
 
     const ID: &str = "one";
 
@@ -207,15 +206,9 @@ mod tests {
         Timestamp::from_millis(millis)
     }
 
-    fn told(platform: &mut Platform, order: PlatformOrder, now: u64) -> Result<usize, Rejection> {
-        let facts = platform.decide(order, at(now))?;
-        facts.iter().for_each(|fact| platform.apply(fact));
-        Ok(facts.len())
-    }
-
     fn step(platform: &mut Platform, step: RestoreStep, now: u64) -> Result<usize, Rejection> {
         let (id, mode) = (ID.to_owned(), Mode::Live);
-        told(platform, PlatformOrder::Restore { id, mode, step }, now)
+        platform.told(PlatformOrder::Restore { id, mode, step }, at(now))
     }
 
     fn restore(platform: &mut Platform, instant: u64, now: u64) -> Result<usize, Rejection> {
@@ -239,16 +232,8 @@ mod tests {
 
     fn platform() -> (Platform, RealmId) {
         let mut platform = Platform::default();
-        let new = NewTenant {
-            id: ID.to_owned(),
-            name: "One".to_owned(),
-            policy: Policy::default(),
-            limits: Default::default(),
-            total_limits: Default::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        told(&mut platform, PlatformOrder::CreateTenant(new, 0), 100).unwrap();
+        let new = PlatformOrder::CreateTenant(NewTenant::plain(ID), 0);
+        platform.told(new, at(100)).unwrap();
         let realm = platform.tenant(ID).unwrap().live;
         (platform, realm)
     }

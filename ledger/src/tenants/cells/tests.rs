@@ -3,7 +3,6 @@
 use super::*;
 use crate::tenants::orders::{NewTenant, PlatformOrder};
 use crate::tenants::restores::RestoreStep;
-use crate::tenants::{BankRelations, Policy};
 
 const ID: &str = "one";
 const COPIED: Copied = Copied {
@@ -15,15 +14,9 @@ fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(millis)
 }
 
-fn told(platform: &mut Platform, order: PlatformOrder, now: u64) -> Result<usize, Rejection> {
-    let facts = platform.decide(order, at(now))?;
-    facts.iter().for_each(|fact| platform.apply(fact));
-    Ok(facts.len())
-}
-
 fn step(platform: &mut Platform, step: MoveStep, now: u64) -> Result<usize, Rejection> {
     let (id, mode) = (ID.to_owned(), Mode::Live);
-    told(platform, PlatformOrder::Move { id, mode, step }, now)
+    platform.told(PlatformOrder::Move { id, mode, step }, at(now))
 }
 
 fn begin_step(cell: u32, anew: bool) -> MoveStep {
@@ -51,20 +44,12 @@ fn end(platform: &mut Platform, number: u32) -> Result<usize, Rejection> {
 
 fn restore(platform: &mut Platform, step: RestoreStep) -> Result<usize, Rejection> {
     let (id, mode) = (ID.to_owned(), Mode::Live);
-    told(platform, PlatformOrder::Restore { id, mode, step }, 500)
+    platform.told(PlatformOrder::Restore { id, mode, step }, at(500))
 }
 
 fn created(platform: &mut Platform, id: &str, cell: u32) -> Result<usize, Rejection> {
-    let new = NewTenant {
-        id: id.to_owned(),
-        name: "One".to_owned(),
-        policy: Policy::default(),
-        limits: Default::default(),
-        total_limits: Default::default(),
-        fees: Vec::new(),
-        banks: BankRelations::default(),
-    };
-    told(platform, PlatformOrder::CreateTenant(new, cell), 100)
+    let new = PlatformOrder::CreateTenant(NewTenant::plain(id), cell);
+    platform.told(new, at(100))
 }
 
 fn platform(cell: u32) -> (Platform, RealmId) {
