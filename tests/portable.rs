@@ -55,6 +55,21 @@ pub async fn worked(service: &TestService) -> Vec<String> {
     cvus
 }
 
+/// Posts so many times fifty small vouchers, whose ids begin with a name that no others have.
+pub async fn batches(client: &Client, cvu: &str, name: &str, parts: u32) {
+    for part in 0..parts {
+        let items: Vec<_> = (0..50)
+            .map(|item| {
+                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
+                    "idExterno": format!("{name}-{part}-{item}")})
+            })
+            .collect();
+        let body = json!({"mode": "independent", "items": items});
+        let sent = client.post("/v1/comprobantes/batch", &body);
+        sent.await.is(200);
+    }
+}
+
 /// What both families show of a realm.
 pub async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
     let mut all = seen(client, cvus).await;

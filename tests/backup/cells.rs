@@ -105,17 +105,22 @@ fn of_cells(found: &Value) -> Vec<(Value, Value)> {
     cells.iter().map(part).collect()
 }
 
+/// A service with so many cells, which are shipped to this place.
+async fn backed_up(cells: u32, to: &Path) -> TestService {
+    TestService::with(Setup {
+        cells,
+        backup: at(to),
+        ..Setup::default()
+    })
+    .await
+}
+
 #[actix_web::test]
 async fn all_cells_are_shipped_and_go_on_from_what_is_restored() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
     // the last cell stays empty
-    let mut service = TestService::with(Setup {
-        cells: 3,
-        backup: at(&to),
-        ..Setup::default()
-    })
-    .await;
+    let mut service = backed_up(3, &to).await;
     let cvus = worked(&service).await;
     let behind = service
         .admin_get("/admin/backup")
@@ -225,12 +230,7 @@ async fn created(service: &TestService) -> (Client, String) {
 async fn a_cell_whose_objects_are_gone_is_missed() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
-    let mut service = TestService::with(Setup {
-        cells: 2,
-        backup: at(&to),
-        ..Setup::default()
-    })
-    .await;
+    let mut service = backed_up(2, &to).await;
     let store = shipped(&service).await["store"].clone();
     let store = to.join(store.as_str().unwrap());
     // nothing was ever in the cell: it is not missed
@@ -306,12 +306,7 @@ async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
 async fn a_realm_whose_last_records_are_missing_is_not_exported() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
-    let mut service = TestService::with(Setup {
-        cells: 2,
-        backup: at(&to),
-        ..Setup::default()
-    })
-    .await;
+    let mut service = backed_up(2, &to).await;
     worked(&service).await;
     // an object of somebody else, and behind it the copy
     created(&service).await;

@@ -1,23 +1,8 @@
 //! Moves that end with their process anywhere: nobody notices, and the same order again goes on.
 
 use super::{begun, brought, standing, with_cells};
-use crate::portable::{shown, worked};
-use crate::support::{SOON, TestService, json, wait_until};
-
-/// Posts as many vouchers.
-async fn posts(service: &TestService, cvu: &str, round: u32) {
-    for part in 0..4 {
-        let items: Vec<_> = (0..50)
-            .map(|item| {
-                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
-                    "idExterno": format!("many-{round}-{part}-{item}")})
-            })
-            .collect();
-        let body = json!({"mode": "independent", "items": items});
-        let sent = service.b.post("/v1/comprobantes/batch", &body);
-        sent.await.is(200);
-    }
-}
+use crate::portable::{batches, shown, worked};
+use crate::support::{SOON, wait_until};
 
 #[actix_web::test]
 async fn a_move_that_is_cut_off_anywhere_goes_on() {
@@ -25,7 +10,7 @@ async fn a_move_that_is_cut_off_anywhere_goes_on() {
     let cvus = worked(&service).await;
     let (mut ended, mut there) = (0, 0);
     for round in 0..8_u32 {
-        posts(&service, &cvus[0], round).await;
+        batches(&service.b, &cvus[0], &format!("many-{round}"), 4).await;
         let before = shown(&service.b, &cvus).await;
         let cell = 1 - there;
         begun(&service, cell).await;

@@ -4,14 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use caudal::service::{CellLog, Service, ServiceOptions, TEST_ADMIN_KEY};
+use caudal::service::{CellLog, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::server::{Server, cells, shared};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use super::PATIENCE;
 use crate::support::bank::{Bank, PATIENT};
+use crate::support::service::admin_of;
 use crate::support::{Client, wait_until};
 
 /// How many cells there are.
@@ -32,27 +33,11 @@ fn options(data: &Path, server: &Server, (first, bank): (u32, &Bank)) -> Service
     }
 }
 
-async fn admin(service: &Service, method: &str, path: &str, body: Option<&Value>) -> (u16, Value) {
-    let client = Client::new(&service.admin_url, None);
-    let mut call = client.call(method, path);
-    if let Some(body) = body {
-        call = call.json(body);
-    }
-    let answer = call.header("x-admin-key", TEST_ADMIN_KEY).await;
-    (answer.status, answer.json)
-}
-
-async fn measured(service: &Service) -> String {
-    let client = Client::new(&service.admin_url, None);
-    client.get("/metrics").await.is(200).text
-}
-
 /// A tenant in a cell: its id and a client of its test realm, which has its types.
 async fn tenant(service: &Service, cell: u32) -> (String, Client) {
     let body = json!({"name": format!("in {cell}"), "cell": cell});
-    let (status, made) = admin(service, "POST", "/admin/tenants", Some(&body)).await;
-    assert_eq!(status, 201, "{made}");
-    let id = made["id"].as_str().unwrap().to_owned();
+    let made = admin_of(service, "POST", "/admin/tenants", Some(&body)).await;
+    let id = made.is(201)["id"].as_str().unwrap().to_owned();
     let key = service.issue_key(&id, Mode::Test).await.unwrap();
     let client = Client::new(&service.url, Some(&key));
     client.in_and_out().await;
@@ -82,7 +67,7 @@ async fn each_cell_has_a_log_and_folders_that_are_lost_are_filled_from_theirs() 
     }
     let found = logs(&server, first);
     assert_eq!(found.matches('t').count(), 3, "{found}");
-    let page = measured(&service).await;
+    let page = admin_of(&service, "GET", "/metrics", None).await.text;
     for cell in 0..MANY {
         let of = |name: &str| {
             let name = format!("caudal_cell_log_{name}{{cell=\"{cell}\"}} ");
@@ -108,7 +93,7 @@ async fn each_cell_has_a_log_and_folders_that_are_lost_are_filled_from_theirs() 
         json!({"mode": "test", "cell": 2}),
     );
     wait_until("it lies in the other cell", PATIENCE, async || {
-        let (_, now) = admin(&service, "POST", &path, Some(&body)).await;
+        let now = admin_of(&service, "POST", &path, Some(&body)).await.json;
         (now["test"]["cell"] == 2).then_some(())
     })
     .await;

@@ -5,7 +5,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 
 use super::{begun, brought, standing, with_cells};
 use crate::events::sse::Stream;
-use crate::portable::{shown, worked};
+use crate::portable::{batches, shown, worked};
 use crate::support::service::OTHER;
 use crate::support::{SOON, json, wait_until};
 
@@ -125,17 +125,7 @@ async fn an_account_is_not_read_from_its_beginning_after_a_move() {
     let service = with_cells(2).await;
     service.b.in_and_out().await;
     let cvu = service.b.cvu().await;
-    for part in 0..4 {
-        let items: Vec<_> = (0..50)
-            .map(|item| {
-                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
-                    "idExterno": format!("rest-{part}-{item}")})
-            })
-            .collect();
-        let body = json!({"mode": "independent", "items": items});
-        let sent = service.b.post("/v1/comprobantes/batch", &body);
-        sent.await.is(200);
-    }
+    batches(&service.b, &cvu, "rest", 4).await;
     let read = || {
         let store = service.engine().cells().of(REALM);
         let found = reads::account(store.as_ref(), REALM, AccountNo(1)).unwrap();

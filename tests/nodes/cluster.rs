@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use caudal::service::{CellLog, Peers, Service, ServiceOptions, TEST_ADMIN_KEY};
+use caudal::service::{CellLog, Peers, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::server::{Server, cells, shared};
 use serde_json::Value;
@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use super::types;
 use crate::support::authority::{Authority, files, write};
 use crate::support::bank::{Bank, PATIENT};
+use crate::support::service::admin_of;
 use crate::support::{Client, SOON, wait_until};
 
 pub use load::{Done, Load};
@@ -178,9 +179,10 @@ impl Cluster {
     /// A figure of a node.
     pub async fn measured(&self, n: usize, name: &str) -> String {
         let service = self.nodes[n].as_ref().unwrap();
-        let client = Client::new(&service.admin_url, None);
-        let all = client.get("/metrics").header("x-admin-key", TEST_ADMIN_KEY);
-        let text = all.await.is(200).text;
+        let text = admin_of(service, "GET", "/metrics", None)
+            .await
+            .is(200)
+            .text;
         let own = text
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -214,12 +216,7 @@ impl Cluster {
         body: Option<&Value>,
     ) -> (u16, Value) {
         let service = self.nodes[n].as_ref().unwrap();
-        let client = Client::new(&service.admin_url, None);
-        let mut call = client.call(method, path);
-        if let Some(body) = body {
-            call = call.json(body);
-        }
-        let answer = call.header("x-admin-key", TEST_ADMIN_KEY).await;
+        let answer = admin_of(service, method, path, body).await;
         (answer.status, answer.json)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use caudal::http::streams::StreamOptions;
 
-use super::{done, elsewhere, exported, issued, shown, worked};
+use super::{batches, done, elsewhere, exported, issued, shown, worked};
 use crate::backup::{command, text};
 use crate::console::browser::Browser;
 use crate::events::sse::Stream;
@@ -168,20 +168,7 @@ fn shown_ids(all: &[Value]) -> String {
 async fn a_copy_that_is_cut_off_is_seen_by_nobody_and_goes_on() {
     let mut service = TestService::start().await;
     let cvus = worked(&service).await;
-    for round in 0..6 {
-        let items: Vec<_> = (0..50)
-            .map(|item| {
-                json!({"cvu": cvus[0], "voucherTypeCode": "IN", "amount": "0.10",
-                    "idExterno": format!("many-{round}-{item}")})
-            })
-            .collect();
-        let body = json!({"mode": "independent", "items": items});
-        service
-            .b
-            .post("/v1/comprobantes/batch", &body)
-            .await
-            .is(200);
-    }
+    batches(&service.b, &cvus[0], "many", 6).await;
     let before = shown(&service.b, &cvus).await;
     let at = instant(&service).await;
     service.b.credit(&cvus[0], "5.00").await;

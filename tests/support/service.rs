@@ -10,7 +10,7 @@ use caudal::backup::run::Plan;
 use caudal::http::body::Deadlines;
 use caudal::http::streams::StreamOptions;
 use caudal::http::wire;
-use caudal::service::{Banking, Service, ServiceOptions};
+use caudal::service::{Banking, Service, ServiceOptions, TEST_ADMIN_KEY};
 use caudal::webhooks::{AttemptLimits, Reach};
 use caudal_actors::engine::{self, Engine};
 use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
@@ -33,6 +33,16 @@ use super::{Value, json};
 /// The tenant that tests work with, and the one that must never be seen.
 pub const TENANT: &str = "tnt_first";
 pub const OTHER: &str = "tnt_other";
+
+/// A call of the admin API of a service.
+pub async fn admin_of(service: &Service, method: &str, path: &str, body: Option<&Value>) -> Answer {
+    let call = Client::new(&service.admin_url, None).call(method, path);
+    let call = call.header("x-admin-key", TEST_ADMIN_KEY);
+    match body {
+        Some(body) => call.json(body).await,
+        None => call.await,
+    }
+}
 
 /// How a service is put together.
 pub struct Setup {
@@ -271,14 +281,7 @@ impl TestService {
 
     /// A call of the admin API.
     pub async fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
-        let url = &self.running.as_ref().unwrap().admin_url;
-        let client = Client::new(url, None);
-        let key = caudal::service::TEST_ADMIN_KEY;
-        client
-            .call(method, path)
-            .header("x-admin-key", key)
-            .json(body)
-            .await
+        admin_of(self.running.as_ref().unwrap(), method, path, Some(body)).await
     }
 
     /// A client with a key of the first tenant that is issued as wanted.
@@ -290,10 +293,7 @@ impl TestService {
 
     /// A question to the admin listener.
     pub async fn admin_get(&self, path: &str) -> Answer {
-        let url = &self.running.as_ref().unwrap().admin_url;
-        let key = caudal::service::TEST_ADMIN_KEY;
-        let call = Client::new(url, None).get(path);
-        call.header("x-admin-key", key).await
+        admin_of(self.running.as_ref().unwrap(), "GET", path, None).await
     }
 
     /// The same without the admin key.
