@@ -17,8 +17,8 @@
 //! is read. A copy that was too late is at its end before another one may go on with it. The node that moves a realm owns the
 //! first cell and both others when it begins; what holds where it loses one of them is in [`crate::engine`], `moving`.
 //!
-//! **Failure.** Ended anywhere before that fact, the realm is where it was and the same order again goes on with the copy;
-//! after it, the realm is in its new cell. A copy that is found to differ from the realm is given up: the next order begins another.
+//! **Failure.** Ended anywhere before that fact, the realm is where it was, and another move into the same cell goes on with the copy;
+//! after it, the realm is in its new cell. A copy that is found to differ from the realm is given up: the next move begins another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -36,8 +36,9 @@ request! {
 }
 
 /// Takes a realm into another cell while it and all others go on; the answer comes when that has begun. At the end the
-/// realm's requests pause briefly; one that waits too long gets 503 or an unknown outcome: ask again with the same key. A move that was interrupted goes on by the same request; nothing happens where
-/// the realm lies in that cell.
+/// realm's requests pause briefly; a client whose request waits too long gets 503 or an unknown outcome, and asks again with the
+/// same `Idempotency-Key`. A move that was interrupted goes on when the realm is to go into the same cell again; nothing happens
+/// where it lies in that cell.
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/move",

@@ -35,8 +35,8 @@ pub enum Cell {
     },
     /// Take a tenant's realm into another cell of a running service: its requests pause briefly at the end
     ///
-    /// One that waits too long gets 503 or an unknown outcome: ask again with the same key.
-    /// A move that was interrupted goes on when the same command runs again.
+    /// A client whose request waits too long gets 503 or an unknown outcome, and asks again with the same Idempotency-Key.
+    /// A move that was interrupted goes on when this command names the same realm and cell again.
     MoveRealm {
         /// The tenant
         #[arg(long, value_name = "ID")]

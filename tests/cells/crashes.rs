@@ -1,4 +1,4 @@
-//! Moves that end with their process anywhere: nobody notices, and the same order again goes on.
+//! Moves that end with their process anywhere: nobody notices, and another move into the same cell goes on.
 
 use super::{begun, brought, standing, with_cells};
 use crate::portable::{batches, shown, worked};
