@@ -50,6 +50,16 @@ pub struct Kept {
 }
 
 impl Kept {
+    /// These objects of a cell.
+    fn of(whose: Whose, all: Vec<Named>) -> Self {
+        Self {
+            history: whose.history,
+            cell: whose.cell,
+            objects: all.len(),
+            cover: Cover::of(all),
+        }
+    }
+
     /// Whose objects these are.
     pub fn whose(&self) -> Whose {
         let (history, cell) = (self.history, self.cell);
@@ -72,7 +82,7 @@ impl Whole {
     /// # Errors
     /// When there were objects of it, as their mark says, and none is left; when the depot cannot be read.
     pub async fn there(&self, depot: &dyn Depot, cell: u32) -> Result<Kept, BackupError> {
-        let mut kept = self.other(cell);
+        let kept = self.other(cell);
         if kept.objects > 0 {
             return Ok(kept);
         }
@@ -84,11 +94,8 @@ impl Whole {
             return Ok(kept);
         }
         // A service that ships may have put the first of them there meanwhile.
-        let listed = depot.list(&whose.folder()).await?;
-        let all = listed.iter().filter_map(names::parse);
-        let own = all.filter(|(of, _)| *of == whose).map(|(_, named)| named);
-        let own: Vec<_> = own.collect();
-        if own.is_empty() {
+        let all = own(depot, &whose).await?;
+        if all.is_empty() {
             let name = format!("{place} ({})", whose.folder());
             let why = format!(
                 "the objects of cell {cell} are gone: there were some, as {mark} says. Put them back from another copy \
@@ -96,20 +103,15 @@ impl Whole {
             );
             return Err(BackupError::damaged(&name, 0, why));
         }
-        kept.objects = own.len();
-        kept.cover = Cover::of(own);
-        Ok(kept)
+        Ok(Kept::of(whose, all))
     }
 
     /// What is there of a cell beside the first one, which may be nothing.
     pub fn other(&self, cell: u32) -> Kept {
         let known = self.others.iter().find(|it| it.cell == cell);
-        known.cloned().unwrap_or_else(|| Kept {
-            history: self.first.history,
-            cell,
-            cover: Cover::default(),
-            objects: 0,
-        })
+        let history = self.first.history;
+        let nothing = || Kept::of(Whose { history, cell }, Vec::new());
+        known.cloned().unwrap_or_else(nothing)
     }
 
     /// Bytes of all its objects.
@@ -148,21 +150,19 @@ async fn cells(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
     for (whose, named) in listed.iter().filter_map(names::parse) {
         found.entry(whose).or_default().push(named);
     }
-    let kept = |(whose, all): (Whose, Vec<Named>)| Kept {
-        history: whose.history,
-        cell: whose.cell,
-        objects: all.len(),
-        cover: Cover::of(all),
-    };
-    Ok(found.into_iter().map(kept).collect())
+    let kept = found.into_iter().map(|(whose, all)| Kept::of(whose, all));
+    Ok(kept.collect())
 }
 
 /// The objects of a cell as they are now.
-async fn again(depot: &dyn Depot, kept: &Kept) -> Result<Cover, BackupError> {
-    let listed = depot.list(&kept.whose().folder()).await?;
+///
+/// # Errors
+/// When the depot cannot be read.
+pub(super) async fn own(depot: &dyn Depot, whose: &Whose) -> Result<Vec<Named>, BackupError> {
+    let listed = depot.list(&whose.folder()).await?;
     let all = listed.iter().filter_map(names::parse);
-    let own = all.filter(|(whose, _)| *whose == kept.whose());
-    Ok(Cover::of(own.map(|(_, named)| named).collect()))
+    let own = all.filter(|(of, _)| of == whose);
+    Ok(own.map(|(_, named)| named).collect())
 }
 
 /// The store of a depot that is meant, with all of its cells: the one whose id begins with `wanted`, or its only one.
@@ -249,7 +249,7 @@ pub async fn walk(
             }
             // A service that ships has put a full object in the place of tails meanwhile.
             gone = true;
-            let now = again(depot, kept).await?;
+            let now = Cover::of(own(depot, &kept.whose()).await?);
             missing = now.missing;
             let behind = |it: &Named| it.end.commit > chain.tail.commit;
             objects = now.objects.into_iter().filter(behind).collect();

@@ -14,8 +14,9 @@ use caudal_storage::log::{Sealed, Tail};
 use caudal_storage::{End, Records, Spot};
 
 use super::BackupError;
+use super::chain::own;
 use super::depot::Depot;
-use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of, parse};
+use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of};
 use super::object::pack;
 
 /// How objects are cut.
@@ -96,12 +97,7 @@ impl Shipper {
         records: Records,
         cut: Cut,
     ) -> Result<Self, BackupError> {
-        let listed = depot.list(&whose.folder()).await?;
-        let all = listed.iter().filter_map(parse);
-        let all: Vec<_> = all
-            .filter(|(of, _)| *of == whose)
-            .map(|(_, named)| named)
-            .collect();
+        let all = own(depot.as_ref(), &whose).await?;
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
         let place = |end: Option<Tail>| match end {
