@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use caudal_storage::CommitNo;
-use caudal_storage::log::{Hash, LogId, Sealed, Tail};
+use caudal_storage::log::{Hash, LogId, Lying, Sealed, Tail};
 
 use super::BackupError;
 use super::depot::Depot;
@@ -268,6 +268,28 @@ pub async fn walk(
         return Err(BackupError::damaged(&name, 0, why));
     }
     Ok(chain.walked)
+}
+
+/// Visits the entries of a record in order, until `visit` refuses one.
+///
+/// # Errors
+/// What `visit` gives first; when an entry fails its checksum.
+pub(crate) fn entries(
+    record: &Sealed<'_>,
+    visit: &mut dyn FnMut(&Lying<'_>) -> Result<(), BackupError>,
+) -> Result<(), BackupError> {
+    let mut done = Ok(());
+    let whole = record.visit(&mut |entry| {
+        done = visit(&entry);
+        done.is_ok()
+    });
+    done?;
+    if !whole {
+        let CommitNo(last) = record.tail().commit;
+        let why = format!("commit {last}: an entry fails its checksum");
+        return Err(BackupError::Refused(why));
+    }
+    Ok(())
 }
 
 /// How far a chain was followed.

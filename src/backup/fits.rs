@@ -21,7 +21,7 @@ use caudal_storage::log::{Lying, Sealed};
 use caudal_storage::{Commit, Index, StoreError};
 
 use super::BackupError;
-use super::chain::Until;
+use super::chain::{Until, entries};
 
 /// What another cell has to have before something that the first one says is right.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,21 +63,14 @@ impl Said {
     /// # Errors
     /// When the record cannot be read, or what comes before it is not known.
     pub fn takes(&mut self, record: &Sealed<'_>) -> Result<Vec<Tie>, BackupError> {
-        let (mut ties, mut wrong) = (Vec::new(), None);
-        let whole = record.visit(&mut |entry| {
+        let mut ties = Vec::new();
+        entries(record, &mut |entry| {
             if entry.stream == PLATFORM_STREAM {
-                match self.fact(&entry) {
-                    Ok(tie) => ties.extend(tie),
-                    Err(why) => wrong = Some(why),
-                }
+                ties.extend(self.fact(entry)?);
             }
-            wrong.is_none()
-        });
-        match wrong {
-            Some(why) => Err(why),
-            None if !whole => Err(unread(record, "an entry fails its checksum")),
-            None => Ok(ties),
-        }
+            Ok(())
+        })?;
+        Ok(ties)
     }
 
     fn fact(&mut self, entry: &Lying<'_>) -> Result<Option<Tie>, BackupError> {
@@ -160,10 +153,6 @@ impl Said {
         }
         places
     }
-}
-
-fn unread(record: &Sealed<'_>, why: &str) -> BackupError {
-    BackupError::Refused(format!("commit {}: {why}", record.tail().commit.0))
 }
 
 /// What another cell has, up to a record.

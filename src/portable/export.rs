@@ -25,6 +25,7 @@ use super::file::{Checked, count, failed, taken};
 use super::format::{self, Ending, FRAME_ENTRIES, HEAD_BYTES, Head, Kind, STREAMS_IN_FRAME};
 use super::tally::{Item, Tally};
 use crate::backup::BackupError;
+use crate::backup::chain::entries;
 use crate::backup::restore::Until;
 
 /// What is wanted.
@@ -109,30 +110,20 @@ impl Export {
     /// # Errors
     /// When the record holds what cannot be read, or the file cannot be written.
     pub fn record(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
-        let last = record.tail().commit.0;
         if self.wanted.until.is_before(record, latest) {
             return Ok(false);
         }
-        let (mut wrong, mut commit) = (None, record.first_commit());
-        let whole = record.visit(&mut |entry| {
-            let ended = match entry.commit == commit {
-                true => Ok(()),
-                false => self.end_commit(),
-            };
-            commit = entry.commit;
-            wrong = ended.and_then(|()| self.entry(&entry)).err();
-            wrong.is_none()
-        });
-        match wrong {
-            Some(why) => return Err(why),
-            None if !whole => {
-                return refused(format!("commit {last}: an entry fails its checksum"));
+        let mut commit = record.first_commit();
+        entries(record, &mut |entry| {
+            if entry.commit != commit {
+                self.end_commit()?;
             }
-            None => {}
-        }
+            commit = entry.commit;
+            self.entry(entry)
+        })?;
         self.end_commit()?;
         let known = self.reached.2;
-        self.reached = (last, record.hash(), known.max(latest));
+        self.reached = (record.tail().commit.0, record.hash(), known.max(latest));
         Ok(true)
     }
 
@@ -145,21 +136,13 @@ impl Export {
         if self.wanted.until.is_before(record, latest) {
             return Ok(false);
         }
-        let mut wrong = None;
-        let whole = record.visit(&mut |entry| {
+        entries(record, &mut |entry| {
             if entry.stream == PLATFORM_STREAM {
-                wrong = self.fact(&entry).err();
+                self.fact(entry)?;
             }
-            wrong.is_none()
-        });
-        match wrong {
-            Some(why) => Err(why),
-            None if !whole => {
-                let last = record.tail().commit.0;
-                refused(format!("commit {last}: an entry fails its checksum"))
-            }
-            None => Ok(true),
-        }
+            Ok(())
+        })?;
+        Ok(true)
     }
 
     fn fact(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
