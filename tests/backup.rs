@@ -7,6 +7,7 @@ mod past;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -14,8 +15,10 @@ use std::time::Duration;
 use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot::{self, Depot, Later, Listed};
+use caudal::backup::fits::Said;
+use caudal::backup::fleet::Fleet;
 use caudal::backup::run::Plan;
-use caudal::backup::ship::{Cut, Shipper};
+use caudal::backup::ship::Cut;
 use caudal_actors::records::projection::Rows;
 use caudal_storage::{DurableStore, Store as _, StoreOptions};
 use tempfile::TempDir;
@@ -266,15 +269,16 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     let (mut deaths, mut done) = (0, false);
     while !done {
         // it makes a little progress in each life, or none
-        let depot = Dying::over(&to, 1 + deaths % 5);
+        let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 5);
         let life = async {
-            let mut shipper = Shipper::begin(depot, records.clone(), small, Some(b"m")).await?;
-            while shipper.step().await? {}
-            Ok::<_, BackupError>(shipper.reached())
+            let (cells, known) = (from_ref(&records), (Some(&b"m"[..]), Said::default()));
+            let mut fleet = Fleet::begin(&depot, cells, small, known).await?;
+            while fleet.step().await? {}
+            Ok::<_, BackupError>(fleet.stands())
         };
         match life.await {
-            Ok(reached) => {
-                assert_eq!(reached, end);
+            Ok(stands) => {
+                assert_eq!(stands[0].reached, Some(end));
                 done = true;
             }
             Err(BackupError::Depot { .. }) => deaths += 1,
@@ -284,13 +288,13 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     }
     assert!(deaths > 5, "{deaths}");
     let depot = depot::open(text(&to), false).unwrap();
-    let kept = chain::find(depot.as_ref(), None).await.unwrap();
+    let whole = chain::whole(depot.as_ref(), None).await.unwrap();
     let mut all = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>, _: u64| {
         all.extend_from_slice(record.bytes());
         Ok(true)
     };
-    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut |_| ()).await;
+    let walked = chain::walk(depot.as_ref(), &whole.first, &mut take, &mut |_| ()).await;
     assert_eq!(walked.unwrap().hash, end.tail().hash);
     let mut own = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>| {

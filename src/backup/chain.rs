@@ -180,14 +180,6 @@ pub async fn whole(depot: &dyn Depot, wanted: Option<&str>) -> Result<Whole, Bac
     })
 }
 
-/// The first cell of the store of a depot that is meant: the one whose id begins with `wanted`, or its only one.
-///
-/// # Errors
-/// When there is none, or several.
-pub async fn find(depot: &dyn Depot, wanted: Option<&str>) -> Result<Kept, BackupError> {
-    meant(depot, cells(depot).await?, wanted)
-}
-
 fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<Kept, BackupError> {
     let wanted = wanted.unwrap_or("");
     all.retain(|it| it.cell == 0 && hex(&it.history).starts_with(wanted));

@@ -136,24 +136,16 @@ impl Shipper {
         self.records.behind(&self.reached)
     }
 
-    /// Ships the next object; false when it reached the end of what was durable, so that a round ends while others post.
-    ///
-    /// # Errors
-    /// When the journal cannot be read, or the depot refuses. The same step may be made again.
-    pub async fn step(&mut self) -> Result<bool, BackupError> {
-        let now = self.records.end();
-        self.step_to(now, &mut |_| true).await
-    }
-
     /// How far the journal is now.
     pub(super) fn end(&self) -> End {
         self.records.end()
     }
 
-    /// The same of what was durable at `to`, up to the first record that is not wanted.
+    /// Ships the next object of what was durable at `to`, up to the first record that is not wanted; false when it
+    /// reached that, so that a round ends while others post.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// When the journal cannot be read, or the depot refuses. The same step may be made again.
     pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
         // what is there already may be from before there were marks
         self.mark().await?;
