@@ -295,11 +295,16 @@ impl Fleet {
         std::iter::once(first).chain(others).collect()
     }
 
+    /// Those of all cells that are shipped.
+    fn shippers(&self) -> impl Iterator<Item = &Shipper> {
+        let others = self.others.iter();
+        std::iter::once(&self.first).chain(others.filter_map(|it| it.shipper.as_ref().ok()))
+    }
+
     /// What was written since it began.
     pub fn shipped(&self) -> Shipped {
-        let others = self.others.iter().filter_map(|it| it.shipper.as_ref().ok());
-        let others = others.map(Shipper::shipped);
-        others.fold(self.first.shipped(), |sum, one| Shipped {
+        let all = self.shippers().map(Shipper::shipped);
+        all.fold(Shipped::default(), |sum, one| Shipped {
             objects: sum.objects.strict_add(one.objects),
             bytes: sum.bytes.strict_add(one.bytes),
         })
@@ -307,9 +312,7 @@ impl Fleet {
 
     /// How many bytes of all journals wait, roughly.
     pub fn behind(&self) -> u64 {
-        let others = self.others.iter().filter_map(|it| it.shipper.as_ref().ok());
-        let others = others.map(Shipper::behind);
-        others.fold(self.first.behind(), u64::strict_add)
+        self.shippers().map(Shipper::behind).sum()
     }
 
     /// Whether the first one has all that the last round was about: what failed of another one keeps nobody.
