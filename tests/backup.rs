@@ -123,10 +123,15 @@ fn verified(from: &Path) -> Value {
     found
 }
 
+/// Makes a folder that has the pepper of another and no store.
+fn with_pepper(new: &Path, of: &Path) {
+    fs::create_dir_all(new).unwrap();
+    fs::copy(of.join("pepper"), new.join("pepper")).unwrap();
+}
+
 /// Restores into a new folder that has the pepper of another.
 pub fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value {
-    fs::create_dir_all(data).unwrap();
-    fs::copy(pepper.join("pepper"), data.join("pepper")).unwrap();
+    with_pepper(data, pepper);
     let mut all = vec![
         "restore",
         "--from",
@@ -338,8 +343,7 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
     let whole = fs::read(&all[0]).unwrap();
     let name = all[0].file_name().unwrap().to_str().unwrap();
     let new = dir.path().join("new");
-    fs::create_dir_all(&new).unwrap();
-    fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+    with_pepper(&new, service.data());
     let restore = ["restore", "--from", text(&to), "--data", text(&new)];
     let length = whole.len();
     for place in [3, 10, 20, 40, length / 3, length / 2, length - 2] {

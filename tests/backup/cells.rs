@@ -15,7 +15,7 @@ use caudal::backup::run::Plan;
 use caudal::backup::verify::follow;
 use tempfile::TempDir;
 
-use super::{asked, at, command, objects, restored, shipped, text, verified};
+use super::{asked, at, command, objects, restored, shipped, text, verified, with_pepper};
 use crate::cells::{begun, brought, standing};
 use crate::portable::instant::{copied, instant};
 use crate::portable::{issued, shown, worked};
@@ -105,22 +105,23 @@ fn of_cells(found: &Value) -> Vec<(Value, Value)> {
     cells.iter().map(part).collect()
 }
 
-/// A service with so many cells, which are shipped to this place.
-async fn backed_up(cells: u32, to: &Path) -> TestService {
-    TestService::with(Setup {
+/// A service of so many cells that ships into a folder, which lies in one of its own.
+async fn of(cells: u32) -> (TempDir, PathBuf, TestService) {
+    let dir = TempDir::new().unwrap();
+    let to = dir.path().join("backup");
+    let service = TestService::with(Setup {
         cells,
-        backup: at(to),
+        backup: at(&to),
         ..Setup::default()
-    })
-    .await
+    });
+    let service = service.await;
+    (dir, to, service)
 }
 
 #[actix_web::test]
 async fn all_cells_are_shipped_and_go_on_from_what_is_restored() {
-    let dir = TempDir::new().unwrap();
-    let to = dir.path().join("backup");
     // the last cell stays empty
-    let mut service = backed_up(3, &to).await;
+    let (dir, to, mut service) = of(3).await;
     let cvus = worked(&service).await;
     let behind = service
         .admin_get("/admin/backup")
@@ -187,8 +188,7 @@ async fn all_cells_are_shipped_and_go_on_from_what_is_restored() {
 fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let from = ["--from", text(to)];
     let new = dir.path().join("in-part");
-    fs::create_dir_all(&new).unwrap();
-    fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+    with_pepper(&new, service.data());
     let restore = ["restore", "--data", text(&new)];
     let commit = ["--at", "5", "--new-history"];
     let (code, _, why) = command(&[&restore[..], &from, &commit].concat());
@@ -228,9 +228,7 @@ async fn created(service: &TestService) -> (Client, String) {
 
 #[actix_web::test]
 async fn a_cell_whose_objects_are_gone_is_missed() {
-    let dir = TempDir::new().unwrap();
-    let to = dir.path().join("backup");
-    let mut service = backed_up(2, &to).await;
+    let (dir, to, mut service) = of(2).await;
     let store = shipped(&service).await["store"].clone();
     let store = to.join(store.as_str().unwrap());
     // nothing was ever in the cell: it is not missed
@@ -247,8 +245,7 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
     let missed = || {
         fs::rename(&cell, &aside).unwrap();
         let new = dir.path().join("new");
-        fs::create_dir_all(&new).unwrap();
-        fs::copy(service.data().join("pepper"), new.join("pepper")).unwrap();
+        with_pepper(&new, service.data());
         let restore = ["restore", "--data", text(&new)];
         for command_of in [&["backup", "verify"][..], &restore] {
             let from = ["--from", text(&to)];
@@ -304,9 +301,7 @@ async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
 
 #[actix_web::test]
 async fn a_realm_whose_last_records_are_missing_is_not_exported() {
-    let dir = TempDir::new().unwrap();
-    let to = dir.path().join("backup");
-    let mut service = backed_up(2, &to).await;
+    let (dir, to, mut service) = of(2).await;
     worked(&service).await;
     // an object of somebody else, and behind it the copy
     created(&service).await;
