@@ -117,10 +117,7 @@ pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> Str
 /// # Errors
 /// [`StoreError::Invalid`] when serde refuses a value. Its size is not looked at here.
 pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    match short::write(record, short_record(), false) {
-        Some(bytes) => Ok(bytes),
-        None => encode_by_names(record),
-    }
+    encoded(record, false)
 }
 
 /// The same without the fields of structs that have no value, so that less is read again. For what reads them as none
@@ -129,17 +126,14 @@ pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
 /// # Errors
 /// As [`encode`].
 pub fn encode_sparse<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
-    match short::write(record, short_record(), true) {
-        Some(bytes) => Ok(bytes),
-        None => encode_by_names(record),
-    }
+    encoded(record, true)
 }
 
-/// The beginning of a short record, with room for most of them.
-fn short_record() -> Vec<u8> {
+fn encoded<T: Serialize>(record: &T, sparse: bool) -> Result<Vec<u8>, StoreError> {
+    // with room for most of them
     let mut bytes = Vec::with_capacity(384);
     bytes.push(SHORT);
-    bytes
+    short::write(record, bytes, sparse).map_or_else(|| encode_by_names(record), Ok)
 }
 
 /// By the way of the names: also what has no short form.
