@@ -1,5 +1,5 @@
 //! Every change to the journal's and identity's files goes through here, so that a test can make
-//! the n-th one fail.
+//! the n-th one fail; reads of the index ask here whether a test has them fail.
 //!
 //! **Bounds.** Files are created 0600 and folders 0700.
 //!
@@ -27,16 +27,17 @@ pub struct Faults {
     fail_for: AtomicU64,
     /// What the making of a file is answered with; 0 for nothing.
     creation: AtomicI32,
+    /// How many reads of the index are still answered; `None` is all.
+    reads: Mutex<Option<u64>>,
 }
 
 impl Faults {
     /// Fails changes number `first` (from 1) to `first + count - 1`, counted over the whole store.
     pub fn at(first: u64, count: u64) -> Arc<Self> {
         Arc::new(Self {
-            seen: AtomicU64::new(0),
             fail_at: AtomicU64::new(first),
             fail_for: AtomicU64::new(count),
-            creation: AtomicI32::new(0),
+            ..Self::default()
         })
     }
 
@@ -44,6 +45,20 @@ impl Faults {
     /// EMFILE, 28 is ENOSPC); 0 lets it be made again.
     pub fn refuse_creation(&self, code: i32) {
         self.creation.store(code, Ordering::SeqCst);
+    }
+
+    /// Behind so many the system refuses to read the index, as a broken disk does; `None` lets it be read again.
+    pub fn refuse_reads(&self, behind: Option<u64>) {
+        *lock(&self.reads) = behind;
+    }
+
+    fn read(&self) -> io::Result<()> {
+        let mut reads = lock(&self.reads);
+        let Some(left) = reads.as_mut() else {
+            return Ok(());
+        };
+        *left = left.checked_sub(1).ok_or(Errno::IO)?;
+        Ok(())
     }
 
     /// How many changes have been tried.
@@ -124,6 +139,11 @@ impl Files {
     /// Counts one change; it fails when a test has asked for that.
     pub(crate) fn tick(&self) -> io::Result<()> {
         self.faults.as_ref().map_or(Ok(()), |f| f.hit())
+    }
+
+    /// Counts one read of the index; it fails when a test has asked for that.
+    pub(crate) fn look(&self) -> io::Result<()> {
+        self.faults.as_ref().map_or(Ok(()), |f| f.read())
     }
 
     /// A new file, empty, 0600; `EEXIST` when there is one of that name.

@@ -103,7 +103,7 @@ pub(crate) struct Tuning {
 #[derive(Debug, Default)]
 struct Signals {
     stop: bool,
-    /// Runs that were merged away, to be removed when no reader holds them.
+    /// Runs that were merged away or could not be finished, to be removed when no reader holds them.
     graves: Vec<Arc<Run>>,
 }
 

@@ -275,6 +275,7 @@ impl BlockStore {
     /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself
     /// is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
+        self.files.look().map_err(|e| Trouble::looking(&e))?;
         let apart = parse_key(key).and_then(|(run, _)| self.apart(run));
         let one = apart.as_deref().unwrap_or(&self.main);
         match catch_unwind(AssertUnwindSafe(|| one.db.get(key))) {

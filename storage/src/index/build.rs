@@ -213,4 +213,15 @@ impl<'a> RunBuilder<'a> {
             scopes: self.scopes,
         }))
     }
+
+    /// As much as there is of a run that is not finished, to be removed: it cannot be read, and the last of its blocks
+    /// may not be written.
+    pub(crate) fn unfinished(self) -> Arc<Run> {
+        Arc::new(Run {
+            info: self.info,
+            fences: Fences::default(),
+            bloom: Bloom::new(0),
+            scopes: self.scopes,
+        })
+    }
 }

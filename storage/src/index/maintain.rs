@@ -10,7 +10,7 @@
 //!
 //! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the
 //! same, then the runs that were merged leave the list, and their blocks are removed when the last
-//! reader has let go of them. One manifest is written at a time.
+//! reader has let go of them, as are those of a merge that a failed read has ended. One manifest is written at a time.
 //!
 //! **Failure.** An error while writing poisons the store: nobody knows what sled has on disk.
 
@@ -203,34 +203,32 @@ impl SortedRows {
     pub(crate) fn merge_loop(&self) {
         while !self.stopped() {
             // a merge needs room for its runs twice, and whole runs to read
-            let inputs = self.healthy().then(|| self.to_merge(None)).flatten();
-            let done = match &inputs {
-                Some(inputs) => self.merge_runs(inputs),
-                None => Ok(true),
+            let merged = match self.healthy() {
+                true => self.merge_next(),
+                false => Ok(false),
             };
-            let bury = |more| {
-                if self.healthy() {
-                    self.bury().map(|()| more)
-                } else {
-                    Ok(more)
-                }
-            };
-            match done.and_then(bury) {
+            match merged {
                 Ok(true) => {}
-                Ok(false) => return,
+                Ok(false) => {
+                    let signals = lock(&self.signals);
+                    if !signals.stop {
+                        drop(wait_for(&self.changed, signals, LOOK_AGAIN));
+                    }
+                    continue;
+                }
                 // the runs that were to be merged are still there; it is tried again
                 Err(Trouble::Read(why)) => drop(self.health.unreadable(&why, None)),
                 Err(why) => self.health.poison(&why.to_string()),
             }
-            if inputs.is_none() {
-                let signals = lock(&self.signals);
-                if !signals.stop {
-                    drop(wait_for(&self.changed, signals, LOOK_AGAIN));
-                }
-            } else {
-                self.changed.notify_all();
-            }
+            self.changed.notify_all();
         }
+    }
+
+    /// Removes what nobody needs any more, and merges what is next; false when nothing is, or it was told to stop.
+    fn merge_next(&self) -> Result<bool, Trouble> {
+        self.bury()?;
+        let inputs = self.to_merge(None);
+        inputs.map_or(Ok(false), |inputs| self.merge_runs(&inputs))
     }
 
     /// The runs that are to be merged next, of levels below one if it is given.
@@ -296,8 +294,8 @@ impl SortedRows {
             },
         );
         if stopped || merged.is_err() {
-            drop(builder);
-            self.store.give_up(id)?;
+            // not now: where reads fail, nothing is written
+            lock(&self.signals).graves.push(builder.unfinished());
             return merged.map(|()| false).map_err(|e| self.unreadable(e));
         }
         let run = builder.finish()?;
@@ -363,7 +361,96 @@ fn neighbours(levels: &[u8], fan_in: usize, below: Option<u8>) -> Option<Range<u
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
     use super::*;
+    use crate::api::Position;
+    use crate::files::{Faults, Files};
+    use crate::folder::Folder;
+    use crate::index::Tuning;
+    use crate::index::blocks::parse_key;
+    use crate::index::bytes::Bytes;
+    use crate::index::open::Wanted;
+    use crate::index::scope::Scopes;
+
+    fn mark(commit: u64) -> Mark {
+        Mark {
+            commit,
+            chain: [0; 32],
+            end: Position(0),
+        }
+    }
+
+    /// An empty index without threads, all of whose runs lie in the main sled.
+    fn index(dir: &Path, faults: &Arc<Faults>) -> SortedRows {
+        let wanted = Wanted {
+            store: Arc::new(Folder::open(dir).unwrap()),
+            files: &Files::with(Some(Arc::clone(faults))),
+            cache: 4 << 20,
+            id: [1; 16],
+            projection: 1,
+            tuning: Tuning {
+                table_bytes: 64 << 10,
+                frozen_max: 3,
+                fan_in: 2,
+                block_cache: 0,
+                apart_keys: u64::MAX,
+                scopes: Scopes::NONE,
+            },
+            health: Arc::default(),
+            known: None,
+            nothing: mark(0),
+        };
+        SortedRows::open(&wanted, true).unwrap()
+    }
+
+    /// A run with each other key of eight, with values of 128 blocks.
+    fn add_run(index: &SortedRows, commit: u8) {
+        let keys = (commit..8 + commit).step_by(2);
+        index.apply(keys.map(|key| (Bytes::new(&[key]), Some(Bytes::new(&vec![key; 512 << 10])))));
+        index.freeze(mark(commit.into())).unwrap();
+        let frozen = read(&index.state).frozen.last().cloned();
+        assert!(index.flush(&frozen.unwrap()).unwrap());
+    }
+
+    /// The runs that the index names, and those of which there are blocks.
+    fn runs(index: &SortedRows) -> [BTreeSet<u64>; 2] {
+        let named = read(&index.state).runs.iter().map(|r| r.info.id).collect();
+        let (mut there, mut at) = (BTreeSet::new(), Vec::new());
+        while let Some((key, _)) = index.store.after(&at).unwrap() {
+            there.extend(parse_key(&key).map(|(run, _)| run));
+            at = key.to_vec();
+        }
+        [named, there]
+    }
+
+    #[test]
+    fn of_a_merge_that_a_failed_read_ends_no_blocks_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Arc::new(Faults::default());
+        let index = index(dir.path(), &faults);
+        add_run(&index, 1);
+        add_run(&index, 2);
+        for _ in 0..3 {
+            // behind six of the values, so that some of it is written
+            faults.refuse_reads(Some(800));
+            let merged = index.merge_next();
+            assert!(matches!(merged, Err(Trouble::Read(_))), "{merged:?}");
+            faults.refuse_reads(None);
+            let [named, there] = runs(&index);
+            // those of the tries before are gone
+            assert_eq!((named.len(), there.difference(&named).count()), (2, 1));
+        }
+        assert!(index.merge_next().unwrap());
+        assert!(!index.merge_next().unwrap());
+        let [named, there] = runs(&index);
+        assert_eq!((named.len(), there), (1, named));
+        for key in 1..9 {
+            let value = index.get(&[key]).unwrap();
+            assert!(value == Some(vec![key; 512 << 10]), "{key}");
+        }
+    }
 
     #[test]
     fn the_oldest_of_the_lowest_level_are_merged_and_of_too_many_runs_any_neighbours() {

@@ -109,7 +109,8 @@ impl BlockStore {
         }
     }
 
-    /// Removes so many blocks of a run that nothing refers to any more, from the first; its own sled as a whole.
+    /// Removes so many blocks of a run that nothing refers to any more, from the first, as far as they are there; its own
+    /// sled as a whole.
     ///
     /// # Errors
     /// When sled or the system refuses; the blocks before that one are removed.
@@ -128,14 +129,6 @@ impl BlockStore {
         drop(writing);
         self.remove_folder(run);
         Ok(())
-    }
-
-    /// Gives up a run that was not finished, as far as it has a sled of its own.
-    ///
-    /// # Errors
-    /// As [`Self::remove`].
-    pub(crate) fn give_up(&self, run: u64) -> Result<(), Trouble> {
-        self.remove(run, 0)
     }
 
     /// What cannot be removed now is removed at the next start: no other run ever gets its name.
