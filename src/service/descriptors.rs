@@ -13,8 +13,10 @@ use crate::admin;
 
 /// Threads, listeners, timers, signals, standard streams, the log.
 const PROCESS: usize = 64;
-/// The journal's segments, the folder, and the index with two for each of its large runs, of which there are 41 at most.
-const STORE: usize = 160;
+/// 128 segments of the journal that are read, and two for each large run of the index: 41 are listed at most, and about a
+/// dozen are being written, or were merged away and are still read. A dozen files of the folder. A run for which there is
+/// none left goes into a file that is open.
+const STORE: usize = 256;
 /// Requests to the banks.
 const BANKS: usize = 64;
 /// Attempts at webhooks, and looking up where they go.

@@ -97,7 +97,7 @@ async fn those_who_say_nothing_where_descriptors_are_few() {
     let Some(many) = crowd(5000) else { return };
     let dir = TempDir::new().unwrap();
     // A part of a crowd meets a part of the descriptors.
-    let limit = if many < 1500 { 512 } else { 1024 };
+    let limit = if many < 1500 { 608 } else { 1024 };
     let mut process = Process::demo(dir.path(), &format!("ulimit -n {limit}")).await;
     let client = process.client.clone();
     client.in_and_out().await;

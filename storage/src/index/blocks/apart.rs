@@ -4,8 +4,9 @@
 //! leaves lies in its midst. So a run of many rows has files of its own: once it is merged away they are removed, and
 //! all of their room is free at once.
 //!
-//! **Bounds.** As many as there are runs (see `maintain`), each with an open file, a thread of sled's that sleeps, and a
-//! [`CACHE`]th part of the cache.
+//! **Bounds.** The runs that are listed (see `maintain`), those that are being written (one by a flush, one by the merge of
+//! each level), and those that were merged away until nobody reads them. Each has two descriptors, a thread of sled's that
+//! sleeps, and a [`CACHE`]th part of the cache.
 //!
 //! **Order.** A run's own sled is synced before the manifest names the run, and removed after it stops naming it. What the
 //! manifest does not name is removed at the next start.
