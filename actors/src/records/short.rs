@@ -16,9 +16,13 @@
 mod read;
 mod write;
 
+use std::fmt::Display;
+use std::num::TryFromIntError;
 use std::sync::LazyLock;
 
 use foldhash::HashMap;
+use rmp::encode::ValueWriteError;
+use serde::{de, ser};
 
 pub(super) use read::read;
 pub(super) use write::write;
@@ -58,6 +62,36 @@ const DEPTH_MAX: u32 = 32;
 const WORD: u8 = 0xc1;
 /// The place of the first word that no key is alone.
 const ALONE: u8 = 128;
+
+/// It is not written or not read the shorter way, whatever the reason.
+#[derive(Debug, thiserror::Error)]
+#[error("it goes by the way of its names")]
+struct NotShort;
+
+impl ser::Error for NotShort {
+    fn custom<T: Display>(_: T) -> Self {
+        Self
+    }
+}
+
+impl de::Error for NotShort {
+    fn custom<T: Display>(_: T) -> Self {
+        Self
+    }
+}
+
+impl From<ValueWriteError> for NotShort {
+    fn from(_: ValueWriteError) -> Self {
+        Self
+    }
+}
+
+/// A length that MessagePack has no place for.
+impl From<TryFromIntError> for NotShort {
+    fn from(_: TryFromIntError) -> Self {
+        Self
+    }
+}
 
 /// Words by their places, and places by their words.
 #[derive(Default)]

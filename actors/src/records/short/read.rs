@@ -5,15 +5,13 @@
 //!
 //! **Bounds.** Values lie in each other to [`DEPTH_MAX`].
 //!
-//! **Failure.** What is not read here is [`Unread`], whatever the reason: the record is read the other way then, and that
+//! **Failure.** What is not read here is [`NotShort`], whatever the reason: the record is read the other way then, and that
 //! way says what is wrong with it.
-
-use std::fmt;
 
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::{ALONE, DEPTH_MAX, TABLE, WORD};
+use super::{ALONE, DEPTH_MAX, NotShort, TABLE, WORD};
 
 /// The record in a short form; `None` where it has to be read by its names.
 pub(in crate::records) fn read<T: DeserializeOwned>(short: &[u8]) -> Option<T> {
@@ -25,63 +23,45 @@ pub(in crate::records) fn read<T: DeserializeOwned>(short: &[u8]) -> Option<T> {
     reader.rest.is_empty().then_some(record)
 }
 
-/// It is not read here.
-#[derive(Debug)]
-pub(super) struct Unread;
-
-impl fmt::Display for Unread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is not read from its short form")
-    }
-}
-
-impl std::error::Error for Unread {}
-
-impl de::Error for Unread {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self
-    }
-}
-
 struct Reader<'de> {
     rest: &'de [u8],
     depth: u32,
 }
 
 impl<'de> Reader<'de> {
-    fn take(&mut self, length: usize) -> Result<&'de [u8], Unread> {
-        let (taken, rest) = self.rest.split_at_checked(length).ok_or(Unread)?;
+    fn take(&mut self, length: usize) -> Result<&'de [u8], NotShort> {
+        let (taken, rest) = self.rest.split_at_checked(length).ok_or(NotShort)?;
         self.rest = rest;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Unread> {
-        let (taken, rest) = self.rest.split_first_chunk().ok_or(Unread)?;
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], NotShort> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(NotShort)?;
         self.rest = rest;
         Ok(*taken)
     }
 
-    fn byte(&mut self) -> Result<u8, Unread> {
+    fn byte(&mut self) -> Result<u8, NotShort> {
         self.array().map(|[byte]| byte)
     }
 
-    fn length(&mut self, width: u8) -> Result<usize, Unread> {
+    fn length(&mut self, width: u8) -> Result<usize, NotShort> {
         match width {
             1 => self.byte().map(usize::from),
             2 => self.array().map(u16::from_be_bytes).map(usize::from),
             _ => {
                 let length = u32::from_be_bytes(self.array()?);
-                usize::try_from(length).map_err(|_| Unread)
+                usize::try_from(length).map_err(|_| NotShort)
             }
         }
     }
 
-    fn text<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Unread> {
-        let text = std::str::from_utf8(self.take(length)?).map_err(|_| Unread)?;
+    fn text<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, NotShort> {
+        let text = std::str::from_utf8(self.take(length)?).map_err(|_| NotShort)?;
         visitor.visit_borrowed_str(text)
     }
 
-    fn bytes<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, Unread> {
+    fn bytes<V: Visitor<'de>>(&mut self, length: usize, visitor: V) -> Result<V::Value, NotShort> {
         let bytes = self.take(length)?;
         visitor.visit_borrowed_bytes(bytes)
     }
@@ -91,8 +71,8 @@ impl<'de> Reader<'de> {
         map: bool,
         left: usize,
         visitor: V,
-    ) -> Result<V::Value, Unread> {
-        self.depth = self.depth.checked_sub(1).ok_or(Unread)?;
+    ) -> Result<V::Value, NotShort> {
+        self.depth = self.depth.checked_sub(1).ok_or(NotShort)?;
         let mut values = Values { reader: self, left };
         let read = match map {
             true => visitor.visit_map(&mut values)?,
@@ -100,10 +80,10 @@ impl<'de> Reader<'de> {
         };
         let whole = values.left == 0;
         self.depth = self.depth.strict_add(1);
-        whole.then_some(read).ok_or(Unread)
+        whole.then_some(read).ok_or(NotShort)
     }
 
-    fn value<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, Unread> {
+    fn value<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value, NotShort> {
         let first = self.byte()?;
         match first {
             0x00..=0x7f => visitor.visit_u8(first),
@@ -113,7 +93,7 @@ impl<'de> Reader<'de> {
             0xc0 => visitor.visit_unit(),
             WORD => {
                 let place = self.byte()?;
-                visitor.visit_borrowed_str(TABLE.word(place).ok_or(Unread)?)
+                visitor.visit_borrowed_str(TABLE.word(place).ok_or(NotShort)?)
             }
             0xc2 | 0xc3 => visitor.visit_bool(first == 0xc3),
             0xe0..=0xff => visitor.visit_i8(i8::from_be_bytes([first])),
@@ -122,7 +102,7 @@ impl<'de> Reader<'de> {
     }
 
     /// A value that says in more than its first byte how long it is.
-    fn wide<V: Visitor<'de>>(&mut self, first: u8, visitor: V) -> Result<V::Value, Unread> {
+    fn wide<V: Visitor<'de>>(&mut self, first: u8, visitor: V) -> Result<V::Value, NotShort> {
         let width = |least: u8| 1 << first.wrapping_sub(least).min(2);
         match first {
             0xc4..=0xc6 => {
@@ -149,23 +129,23 @@ impl<'de> Reader<'de> {
                 let values = self.length(2 * width(0xde))?;
                 self.nest(true, values, visitor)
             }
-            _ => Err(Unread),
+            _ => Err(NotShort),
         }
     }
 }
 
 impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
     fn is_human_readable(&self) -> bool {
         false
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NotShort> {
         self.value(visitor)
     }
 
-    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NotShort> {
         match self.rest {
             [0xc0, rest @ ..] => {
                 self.rest = rest;
@@ -179,7 +159,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Unread> {
+    ) -> Result<V::Value, NotShort> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -187,10 +167,10 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Unread> {
+    ) -> Result<V::Value, NotShort> {
         match self.byte()? {
             0xc0 | 0x90 => visitor.visit_unit(),
-            _ => Err(Unread),
+            _ => Err(NotShort),
         }
     }
 
@@ -200,17 +180,17 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Unread> {
+    ) -> Result<V::Value, NotShort> {
         match self.rest {
             [0x81, rest @ ..] => {
                 self.rest = rest;
-                self.depth = self.depth.checked_sub(1).ok_or(Unread)?;
+                self.depth = self.depth.checked_sub(1).ok_or(NotShort)?;
                 let read = visitor.visit_enum(Variant(&mut *self))?;
                 self.depth = self.depth.strict_add(1);
                 Ok(read)
             }
             [WORD | 0xa0..=0xbf | 0xd9, ..] => visitor.visit_enum(UnitVariant(self)),
-            _ => Err(Unread),
+            _ => Err(NotShort),
         }
     }
 
@@ -227,12 +207,12 @@ struct Values<'r, 'de> {
 }
 
 impl<'de> de::SeqAccess<'de> for Values<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(
         &mut self,
         seed: T,
-    ) -> Result<Option<T::Value>, Unread> {
+    ) -> Result<Option<T::Value>, NotShort> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(None);
         };
@@ -247,12 +227,12 @@ impl<'de> de::SeqAccess<'de> for Values<'_, 'de> {
 }
 
 impl<'de> de::MapAccess<'de> for Values<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(
         &mut self,
         seed: K,
-    ) -> Result<Option<K::Value>, Unread> {
+    ) -> Result<Option<K::Value>, NotShort> {
         let Some(left) = self.left.checked_sub(1) else {
             return Ok(None);
         };
@@ -260,7 +240,7 @@ impl<'de> de::MapAccess<'de> for Values<'_, 'de> {
         seed.deserialize(Key(self.reader)).map(Some)
     }
 
-    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Unread> {
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, NotShort> {
         seed.deserialize(&mut *self.reader)
     }
 
@@ -273,20 +253,20 @@ impl<'de> de::MapAccess<'de> for Values<'_, 'de> {
 struct Key<'r, 'de>(&'r mut Reader<'de>);
 
 impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
     fn is_human_readable(&self) -> bool {
         false
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Unread> {
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, NotShort> {
         match self.0.rest {
             [place, rest @ ..] if *place < ALONE => {
                 self.0.rest = rest;
-                visitor.visit_borrowed_str(TABLE.word(*place).ok_or(Unread)?)
+                visitor.visit_borrowed_str(TABLE.word(*place).ok_or(NotShort)?)
             }
             [WORD | 0xa0..=0xbf | 0xd9..=0xdb, ..] => self.0.value(visitor),
-            _ => Err(Unread),
+            _ => Err(NotShort),
         }
     }
 
@@ -294,7 +274,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
         self,
         _: &'static str,
         visitor: V,
-    ) -> Result<V::Value, Unread> {
+    ) -> Result<V::Value, NotShort> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -308,35 +288,35 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
 struct UnitVariant<'r, 'de>(&'r mut Reader<'de>);
 
 impl<'de> de::EnumAccess<'de> for UnitVariant<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Unread> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), NotShort> {
         Ok((seed.deserialize(&mut *self.0)?, self))
     }
 }
 
 impl<'de> de::VariantAccess<'de> for UnitVariant<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
-    fn unit_variant(self) -> Result<(), Unread> {
+    fn unit_variant(self) -> Result<(), NotShort> {
         Ok(())
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, Unread> {
-        Err(Unread)
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, _: T) -> Result<T::Value, NotShort> {
+        Err(NotShort)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Unread> {
-        Err(Unread)
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, NotShort> {
+        Err(NotShort)
     }
 
     fn struct_variant<V: Visitor<'de>>(
         self,
         _: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Unread> {
-        Err(Unread)
+    ) -> Result<V::Value, NotShort> {
+        Err(NotShort)
     }
 }
 
@@ -344,29 +324,29 @@ impl<'de> de::VariantAccess<'de> for UnitVariant<'_, 'de> {
 struct Variant<'r, 'de>(&'r mut Reader<'de>);
 
 impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
     type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), Unread> {
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Self), NotShort> {
         Ok((seed.deserialize(Key(&mut *self.0))?, self))
     }
 }
 
 impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
-    type Error = Unread;
+    type Error = NotShort;
 
-    fn unit_variant(self) -> Result<(), Unread> {
+    fn unit_variant(self) -> Result<(), NotShort> {
         match self.0.byte()? {
             0xc0 => Ok(()),
-            _ => Err(Unread),
+            _ => Err(NotShort),
         }
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Unread> {
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, NotShort> {
         seed.deserialize(self.0)
     }
 
-    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Unread> {
+    fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, NotShort> {
         self.0.value(visitor)
     }
 
@@ -374,7 +354,7 @@ impl<'de> de::VariantAccess<'de> for Variant<'_, 'de> {
         self,
         _: &'static [&'static str],
         visitor: V,
-    ) -> Result<V::Value, Unread> {
+    ) -> Result<V::Value, NotShort> {
         self.0.value(visitor)
     }
 }

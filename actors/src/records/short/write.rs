@@ -4,13 +4,12 @@
 //! fields; a test holds the two together.
 //!
 //! **Failure.** What the short form has no place for (keys that are no texts, lists of unknown length, numbers with a
-//! point or of 128 bits, depth beyond [`DEPTH_MAX`]) is [`Unwritten`]: the record is written the other way then.
+//! point or of 128 bits, depth beyond [`DEPTH_MAX`]) is [`NotShort`]: the record is written the other way then.
 
-use std::fmt;
-
+use rmp::encode;
 use serde::ser::{self, Serialize};
 
-use super::{ALONE, TABLE, WORD};
+use super::{ALONE, NotShort, TABLE, WORD};
 
 /// How deep values lie in each other at most here; a variant of an enum with its name counts once.
 const DEPTH_MAX: u32 = 12;
@@ -33,24 +32,6 @@ pub(in crate::records) fn write<T: Serialize>(
     Some(out)
 }
 
-/// It has no short form that is written here.
-#[derive(Debug)]
-pub(super) struct Unwritten;
-
-impl fmt::Display for Unwritten {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it has no short form")
-    }
-}
-
-impl std::error::Error for Unwritten {}
-
-impl ser::Error for Unwritten {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self
-    }
-}
-
 struct Writer<'o> {
     out: &'o mut Vec<u8>,
     sparse: bool,
@@ -58,63 +39,17 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    /// A first byte for each width of a number behind it, in bytes: 1, 2 and 4.
-    fn length(&mut self, heads: [u8; 3], length: usize) -> Result<(), Unwritten> {
-        let [one, two, four] = heads;
-        if let Ok(length) = u8::try_from(length)
-            && one != 0
-        {
-            self.out.extend_from_slice(&[one, length]);
-        } else if let Ok(length) = u16::try_from(length) {
-            self.out.push(two);
-            self.out.extend_from_slice(&length.to_be_bytes());
-        } else {
-            let length = u32::try_from(length).map_err(|_| Unwritten)?;
-            self.out.push(four);
-            self.out.extend_from_slice(&length.to_be_bytes());
-        }
+    fn uint(&mut self, number: u64) -> Result<(), NotShort> {
+        encode::write_uint(self.out, number)?;
         Ok(())
     }
 
-    fn uint(&mut self, number: u64) {
-        if let Ok(number) = u8::try_from(number) {
-            if number >= 0x80 {
-                self.out.push(0xcc);
-            }
-            self.out.push(number);
-        } else if let Ok(number) = u16::try_from(number) {
-            self.out.push(0xcd);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        } else if let Ok(number) = u32::try_from(number) {
-            self.out.push(0xce);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        } else {
-            self.out.push(0xcf);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        }
+    fn sint(&mut self, number: i64) -> Result<(), NotShort> {
+        encode::write_sint(self.out, number)?;
+        Ok(())
     }
 
-    fn sint(&mut self, number: i64) {
-        if let Ok(number) = u64::try_from(number) {
-            self.uint(number);
-        } else if let Ok(number) = i8::try_from(number) {
-            if number < -32 {
-                self.out.push(0xd0);
-            }
-            self.out.extend_from_slice(&number.to_be_bytes());
-        } else if let Ok(number) = i16::try_from(number) {
-            self.out.push(0xd1);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        } else if let Ok(number) = i32::try_from(number) {
-            self.out.push(0xd2);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        } else {
-            self.out.push(0xd3);
-            self.out.extend_from_slice(&number.to_be_bytes());
-        }
-    }
-
-    fn text(&mut self, text: &str) -> Result<(), Unwritten> {
+    fn text(&mut self, text: &str) -> Result<(), NotShort> {
         match TABLE.place(text.as_bytes()) {
             Some(place) => self.out.extend_from_slice(&[WORD, place]),
             None => self.own(text)?,
@@ -123,16 +58,13 @@ impl Writer<'_> {
     }
 
     /// A text that is no word.
-    fn own(&mut self, text: &str) -> Result<(), Unwritten> {
-        match u8::try_from(text.len()) {
-            Ok(length @ 0..=31) => self.out.push(0xa0 | length),
-            Ok(_) | Err(_) => self.length([0xd9, 0xda, 0xdb], text.len())?,
-        }
+    fn own(&mut self, text: &str) -> Result<(), NotShort> {
+        encode::write_str_len(self.out, u32::try_from(text.len())?)?;
         self.out.extend_from_slice(text.as_bytes());
         Ok(())
     }
 
-    fn key(&mut self, key: &str) -> Result<(), Unwritten> {
+    fn key(&mut self, key: &str) -> Result<(), NotShort> {
         match TABLE.place(key.as_bytes()) {
             Some(place) if place < ALONE => self.out.push(place),
             Some(place) => self.out.extend_from_slice(&[WORD, place]),
@@ -141,21 +73,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The head of an array or a map.
-    fn nest(&mut self, small: u8, heads: [u8; 3], values: usize) -> Result<(), Unwritten> {
-        match u8::try_from(values) {
-            Ok(values @ 0..=15) => self.out.push(small | values),
-            Ok(_) | Err(_) => self.length(heads, values)?,
-        }
+    fn array(&mut self, values: usize) -> Result<(), NotShort> {
+        encode::write_array_len(self.out, u32::try_from(values)?)?;
         Ok(())
     }
 
-    fn array(&mut self, values: usize) -> Result<(), Unwritten> {
-        self.nest(0x90, [0, 0xdc, 0xdd], values)
-    }
-
-    fn map(&mut self, values: usize) -> Result<(), Unwritten> {
-        self.nest(0x80, [0, 0xde, 0xdf], values)
+    fn map(&mut self, values: usize) -> Result<(), NotShort> {
+        encode::write_map_len(self.out, u32::try_from(values)?)?;
+        Ok(())
     }
 }
 
@@ -167,8 +92,8 @@ pub(super) struct Nest<'w, 'o> {
 }
 
 impl<'w, 'o> Nest<'w, 'o> {
-    fn of(writer: &'w mut Writer<'o>, head: usize) -> Result<Self, Unwritten> {
-        writer.depth = writer.depth.checked_sub(1).ok_or(Unwritten)?;
+    fn of(writer: &'w mut Writer<'o>, head: usize) -> Result<Self, NotShort> {
+        writer.depth = writer.depth.checked_sub(1).ok_or(NotShort)?;
         Ok(Self {
             writer,
             head,
@@ -176,39 +101,39 @@ impl<'w, 'o> Nest<'w, 'o> {
         })
     }
 
-    fn element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritten> {
+    fn element<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), NotShort> {
         value.serialize(&mut *self.writer)
     }
 
-    fn field<T: ?Sized + Serialize>(&mut self, key: &str, value: &T) -> Result<(), Unwritten> {
+    fn field<T: ?Sized + Serialize>(&mut self, key: &str, value: &T) -> Result<(), NotShort> {
         let before = self.writer.out.len();
         self.writer.key(key)?;
         let from = self.writer.out.len();
         value.serialize(&mut *self.writer)?;
         if self.writer.sparse && self.writer.out.get(from..) == Some(&[NIL]) {
             self.writer.out.truncate(before);
-            self.left_out = self.left_out.checked_add(1).ok_or(Unwritten)?;
+            self.left_out = self.left_out.checked_add(1).ok_or(NotShort)?;
         }
         Ok(())
     }
 
     /// A map of fewer values than its head says gets another number there, of the same width.
-    fn close(self) -> Result<(), Unwritten> {
+    fn close(self) -> Result<(), NotShort> {
         self.writer.depth = self.writer.depth.strict_add(1);
         if self.left_out == 0 {
             return Ok(());
         }
-        match self.writer.out.get_mut(self.head..).ok_or(Unwritten)? {
+        match self.writer.out.get_mut(self.head..).ok_or(NotShort)? {
             [small @ 0x80..=0x8f, ..] => {
-                let less = u8::try_from(self.left_out).map_err(|_| Unwritten)?;
-                *small = small.checked_sub(less).ok_or(Unwritten)?;
+                let less = u8::try_from(self.left_out).map_err(|_| NotShort)?;
+                *small = small.checked_sub(less).ok_or(NotShort)?;
             }
             [0xde, high, low, ..] => {
                 let values = u16::from_be_bytes([*high, *low]);
-                let values = values.checked_sub(self.left_out).ok_or(Unwritten)?;
+                let values = values.checked_sub(self.left_out).ok_or(NotShort)?;
                 [*high, *low] = values.to_be_bytes();
             }
-            _ => return Err(Unwritten),
+            _ => return Err(NotShort),
         }
         Ok(())
     }
@@ -218,13 +143,13 @@ macro_rules! elements {
     ($($of:ident, $method:ident;)*) => {$(
         impl ser::$of for Nest<'_, '_> {
             type Ok = ();
-            type Error = Unwritten;
+            type Error = NotShort;
 
-            fn $method<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritten> {
+            fn $method<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), NotShort> {
                 self.element(value)
             }
 
-            fn end(self) -> Result<(), Unwritten> {
+            fn end(self) -> Result<(), NotShort> {
                 self.close()
             }
         }
@@ -242,17 +167,17 @@ macro_rules! fields {
     ($($of:ident),*) => {$(
         impl ser::$of for Nest<'_, '_> {
             type Ok = ();
-            type Error = Unwritten;
+            type Error = NotShort;
 
             fn serialize_field<T: ?Sized + Serialize>(
                 &mut self,
                 key: &'static str,
                 value: &T,
-            ) -> Result<(), Unwritten> {
+            ) -> Result<(), NotShort> {
                 self.field(key, value)
             }
 
-            fn end(self) -> Result<(), Unwritten> {
+            fn end(self) -> Result<(), NotShort> {
                 self.close()
             }
         }
@@ -263,43 +188,42 @@ fields!(SerializeStruct, SerializeStructVariant);
 
 impl ser::SerializeMap for Nest<'_, '_> {
     type Ok = ();
-    type Error = Unwritten;
+    type Error = NotShort;
 
-    fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result<(), Unwritten> {
+    fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result<(), NotShort> {
         let from = self.writer.out.len();
         key.serialize(&mut *self.writer)?;
         // A word that is a key is its place alone; what is no text is no key here.
-        match self.writer.out.get(from..).ok_or(Unwritten)? {
+        match self.writer.out.get(from..).ok_or(NotShort)? {
             [WORD, place] if *place < ALONE => {
                 self.writer.out.remove(from);
             }
             [WORD, _] | [0xa0..=0xbf | 0xd9..=0xdb, ..] => {}
-            _ => return Err(Unwritten),
+            _ => return Err(NotShort),
         }
         Ok(())
     }
 
-    fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), Unwritten> {
+    fn serialize_value<T: ?Sized + Serialize>(&mut self, value: &T) -> Result<(), NotShort> {
         self.element(value)
     }
 
-    fn end(self) -> Result<(), Unwritten> {
+    fn end(self) -> Result<(), NotShort> {
         self.close()
     }
 }
 
 macro_rules! numbers {
     ($($method:ident $number:ty, $as:ident;)*) => {$(
-        fn $method(self, number: $number) -> Result<(), Unwritten> {
-            self.$as(number.into());
-            Ok(())
+        fn $method(self, number: $number) -> Result<(), NotShort> {
+            self.$as(number.into())
         }
     )*};
 }
 
 impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
     type Ok = ();
-    type Error = Unwritten;
+    type Error = NotShort;
     type SerializeSeq = Nest<'w, 'o>;
     type SerializeTuple = Nest<'w, 'o>;
     type SerializeTupleStruct = Nest<'w, 'o>;
@@ -323,47 +247,47 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         false
     }
 
-    fn serialize_bool(self, value: bool) -> Result<(), Unwritten> {
+    fn serialize_bool(self, value: bool) -> Result<(), NotShort> {
         self.out.push(if value { 0xc3 } else { 0xc2 });
         Ok(())
     }
 
-    fn serialize_f32(self, _: f32) -> Result<(), Unwritten> {
-        Err(Unwritten)
+    fn serialize_f32(self, _: f32) -> Result<(), NotShort> {
+        Err(NotShort)
     }
 
-    fn serialize_f64(self, _: f64) -> Result<(), Unwritten> {
-        Err(Unwritten)
+    fn serialize_f64(self, _: f64) -> Result<(), NotShort> {
+        Err(NotShort)
     }
 
-    fn serialize_char(self, value: char) -> Result<(), Unwritten> {
+    fn serialize_char(self, value: char) -> Result<(), NotShort> {
         self.text(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, text: &str) -> Result<(), Unwritten> {
+    fn serialize_str(self, text: &str) -> Result<(), NotShort> {
         self.text(text)
     }
 
-    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), Unwritten> {
-        self.length([0xc4, 0xc5, 0xc6], bytes.len())?;
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), NotShort> {
+        encode::write_bin_len(self.out, u32::try_from(bytes.len())?)?;
         self.out.extend_from_slice(bytes);
         Ok(())
     }
 
-    fn serialize_none(self) -> Result<(), Unwritten> {
+    fn serialize_none(self) -> Result<(), NotShort> {
         self.serialize_unit()
     }
 
-    fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Result<(), Unwritten> {
+    fn serialize_some<T: ?Sized + Serialize>(self, value: &T) -> Result<(), NotShort> {
         value.serialize(self)
     }
 
-    fn serialize_unit(self) -> Result<(), Unwritten> {
+    fn serialize_unit(self) -> Result<(), NotShort> {
         self.out.push(NIL);
         Ok(())
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Unwritten> {
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), NotShort> {
         self.array(0)
     }
 
@@ -372,7 +296,7 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         _: &'static str,
         _: u32,
         variant: &'static str,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), NotShort> {
         self.text(variant)
     }
 
@@ -380,7 +304,7 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         self,
         _: &'static str,
         value: &T,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), NotShort> {
         value.serialize(self)
     }
 
@@ -390,20 +314,20 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<(), Unwritten> {
+    ) -> Result<(), NotShort> {
         self.map(1)?;
         self.key(variant)?;
-        self.depth = self.depth.checked_sub(1).ok_or(Unwritten)?;
+        self.depth = self.depth.checked_sub(1).ok_or(NotShort)?;
         value.serialize(&mut *self)?;
         self.depth = self.depth.strict_add(1);
         Ok(())
     }
 
-    fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, Unwritten> {
-        self.serialize_tuple(length.ok_or(Unwritten)?)
+    fn serialize_seq(self, length: Option<usize>) -> Result<Self::SerializeSeq, NotShort> {
+        self.serialize_tuple(length.ok_or(NotShort)?)
     }
 
-    fn serialize_tuple(self, length: usize) -> Result<Self::SerializeTuple, Unwritten> {
+    fn serialize_tuple(self, length: usize) -> Result<Self::SerializeTuple, NotShort> {
         let head = self.out.len();
         self.array(length)?;
         Nest::of(self, head)
@@ -413,7 +337,7 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         self,
         _: &'static str,
         length: usize,
-    ) -> Result<Self::SerializeTupleStruct, Unwritten> {
+    ) -> Result<Self::SerializeTupleStruct, NotShort> {
         self.serialize_tuple(length)
     }
 
@@ -423,15 +347,15 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         _: u32,
         variant: &'static str,
         length: usize,
-    ) -> Result<Self::SerializeTupleVariant, Unwritten> {
+    ) -> Result<Self::SerializeTupleVariant, NotShort> {
         self.map(1)?;
         self.key(variant)?;
         self.serialize_tuple(length)
     }
 
-    fn serialize_map(self, length: Option<usize>) -> Result<Self::SerializeMap, Unwritten> {
+    fn serialize_map(self, length: Option<usize>) -> Result<Self::SerializeMap, NotShort> {
         let head = self.out.len();
-        self.map(length.ok_or(Unwritten)?)?;
+        self.map(length.ok_or(NotShort)?)?;
         Nest::of(self, head)
     }
 
@@ -439,7 +363,7 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         self,
         _: &'static str,
         length: usize,
-    ) -> Result<Self::SerializeStruct, Unwritten> {
+    ) -> Result<Self::SerializeStruct, NotShort> {
         self.serialize_map(Some(length))
     }
 
@@ -449,7 +373,7 @@ impl<'w, 'o> ser::Serializer for &'w mut Writer<'o> {
         _: u32,
         variant: &'static str,
         length: usize,
-    ) -> Result<Self::SerializeStructVariant, Unwritten> {
+    ) -> Result<Self::SerializeStructVariant, NotShort> {
         self.map(1)?;
         self.key(variant)?;
         self.serialize_struct(name, length)
