@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use caudal_ledger::events::EventId;
 use futures_util::future::join_all;
 
-use super::{PATIENCE, brought, with_cells};
-use crate::support::{Client, Value, json, wait_until};
+use super::{PATIENCE, brought};
+use crate::support::{Client, Setup, TestService, Value, json, wait_until};
 
 /// How often the realm moves.
 const MOVES: &str = "CAUDAL_MOVES";
@@ -27,6 +27,8 @@ const ORDERS_MAX: u64 = 640;
 
 /// Waits that are shorter are not kept.
 const KEPT: Duration = Duration::from_millis(5);
+/// What passes of each realm a second: those clients who wait for it all at once wait less than one may.
+const PACE: u32 = 2000;
 /// How many clients work in the tenant that stays where it is.
 const BESIDE: usize = 4;
 
@@ -214,7 +216,12 @@ fn told(tally: &Tally, times: &[(Instant, Instant)]) {
 async fn nothing_is_lost_while_a_realm_goes_to_and_fro() {
     let moves = std::env::var(MOVES).map_or(4, |text| text.parse::<u32>().unwrap());
     assert!(moves > 0);
-    let mut service = with_cells(2).await;
+    let service = TestService::with(Setup {
+        cells: 2,
+        pace: Some(PACE),
+        ..Setup::default()
+    });
+    let mut service = service.await;
     service.b.in_and_out().await;
     let mut cvus = Vec::new();
     for _ in 0..CLIENTS {

@@ -3,11 +3,11 @@
 use caudal_actors::records::reads;
 use caudal_ledger::ids::{AccountNo, RealmId};
 
-use super::{begun, brought, standing, with_cells};
+use super::{PATIENCE, begun, brought, standing, with_cells};
 use crate::events::sse::Stream;
 use crate::portable::{batches, shown, worked};
 use crate::support::service::OTHER;
-use crate::support::{SOON, json, wait_until};
+use crate::support::{SOON, Setup, TestService, json, wait_until};
 
 /// The other tenant's test realm.
 const REALM: RealmId = RealmId(4);
@@ -117,6 +117,41 @@ async fn money_that_arrives_meanwhile_is_credited_once() {
         (now == wanted).then_some(())
     })
     .await;
+    service.verified().await;
+}
+
+#[actix_web::test]
+async fn a_batch_that_waits_for_the_pace_of_its_realm_is_posted_once_through_a_move() {
+    let service = TestService::with(Setup {
+        cells: 2,
+        pace: Some(200),
+        ..Setup::default()
+    });
+    let service = service.await;
+    service.b.in_and_out().await;
+    let cvu = service.b.cvu().await;
+    for (cell, round) in [(1, "there"), (0, "back")] {
+        let item = |number: usize| {
+            json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
+                "idExterno": format!("{round}-{number}")})
+        };
+        let body = json!({"items": (0..200).map(item).collect::<Vec<_>>()});
+        // Who was told that something was not done sends all of it again.
+        let posted = wait_until("all of the batch is posted", PATIENCE, async || {
+            // From now on there are two.
+            service.a.get("/v1/accounts").await.is(200);
+            let answer = service.b.post("/v1/comprobantes/batch", &body).await;
+            if answer.status != 200 {
+                assert_eq!(answer.status, 503, "{}", answer.text);
+                return None;
+            }
+            let summary = &answer["summary"];
+            let of = |name: &str| summary[name].as_u64().unwrap();
+            (of("recorded") + of("replayed") == 200).then_some(())
+        });
+        tokio::join!(posted, brought(&service, cell));
+    }
+    assert_eq!(service.b.available(&cvu).await, "40.00");
     service.verified().await;
 }
 
