@@ -95,6 +95,41 @@ async fn a_transfer_that_is_rejected_returns() {
 }
 
 #[actix_web::test]
+async fn a_transfer_on_its_way_ends_as_the_bank_says_when_its_cvu_is_closed_meanwhile() {
+    let (service, native, wallet) = pair("100.00").await;
+    service.hear().await;
+    service.a.credit(&wallet, "100.00").await;
+    let own = service.a.get(&format!("/v1/accounts/{wallet}")).await;
+    let number = own.is(200)["walletAccountId"].clone();
+    let cuenta = service.a.get(&format!("/wallet/v1/Cuenta/{number}")).await;
+    let number = cuenta.is(200)["cuentaCVUId"].clone();
+    let ways = [
+        (&native, format!("/v1/accounts/{native}"), 200),
+        (&wallet, format!("/wallet/v1/CVU/{number}"), 204),
+    ];
+    for (from, close, status) in ways {
+        // The bank has it, and keeps it; the other one it could not take so far.
+        let kept = service.a.transfer(from, digit(2), "10.00").await.is(201);
+        let kept = service.a.settled(&kept.json, "in_progress").await;
+        let fails = json!({"operation": "transfer", "mode": "error"});
+        service.bank.behave(fails).await;
+        let late = service.a.transfer(from, digit(0), "20.00").await.is(201);
+        service.a.delete(&close).await.is(status);
+        assert_eq!(service.a.funds(from).await, funds("70.00", "30.00"));
+        service.bank.speaks("transfer").await;
+        let refused = service.a.settled(&late.json, "rejected").await;
+        let said = refused["rejection"]["bankBody"].to_string();
+        assert!(said.contains("VW006"), "{refused}");
+        assert_eq!(service.a.funds(from).await, funds("90.00", "10.00"));
+        service.bank.settle(&kept["originId"], "COMPLETED").await;
+        service.a.settled(&kept, "completed").await;
+        // What is left stays on the closed account.
+        assert_eq!(service.a.funds(from).await, funds("90.00", "0.00"));
+    }
+    service.verified().await;
+}
+
+#[actix_web::test]
 async fn a_transfer_that_the_bank_keeps_pending_stays_held() {
     let (mut service, from, _) = pair("100.00").await;
     let mut kept = Vec::new();
