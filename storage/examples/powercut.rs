@@ -70,8 +70,13 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
         .into_bytes()
 }
 
+/// From so many keys on a run has files of its own: the rig sets it.
+const APART_KEYS: &str = "POWERCUT_APART_KEYS";
+
 fn options() -> StoreOptions {
+    let usual = StoreOptions::default().apart_keys;
     StoreOptions {
+        apart_keys: std::env::var(APART_KEYS).map_or(usual, |keys| keys.parse().unwrap()),
         segment_bytes: 256 << 10,
         table_bytes: 100_000,
         // cuts shall meet each step of it
@@ -145,13 +150,23 @@ fn half_compressed(folder: &Path) -> bool {
     })
 }
 
+/// How many runs the cut left with files of their own.
+fn runs_apart(folder: &Path) -> usize {
+    let Ok(names) = std::fs::read_dir(folder.join("index")) else {
+        return 0;
+    };
+    let names = names.map(|item| item.unwrap().file_name());
+    let apart = names.filter(|name| name.to_str().unwrap().starts_with("run-"));
+    apart.count()
+}
+
 fn check(folder: &Path, acks: &Path) {
     let text = std::fs::read_to_string(acks).unwrap();
     if text.is_empty() && !folder.exists() {
         println!("nothing was acknowledged");
         return;
     }
-    let compressing = half_compressed(folder);
+    let (compressing, apart) = (half_compressed(folder), runs_apart(folder));
     let store = DurableStore::open(folder, options(), Arc::new(Rows)).unwrap();
     let compressed = store.stats().compressed_segments;
     let last = store.stats().last_commit;
@@ -205,7 +220,7 @@ fn check(folder: &Path, acks: &Path) {
             .starts_with("index.damaged")
     });
     println!(
-        "{entries} of {all} entries, {compressed} segments compressed{}{}",
+        "{entries} of {all} entries, {compressed} segments compressed, {apart} runs apart{}{}",
         if compressing { ", one half" } else { "" },
         if rebuilt { ", rebuilt" } else { "" }
     );

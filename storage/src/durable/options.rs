@@ -176,13 +176,15 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Small limits, so that a short test sees segments roll, tables freeze and runs merge.
+    /// Small limits, so that a short test sees segments roll, tables freeze, runs merge, and large ones have files of their
+    /// own.
     pub fn small() -> Self {
         Self {
             segment_bytes: 256 << 10,
             table_bytes: 64 << 10,
             merge_fan_in: 3,
             index_cache_bytes: 4 << 20,
+            apart_keys: 1 << 10,
             block_cache_bytes: 1 << 20,
             frame_cache_bytes: 256 << 10,
             heads_max: 64,

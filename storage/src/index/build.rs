@@ -206,6 +206,7 @@ impl<'a> RunBuilder<'a> {
             .iter_mut()
             .zip(from)
             .for_each(|(d, s)| *d = *s);
+        self.store.identify(self.info.id, &self.info.digest)?;
         Ok(Arc::new(Run {
             info: self.info,
             fences,

@@ -1,27 +1,17 @@
 //! Large runs have files of their own, which are gone once nothing refers to the run.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::support::{History, Rng, open, wait_until};
-use crate::conformance::Words;
-use crate::{DurableStore, OpenError, Store, StoreOptions};
+use super::passing::loop_at;
+use super::support::{History, Rng, copy_dir, open, open_apart, runs_apart as folders, wait_until};
+use crate::conformance::{commit, entry, stream, submit};
+use crate::{DurableStore, OpenError, Store};
 
 /// Each run has files of its own.
 fn apart(dir: &Path) -> Result<Arc<DurableStore>, OpenError> {
-    let options = StoreOptions {
-        apart_keys: 1,
-        ..StoreOptions::small()
-    };
-    DurableStore::open(dir, options, Arc::new(Words))
-}
-
-fn folders(dir: &Path) -> BTreeSet<String> {
-    let names = fs::read_dir(dir.join("index")).unwrap();
-    let names = names.map(|item| item.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.starts_with("run-")).collect()
+    open_apart(dir, 1)
 }
 
 #[test]
@@ -80,4 +70,91 @@ fn a_run_whose_files_are_gone_or_broken_is_made_anew() {
         history.check(store.as_ref());
         store.close().unwrap();
     }
+}
+
+#[test]
+fn a_run_whose_files_cannot_be_opened_now_is_kept() {
+    let base = tempfile::tempdir().unwrap();
+    let (mut history, mut rng) = (History::default(), Rng(26));
+    let store = apart(base.path()).unwrap();
+    history.write(store.as_ref(), 400, &mut rng);
+    store.close().unwrap();
+    drop(store);
+    let run = folders(base.path()).pop_last().unwrap();
+    let db = base.path().join("index").join(run).join("db");
+    let aside = base.path().join("aside");
+    fs::rename(&db, &aside).unwrap();
+    loop_at(&db);
+    for _ in 0..2 {
+        let error = apart(base.path()).unwrap_err();
+        assert!(
+            matches!(error, OpenError::Io { .. }) && error.passes(),
+            "{error}"
+        );
+    }
+    fs::remove_file(&db).unwrap();
+    fs::rename(&aside, &db).unwrap();
+    let store = apart(base.path()).unwrap();
+    assert!(!store.stats().index_rebuilt);
+    history.check(store.as_ref());
+}
+
+/// A closed store with one run, of which only the values come from the seed.
+fn one_run(dir: &Path, seed: u64) -> History {
+    let (mut history, mut rng) = (History::default(), Rng(seed));
+    let store = apart(dir).unwrap();
+    for seq in 1..=90 {
+        let body = format!("+key{seq:03}={:016x}", rng.next());
+        let made = commit(vec![entry(stream(1), seq, body.as_bytes())]);
+        let number = submit(store.as_ref(), made.clone()).unwrap();
+        history.took(number, made);
+    }
+    store.close().unwrap();
+    history
+}
+
+#[test]
+fn files_of_another_run_of_the_same_number_and_shape_are_not_believed() {
+    let base = tempfile::tempdir().unwrap();
+    let (one, other) = (base.path().join("one"), base.path().join("other"));
+    let history = one_run(&one, 1);
+    one_run(&other, 2);
+    assert_eq!(folders(&one).len(), 1);
+    assert_eq!(folders(&one), folders(&other));
+    for name in folders(&one) {
+        let (own, its) = (
+            one.join("index").join(&name),
+            other.join("index").join(&name),
+        );
+        fs::remove_dir_all(&own).unwrap();
+        copy_dir(&its, &own);
+    }
+    let store = apart(&one).unwrap();
+    assert!(store.stats().index_rebuilt);
+    history.check(store.as_ref());
+}
+
+#[test]
+fn a_run_whose_files_do_not_say_what_it_is_is_read_whole() {
+    let base = tempfile::tempdir().unwrap();
+    let history = one_run(base.path(), 1);
+    let store = apart(base.path()).unwrap();
+    let known = store.checks().opening_index_bytes;
+    store.close().unwrap();
+    drop(store);
+    // As programs of before wrote it.
+    for name in folders(base.path()) {
+        let path = base.path().join("index").join(name);
+        let run = sled::Config::new()
+            .path(path)
+            .mode(sled::Mode::HighThroughput);
+        let run = run.open().unwrap();
+        assert!(run.remove(b"\xFFdigest").unwrap().is_some());
+        run.flush().unwrap();
+    }
+    let store = apart(base.path()).unwrap();
+    let checks = store.checks();
+    assert!(!store.stats().index_rebuilt);
+    assert!(checks.opening_index_bytes > known, "{known}, {checks:?}");
+    history.check(store.as_ref());
 }

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use super::checkpoint::open_with;
 use super::packs;
-use super::support::{History, Rng, contents, copy_dir, open, segments};
+use super::support::{
+    APART, History, Rng, contents, copy_dir, open, open_apart, runs_apart, segments,
+};
 use crate::journal::format::Record;
 use crate::{OpenError, Store};
 
@@ -19,9 +21,9 @@ fn number(name: &str, default: u64) -> u64 {
         .unwrap_or(default)
 }
 
-fn filled(dir: &Path, close: bool) -> History {
+fn filled(dir: &Path, close: bool, apart_keys: u64) -> History {
     let mut history = History::default();
-    let store = open(dir).unwrap();
+    let store = open_apart(dir, apart_keys).unwrap();
     history.write(store.as_ref(), 500, &mut Rng(31));
     if close {
         store.close().unwrap();
@@ -46,29 +48,31 @@ fn a_flipped_bit_in_the_index_loses_nothing() {
     let seed = number("CAUDAL_SEED", 1);
     println!("CAUDAL_SEED={seed}");
     let mut rng = Rng(seed);
-    let (mut harmless, mut rebuilt) = (0, 0);
-    for close in [true, false] {
-        let origin = base.path().join(format!("origin-{close}"));
-        let history = filled(&origin, close);
-        for n in 0..number("CAUDAL_FLIPS", 60) / 2 {
+    let (mut harmless, mut rebuilt, mut apart) = (0, 0, 0);
+    let ways = APART.map(|keys| [(true, keys), (false, keys)]).concat();
+    for (close, apart_keys) in ways {
+        let origin = base.path().join(format!("origin-{close}-{apart_keys}"));
+        let history = filled(&origin, close, apart_keys);
+        assert_eq!(runs_apart(&origin).is_empty(), apart_keys == APART[0]);
+        for n in 0..number("CAUDAL_FLIPS", 60) / 4 {
             let dir = base.path().join("copy");
             copy_dir(&origin, &dir);
             let mut files: Vec<PathBuf> = contents(&dir.join("index")).into_keys().collect();
             files.retain(|f| fs::metadata(f).unwrap().len() > 0);
             // mostly the data, where most bytes in use are at the front
-            let db = dir.join("index/db");
-            let file = if rng.below(5) == 0 {
-                files[rng.below(files.len() as u64) as usize].clone()
-            } else {
-                db
-            };
+            if rng.below(5) != 0 {
+                files.retain(|f| f.ends_with("db"));
+            }
+            let file = files[rng.below(files.len() as u64) as usize].clone();
+            let in_run = file.parent() != Some(&dir.join("index"));
+            apart += u64::from(in_run && file.ends_with("db"));
             let length = fs::metadata(&file).unwrap().len();
             let used = fs::read(&file).unwrap().iter().rposition(|b| *b != 0);
             let used = used.map_or(length, |u| u as u64 + 1);
             let (byte, bit) = (rng.below(used), rng.below(8));
             flip(&file, byte, bit);
             let place = format!("flip {n}: {} byte {byte} bit {bit}", file.display());
-            let store = open(&dir).unwrap_or_else(|e| panic!("{place}: {e}"));
+            let store = open_apart(&dir, apart_keys).unwrap_or_else(|e| panic!("{place}: {e}"));
             let again = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 history.check(store.as_ref());
             }));
@@ -83,7 +87,9 @@ fn a_flipped_bit_in_the_index_loses_nothing() {
             fs::remove_dir_all(&dir).unwrap();
         }
     }
-    println!("index: {rebuilt} rebuilt, {harmless} harmless, 0 lost");
+    println!(
+        "index: {rebuilt} rebuilt, {harmless} harmless, 0 lost; {apart} of them in the files of one run"
+    );
 }
 
 #[test]
@@ -93,7 +99,7 @@ fn a_flipped_bit_in_the_journal_is_named_and_refused() {
     println!("CAUDAL_SEED={seed}");
     let mut rng = Rng(seed + 1);
     let origin = base.path().join("origin");
-    let history = filled(&origin, true);
+    let history = filled(&origin, true, APART[1]);
     let all = segments(&origin);
     let (mut refused, mut harmless) = (0, 0);
     for n in 0..number("CAUDAL_FLIPS", 60) {

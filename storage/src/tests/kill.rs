@@ -9,15 +9,18 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use super::support::Rng;
+use super::support::{APART, Rng, runs_apart};
 use crate::conformance::{Words, commit, entry, stream};
 use crate::{DurableStore, Index, SortOrder, Store as _, StoreOptions};
 
 const CHILD: &str = "CAUDAL_KILL_CHILD";
+const KEYS: &str = "CAUDAL_KILL_CHILD_APART";
 
-/// Segments are compressed as soon as they may be, so that kills meet each step of it.
-fn options() -> StoreOptions {
+/// Segments are compressed as soon as they may be, so that kills meet each step of it; a run has files of its own from so
+/// many keys on.
+fn options(apart_keys: u64) -> StoreOptions {
     StoreOptions {
+        apart_keys,
         segment_bytes: 64 << 10,
         table_bytes: 20_000,
         compress_after_segments: 1,
@@ -29,7 +32,8 @@ fn options() -> StoreOptions {
 
 /// What the child does until it is killed: the same test, started with [`CHILD`].
 fn child(path: &str) {
-    let store = DurableStore::open(path, options(), Arc::new(Words)).unwrap();
+    let keys = std::env::var(KEYS).unwrap().parse().unwrap();
+    let store = DurableStore::open(path, options(keys), Arc::new(Words)).unwrap();
     let (give, take) = channel::<(u64, u64)>();
     for lane in 0..32u64 {
         let (store, give) = (Arc::clone(&store), give.clone());
@@ -61,7 +65,7 @@ enum Moment {
     Early(Duration),
 }
 
-fn round(path: &Path, moment: &Moment, acked: &mut [u64; 32]) -> u64 {
+fn round(path: &Path, moment: &Moment, apart_keys: u64, acked: &mut [u64; 32]) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args([
             "--exact",
@@ -70,6 +74,7 @@ fn round(path: &Path, moment: &Moment, acked: &mut [u64; 32]) -> u64 {
             "--test-threads=1",
         ])
         .env(CHILD, path)
+        .env(KEYS, apart_keys.to_string())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
@@ -136,19 +141,23 @@ fn nothing_acknowledged_is_lost() {
     let kills: u64 = std::env::var("CAUDAL_KILLS").map_or(8, |v| v.parse().unwrap());
     let mut rng = Rng(std::process::id().into());
     let mut acked = [0; 32];
-    let (mut total, mut unfinished) = (0, 0);
+    let (mut total, mut unfinished, mut apart) = (0, 0, 0);
     for n in 0..kills {
         let moment = match n % 4 {
             3 => Moment::Early(Duration::from_millis(rng.below(100))),
             _ => Moment::After(1 + rng.below(400)),
         };
-        total += round(base.path(), &moment, &mut acked);
+        // Each kind of moment with each of them.
+        let apart_keys = APART[usize::from(n / 4 % 2 == 1)];
+        total += round(base.path(), &moment, apart_keys, &mut acked);
         unfinished += usize::from(left_unfinished(base.path()));
-        let store = DurableStore::open(base.path(), options(), Arc::new(Words)).unwrap();
+        apart += usize::from(!runs_apart(base.path()).is_empty());
+        let options = options(apart_keys);
+        let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
         all_there(&store, &acked);
     }
     // what the kills interrupted is done in the end
-    let open = || DurableStore::open(base.path(), options(), Arc::new(Words)).unwrap();
+    let open = || DurableStore::open(base.path(), options(1), Arc::new(Words)).unwrap();
     let store = open();
     for n in 0..40 {
         let more = (1..=16).map(|seq| entry(stream(500), n * 16 + seq, &[7; 600]));
@@ -160,10 +169,11 @@ fn nothing_acknowledged_is_lost() {
     super::packs::settle(&store);
     let compressed = store.stats().compressed_segments;
     assert!(compressed > 0, "nothing was compressed");
+    assert!(!runs_apart(base.path()).is_empty());
     all_there(&store, &acked);
     assert!(total > 0, "the child acknowledged nothing");
     println!(
-        "{kills} kills, {unfinished} while a segment was compressed, {total} acknowledged commits, 0 lost; \
-         {compressed} segments compressed"
+        "{kills} kills, {unfinished} while a segment was compressed, {apart} with runs that had files of their own, \
+         {total} acknowledged commits, 0 lost; {compressed} segments compressed"
     );
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use super::checkpoint::{SEGMENT, flip, name, open_with, options, round};
-use super::support::{History, Rng, contents, copy_dir, segments};
+use super::support::{APART, History, Rng, contents, copy_dir, runs_apart, segments};
 use crate::conformance;
 use crate::durable::checkpoint::{CHECKPOINT, place_of};
 use crate::folder::Stamp;
@@ -174,21 +174,26 @@ fn one_that_is_off_compresses_nothing_and_the_last_ones_stay() {
 
 #[test]
 fn every_nth_failure_while_segments_are_compressed_loses_nothing() {
-    let step: u64 = std::env::var("CAUDAL_FAULT_STEP").map_or(5, |v| v.parse().unwrap());
+    let step: u64 = std::env::var("CAUDAL_FAULT_STEP").map_or(11, |v| v.parse().unwrap());
     let base = tempfile::tempdir().unwrap();
     let (_, history) = filled(base.path(), 600);
     let plain = base.path().join("plain");
-    let (mut failures, mut finished) = (0, 0);
-    for count in [1, u64::MAX] {
-        let mut n = 1;
+    let (mut failures, mut finished, mut apart) = (0, 0, 0);
+    let ways = APART.map(|keys| [(1, keys), (u64::MAX, keys)]).concat();
+    for (turn, (count, apart_keys)) in (0u64..).zip(ways) {
+        let mut n = 1 + step * turn / 4;
+        let usual = StoreOptions {
+            apart_keys,
+            ..packing()
+        };
         loop {
-            let what = format!("change {n}, {count} failures");
+            let what = format!("change {n}, {count} failures, apart from {apart_keys} keys");
             let dir = base.path().join("work");
             copy_dir(&plain, &dir);
             let faults = Faults::at(n, count);
             let options = StoreOptions {
                 faults: Some(Arc::clone(&faults)),
-                ..packing()
+                ..usual.clone()
             };
             if let Ok(store) = open_with(&dir, options) {
                 settle(&store);
@@ -198,12 +203,13 @@ fn every_nth_failure_while_segments_are_compressed_loses_nothing() {
                 let right = store.ready().is_err() || catch_unwind(looked).is_ok();
                 assert!(right || store.ready().is_err(), "{what}");
             }
-            let store = open_with(&dir, packing()).unwrap_or_else(|e| panic!("{what}: {e}"));
+            let store = open_with(&dir, usual.clone()).unwrap_or_else(|e| panic!("{what}: {e}"));
             history.check(store.as_ref());
             settle(&store);
             assert!(store.stats().compressed_segments > 3, "{what}");
             history.check(store.as_ref());
             drop(store);
+            apart += usize::from(!runs_apart(&dir).is_empty());
             let twice: Vec<_> = segments(&dir)
                 .iter()
                 .map(|s| s.with_extension("packed"))
@@ -222,7 +228,9 @@ fn every_nth_failure_while_segments_are_compressed_loses_nothing() {
         }
     }
     assert!(finished > 0);
-    println!("{failures} failures while segments were compressed, 0 lost");
+    println!(
+        "{failures} failures while segments were compressed, 0 lost; {apart} with runs that had files of their own"
+    );
 }
 
 #[test]

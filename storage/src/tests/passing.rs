@@ -28,7 +28,7 @@ fn with_floor(dir: &Path, floor: u64) -> Result<Arc<DurableStore>, OpenError> {
 }
 
 /// A name that leads to itself: whoever opens it is refused by the system.
-fn loop_at(path: &Path) {
+pub(super) fn loop_at(path: &Path) {
     symlink(path.file_name().unwrap(), path).unwrap();
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::checkpoint::{
     SEGMENT, as_if_rotten, filled, flip, name, open, open_with, options, record, round,
 };
-use super::support::{Rng, segments};
+use super::support::{APART, Rng, contents, segments};
 use crate::conformance::{commit, entry, stream, submit};
 use crate::journal::format::Record;
 use crate::{Store, StoreError, StoreOptions};
@@ -130,13 +130,21 @@ fn a_flipped_bit_in_the_index_is_found_by_a_read_the_check_or_the_start() {
     let mut history = filled(dir, 500);
     let (mut found, mut rebuilt, mut harmless) = (0, 0, 0);
     let mut rng = Rng(3);
+    let open = |n: usize| {
+        let options = StoreOptions {
+            apart_keys: APART[n / 15 % 2],
+            ..options()
+        };
+        open_with(dir, options).unwrap()
+    };
     for n in 0..30 {
-        let db = dir.join("index/db");
-        let data = fs::read(&db).unwrap();
+        let mut all: Vec<_> = contents(&dir.join("index")).into_iter().collect();
+        all.retain(|(file, data)| file.ends_with("db") && data.iter().any(|b| *b != 0));
+        let (db, data) = all.swap_remove(rng.below(all.len() as u64) as usize);
         let used = data.iter().rposition(|b| *b != 0).unwrap() as u64;
         let at = rng.below(used) as usize;
         flip(&db, at);
-        let store = open(dir);
+        let store = open(n);
         round(&store);
         // a key that sled looks for in the wrong place is met by a read, and by no scan
         let checked = store.ready();
@@ -153,7 +161,7 @@ fn a_flipped_bit_in_the_index_is_found_by_a_read_the_check_or_the_start() {
                 why => assert!(matches!(why, StoreError::Poisoned(_)), "{why}"),
             }
             drop(store);
-            let store = open(dir);
+            let store = open(n);
             assert!(store.stats().index_rebuilt, "flip {n}");
             history.check(store.as_ref());
             store.close().unwrap();

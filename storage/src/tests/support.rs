@@ -1,6 +1,6 @@
 //! What the tests share: stores in temporary folders, a seeded stream of commits, a full compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +14,9 @@ use crate::{
 
 /// When a test gives up waiting: it hangs.
 pub(super) const HANG: Duration = Duration::from_secs(120);
+
+/// From how many keys on a run has files of its own, in turns: no run of a test has so many, and each has.
+pub(super) const APART: [u64; 2] = [1 << 17, 1];
 
 /// splitmix64.
 pub(super) struct Rng(pub(super) u64);
@@ -33,6 +36,24 @@ impl Rng {
 
 pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(path, StoreOptions::small(), Arc::new(Words))
+}
+
+/// The same, where a run has files of its own from so many keys on.
+pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
+    let options = StoreOptions {
+        apart_keys,
+        ..StoreOptions::small()
+    };
+    DurableStore::open(path, options, Arc::new(Words))
+}
+
+/// The folders of runs that have files of their own; none where there is no index.
+pub(super) fn runs_apart(dir: &Path) -> BTreeSet<String> {
+    let Ok(names) = fs::read_dir(dir.join("index")) else {
+        return BTreeSet::new();
+    };
+    let names = names.map(|item| item.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("run-")).collect()
 }
 
 /// A folder, open.

@@ -11,6 +11,10 @@
 //! **Order.** A run's own sled is synced before the manifest names the run, and removed after it stops naming it. What the
 //! manifest does not name is removed at the next start.
 //!
+//! **Identity.** A run's own sled has the digest of its blocks, too: files of another run, of another store or of an older
+//! copy may have its number and its shape, and each block of theirs proves itself. Where it is another digest than the
+//! manifest's, or none, as programs of before wrote it, the run is read whole at the start, and what it is shows.
+//!
 //! **Failure.** As of the main sled: where one is missing or damaged, the index is made anew. A program of before does not
 //! find such runs, and makes the index anew as well.
 
@@ -27,6 +31,8 @@ use crate::sync::{lock, read, write};
 
 /// What the names of their folders begin with.
 const NAME: &str = "run-";
+/// The key of a run's digest in its own sled; it sorts behind all blocks.
+const DIGEST_KEY: &[u8] = b"\xFFdigest";
 /// The part of the caches of sled that each of them has.
 const CACHE: u64 = 32;
 /// How often each of them looks for something to write by itself: it is written in one go.
@@ -97,6 +103,36 @@ impl BlockStore {
             }
         }
         Ok(seen)
+    }
+
+    /// Writes into a run's own sled which run it is, where it has one: the digest of its blocks. It is durable after
+    /// [`Self::sync_run`].
+    ///
+    /// # Errors
+    /// When sled or the system refuses.
+    pub(crate) fn identify(&self, run: u64, digest: &[u8]) -> Result<(), Trouble> {
+        let Some(one) = self.apart(run) else {
+            return Ok(());
+        };
+        let _one = lock(&self.writing);
+        let written = one.db.insert(DIGEST_KEY, digest);
+        written.map(drop).map_err(|e| Trouble::writing(&e))
+    }
+
+    /// Whether the files of a run say that they are those of the run with this digest. What lies in the main sled is of the
+    /// manifest beside it.
+    ///
+    /// # Errors
+    /// As [`BlockStore::get`].
+    pub(crate) fn is_of(&self, run: u64, digest: &[u8]) -> Result<bool, Trouble> {
+        let Some(one) = self.apart(run) else {
+            return Ok(true);
+        };
+        match catch_unwind(AssertUnwindSafe(|| one.db.get(DIGEST_KEY))) {
+            Ok(Ok(value)) => Ok(value.as_deref() == Some(digest)),
+            Ok(Err(e)) => Err(Trouble::reading(&e)),
+            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
+        }
     }
 
     /// Makes all blocks of a run durable.
