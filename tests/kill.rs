@@ -6,6 +6,8 @@
 //! tried again in the next round, as a client would. `CAUDAL_KILLS` sets the number of rounds, 3
 //! when absent.
 
+mod older;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -41,8 +43,13 @@ impl Process {
     }
 
     async fn start_with(data: &Path, more: &[&str]) -> Self {
+        Self::of(env!("CARGO_BIN_EXE_caudal"), data, more).await
+    }
+
+    /// Of this program, which may be another than that of these tests.
+    async fn of(program: &str, data: &Path, more: &[&str]) -> Self {
         let (free, log) = ("127.0.0.1:0", Paper::new());
-        let child = Command::new(env!("CARGO_BIN_EXE_caudal"))
+        let child = Command::new(program)
             .args([
                 "dev",
                 "--listen",

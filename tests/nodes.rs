@@ -7,6 +7,7 @@ mod encrypted;
 mod frozen;
 mod full;
 mod growth;
+mod owners;
 mod parted;
 mod partitions;
 mod processes;

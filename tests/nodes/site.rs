@@ -2,14 +2,14 @@
 
 mod compare;
 mod places;
+mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use caudal_sandbox as sandbox;
 use serde_json::{Value, json};
@@ -18,9 +18,9 @@ use tokio::task::JoinHandle;
 
 use super::{account, types};
 use crate::support::bank::Bank;
-use crate::support::client::fresh;
 use crate::support::processes::signal;
 use crate::support::{Client, canary, wait_until};
+use work::{Known, Tenant};
 
 const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
 const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
@@ -81,25 +81,6 @@ impl Drop for Process {
     }
 }
 
-/// What clients know.
-#[derive(Default)]
-struct Known {
-    urls: Mutex<Vec<String>>,
-    /// Each voucher that was acknowledged: its external id, its account and its own id.
-    done: Mutex<BTreeMap<String, (String, String)>>,
-    acknowledged: Mutex<Vec<Instant>>,
-    over: AtomicBool,
-}
-
-impl Known {
-    /// The address of a node that clients know, by turns.
-    fn next(&self, turn: usize) -> String {
-        let urls = self.urls.lock().unwrap();
-        let known: Vec<_> = urls.iter().filter(|url| !url.is_empty()).collect();
-        known[turn % known.len()].clone()
-    }
-}
-
 /// Where a node runs: its address, and the words before its command.
 pub struct Host {
     pub address: String,
@@ -117,9 +98,11 @@ pub struct Site {
     dir: TempDir,
     hosts: Vec<Host>,
     starts: usize,
+    /// How many there are, each with a log of its own.
+    cells: usize,
     known: Arc<Known>,
-    key: String,
-    cvus: Vec<String>,
+    /// One in each cell.
+    tenants: Vec<Tenant>,
     work: Vec<JoinHandle<()>>,
 }
 
@@ -132,9 +115,9 @@ pub struct Counts {
     pub nodes: usize,
 }
 
-/// How often a later record of the log has an earlier epoch than the one before.
-pub const EPOCHS_BACK: &str = "SELECT count(*) FROM (SELECT epoch, lag(epoch) OVER (ORDER BY first_commit) AS \
-                               before FROM caudal_log) AS it WHERE epoch < before";
+/// How often a later record of a log has an earlier epoch than the one before.
+pub const EPOCHS_BACK: &str = "SELECT count(*) FROM (SELECT epoch, lag(epoch) OVER (PARTITION BY cell ORDER BY \
+                               first_commit) AS before FROM caudal_log) AS it WHERE epoch < before";
 
 pub fn number(name: &str, usual: usize) -> usize {
     let set = std::env::var(name).ok();
@@ -144,13 +127,18 @@ pub fn number(name: &str, usual: usize) -> usize {
 impl Site {
     /// Starts nodes on these hosts, and clients that post until the end.
     pub async fn start(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        let mut site = Self::empty(log, bank, hosts);
+        Self::parted(log, bank, hosts, 1).await
+    }
+
+    /// The same with so many cells, each with a log of its own and a tenant.
+    pub async fn parted(log: String, bank: Bank, hosts: Vec<Host>, cells: usize) -> Self {
+        let mut site = Self::empty(log, bank, hosts, cells);
         site.all(NODES).await;
         site
     }
 
-    fn empty(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        let site = Self {
+    fn empty(log: String, bank: Bank, hosts: Vec<Host>, cells: usize) -> Self {
+        Self {
             log,
             elsewhere: true,
             bank,
@@ -158,13 +146,11 @@ impl Site {
             nodes: hosts.iter().map(|_| None).collect(),
             hosts,
             starts: 0,
-            known: Arc::default(),
-            key: String::new(),
-            cvus: Vec::new(),
+            cells,
+            known: Arc::new(Known::of(NODES, cells)),
+            tenants: Vec::new(),
             work: Vec::new(),
-        };
-        site.known.urls.lock().unwrap().resize(NODES, String::new());
-        site
+        }
     }
 
     /// Starts so many nodes, and clients.
@@ -172,27 +158,28 @@ impl Site {
         for n in 0..first {
             self.begin(n).await;
         }
-        let tenant = self.order("/admin/tenants", json!({"name": "uno"})).await;
-        let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
-        let key = self.order(&path, json!({"mode": "test"})).await;
-        key["key"].as_str().unwrap().clone_into(&mut self.key);
-        let url = self.known.urls.lock().unwrap()[0].clone();
-        let client = Client::new(&url, Some(&self.key));
-        types(&client).await;
-        for _ in 0..8 {
-            self.cvus.push(account(&client).await);
+        for cell in 0..self.cells {
+            let tenant = self.tenant(cell).await;
+            self.tenants.push(tenant);
         }
         self.work();
     }
 
-    /// Clients post from now on.
-    fn work(&mut self) {
-        self.known.over.store(false, Ordering::Release);
-        for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
-            let known = Arc::clone(&self.known);
-            let work = post(known, self.key.clone(), self.cvus.clone(), worker);
-            self.work.push(tokio::task::spawn_local(work));
+    /// A tenant in a cell, with its types and accounts.
+    async fn tenant(&self, cell: usize) -> Tenant {
+        let body = json!({"name": format!("in {cell}"), "cell": cell});
+        let tenant = self.order("/admin/tenants", body).await;
+        let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
+        let key = self.order(&path, json!({"mode": "test"})).await;
+        let key = key["key"].as_str().unwrap().to_owned();
+        let url = self.known.urls.lock().unwrap()[0].clone();
+        let client = Client::new(&url, Some(&key));
+        types(&client).await;
+        let mut cvus = Vec::new();
+        for _ in 0..8 {
+            cvus.push(account(&client).await);
         }
+        Tenant { key, cvus }
     }
 
     /// Ends the clients, and compares what they know with what each node has.
@@ -208,11 +195,7 @@ impl Site {
     }
 
     async fn compare(&mut self) -> Counts {
-        self.known.over.store(true, Ordering::Release);
-        for worker in std::mem::take(&mut self.work) {
-            let ended = tokio::time::timeout(LONG, worker).await;
-            ended.expect("a client gets its last answer").unwrap();
-        }
+        self.rest().await;
         self.whole().await;
         self.level().await;
         compare::agree(self).await
@@ -246,18 +229,23 @@ impl Site {
         assert_eq!(ended.await.code(), Some(0));
     }
 
-    /// Has the owner give the cell to a node, or to any other, and waits until that serves.
+    /// Has the owner give the first cell to a node, or to any other, and waits until that serves.
     pub async fn hand_over(&self, to: Option<usize>) {
+        self.hand_over_in(0, to).await;
+    }
+
+    /// The same of a cell.
+    pub async fn hand_over_in(&self, cell: usize, to: Option<usize>) {
         let before = wait_until("it is handed over", LONG, async || {
-            let owner = self.owner_but(usize::MAX).await;
-            let before = self.cells(owner).await?["epoch"].as_u64()?;
+            let owner = self.owner_in(cell, usize::MAX).await;
+            let before = self.cell(owner, cell).await?["epoch"].as_u64()?;
             let to = to.map(|n| format!("node-{n}"));
-            let (path, body) = ("/admin/cells/0/hand-over", json!({"to": to}));
-            let given = self.ask(owner, "POST", path, Some(body)).await?;
-            given["to"].is_string().then_some(before)
+            let path = format!("/admin/cells/{cell}/hand-over");
+            let given = self.ask(owner, "POST", &path, Some(json!({"to": to})));
+            given.await?["to"].is_string().then_some(before)
         })
         .await;
-        self.later(before).await;
+        self.later(cell, before).await;
     }
 
     /// Kills a node.
@@ -281,9 +269,10 @@ impl Site {
         let text = format!(
             "data = \"{data}\"\nlisten = \"{free}\"\nadmin_listen = \"{free}\"\nadmin_key = \"{ADMIN_KEY}\"\n\
              pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\n\
-             {cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             [storage]\ncells = {cells}\n{cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
              collector = \"{collector}\"\nplain_http = true\n",
             data = self.dir.path().join(format!("node-{n}")).display(),
+            cells = self.cells,
             cell = if self.elsewhere { &cell } else { "" },
             bank = self.bank.client().url,
             user = sandbox::USERNAME,
@@ -368,16 +357,23 @@ impl Site {
         .await
     }
 
-    pub async fn cells(&self, n: usize) -> Option<Value> {
+    /// A cell, as a node shows it.
+    async fn cell(&self, n: usize, cell: usize) -> Option<Value> {
         let cells = self.ask(n, "GET", "/admin/cells", None).await?;
-        cells.get(0).cloned()
+        cells.get(cell).cloned()
     }
 
-    /// Which node serves, when it is another than this.
+    /// Which node serves the first cell, when it is another than this.
     pub async fn owner_but(&self, not: usize) -> usize {
+        self.owner_in(0, not).await
+    }
+
+    /// Which node serves a cell, when it is another than this.
+    pub async fn owner_in(&self, cell: usize, not: usize) -> usize {
         wait_until("somebody serves", LONG, async || {
             for n in self.there().filter(|n| *n != not) {
-                if self.cells(n).await.is_some_and(|cell| cell["owns"] == true) {
+                let shown = self.cell(n, cell).await;
+                if shown.is_some_and(|shown| shown["owns"] == true) {
                     return Some(n);
                 }
             }
@@ -386,12 +382,12 @@ impl Site {
         .await
     }
 
-    /// Waits until a node serves in a later epoch than this.
-    pub async fn later(&self, epoch: u64) {
+    /// Waits until a node serves a cell in a later epoch than this.
+    async fn later(&self, cell: usize, epoch: u64) {
         wait_until("somebody serves in a new epoch", LONG, async || {
-            let owner = self.owner_but(usize::MAX).await;
-            let cell = self.cells(owner).await?;
-            (cell["owns"] == true && cell["epoch"].as_u64()? > epoch).then_some(())
+            let owner = self.owner_in(cell, usize::MAX).await;
+            let shown = self.cell(owner, cell).await?;
+            (shown["owns"] == true && shown["epoch"].as_u64()? > epoch).then_some(())
         })
         .await;
     }
@@ -399,16 +395,28 @@ impl Site {
     /// Waits until all nodes follow to the end and know each other.
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
-            let cell = self.cells(self.there().next()?).await?;
+            let shown = self.ask(self.there().next()?, "GET", "/admin/cells", None);
+            let cells = shown.await?;
             if !self.elsewhere {
-                return (cell["owns"] == true).then_some(());
+                return (cells[0]["owns"] == true).then_some(());
             }
-            let nodes = cell["nodes"].as_array()?.iter();
-            let there = nodes.filter(|node| node["present"] == true);
-            let all = there.count() == self.there().count();
-            (all && cell["owner"].is_string()).then_some(())
+            let whole = |cell: &Value| {
+                let nodes = cell["nodes"].as_array()?.iter();
+                let there = nodes.filter(|node| node["present"] == true);
+                let all = there.count() == self.there().count();
+                (all && cell["owner"].is_string()).then_some(())
+            };
+            (0..self.cells).try_for_each(|cell| whole(&cells[cell]))
         })
         .await;
+    }
+
+    /// The journal of each cell, as a node shows it.
+    async fn journals(&self, n: usize) -> Option<Vec<Value>> {
+        let all = self.ask(n, "GET", "/admin/journal", None).await?;
+        let cells = all["cells"].as_array()?.clone();
+        // Where there is one cell, the whole is it.
+        Some(if cells.is_empty() { vec![all] } else { cells })
     }
 
     /// Waits until no node lacks anything, while nobody writes.
@@ -416,63 +424,12 @@ impl Site {
         wait_until("no node lacks anything", LONG, async || {
             let mut ends = BTreeSet::new();
             for n in self.there() {
-                let journal = self.ask(n, "GET", "/admin/journal", None).await?;
-                ends.insert(journal["lastCommit"].as_u64()?);
+                let journals = self.journals(n).await?;
+                let end = |journal: &Value| journal["lastCommit"].as_u64();
+                ends.insert(journals.iter().map(end).collect::<Option<Vec<_>>>()?);
             }
             (ends.len() == 1).then_some(())
         })
         .await;
-    }
-
-    pub async fn more(&self, more: usize) {
-        let known = &self.known.acknowledged;
-        let until = known.lock().unwrap().len() + more;
-        wait_until("more is acknowledged", LONG, async || {
-            (known.lock().unwrap().len() >= until).then_some(())
-        })
-        .await;
-    }
-
-    /// The longest time from `since` on in which nothing was acknowledged.
-    pub fn pause(&self, since: Instant) -> Duration {
-        let known = self.known.acknowledged.lock().unwrap();
-        let mut last = since;
-        let mut longest = Duration::ZERO;
-        for at in known.iter().filter(|at| **at > since) {
-            longest = longest.max(*at - last);
-            last = *at;
-        }
-        longest
-    }
-}
-
-/// Posts one voucher after the other; each is tried until it is acknowledged, the last one, too: one that is given up may
-/// still come to the log, while it is compared what nodes have.
-async fn post(known: Arc<Known>, key: String, cvus: Vec<String>, worker: usize) {
-    let mut client = Client::new("", Some(&key));
-    let mut at = worker;
-    for n in 0_usize.. {
-        if known.over.load(Ordering::Acquire) {
-            return;
-        }
-        let id = format!("{worker}-{n}-{}", fresh());
-        let cvu = &cvus[(worker + n) % cvus.len()];
-        let voucher = wait_until("a voucher is acknowledged", LONG, async || {
-            at += 1;
-            known.next(at).clone_into(&mut client.url);
-            let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
-            let answer = call.timeout(PATIENCE).send().await.ok()?;
-            let status = answer.status().as_u16();
-            let body: Value = answer.json().await.ok()?;
-            match status {
-                201 => Some(body["id"].as_str().unwrap().to_owned()),
-                409 | 503 => None,
-                _ => panic!("{status}: {body}"),
-            }
-        })
-        .await;
-        let mut done = known.done.lock().unwrap();
-        done.insert(id, (cvu.clone(), voucher));
-        known.acknowledged.lock().unwrap().push(Instant::now());
     }
 }

@@ -25,13 +25,14 @@ async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
 
 /// Counts what clients know and a node has not, and what a node has twice; all nodes have the same, to the byte.
 pub(super) async fn agree(site: &Site) -> Counts {
-    let mut client = Client::new("", Some(&site.key));
     let done = site.known.done.lock().unwrap().clone();
     let (mut lost, mut twice) = (0, 0);
     for n in site.there() {
-        client.url = site.known.urls.lock().unwrap()[n].clone();
+        let url = site.known.urls.lock().unwrap()[n].clone();
         let mut seen = BTreeSet::new();
-        for cvu in &site.cvus {
+        let all = site.tenants.iter();
+        for (tenant, cvu) in all.flat_map(|it| it.cvus.iter().map(move |cvu| (it, cvu))) {
+            let client = Client::new(&url, Some(&tenant.key));
             for (external, id) in movements(&client, cvu).await {
                 if !seen.insert(external.clone()) {
                     twice += 1;
@@ -62,11 +63,13 @@ pub(super) async fn agree(site: &Site) -> Counts {
         async || {
             let mut chains = BTreeSet::new();
             for n in site.there() {
-                let journal = site.ask(n, "GET", "/admin/journal", None).await?;
-                if journal["witnessCommit"] != journal["lastCommit"] {
+                let journals = site.journals(n).await?;
+                let mut all = journals.iter();
+                if all.any(|journal| journal["witnessCommit"] != journal["lastCommit"]) {
                     return None;
                 }
-                chains.insert(journal["witnessChain"].to_string());
+                let chains_here = journals.iter().map(|it| it["witnessChain"].to_string());
+                chains.insert(chains_here.collect::<Vec<_>>());
             }
             // A node that is asked before the last entry of the audit log came to it has an older end.
             (chains.len() == 1).then_some(())

@@ -12,7 +12,7 @@ impl Site {
     /// Starts one node whose log is in its folder, and clients that post until the end; the log may go into this
     /// database, and others may join then.
     pub async fn on_disk(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        let mut site = Self::empty(log, bank, hosts);
+        let mut site = Self::empty(log, bank, hosts, 1);
         site.elsewhere = false;
         site.all(1).await;
         site
