@@ -57,6 +57,7 @@ pub use views::{
 };
 
 use crate::mailbox::{Asked as _, Queued};
+use crate::records::rest::Left;
 use crate::scribe::Shared;
 use crate::vitals::Vitals;
 use loading::Coming;
@@ -84,7 +85,12 @@ impl AccountActor {
     pub fn unborn(shared: Arc<Shared>, vitals: Arc<Vitals>, registration: &Registration) -> Self {
         let account = Box::new(Account::registered(registration, shared.clock.now()));
         Self {
-            desk: Some(Box::new(Desk::new(shared, vitals, account, None))),
+            desk: Some(Box::new(Desk::new(
+                shared,
+                vitals,
+                account,
+                Left::default(),
+            ))),
             coming: Coming::Here,
             alarm: None,
         }

@@ -69,6 +69,7 @@ fn sum(one: Stats, other: Stats) -> Stats {
         index_runs: add(|it| it.index_runs),
         index_blocks_read: add(|it| it.index_blocks_read),
         index_blocks_cached: add(|it| it.index_blocks_cached),
+        index_blocks_vain: add(|it| it.index_blocks_vain),
         index_runs_opened: add(|it| it.index_runs_opened),
         index_gets: add(|it| it.index_gets),
         block_cache_bytes_max: add(|it| it.block_cache_bytes_max),

@@ -37,6 +37,7 @@ use crate::{failure::Failure, verify};
 
 mod bank;
 mod clocks;
+mod cold;
 mod courier;
 mod crashes;
 mod crowds;

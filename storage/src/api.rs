@@ -220,6 +220,21 @@ pub trait Projection: Send + Sync + 'static {
     fn scoped(&self) -> &[u8] {
         &[]
     }
+    /// The first bytes of those keys whose rows are looked up one by one, each for itself: they lie in small blocks, so
+    /// that little is read for one. It changes no row either. None unless it is said.
+    fn single(&self) -> &[u8] {
+        &[]
+    }
+    /// The key of the row that whoever writes a stream leaves when it comes to rest, if it leaves one; see
+    /// [`Self::rests`].
+    fn rest_key(&self, _stream: StreamId) -> Option<Vec<u8>> {
+        None
+    }
+    /// What a row at rest says of a stream: its last entry when the row was written. `None` for any other row. A hint that
+    /// says of a stream what it does not have is not taken, so whoever finds such a row knows that the entry is there.
+    fn rests(&self, _key: &[u8], _value: &[u8]) -> Option<(StreamId, Head)> {
+        None
+    }
 }
 
 /// The order in which a read gives what it finds.
@@ -264,6 +279,9 @@ pub struct Stats {
     pub index_blocks_read: u64,
     /// Blocks of the index that were found in the cache since the start of this process.
     pub index_blocks_cached: u64,
+    /// Blocks of the index that were looked into for a key that they do not have, because a filter errs now and then,
+    /// since the start of this process.
+    pub index_blocks_vain: u64,
     /// How many runs scans and heads of streams have opened since the start of this process.
     pub index_runs_opened: u64,
     /// How many rows were looked for by their key since the start of this process.

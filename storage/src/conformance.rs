@@ -14,7 +14,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Entry, Fact, Head, IndexWriter, Position, Projection, SortOrder, Store,
+    Commit, CommitNo, Entry, Fact, Head, IndexWriter, Position, Projection, Row, SortOrder, Store,
     StoreError, StreamId,
 };
 
@@ -29,10 +29,34 @@ pub struct Words;
 
 /// The first byte of the rows of [`place_key`].
 const PLACES: u8 = 0x41;
+/// The first byte of the rows of [`rest_row`].
+const RESTS: u8 = 0xC1;
 
 impl Projection for Words {
     fn scoped(&self) -> &[u8] {
         &[PLACES]
+    }
+
+    fn single(&self) -> &[u8] {
+        &[RESTS]
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        (stream.kind == 3).then(|| rest_row(stream, 0, 0).key)
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        let (number, rest) = key.strip_prefix(&[RESTS])?.split_last_chunk::<8>()?;
+        let (seq, at) = value.split_first_chunk::<8>()?;
+        let stream = StreamId {
+            realm: u32::from_be_bytes(number.try_into().ok()?),
+            ..stream(u64::from_be_bytes(*rest))
+        };
+        let head = Head {
+            seq: u64::from_be_bytes(*seq),
+            at: u64::from_be_bytes(*at.first_chunk::<8>()?),
+        };
+        Some((stream, head))
     }
 
     fn version(&self) -> u32 {
@@ -93,6 +117,16 @@ pub fn place_key(stream: StreamId, seq: u64) -> Vec<u8> {
         &seq.to_be_bytes(),
     ]
     .concat()
+}
+
+/// The row that a stream of kind 3 leaves at rest, which says what its last entry is.
+pub fn rest_row(stream: StreamId, seq: u64, at: u64) -> Row {
+    let realm = stream.realm.to_be_bytes();
+    let said = [seq, at].map(u64::to_be_bytes).concat();
+    Row {
+        key: [&[RESTS], &realm[..], &stream.number.to_be_bytes()].concat(),
+        value: Some(said),
+    }
 }
 
 /// A stream of realm 1.

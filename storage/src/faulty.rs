@@ -291,7 +291,8 @@ impl Store for FaultyStore {
 
     fn note(&self, hints: Vec<Row>) {
         if self.ready().is_ok() && hints.iter().all(|row| check_row(row).is_ok()) {
-            lock(&self.inner).durable.note(hints);
+            let rows = self.projection.as_ref();
+            lock(&self.inner).durable.note(hints, rows);
         }
     }
 

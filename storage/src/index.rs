@@ -39,7 +39,7 @@ use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
-use crate::api::{Head, Pair, SortOrder, Stats, StoreError, StreamId};
+use crate::api::{Head, Pair, Projection, SortOrder, Stats, StoreError, StreamId};
 use crate::health::Health;
 use crate::index::again::Loaded;
 use crate::index::block::Stored;
@@ -97,6 +97,8 @@ pub(crate) struct Tuning {
     pub(crate) apart_keys: u64,
     /// The kinds of rows whose beginnings are in the filters of the runs that are made.
     pub(crate) scopes: Scopes,
+    /// The kinds of rows that lie in small blocks.
+    pub(crate) single: Scopes,
 }
 
 /// Signals between the committer, the flusher and the merger.
@@ -177,14 +179,27 @@ impl SortedRows {
     }
 
     /// The last row of a stream that is expected at `seq`: two rows are looked up, of which one
-    /// usually does not exist. Where the expectation is wrong it costs as much as [`Self::head`].
+    /// usually does not exist. The other one is the row at rest, where there is one: it has just been read. Where the
+    /// expectation is wrong it costs as much as [`Self::head`].
     ///
     /// # Errors
     /// As [`Self::get`].
-    pub(crate) fn head_near(&self, stream: StreamId, seq: u64) -> Result<Option<Head>, StoreError> {
+    pub(crate) fn head_near(
+        &self,
+        stream: StreamId,
+        seq: u64,
+        rows: &dyn Projection,
+    ) -> Result<Option<Head>, StoreError> {
         if let Some(next) = seq.checked_add(1).filter(|_| seq > 0)
             && self.get(&stream_key(stream, next))?.is_none()
         {
+            if let Some(key) = rows.rest_key(stream)
+                && let Some(value) = self.get(&key)?
+                && let Some((of, head)) = rows.rests(&key, &value)
+                && (of, head.seq) == (stream, seq)
+            {
+                return Ok(Some(head));
+            }
             let key = stream_key(stream, seq);
             if let Some(value) = self.get(&key)? {
                 return Ok(parse_head(&key, &value));
@@ -353,6 +368,7 @@ impl SortedRows {
             index_runs: u64_of(self.runs()),
             index_blocks_read,
             index_blocks_cached,
+            index_blocks_vain: count(&self.store.vain),
             index_runs_opened: count(&self.opened),
             index_gets: count(&self.gets),
             block_cache_bytes_max,

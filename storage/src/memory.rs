@@ -219,7 +219,7 @@ impl Store for MemoryStore {
 
     fn note(&self, hints: Vec<Row>) {
         if self.gate().is_ok() && hints.iter().all(|row| check_row(row).is_ok()) {
-            lock(&self.core.state).note(hints);
+            lock(&self.core.state).note(hints, self.core.projection.as_ref());
         }
     }
 

@@ -11,6 +11,7 @@ use caudal_ledger::vouchers::{PostAdjustment, Voucher};
 
 use super::{Desk, ItemOutcome};
 use crate::failure::Failure;
+use crate::records::rest::Left;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Ticket, Write, is_final};
 
@@ -172,7 +173,7 @@ impl Desk {
         Bookmark {
             account: self.account.clone(),
             unsettled: self.unsettled.back().cloned(),
-            at_rest: self.at_rest,
+            left: self.left.clone(),
         }
     }
 
@@ -183,7 +184,7 @@ impl Desk {
             self.unsettled.pop_back();
         }
         self.account = bookmark.account;
-        self.at_rest = bookmark.at_rest;
+        self.left = bookmark.left;
     }
 }
 
@@ -192,5 +193,5 @@ impl Desk {
 pub(super) struct Bookmark {
     account: Box<Account>,
     unsettled: Option<Arc<Voucher>>,
-    at_rest: Option<(u64, u64)>,
+    left: Left,
 }

@@ -27,7 +27,7 @@ use super::sitting::Sitting;
 use super::{AccountView, EnrolmentView, SNAPSHOT_EVERY};
 use crate::failure::Failure;
 use crate::meter::Meter;
-use crate::records::rest::Stand;
+use crate::records::rest::{self, Left, Profile, Stand};
 use crate::records::{
     self, BANK, CASES, LEDGER, PROFILE, SUSPENSE, TRANSFERS, Tail, UNBOOKED, keys, reads,
 };
@@ -52,9 +52,10 @@ pub struct Desk {
     sent: VecDeque<Transfer>,
     /// The realm's meter; one of its own while a dry run has it.
     pub(super) meter: Arc<Meter>,
-    /// The sequences of the last facts of profile and ledger that its row at rest has; see
-    /// [`Self::rest`].
-    pub(super) at_rest: Option<(u64, u64)>,
+    /// What its row at rest has of it; see [`Self::rest`].
+    pub(super) left: Left,
+    /// The last fact of the profile that is known to be durable; 0 when that is not known of any.
+    durable_profile: u64,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
@@ -73,12 +74,12 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// The desk of an account as loaded, with the last facts that its row at rest has.
+    /// The desk of an account as loaded, with what its row at rest has.
     pub(super) fn new(
         shared: Arc<Shared>,
         vitals: Arc<Vitals>,
         account: Box<Account>,
-        at_rest: Option<(u64, u64)>,
+        left: Left,
     ) -> Self {
         vitals
             .durable_sequence
@@ -88,7 +89,8 @@ impl Desk {
             scribe: Scribe::new(Arc::clone(&shared), Arc::clone(&vitals), account.number),
             shared,
             vitals,
-            at_rest,
+            left,
+            durable_profile: 0,
             account,
             unsettled: VecDeque::new(),
             sent: VecDeque::new(),
@@ -201,6 +203,9 @@ impl Desk {
     ) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
+        if self.vitals.settled_all() {
+            self.durable_profile = self.account.profile_seq;
+        }
         for voucher in vouchers {
             assert!(
                 self.account.is_next(voucher),
@@ -219,39 +224,35 @@ impl Desk {
             page.sequence = Some(voucher.sequence);
         }
         page.taken = sitting.take(vouchers);
-        let last = self.at_rest.map_or(0, |(_, sequence)| sequence);
-        if self.account.sequence.strict_sub(last) >= SNAPSHOT_EVERY {
-            page.hints.extend(self.stand()?);
+        let since = self.account.sequence.strict_sub(self.left.sequence);
+        // The row may be durable when a change of the profile that is under way fails.
+        if since >= SNAPSHOT_EVERY && self.durable_profile == self.account.profile_seq {
+            page.hints.extend(self.row_at_rest()?);
         }
         Ok(page)
     }
 
-    /// Where the account stands, as a row; none before its first movement.
-    fn stand(&mut self) -> Result<Option<Row>, StoreError> {
-        let number = self.account.number;
+    /// All of the account as one row, from which it is loaded again; none before its first movement.
+    fn row_at_rest(&mut self) -> Result<Option<Row>, StoreError> {
         let Some(stand) = Stand::of(&self.account) else {
             return Ok(None);
         };
-        let value = Some(stand.row(number)?);
-        let profile = self.at_rest.map_or(0, |(profile, _)| profile);
-        self.at_rest = Some((profile, self.account.sequence));
-        let key = keys::stand(self.shared.realm, number);
+        let kept = self.left.profile.take();
+        let profile = match kept.filter(|kept| kept.seq() == self.account.profile_seq) {
+            Some(kept) => kept,
+            None => Arc::new(Profile::of(&self.account)?),
+        };
+        let number = self.account.number;
+        let value = Some(rest::row(number, &stand, &profile)?);
+        self.left.profile = Some(profile);
+        self.left.sequence = self.account.sequence;
+        let key = keys::rest(self.shared.realm, number);
         Ok(Some(Row { key, value }))
     }
 
-    /// The whole account as one row, from which its profile is loaded again at little cost.
-    fn whole(&mut self) -> Result<Row, StoreError> {
-        let value = records::encode_sparse(&self.account)?;
-        self.at_rest = Some((self.account.profile_seq, self.account.sequence));
-        Ok(Row {
-            key: keys::snapshot(self.shared.realm, self.account.number),
-            value: Some(value),
-        })
-    }
-
-    /// Leaves the account as rows from which the next load goes on, if all that it knows is durable: where it stands if
-    /// it has moved, and all of it if its profile has changed. One that has never moved leaves none. The rows are hints:
-    /// without them the next load reads more.
+    /// Leaves the account as a row from which the next load goes on, if all that it knows is durable and it has moved or its
+    /// profile has changed since there was one. One that has never moved leaves none. The row is a hint: without it the next
+    /// load reads more.
     pub(super) fn rest(&mut self) {
         if !self.vitals.settled_all() || self.vitals.doubtful() || self.account.sequence == 0 {
             return;
@@ -259,18 +260,22 @@ impl Desk {
         match self.rows_at_rest() {
             Ok(rows) if rows.is_empty() => {}
             Ok(rows) => self.shared.store.note(rows),
-            Err(why) => tracing::warn!(%why, "an account could not be left as rows"),
+            Err(why) => tracing::warn!(%why, "an account could not be left as a row"),
         }
     }
 
     fn rows_at_rest(&mut self) -> Result<Vec<Row>, StoreError> {
-        let (profile, movements) = self.at_rest.unwrap_or((0, 0));
-        let mut rows = Vec::new();
-        if self.account.sequence > movements {
-            rows.extend(self.stand()?);
+        let same = self.account.profile_seq == self.left.profile_seq();
+        if same && self.account.sequence == self.left.sequence {
+            return Ok(Vec::new());
         }
-        if self.account.profile_seq != profile {
-            rows.push(self.whole()?);
+        let mut rows: Vec<_> = self.row_at_rest()?.into_iter().collect();
+        if std::mem::take(&mut self.left.before) {
+            let of_before = [keys::snapshot, keys::stand].into_iter();
+            rows.extend(of_before.map(|key| Row {
+                key: key(self.shared.realm, self.account.number),
+                value: None,
+            }));
         }
         Ok(rows)
     }

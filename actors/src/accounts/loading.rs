@@ -73,9 +73,9 @@ impl AccountActor {
         let read = read(Arc::clone(&shared), number);
         let read = wrap_future::<_, Self>(read).map(move |read, actor, ctx: &mut Context<Self>| {
             match read {
-                Ok(Loaded { account, row, .. }) => {
+                Ok(Loaded { account, left, .. }) => {
                     shared.times.activation.record(began.elapsed());
-                    let desk = Desk::new(shared, Arc::clone(&vitals), account, row);
+                    let desk = Desk::new(shared, Arc::clone(&vitals), account, left);
                     actor.desk = Some(Box::new(desk));
                     actor.begin(ctx);
                 }

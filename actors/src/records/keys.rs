@@ -6,6 +6,7 @@ mod kinds;
 mod marks;
 mod numbers;
 mod realms;
+mod rests;
 mod scoped;
 
 use std::borrow::Cow;
@@ -26,6 +27,7 @@ pub use kinds::kind_of;
 pub use marks::{Marked, day, days, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{left_at_rest, renumbered};
+pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
 pub use scoped::SCOPED;
 
 const CVU: u8 = 0x10;
@@ -38,7 +40,7 @@ const INTERNAL_COUNT: u8 = 0x16;
 const DIRECTORY: u8 = 0x17;
 const PENDING: u8 = 0x18;
 // 0x19 was the census, which is part of the totals now.
-const SNAPSHOT: u8 = 0x1a;
+// 0x1a is in `rests`.
 const HOLD: u8 = 0x1b;
 const OPEN_HOLD: u8 = 0x1c;
 const HOLD_END: u8 = 0x1d;
@@ -67,7 +69,7 @@ const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 const ORIGIN_UNDER: u8 = 0x44;
-const STAND: u8 = 0x45;
+// 0x45 and 0x46 are in `rests`.
 /// So many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
@@ -297,16 +299,6 @@ pub fn sorted_of(realm: RealmId, by: Sorted, text: &[u8], account: AccountNo) ->
         realm,
         &[&[by.byte()], text, &[0], &account.0.to_be_bytes()],
     )
-}
-
-/// Realm, account → the account as of some commit: a cache.
-pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
-}
-
-/// Realm, account → where its movements stood at some commit: a cache, too.
-pub fn stand(realm: RealmId, account: AccountNo) -> Vec<u8> {
-    key(STAND, realm, &[&account.0.to_be_bytes()])
 }
 
 /// A number of an account, such as the sequence of a voucher, as part of a key.

@@ -15,11 +15,12 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::{Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Entry, IndexWriter, Position, Projection, StoreError};
+use caudal_storage::{Entry, Head, IndexWriter, Position, Projection, StoreError, StreamId};
 
 use super::{
     ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
-    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, keys, unknown_kind,
+    PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, account_stream, decode, keys, rest,
+    unknown_kind,
 };
 
 pub use cases::CaseCounts;
@@ -80,6 +81,18 @@ impl Projection for Rows {
         keys::SCOPED
     }
 
+    fn single(&self) -> &[u8] {
+        keys::SINGLE
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        RowsUnder(RuleSets::ALL).rest_key(stream)
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        RowsUnder(RuleSets::ALL).rests(key, value)
+    }
+
     fn project(
         &self,
         entry: &Entry,
@@ -97,6 +110,21 @@ impl Projection for RowsUnder {
 
     fn scoped(&self) -> &[u8] {
         keys::SCOPED
+    }
+
+    fn single(&self) -> &[u8] {
+        keys::SINGLE
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        let account = AccountNo(stream.number);
+        (stream.kind == LEDGER).then(|| keys::rest(RealmId(stream.realm), account))
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        let (realm, account) = keys::rest_of(key)?;
+        let head = rest::head_in(account, value)?;
+        Some((account_stream(realm, account, LEDGER), head))
     }
 
     fn project(

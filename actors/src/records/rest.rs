@@ -1,11 +1,21 @@
-//! Where the movements of an account stand, as the small row that it leaves whenever it goes to rest.
+//! What an account leaves of itself when it goes to rest: one row, from which it is loaded again.
 //!
-//! **Shape.** An account at rest has two rows: all of it, written when its profile is another one than in the row before,
-//! and a [`Stand`], written when it has moved. So what changes with every movement is a sixth of the whole, and is merged
-//! again and again at little cost. One format byte, then MessagePack without names: account, sequence, instant, available,
-//! held, the digest as four words, and what left in its day and month, unless nothing did.
+//! **Shape.** Format u8 (2), length u8 of where it stands, that, and its [`Profile`]. Where its movements stand is a
+//! [`Stand`]: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the digest as four
+//! words, and what left in its day and month, unless nothing did. It changes with every movement and the profile hardly ever,
+//! so whoever has the account keeps the profile as it lies in the row.
 //!
-//! **Failure.** Both rows are hints that can be lost. Whoever reads them looks whether the stream has their last movement.
+//! Before, there were two rows: all of the account, written when its profile had changed, and its [`Stand`]. They are read
+//! where there is none of this kind, and removed when one is written.
+//!
+//! **Order.** The row says which movement is the last one, and is not taken where its stream does not have that
+//! ([`Projection::rests`](caudal_storage::Projection::rests)). So whoever reads it need not look.
+//!
+//! **Failure.** It is a hint that can be lost. Whoever reads it looks whether the streams have more.
+
+mod profile;
+
+use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
@@ -14,9 +24,12 @@ use caudal_ledger::ids::AccountNo;
 use caudal_ledger::limits::Usage;
 use caudal_ledger::money::Money;
 use caudal_ledger::time::{BusinessDay, Timestamp};
-use caudal_storage::StoreError;
+use caudal_storage::{Head, StoreError};
+
+pub use profile::Profile;
 
 const FORMAT: u8 = 1;
+const WHOLE: u8 = 2;
 
 /// What left in a day and in its month: amounts in centavos, each with a count.
 type Counted = (Option<BusinessDay>, i64, u64, i64, u64);
@@ -118,6 +131,61 @@ impl Stand {
             usage,
         })
     }
+}
+
+/// What an account has left of itself: what is in its row need not be written again.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// Its profile as it lies in the row; `None` where there is no such row.
+    pub profile: Option<Arc<Profile>>,
+    /// The last movement that a row has; 0 without one.
+    pub sequence: u64,
+    /// Whether there are rows of the kinds of before.
+    pub before: bool,
+}
+
+impl Left {
+    /// The last fact of the profile that the row has; 0 without one.
+    pub fn profile_seq(&self) -> u64 {
+        self.profile.as_ref().map_or(0, |profile| profile.seq())
+    }
+}
+
+/// The row of an account of this profile.
+///
+/// # Errors
+/// As [`Stand::row`].
+pub fn row(account: AccountNo, stand: &Stand, profile: &Profile) -> Result<Vec<u8>, StoreError> {
+    let stand = stand.row(account)?;
+    let length = u8::try_from(stand.len())
+        .map_err(|_| StoreError::Invalid("where an account stands takes too long".into()))?;
+    Ok([&[WHOLE, length], stand.as_slice(), profile.bytes()].concat())
+}
+
+fn parts(account: AccountNo, row: &[u8]) -> Option<(Stand, &[u8])> {
+    let (&[WHOLE, length], rest) = row.split_first_chunk::<2>()? else {
+        return None;
+    };
+    let (stand, profile) = rest.split_at_checked(usize::from(length))?;
+    Some((Stand::parse(account, stand)?, profile))
+}
+
+/// The account in its row, and its profile as it lies there; `None` where the row is another one's, or of a format that
+/// nobody knows.
+pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> {
+    let (stand, profile) = parts(account, row)?;
+    let (mut whole, profile) = Profile::parse(profile)?;
+    stand.resume(&mut whole);
+    (whole.number == account).then_some((whole, profile))
+}
+
+/// The last movement of an account, as its row says; `None` as for [`parse`].
+pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
+    let (stand, _) = parts(account, row)?;
+    Some(Head {
+        seq: stand.sequence,
+        at: stand.at.millis(),
+    })
 }
 
 #[cfg(test)]

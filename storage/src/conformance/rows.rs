@@ -1,6 +1,6 @@
 //! The part of the suite about index rows, hints, large values and limits.
 
-use super::{Make, Words, commit, entry, stream, submit};
+use super::{Make, Words, commit, entry, rest_row, stream, submit};
 use crate::api::{
     COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, KEY_BYTES_MAX, Row, SortOrder,
     StoreError, VALUE_BYTES_MAX,
@@ -12,6 +12,7 @@ pub(super) fn all(make: Make<'_>) {
     values(make);
     hints(make);
     notes(make);
+    rests(make);
     large_values(make);
     limits(make);
 }
@@ -56,6 +57,52 @@ fn notes(make: Make<'_>) {
         true
     });
     assert_eq!((last.expect("reads"), entries), (CommitNo(4), 4));
+}
+
+/// Rows at rest that say of a stream what it does not have are not taken, whichever way they come.
+fn rests(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let mut other = 0;
+    // what is noted is there behind the next commit
+    let mut noted = |row: Row| {
+        let key = row.key.clone();
+        store.note(vec![row]);
+        other += 1;
+        submit(store.as_ref(), commit(vec![entry(stream(2), other, b"")])).expect("follows");
+        store.get(&key).expect("reads")
+    };
+    let says = |seq, at| rest_row(stream(1), seq, at);
+    assert_eq!(noted(says(1, 10)), None, "it has no entry");
+    let post = |seq, hints| Commit {
+        entries: vec![entry(stream(1), seq, b"")],
+        hints,
+    };
+    for seq in 1..4 {
+        submit(store.as_ref(), post(seq, Vec::new())).expect("follows");
+    }
+    for (seq, at) in [(4, 40), (3, 31), (u64::MAX, 30)] {
+        assert_eq!(noted(says(seq, at)), None, "{seq} {at}");
+    }
+    for seq in [3, 2, 3] {
+        let row = says(seq, seq * 10);
+        assert_eq!(noted(row.clone()), row.value, "what it has, or had");
+    }
+    let cut = Row {
+        value: Some(b"cut".to_vec()),
+        ..says(3, 30)
+    };
+    assert_eq!(noted(cut.clone()), cut.value, "it says nothing");
+    submit(store.as_ref(), post(4, vec![says(4, 40)])).expect("follows");
+    let read = || store.get(&says(0, 0).key).expect("reads");
+    assert_eq!(read(), says(4, 40).value, "it came with its entry");
+    submit(store.as_ref(), post(5, vec![says(6, 60)])).expect("follows");
+    assert_eq!(read(), says(4, 40).value);
+    let gap = submit(store.as_ref(), post(7, Vec::new()));
+    assert!(
+        matches!(gap, Err(StoreError::OutOfSequence { found: 5, .. })),
+        "{gap:?}"
+    );
+    submit(store.as_ref(), post(6, Vec::new())).expect("follows");
 }
 
 fn values(make: Make<'_>) {

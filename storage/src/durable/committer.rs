@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use foldhash::HashMap;
 
-use crate::api::{Commit, CommitNo, Done, Entry, Head, StoreError, StreamId};
+use crate::api::{Commit, CommitNo, Done, Entry, Head, Projection, Row, StoreError, StreamId};
 use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
@@ -26,6 +26,9 @@ use crate::num::u64_of;
 
 /// The head of a stream, and where it is thought to be.
 type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
+
+/// What waited, with when it came.
+type Came = Vec<(Instant, Item)>;
 
 /// Who is told, what, and when a commit had come.
 type Outcome = (Done, Result<CommitNo, StoreError>, Option<Instant>);
@@ -87,6 +90,42 @@ impl Heads {
         };
         self.known.insert(stream, Some(head));
         Ok(())
+    }
+
+    /// Whether a stream has what a row at rest says of it. What cannot be looked up is not believed: the row is a hint.
+    fn bear_out(&self, (stream, said): (StreamId, Head), look: Look<'_>) -> bool {
+        let known = match self.known.get(&stream).or_else(|| self.older.get(&stream)) {
+            Some(known) => *known,
+            None => look(stream, said.seq).ok().flatten(),
+        };
+        known.is_some_and(|last| said.seq < last.seq || said == last)
+    }
+
+    /// Takes out the rows at rest that say of a stream what it does not have.
+    fn sift(&self, hints: &mut Vec<Row>, (rows, look): (&dyn Projection, Look<'_>)) {
+        hints.retain(|row| {
+            let said = row.value.as_deref();
+            let said = said.and_then(|value| rows.rests(&row.key, value));
+            let right = said.is_none_or(|said| self.bear_out(said, look));
+            if !right {
+                tracing::error!(?said, "a row at rest says more than its stream has");
+            }
+            right
+        });
+    }
+
+    /// The rows of all notes among these items, and the other items. It is called before any of them is accepted, so what a
+    /// note says is held against what is durable.
+    fn notes_of(&self, items: Came, with: (&dyn Projection, Look<'_>)) -> (Vec<Row>, Came) {
+        let (mut notes, mut others) = (Vec::new(), Vec::with_capacity(items.len()));
+        for (came, item) in items {
+            match item {
+                Item::Note(rows) => notes.extend(rows),
+                other => others.push((came, other)),
+            }
+        }
+        self.sift(&mut notes, with);
+        (notes, others)
     }
 
     /// Forgets what was accepted and then refused; the index knows all that is durable.
@@ -228,16 +267,20 @@ impl Committer {
     /// Makes one group durable and visible; says when it was the last.
     fn group(&mut self, items: Vec<(Instant, Item)>, outcomes: &mut Vec<Outcome>) -> Option<Last> {
         let mut commits = Vec::with_capacity(items.len());
-        let (mut notes, mut closing) = (Vec::new(), None);
+        let mut closing = None;
         self.record.clear();
-        let index = Arc::clone(&self.shared.index);
+        let shared = Arc::clone(&self.shared);
+        let rows = shared.projection.as_ref();
+        let look = |stream, seq| shared.index.head_near(stream, seq, rows);
+        let (notes, items) = self.heads.notes_of(items, (rows, &look));
         let tail = self.cell.tail();
         for (came, item) in items {
             match item {
-                Item::Commit(commit, done, _) => {
-                    let accepted = self
-                        .heads
-                        .accept(&commit.entries, &|s, seq| index.head_near(s, seq));
+                Item::Commit(mut commit, done, _) => {
+                    let accepted = self.heads.accept(&commit.entries, &look);
+                    if accepted.is_ok() {
+                        self.heads.sift(&mut commit.hints, (rows, &look));
+                    }
                     outcomes.push((
                         done,
                         accepted.map(|()| {
@@ -253,7 +296,7 @@ impl Committer {
                     let last = tail.commit.0 + u64_of(commits.len());
                     outcomes.push((done, Ok(CommitNo(last)), None));
                 }
-                Item::Note(rows) => notes.extend(rows),
+                Item::Note(_) => {}
                 Item::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
                 Item::Close(reply) => closing = Some(Last::Close(reply)),
             }

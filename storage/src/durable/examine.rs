@@ -278,6 +278,7 @@ fn open_index<'a>(
             block_cache: options.block_cache_bytes,
             apart_keys: options.apart_keys,
             scopes: Scopes::of(projection.scoped()),
+            single: Scopes::of(projection.single()),
         },
         health: Arc::clone(&site.health),
         nothing: Mark {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::index::SortedRows;
 use crate::index::blocks::{BlockStore, Kind, VALUE_MAX, unseal};
-use crate::index::bloom::Bloom;
+use crate::index::bloom::Filter;
 use crate::index::manifest::Mark;
 use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::scope::Scopes;
@@ -53,7 +53,7 @@ pub(crate) fn first(info: &RunInfo) -> u32 {
 /// # Errors
 /// When one of those blocks is missing or broken, or cannot be read.
 pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
-    let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let (mut fences, mut bloom) = (Vec::new(), Filter::default());
     let mut next = info.fence_start;
     store.scan(info.id, next..info.blocks, &mut |block, value| {
         let place = || format!("run {}, block {block}", info.id);
@@ -65,21 +65,21 @@ pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Troub
             .ok_or_else(|| format!("{} fails its checksum", place()))?;
         match (kind, block < info.bloom_start) {
             (k, true) if k == Kind::Fences.byte() => fences.extend_from_slice(payload),
-            (k, false) if k == Kind::Bloom.byte() => bloom.extend_from_slice(payload),
+            (k, false) if Filter::is_part(k) => bloom.add(k, payload),
             _ => return Err(format!("{} is of another kind", place()).into()),
         }
         Ok(())
     })?;
     let whole = next == info.blocks
         && fences.len() == usize_of32(info.fence_bytes)
-        && u64_of(bloom.len()) == info.bloom_bytes;
+        && bloom.bytes() == info.bloom_bytes;
     if !whole {
         return Err(format!("run {} lacks blocks at its end", info.id).into());
     }
     Ok(Run {
         info: info.clone(),
         fences: Fences::from_bytes(&fences).ok_or("a fence is unreadable")?,
-        bloom: Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?,
+        bloom: bloom.whole().ok_or("a Bloom filter is unreadable")?,
         scopes: Scopes::read(store, info.id, info.fence_start)?,
     })
 }

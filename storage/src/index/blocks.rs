@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -69,6 +70,8 @@ pub(crate) enum Kind {
     CompressedRows,
     /// Which kinds of rows the Bloom filter has the beginnings of.
     Scopes,
+    /// A part of a Bloom filter of lines.
+    Lines,
 }
 
 impl Kind {
@@ -81,6 +84,7 @@ impl Kind {
             Self::Bloom => 4,
             Self::CompressedRows => 5,
             Self::Scopes => 6,
+            Self::Lines => 7,
         }
     }
 }
@@ -140,6 +144,8 @@ pub(crate) struct BlockStore {
     files: Files,
     /// What was read lately.
     pub(crate) cache: BlockCache,
+    /// Blocks that were looked into for a key that they do not have.
+    pub(crate) vain: AtomicU64,
     /// sled's path leads through its descriptor.
     store: Arc<Folder>,
 }
@@ -233,6 +239,7 @@ impl BlockStore {
             writing: Mutex::new(()),
             files: files.clone(),
             cache: BlockCache::new(blocks),
+            vain: AtomicU64::new(0),
             store: Arc::clone(store),
         })
     }

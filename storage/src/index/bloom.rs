@@ -1,18 +1,48 @@
 //! A Bloom filter per run, so that most runs are not asked for keys that they do not have.
 //!
-//! **Bounds.** Ten bits a key, seven probes: about 1 % of the answers "perhaps" are wrong, no
-//! answer "no" ever is. The hash is part of the format on disk and does not change.
+//! **Shape.** Lines of 512 bits, as much as a processor takes from memory at once: the [`PROBES`] bits of a key lie in one
+//! of them, so a run that does not have the key mostly costs one access to memory, whatever its size. The filter of a run of
+//! before has the seven bits of a key all over it; its kind of block says which of the two it is, and it is read until
+//! the run is merged away.
+//!
+//! **Bounds.** [`BITS_YOUNG`] bits a key in the many young runs: less than one in a thousand of the answers "perhaps" is
+//! wrong. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in 250.
+//! No answer "no" is ever wrong. Hash and probes are part of the format on disk and do not change.
 
+use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};
 
-const BITS_PER_KEY: u64 = 10;
-const PROBES: u64 = 7;
+/// Bits for each key in a run of level [`YOUNG`] at most.
+const BITS_YOUNG: u64 = 18;
+/// Bits for each key in any other run.
+const BITS_DEEP: u64 = 12;
+/// The last level of young runs.
+const YOUNG: u8 = 2;
+/// Bits of each key in its line.
+const PROBES: usize = 7;
+/// The words of a line.
+const WORDS: usize = 8;
+/// The bits of a line.
+const LINE_BITS: u64 = 512;
+/// Bits of each key in a filter of before.
+const SPREAD_PROBES: u64 = 7;
+
+/// What lies in memory side by side, so that one access has it all.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(align(64))]
+struct Line([u64; WORDS]);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Bits {
+    /// Each key has its bits in one line.
+    Lines(Vec<Line>),
+    /// Each key has its bits anywhere: a run of before.
+    Spread(Vec<u64>),
+}
 
 /// Which keys a run may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bloom {
-    words: Vec<u64>,
-}
+pub(crate) struct Bloom(Bits);
 
 /// A stable 64-bit hash of a key.
 pub(crate) fn hash(key: &[u8]) -> u64 {
@@ -36,58 +66,143 @@ fn mix(h: u64) -> u64 {
     h ^ h >> 32
 }
 
+/// A number below `of`, spread over all of them: the high half of a product, without a division.
+fn below(hash: u64, of: u64) -> u64 {
+    let wide = u128::from(hash) * u128::from(of);
+    u64::try_from(wide >> 64).unwrap_or(0)
+}
+
+/// Word and bit of each probe of a key in its line: nine bits of one number for each.
+fn in_line(hash: u64) -> [(usize, u64); PROBES] {
+    let mut bits = mix(hash);
+    [(); PROBES].map(|()| {
+        let probe = (usize_of(bits >> 6 & 7), 1 << (bits & 63));
+        bits >>= 9;
+        probe
+    })
+}
+
+/// Word and bit of one probe of a key in a filter of before, which has so many words.
+fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
+    let step = hash.rotate_right(17) | 1;
+    let bit = below(hash.wrapping_add(step.wrapping_mul(n)), u64_of(words) << 6);
+    (usize_of(bit >> 6), 1 << (bit & 63))
+}
+
 impl Bloom {
-    /// Room for so many keys.
-    pub(crate) fn new(keys: u64) -> Self {
-        let words = keys.saturating_mul(BITS_PER_KEY).div_ceil(64).max(1);
-        Self {
-            words: vec![0; usize_of(words)],
-        }
+    /// Room for so many keys in a run of a level.
+    pub(crate) fn new(keys: u64, level: u8) -> Self {
+        let bits = match level {
+            0..=YOUNG => BITS_YOUNG,
+            _ => BITS_DEEP,
+        };
+        let lines = keys.saturating_mul(bits).div_ceil(LINE_BITS).max(1);
+        Self(Bits::Lines(vec![Line::default(); usize_of(lines)]))
     }
 
-    /// From the words of an earlier one.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let mut words = Vec::with_capacity(bytes.len() / 8);
-        for chunk in bytes.chunks(8) {
-            words.push(u64::from_be_bytes(*chunk.first_chunk()?));
-        }
-        (!words.is_empty()).then_some(Self { words })
-    }
-
-    /// As bytes for the disk.
+    /// As bytes for the disk: the words, big-endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
-        self.words.iter().flat_map(|w| w.to_be_bytes()).collect()
+        let bytes = |words: &[u64]| -> Vec<u8> {
+            let words = words.iter();
+            words.flat_map(|word| word.to_be_bytes()).collect()
+        };
+        match &self.0 {
+            Bits::Lines(lines) => lines.iter().flat_map(|line| bytes(&line.0)).collect(),
+            Bits::Spread(words) => bytes(words),
+        }
     }
 
     /// How many bytes it takes, in memory and on disk.
     pub(crate) fn bytes(&self) -> u64 {
-        u64_of(self.words.len()) * 8
-    }
-
-    fn probe(&self, hash: u64, n: u64) -> (usize, u64) {
-        let step = hash.rotate_right(17) | 1;
-        let h = hash.wrapping_add(step.wrapping_mul(n));
-        // the high half of a product spreads h over the words without a division
-        let wide = u128::from(h) * (u128::from(u64_of(self.words.len())) << 6);
-        let bit = u64::try_from(wide >> 64).unwrap_or(0);
-        (usize_of(bit >> 6), 1 << (bit & 63))
+        match &self.0 {
+            Bits::Lines(lines) => u64_of(lines.len()) * (LINE_BITS / 8),
+            Bits::Spread(words) => u64_of(words.len()) * 8,
+        }
     }
 
     /// Adds a key by its hash.
     pub(crate) fn add(&mut self, hash: u64) {
-        for n in 0..PROBES {
-            let (word, bit) = self.probe(hash, n);
-            if let Some(w) = self.words.get_mut(word) {
-                *w |= bit;
+        let set = |word: Option<&mut u64>, bit| {
+            if let Some(word) = word {
+                *word |= bit;
+            }
+        };
+        match &mut self.0 {
+            Bits::Lines(lines) => {
+                let line = below(hash, u64_of(lines.len()));
+                if let Some(Line(words)) = lines.get_mut(usize_of(line)) {
+                    let probes = in_line(hash).into_iter();
+                    probes.for_each(|(word, bit)| set(words.get_mut(word), bit));
+                }
+            }
+            Bits::Spread(words) => {
+                for n in 0..SPREAD_PROBES {
+                    let (word, bit) = spread(hash, n, words.len());
+                    set(words.get_mut(word), bit);
+                }
             }
         }
     }
 
     /// Whether the key may be there.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
-        (0..PROBES).all(|n| {
-            let (word, bit) = self.probe(hash, n);
-            self.words.get(word).is_none_or(|w| w & bit != 0)
-        })
+        let is_set = |word: Option<&u64>, bit| word.is_none_or(|word| word & bit != 0);
+        match &self.0 {
+            Bits::Lines(lines) => {
+                let line = below(hash, u64_of(lines.len()));
+                let Some(Line(words)) = lines.get(usize_of(line)) else {
+                    return true;
+                };
+                let mut probes = in_line(hash).into_iter();
+                probes.all(|(word, bit)| is_set(words.get(word), bit))
+            }
+            Bits::Spread(words) => (0..SPREAD_PROBES).all(|n| {
+                let (word, bit) = spread(hash, n, words.len());
+                is_set(words.get(word), bit)
+            }),
+        }
+    }
+}
+
+/// A filter while its blocks are read.
+#[derive(Debug, Default)]
+pub(crate) struct Filter {
+    kind: Option<u8>,
+    bytes: Vec<u8>,
+    mixed: bool,
+}
+
+impl Filter {
+    /// Whether a block of this kind is a part of a filter.
+    pub(crate) fn is_part(kind: u8) -> bool {
+        kind == Kind::Bloom.byte() || kind == Kind::Lines.byte()
+    }
+
+    /// Adds the next part.
+    pub(crate) fn add(&mut self, kind: u8, part: &[u8]) {
+        self.mixed |= self.kind.replace(kind).is_some_and(|before| before != kind);
+        self.bytes.extend_from_slice(part);
+    }
+
+    /// How many bytes were added.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64_of(self.bytes.len())
+    }
+
+    /// The filter; `None` when the parts are none, of two kinds, or cut short.
+    pub(crate) fn whole(&self) -> Option<Bloom> {
+        let mut words = Vec::with_capacity(self.bytes.len() / 8);
+        for chunk in self.bytes.chunks(8) {
+            words.push(u64::from_be_bytes(*chunk.first_chunk()?));
+        }
+        if words.is_empty() || self.mixed {
+            return None;
+        }
+        if self.kind == Some(Kind::Bloom.byte()) {
+            return Some(Bloom(Bits::Spread(words)));
+        }
+        let (lines, rest) = words.as_chunks::<WORDS>();
+        let lines = lines.iter().copied().map(Line).collect();
+        rest.is_empty().then_some(Bloom(Bits::Lines(lines)))
     }
 }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::index::Tuning;
 use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{
     BlockStore, Keyed, Kind, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
@@ -18,6 +19,8 @@ use crate::num::{u16_of, u32_of};
 
 /// The largest value that lies in its row block.
 const IN_PLACE_MAX: usize = 2048;
+/// The largest value that is given to sled of rows that are looked up one by one, unless one row alone is larger.
+const SINGLE_MAX: usize = 1024;
 /// Pieces of large values held back until their row block is full (1 MiB).
 const PIECES_HELD_MAX: usize = 256;
 
@@ -34,6 +37,7 @@ pub(crate) struct RunBuilder<'a> {
     last_key: Vec<u8>,
     last_beginning: Vec<u8>,
     scopes: Scopes,
+    single: Scopes,
     fences: Fences,
     bloom: Bloom,
     digest: aws_lc_rs::digest::Context,
@@ -45,8 +49,8 @@ pub(crate) struct RunBuilder<'a> {
 }
 
 impl<'a> RunBuilder<'a> {
-    /// A run of at most so many keys (rows, and their beginnings among them); its filter has the beginnings of the
-    /// kinds in `scopes`.
+    /// A run of at most so many keys (rows, and their beginnings among them); `tuning` says of which kinds its filter has
+    /// the beginnings, and which lie in small blocks.
     ///
     /// # Errors
     /// When there is no memory to compress with, or as [`BlockStore::begin`].
@@ -55,7 +59,7 @@ impl<'a> RunBuilder<'a> {
         id: u64,
         level: u8,
         keys: u64,
-        scopes: Scopes,
+        tuning: &Tuning,
     ) -> Result<Self, Trouble> {
         store.begin(id, keys)?;
         Ok(Self {
@@ -69,9 +73,10 @@ impl<'a> RunBuilder<'a> {
             block: vec![0; OVERHEAD],
             last_key: Vec::new(),
             last_beginning: Vec::new(),
-            scopes,
+            scopes: tuning.scopes,
+            single: tuning.single,
             fences: Fences::default(),
-            bloom: Bloom::new(keys),
+            bloom: Bloom::new(keys, level),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::new(),
             batch_bytes: 0,
@@ -86,7 +91,10 @@ impl<'a> RunBuilder<'a> {
     /// As [`BlockStore::put`]. The run cannot be finished then; its blocks are removed at the next start.
     pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Trouble> {
         let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
-        if self.block.len() + 5 + key.len() + in_place > VALUE_MAX {
+        let single = self.single.names(key);
+        let most = if single { SINGLE_MAX } else { VALUE_MAX };
+        let other = single != self.single.names(&self.last_key);
+        if other || self.block.len() + 5 + key.len() + in_place > most {
             self.end_block()?;
         }
         if self.block.len() == OVERHEAD {
@@ -195,9 +203,9 @@ impl<'a> RunBuilder<'a> {
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());
         self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
-        let bloom = std::mem::replace(&mut self.bloom, Bloom::new(0));
+        let bloom = std::mem::replace(&mut self.bloom, Bloom::new(0, 0));
         self.info.bloom_bytes = bloom.bytes();
-        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Bloom)?;
+        self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Lines)?;
         self.store.put(&mut self.batch)?;
         let digest = self.digest.finish();
         let from = digest.as_ref().iter();
@@ -221,7 +229,7 @@ impl<'a> RunBuilder<'a> {
         Arc::new(Run {
             info: self.info,
             fences: Fences::default(),
-            bloom: Bloom::new(0),
+            bloom: Bloom::new(0, 0),
             scopes: self.scopes,
         })
     }

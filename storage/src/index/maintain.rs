@@ -156,7 +156,8 @@ impl SortedRows {
                 .filter(|it| last.replace(*it) != Some(*it))
                 .count();
             let keys = u64_of(frozen.table.len() + beginnings);
-            let mut builder = RunBuilder::new(&self.store, self.take_run_id(), 0, keys, scopes)?;
+            let mut builder =
+                RunBuilder::new(&self.store, self.take_run_id(), 0, keys, &self.tuning)?;
             for (n, (key, value)) in frozen.table.iter().enumerate() {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
@@ -269,7 +270,7 @@ impl SortedRows {
             )));
         }
         let (id, above) = (self.take_run_id(), level.saturating_add(1));
-        let mut builder = RunBuilder::new(&self.store, id, above, keys, self.tuning.scopes)?;
+        let mut builder = RunBuilder::new(&self.store, id, above, keys, &self.tuning)?;
         let mut stopped = false;
         let mut rows = 0u64;
         let merged = merge(
@@ -397,6 +398,7 @@ mod tests {
                 block_cache: 0,
                 apart_keys: u64::MAX,
                 scopes: Scopes::NONE,
+                single: Scopes::NONE,
             },
             health: Arc::default(),
             known: None,

@@ -6,13 +6,14 @@
 //! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use sled::IVec;
 
 use crate::codec::Cursor;
 use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
-use crate::index::bloom::Bloom;
+use crate::index::bloom::{Bloom, Filter};
 use crate::index::compression::decompress;
 use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
@@ -165,6 +166,9 @@ impl Run {
         };
         let block = self.rows(store, block)?;
         let found = block.find(key);
+        if found.is_none() {
+            store.vain.fetch_add(1, Ordering::Relaxed);
+        }
         found.map(|stored| self.value(store, stored)).transpose()
     }
 
@@ -251,7 +255,7 @@ impl Run {
 /// have the digest that the manifest names.
 pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
-    let (mut fences, mut bloom) = (Vec::new(), Vec::new());
+    let (mut fences, mut bloom) = (Vec::new(), Filter::default());
     let mut scopes = Scopes::NONE;
     let mut next = 0;
     store.scan(info.id, 0..info.blocks, &mut |block, value| {
@@ -265,8 +269,8 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
         digest.update(&crc.to_be_bytes());
         if kind == Kind::Fences.byte() {
             fences.extend_from_slice(payload);
-        } else if kind == Kind::Bloom.byte() {
-            bloom.extend_from_slice(payload);
+        } else if Filter::is_part(kind) {
+            bloom.add(kind, payload);
         } else if kind == Kind::Scopes.byte() {
             scopes = Scopes::from_bytes(payload).ok_or("the kinds of a run are unreadable")?;
         }
@@ -276,7 +280,7 @@ pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
         return Err(format!("run {} is not what its digest says", info.id).into());
     }
     let fences = Fences::from_bytes(&fences).ok_or("a fence is unreadable")?;
-    let bloom = Bloom::from_bytes(&bloom).ok_or("a Bloom filter is unreadable")?;
+    let bloom = bloom.whole().ok_or("a Bloom filter is unreadable")?;
     Ok(Run {
         info: info.clone(),
         fences,

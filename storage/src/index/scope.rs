@@ -50,7 +50,11 @@ impl Scopes {
         (self != Self::NONE).then_some(self.0)
     }
 
-    fn names(self, kind: u8) -> bool {
+    /// Whether the kind of a key, or of the beginning of one, is among these.
+    pub(crate) fn names(self, key: &[u8]) -> bool {
+        let Some(kind) = key.first() else {
+            return false;
+        };
         let byte = self.0.get(usize::from(kind >> 3));
         byte.is_some_and(|byte| byte >> (kind & 7) & 1 == 1)
     }
@@ -62,8 +66,7 @@ impl Scopes {
 
     /// Whether a filter of these has the beginnings of the kind of this one.
     pub(crate) fn cover(self, part: &[u8]) -> bool {
-        let kind = part.first();
-        kind.is_some_and(|kind| *kind == STREAM_TAG || self.names(*kind))
+        part.first() == Some(&STREAM_TAG) || self.names(part)
     }
 
     /// The kinds that a run names, whose fences begin with this block. A block that is broken names none: all that it

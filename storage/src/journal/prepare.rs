@@ -186,9 +186,9 @@ impl Preparer {
         })
     }
 
-    /// Asks for a segment; [`Self::take`] gives it.
+    /// Asks for a segment, unless one was asked for and not taken; [`Self::take`] gives it.
     pub(crate) fn order(&mut self, number: u32) {
-        if let Some(order) = &self.order {
+        if let Some(order) = self.order.as_ref().filter(|_| !self.waiting) {
             self.waiting = order.send(number).is_ok();
         }
     }

@@ -22,6 +22,10 @@ use crate::journal::{Journal, SegmentInfo, position};
 use crate::log::{Sealed, Tail};
 use crate::num::u32_of;
 
+/// The part of a segment that is full when the next one is prepared: late enough that a store which writes little has no
+/// two of them, early enough that nobody waits for the zeros.
+const NEXT_AT: (u64, u64) = (3, 4);
+
 /// The one writer of a journal.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -151,16 +155,13 @@ impl Writer {
         // The last record may have been written by a process that was killed before its flush.
         files.sync_data(&active.file)?;
         held.set_active(active.number, &active.file)?;
-        let mut preparer = Preparer::start(
+        let preparer = Preparer::start(
             files.clone(),
             Arc::clone(&folder),
             id,
             segment_bytes,
             health,
         )?;
-        if spare.is_empty() {
-            preparer.order(active.number + 1);
-        }
         Ok(Self {
             files,
             folder,
@@ -227,6 +228,9 @@ impl Writer {
             end: position(self.active.number, self.offset + length),
         };
         self.offset += length;
+        if u64::from(self.offset) * NEXT_AT.1 >= u64::from(self.active.size) * NEXT_AT.0 {
+            self.order_next();
+        }
         self.tail = record.tail();
         self.last = Some(placed);
         Ok(placed)
@@ -257,10 +261,13 @@ impl Writer {
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
         let next = match self.spare.pop() {
             Some(spare) => Some(spare),
-            None => self.preparer.take().map_err(|why| match why {
-                NoSegment::Yet(e) => Refused::Yet(stalled(&e)),
-                NoSegment::Ever(e) => Refused::Lost(e),
-            })?,
+            None => {
+                self.order_next();
+                self.preparer.take().map_err(|why| match why {
+                    NoSegment::Yet(e) => Refused::Yet(stalled(&e)),
+                    NoSegment::Ever(e) => Refused::Lost(e),
+                })?
+            }
         };
         let next = match next {
             Some(next) if u64::from(next.size) >= room => next,
@@ -284,10 +291,14 @@ impl Writer {
         self.active = next;
         self.offset = SEGMENT_HEADER;
         self.first_commit = 0;
-        if self.spare.is_empty() {
-            self.preparer.order(number + 1);
-        }
         Ok(())
+    }
+
+    /// Has the next segment prepared, unless one is there or on its way.
+    fn order_next(&mut self) {
+        if self.spare.is_empty() {
+            self.preparer.order(self.active.number + 1);
+        }
     }
 
     /// The next segment in another size than the one that was prepared, if one was.

@@ -75,13 +75,22 @@ impl State {
         for entry in commit.entries {
             self.add(number, entry, projection)?;
         }
-        self.note(commit.hints);
+        self.note(commit.hints, projection);
         Ok(number)
     }
 
-    /// Adds rows that can be lost.
-    pub(crate) fn note(&mut self, hints: Vec<Row>) {
+    /// Adds rows that can be lost, but for those at rest that say of a stream what it does not have.
+    pub(crate) fn note(&mut self, hints: Vec<Row>, projection: &dyn Projection) {
         for row in hints {
+            let said = row.value.as_deref();
+            let said = said.and_then(|value| projection.rests(&row.key, value));
+            let has = |(stream, said): (StreamId, Head)| {
+                let last = self.head(stream);
+                last.is_some_and(|last| said.seq < last.seq || said == last)
+            };
+            if !said.is_none_or(has) {
+                continue;
+            }
             match row.value {
                 Some(value) => drop(self.rows.insert(row.key, value)),
                 None => drop(self.rows.remove(&row.key)),

@@ -2,7 +2,8 @@
 
 use crate::api::{CommitNo, Position};
 use crate::conformance::{commit, entry, stream};
-use crate::index::bloom::{Bloom, hash};
+use crate::index::blocks::Kind;
+use crate::index::bloom::{Bloom, Filter, hash};
 use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::run::RunInfo;
@@ -121,17 +122,55 @@ fn a_manifest_comes_back_and_fits_one_value() {
 
 #[test]
 fn a_filter_never_denies_and_seldom_errs() {
-    let mut bloom = Bloom::new(10_000);
     let key = |n: u64| n.to_be_bytes();
-    (0..10_000).for_each(|n| bloom.add(hash(&key(n))));
-    assert!((0..10_000).all(|n| bloom.may_have(hash(&key(n)))));
-    let wrong = (10_000..110_000)
-        .filter(|n| bloom.may_have(hash(&key(*n))))
-        .count();
-    assert!(wrong < 2_000, "{wrong} of 100,000 wrong");
-    assert_eq!(Bloom::from_bytes(&bloom.to_bytes()), Some(bloom));
+    for (level, most) in [(0, 100), (2, 100), (3, 500)] {
+        let mut bloom = Bloom::new(20_000, level);
+        (0..20_000).for_each(|n| bloom.add(hash(&key(n))));
+        assert!((0..20_000).all(|n| bloom.may_have(hash(&key(n)))));
+        let wrong = (20_000..120_000)
+            .filter(|n| bloom.may_have(hash(&key(*n))))
+            .count();
+        assert!(wrong < most, "{wrong} of 100,000 wrong at level {level}");
+        assert_eq!(read_filter(Kind::Lines, &bloom.to_bytes()), Some(bloom));
+    }
     // on disk for ever
     assert_eq!(hash(b"caudal"), 15_188_282_677_679_908_958);
+}
+
+/// A filter out of blocks of a kind.
+fn read_filter(kind: Kind, bytes: &[u8]) -> Option<Bloom> {
+    let mut filter = Filter::default();
+    bytes
+        .chunks(40)
+        .for_each(|part| filter.add(kind.byte(), part));
+    filter.whole()
+}
+
+/// Both forms as they lie on disk, with the same keys.
+#[test]
+fn a_filter_of_before_is_read_as_it_was_and_the_bytes_of_one_are_these_for_ever() {
+    const KEYS: [&[u8]; 3] = [b"a", b"bc", b"caudal"];
+    let lines = "0000301002002000020000000000020000000800000804000020000000010000\
+                 0000000000000002000004000000100000000000000800000000002428000008";
+    let mut new = Bloom::new(3, 0);
+    KEYS.iter().for_each(|key| new.add(hash(key)));
+    assert_eq!(hex(&new.to_bytes()), lines);
+    let spread = 0x0a34_2930_2810_508f_u64.to_be_bytes();
+    let mut before = read_filter(Kind::Bloom, &spread).unwrap();
+    for filter in [&new, &before] {
+        assert!(KEYS.iter().all(|key| filter.may_have(hash(key))));
+        assert!(!filter.may_have(hash(b"d")) && !filter.may_have(hash(b"ef")));
+    }
+    assert_eq!((before.bytes(), before.to_bytes()), (8, spread.to_vec()));
+    KEYS.iter().for_each(|key| before.add(hash(key)));
+    assert_eq!(before.to_bytes(), spread, "they were there");
+    assert_eq!(read_filter(Kind::Lines, &spread), None, "less than a line");
+    assert_eq!(read_filter(Kind::Lines, &[0; 65]), None, "a word is cut");
+    assert_eq!(read_filter(Kind::Lines, &[]), None);
+    let mut mixed = Filter::default();
+    mixed.add(Kind::Bloom.byte(), &[0; 64]);
+    mixed.add(Kind::Lines.byte(), &[0; 64]);
+    assert_eq!(mixed.whole(), None);
 }
 
 #[test]

@@ -97,8 +97,9 @@ fn compressed_segments_hold_the_same_in_every_way_of_reading() {
     assert_eq!(saved, stats.compressed_saved_bytes);
     let names = contents(&dir.join("journal"));
     let all: usize = names.values().map(Vec::len).sum();
-    let prepared = SEGMENT; // the next one, which has no record yet
-    assert_eq!(all as u64, store.stats().journal_disk_bytes + prepared);
+    // the next one has no record yet, if it is there
+    let prepared = all as u64 - store.stats().journal_disk_bytes;
+    assert!([0, SEGMENT].contains(&prepared), "{prepared}");
     let held = store.stats().frame_cache_bytes;
     assert!(held > 0 && held <= packing().frame_cache_bytes, "{held}");
     history.write(store.as_ref(), 300, &mut rng);
@@ -166,8 +167,8 @@ fn one_that_is_off_compresses_nothing_and_the_last_ones_stay() {
         settle(&store);
         let (all, compressed) = (segments(&dir).len(), packed(&dir).len());
         assert_eq!(compressed > 0, some, "after {after}");
-        // and the one that is written, and the next
-        assert!(all > after.min(8) as usize, "after {after}: {all}");
+        // and the one that is written
+        assert!(all > after.min(7) as usize, "after {after}: {all}");
         history.check(store.as_ref());
     }
 }

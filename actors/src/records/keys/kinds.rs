@@ -1,5 +1,6 @@
 //! What the rows of the index are called, by their first byte, where their bytes are counted.
 
+use super::rests::{REST, SNAPSHOT, STAND};
 use super::*;
 
 /// What rows whose keys begin with this byte are; `None` for a byte that no row of this room begins with.
@@ -12,8 +13,8 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         ANSWER => "answers kept for keys",
         INTERNAL | INTERNAL_COUNT => "a realm's own movements",
         DIRECTORY => "directory",
-        SNAPSHOT => "accounts at rest",
-        STAND => "where accounts stand",
+        REST => "accounts at rest",
+        SNAPSHOT | STAND => "accounts at rest, of before",
         HOLD | OPEN_HOLD | HOLD_END => "holds",
         TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
         | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN | ORIGIN_UNDER => "transfers",

@@ -2,7 +2,8 @@
 
 use caudal_ledger::ids::RealmId;
 
-use super::{SNAPSHOT, STAND, key};
+use super::key;
+use super::rests::{REST, SNAPSHOT, STAND};
 
 /// The key with another realm's number; `None` where it has not this one's.
 pub fn renumbered(key: &[u8], from: RealmId, to: RealmId) -> Option<Vec<u8>> {
@@ -12,6 +13,6 @@ pub fn renumbered(key: &[u8], from: RealmId, to: RealmId) -> Option<Vec<u8>> {
 }
 
 /// Where the rows begin that the accounts of a realm have left at rest, of each kind.
-pub fn left_at_rest(realm: RealmId) -> [Vec<u8>; 2] {
-    [SNAPSHOT, STAND].map(|tag| key(tag, realm, &[]))
+pub fn left_at_rest(realm: RealmId) -> [Vec<u8>; 3] {
+    [REST, SNAPSHOT, STAND].map(|tag| key(tag, realm, &[]))
 }

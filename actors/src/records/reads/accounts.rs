@@ -1,8 +1,11 @@
 //! Accounts as they are loaded: by the rows that they left when they went to rest, and by what their streams have
 //! behind these, mostly nothing.
 //!
-//! **Bounds.** Of an account at rest two rows are read, and the row of its last movement, by which they are believed; that
-//! nothing is behind them the filters of the index say.
+//! **Bounds.** Of an account at rest one row is read; that nothing is behind it the filters of the index say. Of one that
+//! has not been at rest since there is such a row, up to two rows of before are read instead, and the row of its last movement,
+//! by which they are believed.
+
+use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::{AccountFact, LedgerFact};
@@ -10,7 +13,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
 use super::{fold, money};
-use crate::records::rest::Stand;
+use crate::records::rest::{self, Left, Stand};
 use crate::records::{LEDGER, PROFILE, account_stream, decode, keys};
 
 /// An account without its movements, folded from its profile alone.
@@ -51,9 +54,8 @@ fn fold_profile(
 pub struct Loaded {
     /// The account as of the last commit.
     pub account: Box<Account>,
-    /// The last facts of its profile and of its ledger that its rows at rest have; `None` without any. 0 where it has
-    /// no row of its profile.
-    pub row: Option<(u64, u64)>,
+    /// What its rows at rest have of it.
+    pub left: Left,
     /// How many movements were replayed.
     pub replayed: u64,
 }
@@ -75,6 +77,8 @@ struct Rows {
     whole: Option<Box<Account>>,
     /// Its movements as of later ones.
     stand: Option<Stand>,
+    /// The profile and the kind of the row.
+    left: Left,
 }
 
 /// An account as of the last commit: its rows at rest and what its streams have behind them.
@@ -96,13 +100,34 @@ pub fn load_in_full(
     load_from(store, realm, number, Rows::default())
 }
 
-/// The rows that an account has left at some time. They are hints: those that cannot be read, or are of a
-/// fact that its stream does not have, are as good as none.
+/// The row that an account has left at some time. It is a hint: one that cannot be read is as good as none.
 fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
+    let row = store.get(&keys::rest(realm, number))?;
+    let Some((whole, profile)) = row.and_then(|row| rest::parse(number, &row)) else {
+        return of_before(store, realm, number);
+    };
+    let left = Left {
+        profile: Some(Arc::new(profile)),
+        ..Left::default()
+    };
+    Ok(Rows {
+        whole: Some(whole),
+        stand: None,
+        left,
+    })
+}
+
+/// The rows that an account left before there was one for all of it. Those of a fact that its stream does not have are
+/// as good as none, too.
+fn of_before(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
     let whole = store.get(&keys::snapshot(realm, number))?;
+    let stand = store.get(&keys::stand(realm, number))?;
+    let left = Left {
+        before: whole.is_some() || stand.is_some(),
+        ..Left::default()
+    };
     let whole = whole.and_then(|row| decode::<Box<Account>>(&row).ok());
     let whole = whole.filter(|account| account.number == number);
-    let stand = store.get(&keys::stand(realm, number))?;
     let stand = stand.and_then(|row| Stand::parse(number, &row));
     let moved = whole.as_ref().map_or(0, |account| account.sequence);
     let has = |kind, seq| store.has(account_stream(realm, number, kind), seq);
@@ -114,6 +139,7 @@ fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows,
         return Ok(Rows {
             whole,
             stand: Some(stand),
+            left,
         });
     }
     let known = match whole.as_ref().map(|account| account.profile_seq) {
@@ -124,6 +150,7 @@ fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows,
     Ok(Rows {
         whole: whole.filter(|_| known),
         stand: None,
+        left,
     })
 }
 
@@ -136,8 +163,8 @@ fn load_from(
     let Rows {
         whole: mut found,
         stand,
+        left,
     } = rows;
-    let profile = found.as_ref().map_or(0, |account| account.profile_seq);
     fold_profile(store, realm, number, &mut found)?;
     let Some(mut account) = found else {
         return Ok(None);
@@ -145,12 +172,14 @@ fn load_from(
     if let Some(stand) = stand {
         stand.resume(&mut account);
     }
-    let row = (profile, account.sequence);
-    let row = (row != (0, 0)).then_some(row);
+    let left = Left {
+        sequence: account.sequence,
+        ..left
+    };
     let (mut replayed, mut broken) = (0_u64, None);
     let stream = account_stream(realm, number, LEDGER);
     let after = account.sequence;
-    if row.is_none() || store.has(stream, after.saturating_add(1))? {
+    if after == 0 || store.has(stream, after.saturating_add(1))? {
         fold(store, stream, after, |LedgerFact::Posted(voucher), _, _| {
             if !account.is_next(&voucher) {
                 broken.get_or_insert(voucher.sequence);
@@ -169,7 +198,7 @@ fn load_from(
     money::open(store, realm, &mut account)?;
     Ok(Some(Loaded {
         account,
-        row,
+        left,
         replayed,
     }))
 }

@@ -1,0 +1,53 @@
+//! Keys of what accounts leave of themselves when they go to rest: caches, which can be lost.
+
+use caudal_ledger::ids::{AccountNo, RealmId};
+
+use super::key;
+
+pub(super) const SNAPSHOT: u8 = 0x1a;
+pub(super) const STAND: u8 = 0x45;
+pub(super) const REST: u8 = 0x46;
+
+/// The kinds of rows that are looked up one by one: mostly for an account that nobody has asked for in a long time, so none
+/// of its neighbours is wanted.
+pub const SINGLE: &[u8] = &[REST];
+
+/// Realm, account → the account as of its last movement.
+pub fn rest(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(REST, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Of which account a row at rest is; `None` for the key of any other row.
+pub fn rest_of(row: &[u8]) -> Option<(RealmId, AccountNo)> {
+    let (realm, account) = row.strip_prefix(&[REST])?.split_first_chunk::<4>()?;
+    let account = u64::from_be_bytes(account.try_into().ok()?);
+    Some((RealmId(u32::from_be_bytes(*realm)), AccountNo(account)))
+}
+
+/// Realm, account → the account as of some commit, as it was left before there was [`rest`].
+pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
+}
+
+/// Realm, account → where its movements stood at some later commit, of that time, too.
+pub fn stand(realm: RealmId, account: AccountNo) -> Vec<u8> {
+    key(STAND, realm, &[&account.0.to_be_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_at_rest_says_whose_it_is_and_no_other_row_does() {
+        let at = (RealmId(u32::MAX), AccountNo(7));
+        let key = rest(at.0, at.1);
+        assert_eq!(rest_of(&key), Some(at));
+        for cut in 0..key.len() {
+            assert_eq!(rest_of(&key[..cut]), None, "{cut}");
+        }
+        assert_eq!(rest_of(&[key.as_slice(), &[0]].concat()), None);
+        assert_eq!(rest_of(&snapshot(at.0, at.1)), None);
+        assert_eq!(rest_of(&stand(at.0, at.1)), None);
+    }
+}
