@@ -41,6 +41,9 @@ const REST_MAX: Duration = Duration::from_millis(250);
 const EASY_ENTRIES: usize = 16;
 /// The same in haste.
 const HASTY_ENTRIES: usize = 512;
+/// How many rows of accounts at rest it hands over at once: the target's committer looks whether its streams have what
+/// each of them says, which may cost a read of the disk, and whoever writes there waits for that.
+const ROWS: usize = 64;
 /// It appends no further commit of its source at once when there are so many bytes.
 const COMMIT_BYTES: usize = 1 << 20;
 /// A copy stops where so many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
@@ -270,16 +273,18 @@ impl Copy {
     }
 
     /// Has what the accounts left at rest follow, under the copy's number, so that none of them is loaded from all of its
-    /// movements. These rows are hints: whoever reads one looks whether its movement is there, and one may be lost.
+    /// movements. These rows are hints: the target takes one only where its stream has what it says, and one may be lost.
     pub(crate) fn carry(&mut self) -> Result<(), NotCopied> {
         let Place { store, lies } = self.errand.source.clone();
         let target = self.errand.target.clone();
         for begin in keys::left_at_rest(lies) {
             let (mut from, end) = (begin.clone(), keys::after_prefix(&begin));
             loop {
-                let rows = store.scan(&from, &end, SortOrder::Ascending, HASTY_ENTRIES)?;
+                let rows = store.scan(&from, &end, SortOrder::Ascending, ROWS)?;
                 let Some((last, _)) = rows.last() else { break };
                 from = [last.as_slice(), &[0]].concat();
+                // What a row says is copied before the row: the source had it when the row was read.
+                self.append(store.applied().0)?;
                 let row = |(key, value): (Vec<u8>, Vec<u8>)| Row {
                     key: keys::renumbered(&key, lies, target.lies).unwrap_or(key),
                     value: Some(value),

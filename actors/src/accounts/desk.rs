@@ -266,7 +266,7 @@ impl Desk {
 
     fn rows_at_rest(&mut self) -> Result<Vec<Row>, StoreError> {
         let same = self.account.profile_seq == self.left.profile_seq();
-        if same && self.account.sequence == self.left.sequence {
+        if same && self.account.sequence == self.left.sequence && !self.left.before {
             return Ok(Vec::new());
         }
         let mut rows: Vec<_> = self.row_at_rest()?.into_iter().collect();
