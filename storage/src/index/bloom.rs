@@ -24,6 +24,8 @@ const PROBES: usize = 7;
 const WORDS: usize = 8;
 /// The bits of a line.
 const LINE_BITS: u64 = 512;
+/// How many keys are added to a filter at a time.
+const TOGETHER: usize = 64;
 /// Bits of each key in a filter of before.
 const SPREAD_PROBES: u64 = 7;
 
@@ -160,6 +162,46 @@ impl Bloom {
                 let (word, bit) = spread(hash, n, words.len());
                 is_set(words.get(word), bit)
             }),
+        }
+    }
+}
+
+/// A filter while keys are added.
+///
+/// In a filter that is larger than the caches of a processor, adding a key is waiting for its line. So keys are collected and
+/// added [`TOGETHER`]: the lines of several are on their way from memory at the same time.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    bloom: Bloom,
+    waiting: Vec<u64>,
+}
+
+impl Filling {
+    /// Room for so many keys in a run of a level.
+    pub(crate) fn new(keys: u64, level: u8) -> Self {
+        Self {
+            bloom: Bloom::new(keys, level),
+            waiting: Vec::with_capacity(TOGETHER),
+        }
+    }
+
+    /// Adds a key by its hash.
+    pub(crate) fn add(&mut self, hash: u64) {
+        self.waiting.push(hash);
+        if self.waiting.len() >= TOGETHER {
+            self.add_waiting();
+        }
+    }
+
+    /// The filter of all the keys.
+    pub(crate) fn whole(mut self) -> Bloom {
+        self.add_waiting();
+        self.bloom
+    }
+
+    fn add_waiting(&mut self) {
+        for hash in self.waiting.drain(..) {
+            self.bloom.add(hash);
         }
     }
 }

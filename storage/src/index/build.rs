@@ -10,7 +10,7 @@ use crate::index::block::{FAR, GONE};
 use crate::index::blocks::{
     BlockStore, Keyed, Kind, OVERHEAD, PAYLOAD_MAX, STRETCH, VALUE_MAX, block_key, seal,
 };
-use crate::index::bloom::{self, Bloom};
+use crate::index::bloom::{self, Bloom, Filling};
 use crate::index::compression::RowCompressor;
 use crate::index::run::{Fences, Run, RunInfo};
 use crate::index::scope::Scopes;
@@ -39,7 +39,7 @@ pub(crate) struct RunBuilder<'a> {
     scopes: Scopes,
     single: Scopes,
     fences: Fences,
-    bloom: Bloom,
+    filter: Filling,
     digest: aws_lc_rs::digest::Context,
     batch: Vec<Keyed>,
     batch_bytes: usize,
@@ -76,7 +76,7 @@ impl<'a> RunBuilder<'a> {
             scopes: tuning.scopes,
             single: tuning.single,
             fences: Fences::default(),
-            bloom: Bloom::new(keys, level),
+            filter: Filling::new(keys, level),
             digest: aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256),
             batch: Vec::new(),
             batch_bytes: 0,
@@ -115,11 +115,11 @@ impl<'a> RunBuilder<'a> {
         self.put_value(rest, value);
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
-        self.bloom.add(bloom::hash(key));
+        self.filter.add(bloom::hash(key));
         if let Some(part) = self.scopes.beginning(key)
             && part != self.last_beginning
         {
-            self.bloom.add(bloom::hash(part));
+            self.filter.add(bloom::hash(part));
             self.last_beginning.clear();
             self.last_beginning.extend_from_slice(part);
         }
@@ -203,7 +203,7 @@ impl<'a> RunBuilder<'a> {
         let fences = std::mem::take(&mut self.fences);
         self.info.fence_bytes = u32_of(fences.bytes.len());
         self.info.fence_start = self.write_long(&fences.bytes, Kind::Fences)?;
-        let bloom = std::mem::replace(&mut self.bloom, Bloom::new(0, 0));
+        let bloom = std::mem::replace(&mut self.filter, Filling::new(0, 0)).whole();
         self.info.bloom_bytes = bloom.bytes();
         self.info.bloom_start = self.write_long(&bloom.to_bytes(), Kind::Lines)?;
         self.store.put(&mut self.batch)?;
