@@ -55,7 +55,25 @@ async fn a_realm_goes_there_and_back_and_is_what_it_was() {
     let late = b.cvu().await;
     let inside = b.transfer(&cvus[0], json!({"cvu": late}), "1.50").await;
     b.settled(&inside.is(201).json, "completed").await;
+    waits_for_a_person(&service).await;
     service.verified().await;
+}
+
+/// Money for a closed account of the other tenant waits for a person, and is listed wherever its realm lies.
+async fn waits_for_a_person(service: &TestService) {
+    service.hear().await;
+    let closed = service.b.cvu().await;
+    let path = format!("/v1/accounts/{closed}");
+    service.b.delete(&path).await.is(200);
+    let rail = service.bank.cash_in(&closed, "2.00").await;
+    wait_until("the money is listed", SOON, async || {
+        let path = "/admin/cases?kind=suspense";
+        let open = service.admin_get(path).await.is(200).json;
+        let mut all = open["items"].as_array().unwrap().iter();
+        let listed = all.any(|it| it["suspense"]["coelsaId"] == rail);
+        listed.then(|| assert_eq!(open["total"], 1))
+    })
+    .await;
 }
 
 #[actix_web::test]

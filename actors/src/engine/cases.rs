@@ -12,11 +12,12 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Verdict;
 use caudal_ledger::treasury::Sum;
-use caudal_storage::{Index, StoreError};
+use caudal_storage::StoreError;
 
 use super::money::{TransferView, not_found, value};
 use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
+use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::realms::{CaseMessage, Target, TransferMessage};
 use crate::records::projection::{CaseCounts, Place};
@@ -64,8 +65,8 @@ impl Engine {
         (offset, limit): (usize, usize),
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
         // Of no realm: operators do not take turns from tenants.
-        self.scan(RealmId(0), Cost::Page, move |store| {
-            cases(store, &realms, &kinds, (offset, limit))
+        self.look(RealmId(0), Cost::Page, move |books| {
+            Ok(cases(&books.cells, &realms, &kinds, (offset, limit))?)
         })
         .await
     }
@@ -226,7 +227,7 @@ impl Engine {
 }
 
 fn cases(
-    store: &dyn Index,
+    cells: &Cells,
     realms: &[RealmId],
     kinds: &[CaseKind],
     (offset, limit): (usize, usize),
@@ -234,6 +235,8 @@ fn cases(
     let (mut found, mut total) = (Vec::new(), 0_u64);
     let end = offset.saturating_add(limit);
     for realm in realms {
+        let store = cells.of(*realm);
+        let store = store.as_ref();
         let mut counts = reads::cases::counts(store, *realm)?;
         for kind in kinds {
             total += *counts.of(*kind);
@@ -247,6 +250,8 @@ fn cases(
     let mut cases = Vec::with_capacity(limit.min(64));
     for (since, realm, kind, place) in page {
         let Place { account, sequence } = place;
+        let store = cells.of(realm);
+        let store = store.as_ref();
         let case = match kind {
             CaseKind::Transfer => {
                 let transfer = reads::money::transfer(store, realm, place)?;
