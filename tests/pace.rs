@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 
-use crate::support::service::Setup;
+use crate::support::service::{Setup, TENANT};
 use crate::support::{SOON, TestService, json, wait_until};
 
 /// What passes of a realm in a second.
@@ -51,6 +51,24 @@ async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
     let refused = refused.refused(429, "rate_limited");
     assert_eq!(refused.header("retry-after"), "1");
     service.b.get("/v1/accounts").await.is(200);
+    // It is counted, realm by realm.
+    let page = service.admin_bare("/metrics").await.text;
+    let requests = ["mode=\"test\"", "kind=\"request\""];
+    assert!(figure(&page, "total", &requests) >= 1.0, "{page}");
+    let least = (Duration::from_secs(1) / PACE).as_secs_f64();
+    assert!(figure(&page, "seconds_total", &requests) >= least, "{page}");
+    assert!(figure(&page, "refused_total", &["mode=\"test\""]) >= 1.0);
+    let nobody = ["mode=\"live\"", "kind=\"request\""];
+    assert!(figure(&page, "total", &nobody) == 0.0, "{page}");
+}
+
+/// What `/metrics` says of how the first tenant was held to its pace.
+fn figure(page: &str, name: &str, labels: &[&str]) -> f64 {
+    let name = format!("caudal_realm_paced_{name}{{tenant=\"{TENANT}\",");
+    let mut lines = page.lines().filter(|line| line.starts_with(&name));
+    let line = lines.find(|line| labels.iter().all(|label| line.contains(label)));
+    let figure = line.and_then(|line| line.rsplit(' ').next()).unwrap();
+    figure.parse().unwrap()
 }
 
 #[actix_web::test]
@@ -79,4 +97,9 @@ async fn the_items_of_a_batch_pass_at_the_pace_and_each_is_posted() {
     assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
     let again = service.a.post(path, &batch("beside")).await.is(200);
     assert_eq!(again["summary"]["replayed"], 33);
+    let page = service.admin_bare("/metrics").await.text;
+    let batches = ["mode=\"test\"", "kind=\"batch\""];
+    // A slow machine comes to the second part when its turn has come.
+    let waited = figure(&page, "total", &batches) > 0.0;
+    assert_eq!(figure(&page, "seconds_total", &batches) > 0.0, waited);
 }

@@ -8,13 +8,14 @@
 //!
 //! **Bounds.** [`WAIT_MAX`] is the longest wait of a request; one that would wait longer takes no place and is refused.
 //! Items wait as long as it takes, since their batch has begun; the room for batches bounds how many there are. In
-//! memory is one row for each realm that asked lately: from [`ROWS`] on, those that say nothing any more are dropped.
+//! memory is one row for each realm that asked lately: from [`ROWS`] on, those that say nothing any more are dropped. What
+//! is counted ([`Held`]) has one row for each realm that was ever held, which a start forgets: no more than there are realms.
 //!
 //! **Order.** First come, first served within a realm and a kind. Between realms there is none.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::RealmId;
@@ -35,6 +36,34 @@ const ROWS: usize = 1024;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crowded;
 
+/// How often a realm waited for its turn, since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waits {
+    /// How often.
+    pub count: u64,
+    /// How long, all together.
+    pub time: Duration,
+}
+
+impl Waits {
+    fn add(&mut self, wait: Duration) {
+        self.count = self.count.wrapping_add(1);
+        let time = self.time.checked_add(wait);
+        self.time = time.map_or(Duration::MAX, |time| time);
+    }
+}
+
+/// How often a realm was held to its pace since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Held {
+    /// Its requests.
+    pub requests: Waits,
+    /// Parts of its batches.
+    pub parts: Waits,
+    /// Requests that were refused, since they would have waited longer than [`WAIT_MAX`].
+    pub refused: u64,
+}
+
 /// The pace of all realms of a process.
 #[derive(Debug)]
 pub struct Pace {
@@ -51,6 +80,8 @@ struct Traffic {
     /// When a realm asked after another one.
     mixed: Option<Instant>,
     realms: HashMap<RealmId, Row>,
+    /// Realms that were held ever.
+    held: HashMap<RealmId, Held>,
 }
 
 /// When the next of a realm has its turn.
@@ -92,6 +123,18 @@ impl Traffic {
         }
         Some(self.realms.entry(realm).or_default())
     }
+
+    /// Counts a wait of a realm, unless there was none.
+    fn waits(&mut self, realm: RealmId, wait: Duration, of: fn(&mut Held) -> &mut Waits) {
+        if !wait.is_zero() {
+            of(self.held.entry(realm).or_default()).add(wait);
+        }
+    }
+
+    fn refuses(&mut self, realm: RealmId) {
+        let held = self.held.entry(realm).or_default();
+        held.refused = held.refused.wrapping_add(1);
+    }
 }
 
 impl Pace {
@@ -101,6 +144,20 @@ impl Pace {
             each: per_second.map(|number| Duration::from_secs(1) / number.get()),
             traffic: Mutex::default(),
         }
+    }
+
+    /// Whether realms are held to one.
+    pub const fn is_set(&self) -> bool {
+        self.each.is_some()
+    }
+
+    /// The realms that were held to it since the start, and how often.
+    pub fn held(&self) -> HashMap<RealmId, Held> {
+        self.traffic().held.clone()
+    }
+
+    fn traffic(&self) -> MutexGuard<'_, Traffic> {
+        self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How long a request of a realm waits for its turn, which it has taken.
@@ -125,15 +182,17 @@ impl Pace {
             return Ok(Duration::ZERO);
         };
         let now = now();
-        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traffic = self.traffic();
         let Some(row) = traffic.row(realm, now) else {
             return Ok(Duration::ZERO);
         };
         let wait = wait(row.request, now);
         if wait > WAIT_MAX {
+            traffic.refuses(realm);
             return Err(Crowded);
         }
         row.request = behind(row.request, now, each);
+        traffic.waits(realm, wait, |held| &mut held.requests);
         Ok(wait)
     }
 
@@ -146,12 +205,13 @@ impl Pace {
             .and_then(|it| each.checked_mul(it))
             .map(|it| it / ITEMS_OF_REQUEST);
         let now = now();
-        let mut traffic = self.traffic.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut traffic = self.traffic();
         let Some(row) = traffic.row(realm, now) else {
             return Duration::ZERO;
         };
         let wait = wait(row.item, now);
         row.item = behind(row.item, now, taken.map_or(Duration::MAX, |taken| taken));
+        traffic.waits(realm, wait, |held| &mut held.parts);
         wait
     }
 }
@@ -179,6 +239,13 @@ mod tests {
         fn items(&self, realm: RealmId, items: usize, at_ms: u64) -> u128 {
             let now = self.1 + Duration::from_millis(at_ms);
             self.0.items_at(realm, items, || now).as_millis()
+        }
+
+        /// Its requests and parts of batches that waited, with the milliseconds, and its requests that were refused.
+        fn held(&self, realm: RealmId) -> [(u64, u128); 3] {
+            let held = self.0.held().remove(&realm).unwrap_or_default();
+            let waits = |it: Waits| (it.count, it.time.as_millis());
+            [waits(held.requests), waits(held.parts), (held.refused, 0)]
         }
     }
 
@@ -208,6 +275,9 @@ mod tests {
         assert_eq!(rig.request(LOUD, 0), Err(Crowded));
         assert_eq!(rig.request(LOUD, 1), Ok(100));
         assert_eq!(rig.request(QUIET, 1), Ok(0));
+        let waited = (101, (1..=100).sum::<u128>() + 100);
+        assert_eq!(rig.held(LOUD), [waited, (0, 0), (3000 - 111 + 1, 0)]);
+        assert!(!rig.0.held().contains_key(&QUIET));
     }
 
     #[test]
@@ -222,6 +292,8 @@ mod tests {
         // More than a clock can say is waited for like the longest before it.
         let far = rig.items(QUIET, usize::MAX, 0);
         assert_eq!((far, rig.items(QUIET, 1, 0)), (1240, 0));
+        assert_eq!(rig.held(LOUD), [(0, 0), (2, 1240 + 1244), (0, 0)]);
+        assert_eq!(rig.held(QUIET), [(0, 0), (1, 1240), (0, 0)]);
     }
 
     #[test]
@@ -236,5 +308,6 @@ mod tests {
             rig.request(RealmId(realm), u64::from(realm)).unwrap();
         }
         assert!(rig.0.traffic.lock().unwrap().realms.len() <= ROWS);
+        assert!(rig.0.is_set() && !none.is_set() && none.held().is_empty());
     }
 }

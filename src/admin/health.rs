@@ -1,6 +1,7 @@
 //! Health and metrics: the only paths of the admin listener that need no key.
 
 mod log;
+mod pace;
 mod store;
 
 use std::fmt::{Display, Write as _};
@@ -137,6 +138,7 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
         }
     }
     log::figures(&mut page, &desk);
+    pace::figures(&mut page, &desk);
     clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms),
