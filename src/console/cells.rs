@@ -1,5 +1,12 @@
 //! One value of a page: its text, how it is written, and where it leads.
 
+use caudal_ledger::chain::Digest;
+
+use crate::backup::names::hex;
+
+/// So many bytes of a hash are shown.
+const HASH_SHOWN: usize = 8;
+
 /// How a state is to be taken; colour is never alone, the word says it, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
@@ -60,6 +67,11 @@ impl Cell {
     /// An id.
     pub fn code(text: impl ToString) -> Self {
         Self::of(Kind::Code, text.to_string())
+    }
+
+    /// What a hash begins with: as much as people compare.
+    pub fn hash(hash: [u8; 32]) -> Self {
+        Self::code(hex(&Digest(hash).first::<HASH_SHOWN>()))
     }
 
     /// A figure that is written already.

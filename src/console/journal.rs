@@ -166,8 +166,6 @@ fn journal(visit: &Visit, stats: &Stats) -> Vec<(&'static str, Cell)> {
         let tenths = sum.checked_mul(10).and_then(|sum| sum.checked_div(count));
         tenths.map_or_else(|| Cell::figure(""), |tenths| tongue.tenths(tenths))
     };
-    let chain = stats.witness_chain.iter().take(8);
-    let chain: String = chain.map(|byte| format!("{byte:02x}")).collect();
     vec![
         (visit.say(Word::LastCommit), tongue.count(stats.last_commit)),
         (visit.say(Word::Commits), tongue.count(stats.commits)),
@@ -198,7 +196,10 @@ fn journal(visit: &Visit, stats: &Stats) -> Vec<(&'static str, Cell)> {
             visit.say(Word::WitnessCommit),
             tongue.count(stats.witness_commit),
         ),
-        (visit.say(Word::WitnessChain), Cell::code(chain)),
+        (
+            visit.say(Word::WitnessChain),
+            Cell::hash(stats.witness_chain),
+        ),
     ]
 }
 

@@ -399,9 +399,9 @@ fn beside(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Table {
             tongue.money(it.balance.available)
         }),
         row(Word::Held, |tongue, it| tongue.money(it.balance.held)),
+        // Among figures, and so one of them.
         row(Word::Chain, |_, it| {
-            let chain = it.hash.0.iter().take(8);
-            Cell::figure(chain.map(|byte| format!("{byte:02x}")).collect::<String>())
+            Cell::figure(Cell::hash(it.hash.0).text)
         }),
     ];
     Table::new(tongue, Word::MemoryBesideDisk, Word::NothingHere, &columns).with(rows)
