@@ -142,10 +142,12 @@ pub fn dropped() -> usize {
     BEGUN.get().map_or(0, |begun| begun.lost.dropped_lines())
 }
 
-/// Says why the process ends, as a line of the log where the log is JSON. Gives false, and says
-/// nothing, where it is not.
+/// Says why the process ends, as a line of the log where the log is JSON and its filter lets errors pass. Gives
+/// false, and says nothing, where it is not.
 pub fn fatal(why: &str) -> bool {
-    if BEGUN.get().map(|begun| begun.format) != Some(LogFormat::Json) {
+    let json = BEGUN.get().map(|begun| begun.format) == Some(LogFormat::Json);
+    // A filter may leave out all that is said here, and then nobody would ever learn why.
+    if !json || !tracing::enabled!(Level::ERROR) {
         return false;
     }
     tracing::error!(why, "the process ends");

@@ -112,6 +112,27 @@ impl Drop for Going {
 }
 
 #[test]
+fn a_bench_that_fails_says_why_though_it_has_no_log() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "no folder").unwrap();
+    let mut bench = caudal(&["bench", "--quick", "--dir"]);
+    let (code, out, told) = said(&bench.arg(&file).output().unwrap());
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(
+        told.starts_with("caudal: making ") && told.contains("Not a directory"),
+        "{told}"
+    );
+    // With a log it says so there.
+    let (code, _, told) = said(&bench.env("CAUDAL_LOG", "error").output().unwrap());
+    let line: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(
+        (code, &line["message"]),
+        (Some(1), &json!("the process ends"))
+    );
+}
+
+#[test]
 fn serve_without_settings_says_where_to_get_some() {
     let (code, out, why) = said(&caudal(&["serve"]).output().unwrap());
     assert_eq!((code, out.as_str()), (Some(2), ""), "{why}");

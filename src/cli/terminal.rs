@@ -30,7 +30,7 @@ pub fn say(line: &str) -> Result<(), Exit> {
     }
 }
 
-/// Says why the command failed: in the log where that is JSON, else on standard error.
+/// Says why the command failed: in the log where that is JSON and takes it, else on standard error.
 pub fn complain(message: &str) {
     if caudal::log::fatal(message) {
         return;
