@@ -307,8 +307,9 @@ async fn ask(site: &Site, plan: &Plan, all: u64) -> anyhow::Result<Vec<Times>> {
     let hot = usize::try_from(all.saturating_sub(1)).unwrap_or(usize::MAX);
     let mut found = Vec::new();
     for list in lists(site.requests.cvu(hot)) {
-        // The vouchers and accounts of a small store may end before.
-        let offset = plan.offset.min(all / 2 / PAGE * PAGE).max(PAGE);
+        // Accounts, and the vouchers of one, may end before.
+        let rows = all.min(plan.hot);
+        let offset = plan.offset.min(rows / 2 / PAGE * PAGE).max(PAGE);
         let pages = pages(&list, &mut asker, offset).await?;
         let mut times: Vec<_> = pages.iter().map(|_| Histogram::default()).collect();
         let start = Instant::now();
@@ -383,6 +384,12 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Listed> {
         hot: scaled(plan.hot, small, plan.accounts),
         ..plan.clone()
     };
+    ensure!(
+        less.hot > PAGE,
+        "{} vouchers over {} accounts are too few: a list of the small store has to be longer than a page of {PAGE}",
+        plan.vouchers,
+        plan.accounts
+    );
     let few = measure(&folder.join("small"), &less).await?;
     let many = measure(&folder.join("large"), plan).await?;
     let median = |times: &Times| times.times.quantile(500);
@@ -421,8 +428,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plan = Plan {
             accounts: 300,
-            vouchers: 4000,
-            hot: 1000,
+            vouchers: 1200,
+            // Fewer than are skipped elsewhere.
+            hot: 120,
             offset: 150,
             times: 2,
             layout: Layout {

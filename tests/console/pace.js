@@ -13,6 +13,7 @@ const [TIMES, EACH, PAGE_MAX] = [number("TIMES", 5), number("EACH", 3), number("
 const realm = `/console/tenants/${process.env.TENANT}/${process.env.MODE ?? "test"}`;
 const text = "nobody-has-this-7";
 const account = process.env.ACCOUNT && `/console/accounts/${process.env.ACCOUNT}`;
+const today = new Date(Date.now() - 3 * 3600e3).toISOString().slice(0, 10); // in Buenos Aires
 const asked = [
   `/console/search?q=${text}`, "/console/search?q=77", "/console/search?q=prueba+77", "/console/search?q=prueba",
   process.env.REQUEST && `/console/search?q=${process.env.REQUEST}`,
@@ -20,7 +21,7 @@ const asked = [
   `${realm}/vouchers?text=${text}`, `${realm}/vouchers?from=2026-01-01&to=2026-01-02`, `${realm}/vouchers?from=2026-01-01`,
   `${realm}/transfers?status=audit`, `${realm}/transfers?status=rejected`, `${realm}/events?to=500000`,
   `${realm}/positions?text=${text}`, `${realm}/positions?date=2026-01-01`, `${realm}/positions?date=2026-11-23&text=${text}`,
-  `${realm}/reconciliation`, `/console/audit?action=${text}`, "/console/audit?from=2026-01-01", "/console/parts/equation",
+  `${realm}/reconciliation`, `${realm}/reconciliation?date=${today}`, `/console/audit?action=${text}`, "/console/audit?from=2026-01-01", "/console/parts/equation",
   ...(account ? ["", "?at=2026-01-01", "?at=2026-11-23", "/movements", `/movements?text=${text}`,
     "/movements?from=2026-01-01&to=2026-01-02", "/transfers"].map((it) => account + it) : []),
 ].filter((it) => it);
@@ -34,7 +35,7 @@ const cookie = entered.headers.getSetCookie().map((it) => it.split(";")[0]).join
 function kind(path) {
   const { pathname, searchParams } = new URL(path, dev.adminUrl);
   const steps = pathname.split("/").map((step, at, all) =>
-    (at === 3 || (all[2] === "tenants" && at === 4)) && step && all[2] !== "parts" ? "…" : step);
+    (all[2] === "parts" ? at > 3 : at === 3 || (all[2] === "tenants" && at === 4)) && step ? "…" : step);
   const names = [...new Set(searchParams.keys())].sort();
   return steps.join("/") + (names.length ? `?${names.join("&")}` : "");
 }
@@ -61,7 +62,7 @@ while (queue.length) {
     if (took > Math.max(0, ...known.took)) known.worst = path;
     known.took.push(took);
   }
-  for (const [, link] of html.matchAll(/href="(\/console\/[^"]*)"/g)) {
+  for (const [, link] of html.matchAll(/(?:href|hx-get)="(\/console\/[^"]*)"/g)) {
     const to = link.replaceAll("&#38;", "&").replaceAll("&amp;", "&");
     if (!to.startsWith("/console/files/")) queue.push(to);
   }
