@@ -425,6 +425,7 @@ impl Copy {
         let commit = Commit {
             entries,
             hints: Vec::new(),
+            ..Commit::default()
         };
         let target = Arc::clone(&self.errand.target.store);
         let since = Instant::now();

@@ -281,6 +281,7 @@ impl Courier {
             let commit = Commit {
                 entries: vec![entry],
                 hints: Vec::new(),
+                ..Commit::default()
             };
             let done = Box::new(move |done: Result<_, StoreError>| {
                 // Nobody waits when the courier is gone.

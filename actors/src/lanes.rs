@@ -315,6 +315,7 @@ mod tests {
             let commit = Commit {
                 entries: (1..=entries).map(entry).collect(),
                 hints: Vec::new(),
+                ..Commit::default()
             };
             lane.submit(commit, self.done(lane, number));
         }

@@ -205,6 +205,7 @@ impl Scribe {
         let commit = Commit {
             entries: page.entries,
             hints: page.hints,
+            decided_on: page.decided_on,
         };
         let published = Arc::clone(&self.shared.published);
         let (sequence, taken) = (page.sequence, page.taken);
@@ -282,6 +283,7 @@ impl Scribe {
             }
             page.entries.append(&mut other.entries);
             page.hints.append(&mut other.hints);
+            page.decided_on.append(&mut other.decided_on);
             page.taken.append(other.taken);
         }
         if seen.iter().any(|vitals| vitals.doubtful()) {
@@ -324,6 +326,7 @@ impl Scribe {
         let commit = Commit {
             entries: page.entries,
             hints: page.hints,
+            decided_on: page.decided_on,
         };
         self.shared.store.submit(commit, done);
     }

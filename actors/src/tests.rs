@@ -50,6 +50,7 @@ mod looks;
 mod money;
 mod moving;
 mod openings;
+mod refused;
 mod rest;
 mod rules;
 mod secrets;

@@ -151,6 +151,7 @@ impl World {
         let commit = Commit {
             entries: vec![entry],
             hints: Vec::new(),
+            ..Commit::default()
         };
         let answer = Box::new(move |result| drop(done.send(result)));
         store.submit(commit, answer);

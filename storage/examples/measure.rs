@@ -141,6 +141,7 @@ fn write(store: &Arc<DurableStore>, entries: u64, submitters: u64, streams: u64)
                     let commit = Commit {
                         entries: vec![e],
                         hints: vec![],
+                        ..Commit::default()
                     };
                     store.submit(
                         commit,
@@ -280,6 +281,7 @@ fn long_stream(store: &Arc<DurableStore>) {
         let commit = Commit {
             entries: vec![entry(id, seq, seq * 10, &mut state)],
             hints: vec![],
+            ..Commit::default()
         };
         store.submit(commit, Box::new(move |r| give.send(r.unwrap()).unwrap()));
         if seq % 4096 == 0 {

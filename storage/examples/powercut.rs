@@ -118,6 +118,7 @@ fn write(folder: &Path, acks: &Path) {
                         Commit {
                             entries: entries.into(),
                             hints: vec![],
+                            ..Commit::default()
                         },
                         Box::new(move |result| {
                             let number: CommitNo = result.unwrap();

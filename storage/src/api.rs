@@ -83,6 +83,10 @@ pub struct Commit {
     /// Rows that go to the index with this commit but not to the journal: caches (snapshots) that
     /// can be lost without losing anything. A key's first byte should set them apart.
     pub hints: Vec<Row>,
+    /// What it was decided on besides the ends of its own streams: the entry of each of these streams that was the last one
+    /// then, submitted before and perhaps not durable yet. It is taken only where all of them are there, which are those
+    /// of this commit, too: what was decided on something that was refused is refused. At most as many as entries.
+    pub decided_on: Vec<(StreamId, u64)>,
 }
 
 /// A key and its value (`None` removes the key).
@@ -125,14 +129,14 @@ pub enum StoreError {
     /// Free space is below the floor: reads go on, writes are refused.
     #[error("the disk is nearly full: {0}")]
     Full(String),
-    /// A commit does not follow what its stream holds.
+    /// A commit does not follow what its stream holds, or was decided on what its stream does not hold.
     #[error("stream {stream:?} is at {found}, the commit brings {offered}")]
     OutOfSequence {
         /// The stream in which it happened.
         stream: StreamId,
         /// The last sequence number that the stream holds; 0 when it is empty.
         found: u64,
-        /// The sequence number that the commit brought.
+        /// The sequence number that the commit brought, or on which it was decided.
         offered: u64,
     },
     /// A commit, key or value breaks a named limit or rule; the text says which.
@@ -446,8 +450,9 @@ pub trait Store: Index {
     /// submissions before it that they failed too.
     fn barrier(&self, done: Done);
     /// Puts rows into the index that can be lost without losing anything, as [`Commit::hints`] are, but
-    /// with no commit: behind what was submitted before, and before what is submitted later. Nothing
-    /// waits for them and nobody is told; a store that is busy, full or lost drops them.
+    /// with no commit: behind what is durable by now, and before what is submitted later. Nothing
+    /// waits for them and nobody is told; a store that is busy, full or lost drops them, and so it may where they say more
+    /// than is durable.
     fn note(&self, hints: Vec<Row>) {
         drop(hints);
     }

@@ -154,6 +154,7 @@ pub fn commit(entries: Vec<Entry>) -> Commit {
     Commit {
         entries,
         hints: Vec::new(),
+        ..Commit::default()
     }
 }
 

@@ -22,6 +22,7 @@ mod committer;
 mod counters;
 mod examine;
 mod follower;
+mod heads;
 pub(crate) mod held;
 mod identity;
 mod member;

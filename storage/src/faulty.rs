@@ -129,6 +129,19 @@ impl FaultyStore {
         lock(&self.inner).refuse.push_back(error);
     }
 
+    /// Refuses the next commit or barrier that waits, which has no effect, as a group that finds no room; what waits behind it
+    /// goes on waiting. False when none waits.
+    pub fn refuse_waiting(&self, error: StoreError) -> bool {
+        let next = lock(&self.inner).pending.pop_front();
+        match next {
+            Some(Pending::Commit(_, done) | Pending::Barrier(done)) => {
+                done(Err(error));
+                true
+            }
+            None => false,
+        }
+    }
+
     /// Writes are refused for lack of space, or not any more.
     pub fn set_full(&self, full: bool) {
         lock(&self.inner).full = full;

@@ -120,6 +120,12 @@ pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
             "a commit of {n} entries; at most {COMMIT_ENTRIES_MAX}"
         ));
     }
+    if commit.decided_on.len() > COMMIT_ENTRIES_MAX {
+        let n = commit.decided_on.len();
+        return invalid(format!(
+            "a commit decided on {n} entries; at most {COMMIT_ENTRIES_MAX}"
+        ));
+    }
     if let Some(e) = commit
         .entries
         .iter()

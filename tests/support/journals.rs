@@ -34,7 +34,14 @@ pub fn put(journal: &str, path: &Path) -> u64 {
         let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
         let hints = Vec::new();
         let done = Box::new(|done: Result<_, _>| assert!(done.is_ok(), "{done:?}"));
-        store.submit(Commit { entries, hints }, done);
+        store.submit(
+            Commit {
+                entries,
+                hints,
+                ..Commit::default()
+            },
+            done,
+        );
     }
     store.close().unwrap();
     entries.iter().map(|(_, entry)| entry.at).max().unwrap()

@@ -225,8 +225,11 @@ impl Desk {
         }
         page.taken = sitting.take(vouchers);
         let since = self.account.sequence.strict_sub(self.left.sequence);
-        // The row may be durable when a change of the profile that is under way fails.
-        if since >= SNAPSHOT_EVERY && self.durable_profile == self.account.profile_seq {
+        if self.durable_profile != self.account.profile_seq {
+            // A change of the profile is under way and may be refused: nothing is written then that was decided on it.
+            let profile = (self.stream(PROFILE), self.account.profile_seq);
+            page.decided_on.push(profile);
+        } else if since >= SNAPSHOT_EVERY {
             page.hints.extend(self.row_at_rest()?);
         }
         Ok(page)

@@ -169,6 +169,9 @@ impl Store for View {
         for entry in &mut commit.entries {
             entry.stream = self.inwards(entry.stream);
         }
+        for (stream, _) in &mut commit.decided_on {
+            *stream = self.inwards(*stream);
+        }
         commit.hints = self.rows(commit.hints);
         self.store.submit(commit, done);
     }
@@ -271,6 +274,7 @@ mod tests {
                 fact: Fact::default(),
             }],
             hints: Vec::new(),
+            ..Commit::default()
         };
         let put = |store: &dyn Store, realm, seq| {
             let done = Box::new(|done: Result<_, _>| assert!(done.is_ok()));

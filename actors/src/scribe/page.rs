@@ -3,7 +3,7 @@
 
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::{Entry, Row};
+use caudal_storage::{Entry, Row, StreamId};
 
 use crate::meter::Taken;
 use crate::records;
@@ -60,6 +60,8 @@ pub struct Write {
     pub entries: Vec<Entry>,
     /// Rows of the index that can be lost without losing anything: snapshots of accounts.
     pub hints: Vec<Row>,
+    /// What it was decided on and is not known to be durable: of each stream its last entry.
+    pub decided_on: Vec<(StreamId, u64)>,
     /// The last movement among the entries.
     pub sequence: Option<u64>,
     /// What its vouchers took from the realm's meter.
@@ -71,6 +73,7 @@ impl Write {
     pub fn append(&mut self, mut after: Self) {
         self.entries.append(&mut after.entries);
         self.hints.append(&mut after.hints);
+        self.decided_on.append(&mut after.decided_on);
         self.taken.append(after.taken);
         self.sequence = after.sequence.or(self.sequence);
     }

@@ -118,6 +118,7 @@ fn world() -> (World, Vec<Known>) {
         let commit = Commit {
             entries,
             hints: Vec::new(),
+            ..Commit::default()
         };
         store.submit(commit, Box::new(|done| assert!(done.is_ok())));
     }
@@ -288,6 +289,7 @@ async fn a_row_of_a_list_that_is_wrong_is_found() {
             let commit = Commit {
                 entries: Vec::new(),
                 hints: vec![caudal_storage::Row { key, value }],
+                ..Commit::default()
             };
             world
                 .store

@@ -47,6 +47,7 @@ async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
     let commit = Commit {
         entries: more.collect(),
         hints: Vec::new(),
+        ..Commit::default()
     };
     store.submit(commit, Box::new(|done| assert!(done.is_ok())));
     let counted = Arc::new(Counted::over(store));
@@ -228,6 +229,7 @@ async fn sums_of_a_past_day_are_those_of_all_accounts_and_read_none_of_them() {
             let commit = Commit {
                 entries: vec![entry(stream, 1, at, &fact).unwrap()],
                 hints: Vec::new(),
+                ..Commit::default()
             };
             store.submit(commit, Box::new(|done| assert!(done.is_ok())));
         }

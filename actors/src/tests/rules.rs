@@ -97,7 +97,14 @@ fn rebuilt(
         let hints = Vec::new();
         let (sender, done) = std::sync::mpsc::channel();
         let ended = Box::new(move |done| sender.send(done).unwrap());
-        store.submit(Commit { entries, hints }, ended);
+        store.submit(
+            Commit {
+                entries,
+                hints,
+                ..Commit::default()
+            },
+            ended,
+        );
         done.recv().unwrap()?;
     }
     Ok(store)

@@ -349,6 +349,7 @@ pub(super) fn opened(store: &FaultyStore, accounts: u64) {
         let commit = Commit {
             entries: entries.collect(),
             hints: Vec::new(),
+            ..Commit::default()
         };
         store.submit(commit, Box::new(|done| assert!(done.is_ok())));
     }
@@ -400,6 +401,7 @@ pub(super) fn filled(accounts: u64) -> Arc<FaultyStore> {
         let commit = Commit {
             entries: group.iter().map(posted).collect(),
             hints: Vec::new(),
+            ..Commit::default()
         };
         store.submit(commit, Box::new(|done| assert!(done.is_ok())));
     }
@@ -476,6 +478,7 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     let commit = Commit {
         entries: Vec::new(),
         hints: vec![hint],
+        ..Commit::default()
     };
     world
         .store

@@ -204,6 +204,7 @@ impl<R: Rig> Driver<R> {
         let commit = Commit {
             entries: entries.clone(),
             hints: vec![hint],
+            ..Commit::default()
         };
         if matches!(expected, Expected::Number(_)) {
             self.all.push(entries);

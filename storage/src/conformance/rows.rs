@@ -15,6 +15,38 @@ pub(super) fn all(make: Make<'_>) {
     rests(make);
     large_values(make);
     limits(make);
+    decided(make);
+}
+
+/// What was decided on an entry that is not there is refused, and nothing of it is written.
+fn decided(make: Make<'_>) {
+    let store = make(Arc::new(Words));
+    let on = |entries, number, seq| Commit {
+        entries,
+        decided_on: vec![(stream(number), seq)],
+        ..Commit::default()
+    };
+    let first = || vec![entry(stream(1), 1, b"")];
+    let refused = submit(store.as_ref(), on(first(), 2, 1));
+    assert!(
+        matches!(
+            refused,
+            Err(StoreError::OutOfSequence {
+                found: 0,
+                offered: 1,
+                ..
+            })
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(store.head(stream(1)).expect("reads"), None);
+    let both = [first(), vec![entry(stream(2), 1, b"")]].concat();
+    submit(store.as_ref(), on(both, 2, 1)).expect("it brings the entry itself");
+    let next = |seq| vec![entry(stream(1), seq, b"")];
+    submit(store.as_ref(), on(next(2), 2, 1)).expect("the entry is there");
+    submit(store.as_ref(), on(next(3), 1, 1)).expect("and more than that");
+    submit(store.as_ref(), on(next(4), 2, 2)).expect_err("it is not");
+    submit(store.as_ref(), on(next(4), 2, 0)).expect("nothing has to be there");
 }
 
 /// Rows that belong to no commit: behind what was submitted before, and no commit of their own.
@@ -76,6 +108,7 @@ fn rests(make: Make<'_>) {
     let post = |seq, hints| Commit {
         entries: vec![entry(stream(1), seq, b"")],
         hints,
+        ..Commit::default()
     };
     for seq in 1..4 {
         submit(store.as_ref(), post(seq, Vec::new())).expect("follows");
@@ -181,6 +214,7 @@ fn hints(make: Make<'_>) {
     let with = |seq, hints| Commit {
         entries: vec![entry(stream(1), seq, b"")],
         hints,
+        ..Commit::default()
     };
     submit(
         store.as_ref(),
@@ -196,6 +230,7 @@ fn hints(make: Make<'_>) {
     let only = Commit {
         entries: vec![],
         hints: vec![hint(b"\x50b", Some(b"3"))],
+        ..Commit::default()
     };
     submit(store.as_ref(), only).expect("hints alone");
     assert_eq!(store.get(b"\x50b").expect("reads"), Some(b"3".to_vec()));
@@ -275,6 +310,7 @@ fn limits(make: Make<'_>) {
             key: vec![9],
             value,
         }],
+        ..Commit::default()
     });
     let largest = commit(many(COMMIT_ENTRIES_MAX));
     assert_eq!(submit(store.as_ref(), largest).expect("fits"), CommitNo(1));

@@ -24,7 +24,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Refuses what breaks a limit or does not follow its stream; changes nothing.
+    /// Refuses what breaks a limit, does not follow its stream or was decided on what is not there; changes nothing.
     ///
     /// # Errors
     /// `Invalid` or `OutOfSequence`.
@@ -57,6 +57,17 @@ impl State {
                     at: entry.at,
                 },
             );
+        }
+        for (stream, seq) in &commit.decided_on {
+            let head = heads.get(stream).copied().or_else(|| self.head(*stream));
+            let found = head.map_or(0, |h| h.seq);
+            if found < *seq {
+                return Err(StoreError::OutOfSequence {
+                    stream: *stream,
+                    found,
+                    offered: *seq,
+                });
+            }
         }
         Ok(())
     }
