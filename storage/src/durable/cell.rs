@@ -12,7 +12,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::api::CommitNo;
+use crate::api::{CommitNo, StoreError};
 use crate::durable::watch::Watch;
 use crate::journal::writer::{Placed, Refused, Writer};
 use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
@@ -214,8 +214,8 @@ impl Cell {
     /// flushed, then visited, until `visit` says stop (`false`).
     ///
     /// # Errors
-    /// As [`Log::watch`], [`Log::read`] and [`Self::take`]. Records that were visited before stay in the
-    /// journal.
+    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an entry that cannot be read, which is
+    /// not put into the journal. Records that were visited before stay there.
     pub(crate) fn follow(
         &self,
         most: Duration,
@@ -228,7 +228,9 @@ impl Cell {
         }
         let mut failed = None;
         self.log
-            .read(CommitNo(own.0 + 1), &mut |sealed| match self.take(sealed) {
+            .read(CommitNo(own.0 + 1), &mut |sealed| match readable(sealed)
+                .and_then(|()| self.take(sealed))
+            {
                 Ok(placed) => visit(&placed, sealed),
                 Err(e) => {
                     failed = Some(e);
@@ -237,4 +239,18 @@ impl Cell {
             })?;
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// Refuses a record with an entry that this program cannot read: its rows would lack, and the journal be refused at the next
+/// start.
+fn readable(sealed: &Sealed<'_>) -> Result<(), LogError> {
+    if sealed.visit(&mut |_| true) {
+        return Ok(());
+    }
+    let first = sealed.first_commit().0;
+    let why = format!(
+        "an entry in the record of commit {first} in the log fails its checksum, or is of a newer version: compare the \
+         versions of all nodes"
+    );
+    Err(LogError::Read(StoreError::Corrupt(Arc::from(why))))
 }

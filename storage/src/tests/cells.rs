@@ -8,8 +8,9 @@ use crate::api::CommitNo;
 use crate::conformance::log::{Handle, Logs, all};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::durable::disk_log;
+use crate::journal::format::{RECORD_HEADER, RecordBuilder, TRAILER};
 use crate::log::memory::MemoryLog;
-use crate::log::{Log, LogError, Sealed};
+use crate::log::{Log, LogError, Sealed, Tail};
 use crate::tests::support::{HANG, History, Rng, open};
 use crate::{DurableStore, Index, OpenError, Part, Store, StoreError, StoreOptions};
 
@@ -96,6 +97,53 @@ fn a_follower_reads_what_the_owner_has_written() {
     history.check(follower.as_ref());
     end(follower);
     history.check(open(&place).unwrap().as_ref());
+}
+
+/// A record of one entry whose own checksums hold and whose entry's does not.
+fn unreadable(tail: &Tail) -> Vec<u8> {
+    let mut record = RecordBuilder::default();
+    record.clear();
+    record.push(&commit(vec![entry(stream(1), 2, b"two")]));
+    let (sealed, places) = Sealed::seal(&mut record, tail);
+    let (mut bytes, place) = (sealed.bytes().to_vec(), places[0] as usize);
+    bytes[place + 4] ^= 1;
+    let payload = crc32c::crc32c(&bytes[RECORD_HEADER..bytes.len() - TRAILER]);
+    bytes[56..60].copy_from_slice(&payload.to_be_bytes());
+    let header = crc32c::crc32c(&bytes[..60]);
+    bytes[60..64].copy_from_slice(&header.to_be_bytes());
+    bytes
+}
+
+#[test]
+fn a_record_with_an_entry_that_cannot_be_read_gets_into_no_journal() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([6; 16]);
+    let first = join(&dir.path().join("owner"), &log, &owner("one")).unwrap();
+    let one = commit(vec![entry(stream(1), 1, b"one")]);
+    submit(first.as_ref(), one).unwrap();
+    end(first);
+    let mut newer = log.handle();
+    let epoch = newer.acquire("newer", LEASE).unwrap().epoch;
+    let tail = newer.tail().unwrap();
+    let bytes = unreadable(&tail);
+    newer
+        .append(epoch, &Sealed::parse(&bytes).unwrap())
+        .unwrap();
+    let place = dir.path().join("follower");
+    for _ in 0..2 {
+        let refused = join(&place, &log, &Part::Follower);
+        assert!(
+            matches!(
+                &refused,
+                Err(OpenError::Log(LogError::Read(StoreError::Corrupt(why))))
+                    if why.contains("record of commit 2")
+            ),
+            "{refused:?}"
+        );
+        let kept = open(&place).unwrap();
+        assert_eq!(kept.applied(), CommitNo(1));
+        end(kept);
+    }
 }
 
 #[test]
