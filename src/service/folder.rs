@@ -11,9 +11,9 @@
 //! empty ledger in its place would answer, and would give out every reference a second time. The
 //! folder is locked for one process, so that a store put in the place of one in use is not opened.
 
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub fn new_secret() -> Result<String, StartError> {
     Ok(URL_SAFE_NO_PAD.encode(random))
 }
 
-/// Makes the folder, for its owner alone. One that is there is tightened when it is ours.
+/// Makes the folder, for its owner alone, so that its name is on disk. One that is there is tightened when it is ours.
 ///
 /// # Errors
 /// When the system refuses.
@@ -66,9 +66,7 @@ pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
         Ok(empty || data.join(STORE).is_dir())
     };
     if !data.exists() {
-        let mut builder = DirBuilder::new();
-        builder.recursive(true).mode(0o700);
-        builder.create(data).map_err(|why| failed("creating", why))
+        caudal_storage::make_folder(data).map_err(|why| failed("creating", why))
     } else if ours().map_err(|why| failed("looking into", why))? {
         std::fs::set_permissions(data, Permissions::from_mode(0o700))
             .map_err(|why| failed("setting the permissions of", why))

@@ -103,6 +103,15 @@ fn no_descriptor(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// Makes a folder, 0700, and those above it that are missing; each of their names is durable then. A folder that is there
+/// stays as it is.
+///
+/// # Errors
+/// What the system says; the folders that were made before that stay.
+pub fn make_folder(path: &Path) -> io::Result<()> {
+    Files::default().make_folder(path)
+}
+
 /// The way to files.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
@@ -176,16 +185,26 @@ impl Files {
         folder.folder(name)
     }
 
-    /// Opens the folder under a path; one that is not there is made, 0700, and its parent synced.
+    /// Opens the folder under a path; one that is not there is made as [`make_folder`] does.
     pub(crate) fn open_folder(&self, path: &Path) -> io::Result<Folder> {
-        if !path.is_dir() {
-            self.tick()?;
-            DirBuilder::new().recursive(true).mode(0o700).create(path)?;
-            let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
-            self.tick()?;
-            File::open(parent.unwrap_or(Path::new(".")))?.sync_all()?;
-        }
+        self.make_folder(path)?;
         Folder::open(path)
+    }
+
+    fn make_folder(&self, path: &Path) -> io::Result<()> {
+        if path.is_dir() {
+            return Ok(());
+        }
+        let above = path.parent().filter(|above| !above.as_os_str().is_empty());
+        let above = above.unwrap_or(Path::new("."));
+        self.make_folder(above)?;
+        self.tick()?;
+        match DirBuilder::new().mode(0o700).create(path) {
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
+            made => made?,
+        }
+        self.tick()?;
+        File::open(above)?.sync_all()
     }
 
     /// Writes all of `bytes` at `offset`, counted from the beginning of the file. A failure may leave any part
@@ -229,5 +248,30 @@ impl Files {
         self.tick()?;
         folder.rename(from, to)?;
         self.sync_folder(folder)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_folder_that_is_made_is_synced_above_and_one_that_is_there_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        for (depth, path) in [(1, "a"), (3, "b/c/d"), (1, "b/c/e"), (0, "b/c")] {
+            let path = dir.path().join(path);
+            let faults = Arc::new(Faults::default());
+            let files = Files::with(Some(Arc::clone(&faults)));
+            files.open_folder(&path).unwrap();
+            // each is made, and the one above it synced
+            assert_eq!(faults.seen(), 2 * depth, "{}", path.display());
+            // of a try that failed anywhere nothing has to be cleared away
+            std::fs::remove_dir_all(&path).unwrap();
+            for fails in 1..=2 {
+                let failing = Files::with(Some(Faults::at(fails, 1)));
+                failing.open_folder(&path).unwrap_err();
+            }
+            files.open_folder(&path).unwrap();
+        }
     }
 }

@@ -42,6 +42,6 @@ pub use durable::{
 };
 pub use error::OpenError;
 pub use faulty::FaultyStore;
-pub use files::Faults;
+pub use files::{Faults, make_folder};
 pub use memory::MemoryStore;
 pub use rows::STREAM_TAG;
