@@ -1,6 +1,6 @@
 //! The bounded queue in front of the committer.
 //!
-//! **Bounds.** Commits and their bytes, and as many notes as commits; what is beyond is given back.
+//! **Bounds.** Commits and their bytes, and as many notes as commits, of as many bytes; what is beyond is given back.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -8,6 +8,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::api::{Commit, Done, Row, StoreError};
+use crate::num::u64_of;
 use crate::sync::{lock, wait, wait_for};
 
 /// What the committer is asked for.
@@ -31,12 +32,26 @@ struct Waiting {
     commits: usize,
     bytes: u64,
     notes: usize,
+    note_bytes: u64,
     /// Whether the committer sleeps, so that whoever adds something has to wake it.
     idle: bool,
     /// Nothing more is taken.
     closed: bool,
     /// What waits is not worked on any more.
     dropped: bool,
+}
+
+impl Waiting {
+    fn without_note(&mut self, rows: &[Row]) {
+        self.notes -= 1;
+        self.note_bytes -= bytes_of(rows);
+    }
+}
+
+/// Bytes of the rows of a note.
+fn bytes_of(rows: &[Row]) -> u64 {
+    let bytes = |row: &Row| row.key.len() + row.value.as_ref().map_or(0, Vec::len);
+    u64_of(rows.iter().map(bytes).sum())
 }
 
 /// Commits and barriers in the order in which they came.
@@ -62,7 +77,7 @@ impl Queue {
     ///
     /// # Errors
     /// Gives the item back with `Closed` once the queue takes nothing more, or with `Overloaded`: as many
-    /// commits or notes wait as may, or the bytes of commits would be too many. A commit is never too large for an
+    /// commits or notes wait as may, or the bytes of either would be too many. A commit or a note is never too large for an
     /// empty queue, and barriers are always taken.
     pub(crate) fn push(&self, item: Item) -> Result<(), (Item, StoreError)> {
         let now = Instant::now();
@@ -80,10 +95,16 @@ impl Queue {
                 waiting.commits += 1;
                 waiting.bytes += bytes;
             }
-            Item::Note(_) if waiting.notes >= self.commits_max => {
-                return Err((item, StoreError::Overloaded));
+            Item::Note(rows) => {
+                let bytes = bytes_of(rows);
+                let full = waiting.notes >= self.commits_max
+                    || waiting.notes > 0 && waiting.note_bytes + bytes > self.bytes_max;
+                if full {
+                    return Err((item, StoreError::Overloaded));
+                }
+                waiting.notes += 1;
+                waiting.note_bytes += bytes;
             }
-            Item::Note(_) => waiting.notes += 1,
             Item::Barrier(_) | Item::Yield(..) => {}
             Item::Close(_) => waiting.closed = true,
         }
@@ -124,7 +145,7 @@ impl Queue {
             return None;
         }
         let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
-        let (mut commits, mut bytes, mut notes) = (0, 0, 0);
+        let (mut commits, mut bytes) = (0, 0);
         while commits < commits_max && bytes < bytes_max {
             let Some((came, item)) = waiting.items.pop_front() else {
                 break;
@@ -135,7 +156,7 @@ impl Queue {
                     commits += 1;
                     bytes += n;
                 }
-                Item::Note(_) => notes += 1,
+                Item::Note(rows) => waiting.without_note(rows),
                 Item::Barrier(_) | Item::Yield(..) | Item::Close(_) => {}
             }
             group.push((came, item));
@@ -145,7 +166,6 @@ impl Queue {
         }
         waiting.commits -= commits;
         waiting.bytes -= bytes;
-        waiting.notes -= notes;
         Some(group)
     }
 
@@ -161,7 +181,7 @@ impl Queue {
                 waiting.commits -= 1;
                 waiting.bytes -= bytes;
             }
-            Some(Item::Note(_)) => waiting.notes -= 1,
+            Some(Item::Note(rows)) => waiting.without_note(rows),
             Some(Item::Barrier(_) | Item::Yield(..) | Item::Close(_)) | None => {}
         }
         Some(item)
@@ -175,6 +195,7 @@ impl Queue {
         waiting.commits = 0;
         waiting.bytes = 0;
         waiting.notes = 0;
+        waiting.note_bytes = 0;
         self.some.notify_all();
         waiting.items.drain(..).map(|(_, item)| item).collect()
     }
@@ -182,5 +203,40 @@ impl Queue {
     /// How many commits wait.
     pub(crate) fn commits(&self) -> usize {
         lock(&self.waiting).commits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn notes_are_bounded_by_number_and_by_bytes_and_make_room_when_they_are_taken() {
+        let queue = Queue::new(4, 1000);
+        let note = |bytes: usize| {
+            let row = Row {
+                key: vec![2],
+                value: Some(vec![0; bytes - 1]),
+            };
+            let pushed = queue.push(Item::Note(vec![row]));
+            assert!(
+                matches!(pushed, Ok(()) | Err((_, StoreError::Overloaded))),
+                "the queue is open"
+            );
+            pushed.is_ok()
+        };
+        let take = || queue.take(512, 1 << 20, None).map(|group| group.len());
+        for _ in 0..3 {
+            assert!(note(600) && !note(401) && note(400) && !note(1));
+            assert_eq!(take(), Some(2));
+            assert!((0..4).all(|_| note(1)) && !note(1));
+            for _ in 0..4 {
+                assert!(matches!(queue.look(), Some(Some(Item::Note(_)))));
+            }
+            assert!(note(2000) && !note(1), "alone, however large");
+            assert_eq!(take(), Some(1));
+        }
+        assert!(note(1000));
+        assert_eq!(queue.shut().len(), 1);
     }
 }
