@@ -1,5 +1,6 @@
 //! Whether the store may still write, and whether its index can be trusted; shared by all threads.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,9 @@ pub(crate) const MARKER: &str = "INDEX-DAMAGED";
 
 /// How long reads must have succeeded before the store is ready again.
 const QUIET: Duration = Duration::from_secs(2);
+
+/// The most segments of which it is noted that a read met damage; more are noted once these were looked at.
+const SUSPECTS_MAX: usize = 64;
 
 /// The last read that the system refused.
 #[derive(Debug)]
@@ -32,6 +36,8 @@ pub(crate) struct Health {
     damaged: OnceLock<Arc<str>>,
     /// What is wrong with the journal.
     rotten: OnceLock<Arc<str>>,
+    /// Segments in which a read met something else than was written: where, and what.
+    suspects: Mutex<BTreeMap<u32, (u32, String)>>,
     /// Where to leave word that the index must be rebuilt at the next open.
     folder: Option<Arc<Folder>>,
     /// What commits are refused with while the journal has no next segment.
@@ -104,6 +110,22 @@ impl Health {
         tracing::error!(why = %text, "the check found damage: no commits are taken any more");
         // the first one is what is told; the check lists all
         self.rotten.set(text).ok();
+    }
+
+    /// Notes that a read met something else in a segment than was written, so that all of it is looked at. The first place
+    /// of each segment is kept.
+    pub(crate) fn suspect(&self, segment: u32, offset: u32, why: &str) {
+        let mut suspects = lock(&self.suspects);
+        if suspects.len() < SUSPECTS_MAX {
+            suspects
+                .entry(segment)
+                .or_insert_with(|| (offset, why.to_owned()));
+        }
+    }
+
+    /// A segment that is to be looked at, with where a read met damage, and what; it is not noted any more.
+    pub(crate) fn next_suspect(&self) -> Option<(u32, (u32, String))> {
+        lock(&self.suspects).pop_first()
     }
 
     /// The error of a damaged journal or index, if one is.

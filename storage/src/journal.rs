@@ -92,6 +92,9 @@ pub(crate) fn split(position: Position) -> (u32, u32) {
     (low32(position.0 >> 32), low32(position.0))
 }
 
+/// Takes a record and its position; says whether to go on.
+type Visit<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>;
+
 /// The journal for readers.
 #[derive(Debug)]
 pub(crate) struct Journal {
@@ -228,7 +231,7 @@ impl Journal {
         }
         match EntryRef::parse(&bytes) {
             Ok((entry, _)) => Ok(entry.to_entry()),
-            Err(_) => Err(self.damaged(segment, offset, "the entry there fails its checksum")),
+            Err(_) => Err(self.met(segment, offset, "the entry there fails its checksum")),
         }
     }
 
@@ -251,7 +254,7 @@ impl Journal {
     fn wrong(&self, segment: u32, at: u32, why: Wrong) -> StoreError {
         match why {
             Wrong::Refused(_, e) => self.refused("reading", position(segment, at), &e),
-            Wrong::Damaged { offset, why } => self.damaged(segment, low32(offset), &why),
+            Wrong::Damaged { offset, why } => self.met(segment, low32(offset), &why),
         }
     }
 
@@ -275,6 +278,12 @@ impl Journal {
         let read = self.handle(segment);
         // a failure is noted on the way
         drop(read.and_then(|file| self.fill(&file, segment, &mut bytes, offset)));
+    }
+
+    /// Damage that a read met: the background check looks at the whole segment.
+    fn met(&self, segment: u32, offset: u32, why: &str) -> StoreError {
+        self.health.suspect(segment, offset, why);
+        self.damaged(segment, offset, why)
     }
 
     fn damaged(&self, segment: u32, offset: u32, why: &str) -> StoreError {
@@ -313,10 +322,16 @@ impl Journal {
     ///
     /// # Errors
     /// When a record is missing or broken or cannot be read, or what `visit` gives.
-    pub(crate) fn records(
+    pub(crate) fn records(&self, from: Position, visit: Visit<'_>) -> Result<(), StoreError> {
+        self.walk(from, visit, Self::met)
+    }
+
+    /// The same; `wrong` gives the error where there is no record, or a broken one.
+    fn walk(
         &self,
         from: Position,
-        visit: &mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>,
+        visit: Visit<'_>,
+        wrong: fn(&Self, u32, u32, &str) -> StoreError,
     ) -> Result<(), StoreError> {
         let end = self.end();
         let (mut segment, mut offset) = split(from);
@@ -333,12 +348,12 @@ impl Journal {
                     offset = SEGMENT_HEADER;
                     continue;
                 }
-                return Err(self.damaged(segment, offset, "there is no record"));
+                return Err(wrong(self, segment, offset, "there is no record"));
             };
             bytes.resize(header.total(), 0);
             self.fill(&file, segment, &mut bytes, offset)?;
             let Some(record) = Record::parse(&bytes) else {
-                return Err(self.damaged(segment, offset, "the record there is broken"));
+                return Err(wrong(self, segment, offset, "the record there is broken"));
             };
             if !visit(position(segment, offset), &record)? {
                 return Ok(());
@@ -360,12 +375,12 @@ impl Journal {
     ) -> Result<CommitNo, StoreError> {
         let mut last = CommitNo(0);
         let mut entry = crate::rows::no_entry();
-        self.records(self.segment_of(from.0), &mut |_, record| {
+        self.records(self.segment_of(from.0), &mut |at, record| {
             if record.header.last_commit() < from.0 {
                 return Ok(true);
             }
             let mut more = true;
-            record.visit(&mut |commit, _, found| {
+            let whole = record.visit(&mut |commit, _, found| {
                 if commit >= from.0 {
                     found.copy_to(&mut entry);
                     last = CommitNo(commit);
@@ -373,6 +388,11 @@ impl Journal {
                 }
                 more
             });
+            if !whole {
+                let (segment, offset) = split(at);
+                let why = "an entry in the record there fails its checksum";
+                return Err(self.met(segment, offset, why));
+            }
             if more && record.header.last_commit() >= from.0 {
                 last = CommitNo(record.header.last_commit());
             }
@@ -393,11 +413,12 @@ impl Journal {
         hash: &Hash,
     ) -> Result<bool, StoreError> {
         let mut good = false;
-        let seen = self.records(at, &mut |_, record| {
+        let mut look = |_: Position, record: &Record<'_>| {
             good = record.header.first_commit == commit + 1 && record.header.previous == *hash;
             Ok(false)
-        });
-        match seen {
+        };
+        // a place that another file names says nothing of this one
+        match self.walk(at, &mut look, Self::damaged) {
             Err(e @ StoreError::Unreadable(_)) => Err(e),
             seen => Ok(seen.is_ok() && good),
         }

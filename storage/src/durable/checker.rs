@@ -18,7 +18,8 @@
 //! so that the next start reads it and refuses the journal, or rebuilds the index. Segments are
 //! opened for reading alone. What the system refuses to read is a finding, too; it is tried again in
 //! the next round. The fsync of a segment that fails poisons the store; a checkpoint that cannot be
-//! written does not.
+//! written does not. A segment in which a read met damage is read whole at once, whatever the rate: what is found then is
+//! a finding like any other.
 
 mod pack;
 mod report;
@@ -45,7 +46,7 @@ use crate::journal::format::StoreId;
 use crate::journal::names::{find, segment_name};
 use crate::journal::packing::Packing;
 use crate::journal::reread::Reread;
-use crate::journal::seal::{Attested, Seal};
+use crate::journal::seal::{Attested, Seal, damaged};
 use crate::sync::{lock, wait_for};
 
 /// How long the thread sleeps at most.
@@ -277,10 +278,36 @@ impl Checker {
                 }
             }
         }
+        self.look_at_suspects(&mut work);
         if self.health.poisoned().is_none() && self.health.damaged().is_none() {
             self.note_index(&mut work, on_disk);
         }
         self.show(&work);
+    }
+
+    /// Reads the segments whole in which a read met damage. One that still takes records is believed to be damaged.
+    fn look_at_suspects(&self, work: &mut Work) {
+        while let Some((number, (offset, why))) = self.health.next_suspect() {
+            let name = self.file_of(number);
+            if lock(&self.shown).findings.iter().any(|it| it.place == name) {
+                continue;
+            }
+            let read = match work.attested.get(&number).map(|row| row.seal) {
+                None => Err(damaged(offset.into(), &why)),
+                Some(seal) => {
+                    Reread::open(&self.files, &self.journal, &self.id, seal).and_then(Reread::whole)
+                }
+            };
+            match read {
+                Ok(()) => tracing::warn!(
+                    segment = name,
+                    offset,
+                    why,
+                    "a read met damage that is not there any more; look at the memory of the machine"
+                ),
+                Err(wrong) => drop(self.found(work, number, wrong)),
+            }
+        }
     }
 
     /// Makes durable what is then attested of a segment; `None` when its file was changed since it was

@@ -100,6 +100,17 @@ impl Reread {
         self.offset >= u64::from(self.seal.size)
     }
 
+    /// Reads and checks all of it.
+    ///
+    /// # Errors
+    /// As [`Self::step`].
+    pub(crate) fn whole(mut self) -> Result<(), Wrong> {
+        while !self.done() {
+            self.step()?;
+        }
+        Ok(())
+    }
+
     /// Reads and checks the next piece; gives how many bytes it has.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::checkpoint::{
     SEGMENT, as_if_rotten, filled, flip, name, open, open_with, options, record, round,
 };
-use super::support::{APART, Rng, contents, segments};
+use super::support::{APART, Rng, contents, segments, wait_until};
 use crate::conformance::{commit, entry, stream, submit};
 use crate::journal::format::Record;
 use crate::{Store, StoreError, StoreOptions};
@@ -61,6 +61,43 @@ fn the_check_finds_a_flipped_bit_names_it_and_changes_nothing() {
     );
     flip(&segment, at + 90);
     assert_eq!(open(dir).stats().last_commit, 501);
+}
+
+#[test]
+fn damage_that_a_read_meets_is_looked_at_at_once_and_told_like_any_other() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path();
+    let history = filled(dir, 500);
+    let segment = segments(dir)[2].clone();
+    let at = record(&segment, 3);
+    flip(&segment, at + 90);
+    as_if_rotten(dir, 3);
+    // the background check reads nothing by itself
+    let store = open(dir);
+    store.ready().unwrap();
+    let read = || history.read_all(store.as_ref());
+    assert!(matches!(read(), Err(StoreError::Corrupt(_))));
+    wait_until("the segment is read", || store.checks().found > 0);
+    assert!(matches!(read(), Err(StoreError::Corrupt(_))));
+    round(&store);
+    let checks = store.checks();
+    let [finding] = &checks.findings[..] else {
+        panic!("{checks:?}");
+    };
+    assert_eq!(
+        (&finding.place, finding.offset),
+        (&name(&segment), Some(at as u64))
+    );
+    let place = format!("{} at offset {at}", name(&segment));
+    let refused = store.ready();
+    assert!(
+        matches!(&refused, Err(StoreError::Corrupt(why)) if why.contains(&place)),
+        "{refused:?}"
+    );
+    store.close().unwrap();
+    drop(store);
+    let error = open_with(dir, options()).unwrap_err().to_string();
+    assert!(error.contains(&place), "{error}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Checker {
     }
 
     /// The name of the file of a segment.
-    fn file_of(&self, number: u32) -> String {
+    pub(super) fn file_of(&self, number: u32) -> String {
         match find(number, |name| self.journal.read(name)) {
             Ok((_, true)) => packed_name(number),
             _ => segment_name(number),
