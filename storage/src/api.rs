@@ -33,8 +33,8 @@ pub struct Entry {
 }
 
 /// What an entry says, as its writer has it in memory, so that the projection need not decode what was
-/// encoded a moment before. It is never on disk: an entry that was read has none. Entries are equal
-/// when their bytes are.
+/// encoded a moment before. It is never on disk: an entry that was read has none, unless
+/// [`Projection::recall`] has given it one. Entries are equal when their bytes are.
 #[derive(Clone, Default)]
 pub struct Fact(Option<Arc<dyn Any + Send + Sync>>);
 
@@ -218,6 +218,11 @@ pub trait Projection: Send + Sync + 'static {
         position: Position,
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError>;
+    /// Gives an entry that was read from disk the fact that its writer had in memory ([`Entry::fact`]), so that
+    /// [`Self::project`] need not decode it. It is called when a store opens for each entry that the index lacks, in
+    /// their order, by another thread than `project` and ahead of it; what it cannot read it leaves as it is, and
+    /// `project` says what is wrong. It does nothing unless it is said.
+    fn recall(&self, _commit: CommitNo, _entry: &mut Entry) {}
     /// The first bytes of those keys whose rows are scanned by what the next twelve bytes say, such as a realm and
     /// the number of an account: a scan of one of these opens only the parts of the index that may have it. It
     /// changes no row, so it may change without another version. None unless it is said.
@@ -437,6 +442,41 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         from: CommitNo,
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError>;
+    /// How the engine's own rows, by which a stream leads to its entries, differ from what the journal has in these
+    /// commits, both included; in the streams of one realm, if one is given. What was written since does not count.
+    /// `step` is called now and then; when it says `false` the work ends, and what it gives means nothing. An engine
+    /// without such rows has nothing to differ. One that finds a difference holds its index for damaged from then on.
+    ///
+    /// # Errors
+    /// As [`Index::head`].
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError>;
+}
+
+/// What differs, for operators.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Differing {
+    /// The first of them, in words; at most a hundred.
+    pub named: Vec<String>,
+    /// How many there are in all.
+    pub count: u64,
+}
+
+impl Differing {
+    /// At most so many are named.
+    pub const NAMED_MAX: usize = 100;
+
+    /// One more.
+    pub fn add(&mut self, what: impl FnOnce() -> String) {
+        self.count += 1;
+        if self.named.len() < Self::NAMED_MAX {
+            self.named.push(what());
+        }
+    }
 }
 
 /// A cell on this node: its reads, and the way to its log for the owner.

@@ -12,6 +12,7 @@
 //! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open
 //! puts into the index what it lacks.
 
+mod ahead;
 mod applier;
 mod aside;
 mod cell;
@@ -32,6 +33,7 @@ pub(crate) mod options;
 pub(crate) mod project;
 mod queue;
 mod records;
+mod recount;
 mod restore;
 mod role;
 pub(crate) mod seals;
@@ -50,8 +52,8 @@ use std::sync::{Arc, Mutex};
 use std::thread::{JoinHandle, ThreadId};
 
 use crate::api::{
-    Checks, Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder,
-    Stats, Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
+    SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::codec::hex;
 use crate::durable::checker::Checker;
@@ -375,6 +377,18 @@ impl Index for DurableStore {
     ) -> Result<CommitNo, StoreError> {
         self.gate()?;
         self.shared.journal.replay(from, visit)
+    }
+
+    fn streams_differ(
+        &self,
+        (from, to): (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        self.gate()?;
+        // the journal is ahead of the index for a moment
+        let commits = (from, to.min(self.applied()));
+        recount::streams(&self.shared, commits, realm, step)
     }
 }
 

@@ -12,8 +12,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
-    Store, StoreError, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
+    SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::{u64_of, usize_of};
@@ -280,6 +280,15 @@ impl Index for FaultyStore {
     ) -> Result<CommitNo, StoreError> {
         let state = self.state(Clone::clone)?;
         Ok(state.replay(from, visit))
+    }
+
+    fn streams_differ(
+        &self,
+        _: (CommitNo, CommitNo),
+        _: Option<u32>,
+        _: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        Ok(Differing::default())
     }
 }
 

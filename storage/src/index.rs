@@ -57,7 +57,13 @@ use crate::sync::{lock, read, write};
 
 /// Bytes that one row takes in a table, roughly, besides those of key and value that do not fit in place: nodes of the
 /// tree are three fifths full.
-const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
+pub(crate) const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
+
+/// Bytes that a row takes in a table, roughly.
+pub(crate) fn row_bytes(key: &Bytes, value: Option<&Bytes>) -> usize {
+    ROW + key.heap() + value.map_or(0, Bytes::heap)
+}
+
 /// The most rows copied from the table that is being written in one step of a scan.
 const COPY_MAX: usize = 1024;
 
@@ -350,9 +356,8 @@ impl SortedRows {
         let mut state = write(&self.state);
         let state = &mut *state;
         for (key, value) in rows {
-            let bytes = ROW + key.heap() + value.as_ref().map_or(0, Bytes::heap);
-            state.active_bytes += bytes;
             // a replaced row is counted again: the table freezes a little early, no harm
+            state.active_bytes += row_bytes(&key, value.as_ref());
             state.active.insert(key, value);
         }
     }

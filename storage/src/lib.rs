@@ -31,6 +31,7 @@ pub mod moving;
 mod num;
 mod rows;
 mod sync;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod times;
@@ -45,3 +46,4 @@ pub use faulty::FaultyStore;
 pub use files::{Faults, make_folder};
 pub use memory::MemoryStore;
 pub use rows::STREAM_TAG;
+pub use tally::{Scale, Tally};

@@ -12,8 +12,8 @@ use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use crate::api::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Projection, Row, SortOrder, Stats,
-    Store, StoreError, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Projection, Row,
+    SortOrder, Stats, Store, StoreError, StreamId,
 };
 use crate::memory::state::State;
 use crate::num::u64_of;
@@ -190,6 +190,15 @@ impl Index for MemoryStore {
         // a copy, so that the visitor may call the store
         let state = lock(&self.core.state).clone();
         Ok(state.replay(from, visit))
+    }
+
+    fn streams_differ(
+        &self,
+        _: (CommitNo, CommitNo),
+        _: Option<u32>,
+        _: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        Ok(Differing::default())
     }
 }
 

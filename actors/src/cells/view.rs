@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
-    Checks, Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Row, SortOrder, Stats,
-    Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Row, SortOrder,
+    Stats, Store, StoreError, StreamId,
 };
 
 use crate::records::keys;
@@ -161,6 +161,26 @@ impl Index for View {
                 false => visit(commit, entry),
             }
         })
+    }
+
+    /// Without a realm, all streams of the store beneath.
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        let inwards = |realm| {
+            let (kind, number) = (0, 0);
+            let stream = StreamId {
+                realm,
+                kind,
+                number,
+            };
+            self.inwards(stream).realm
+        };
+        let realm = realm.map(inwards);
+        self.store.streams_differ(commits, realm, step)
     }
 }
 

@@ -1,8 +1,8 @@
 //! A lane as the store that it leads to: reads pass, commits and barriers take their turns.
 
 use caudal_storage::{
-    Checks, Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Row, SortOrder, Stats,
-    Store, StoreError, StreamId,
+    Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Row, SortOrder,
+    Stats, Store, StoreError, StreamId,
 };
 
 use super::{Item, Lane};
@@ -59,6 +59,15 @@ impl Index for Lane {
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError> {
         self.store.replay(from, visit)
+    }
+
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        self.store.streams_differ(commits, realm, step)
     }
 }
 

@@ -11,11 +11,15 @@ mod unbooked;
 mod usage;
 mod webhooks;
 
+use std::sync::Arc;
+
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::{Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{Entry, Head, IndexWriter, Position, Projection, StoreError, StreamId};
+use caudal_storage::{
+    CommitNo, Entry, Fact, Head, IndexWriter, Position, Projection, StoreError, StreamId,
+};
 
 use super::{
     ANSWER_PARTS, ANSWERS, APPROVALS, AUDIT, BANK, CASES, DELIVERIES, LEDGER, PEOPLE, PLATFORM,
@@ -101,6 +105,10 @@ impl Projection for Rows {
     ) -> Result<(), StoreError> {
         RowsUnder(RuleSets::ALL).project(entry, position, index)
     }
+
+    fn recall(&self, commit: CommitNo, entry: &mut Entry) {
+        RowsUnder(RuleSets::ALL).recall(commit, entry);
+    }
 }
 
 impl Projection for RowsUnder {
@@ -169,6 +177,14 @@ impl Projection for RowsUnder {
             // They are read whole, or by their sequence; the parts of an answer are found by the answer.
             PLATFORM | PEOPLE | APPROVALS | AUDIT | ANSWER_PARTS => Ok(()),
             kind => Err(unknown_kind(kind)),
+        }
+    }
+
+    fn recall(&self, _: CommitNo, entry: &mut Entry) {
+        if entry.stream.kind == LEDGER
+            && let Ok(LedgerFact::Posted(voucher)) = decode(&entry.body)
+        {
+            entry.fact = Fact::of(Arc::new(voucher));
         }
     }
 }

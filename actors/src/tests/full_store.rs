@@ -6,7 +6,8 @@ use std::thread::ThreadId;
 
 use caudal_ledger::transfers::TransferStatus;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
+    StreamId,
 };
 
 use super::harness::{Harness, cvu, outside, sending};
@@ -176,6 +177,15 @@ impl Index for FullStore {
     ) -> Result<CommitNo, StoreError> {
         self.reads("replay");
         self.inner.replay(from, visit)
+    }
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        self.reads("streams_differ");
+        self.inner.streams_differ(commits, realm, step)
     }
 }
 

@@ -16,7 +16,7 @@ use caudal_ledger::transfers::{Concept, Destination, Send, TransferFact, Transfe
 use caudal_ledger::treasury::{Sum, Totals};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, Stats, Store, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Stats, Store, StreamId,
 };
 
 use super::*;
@@ -306,6 +306,14 @@ impl Index for Counted {
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Stored<CommitNo> {
         self.other().replay(from, visit)
+    }
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Stored<Differing> {
+        self.other().streams_differ(commits, realm, step)
     }
 }
 

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::api::{Commit, Entry, Position, Projection, Row, StoreError};
+use crate::durable::ahead::Read;
 use crate::durable::project::Overlay;
 use crate::index::SortedRows;
 use crate::index::manifest::Mark;
@@ -109,6 +110,26 @@ impl Applier {
         Ok(())
     }
 
+    /// Adds the rows of a record that was read from this node's journal before anybody reads the store: they are shown
+    /// by [`Self::show`], and become tables of their own where there are many of them.
+    ///
+    /// # Errors
+    /// As [`Self::record`] and [`Self::settle`].
+    pub(crate) fn again(&mut self, read: &Read) -> Result<(), StoreError> {
+        for (position, entry) in &read.entries {
+            let rows = self.projection.as_ref();
+            self.overlay.entry(&self.index, rows, entry, *position)?;
+        }
+        self.reaches(read.first_commit, read.mark);
+        self.overlay.freeze_if_full(&self.index, self.mark)
+    }
+
+    /// Shows readers what [`Self::again`] has added, and gives back the room that it took.
+    pub(crate) fn show(&mut self) {
+        self.overlay.publish(&self.index);
+        self.overlay.shrink();
+    }
+
     /// Adds rows that belong to no commit and can be lost.
     pub(crate) fn note(&mut self, rows: &[Row]) {
         if !rows.is_empty() {
@@ -119,16 +140,22 @@ impl Applier {
 
     fn publish(&mut self, sealed: &Sealed<'_>, end: Position) {
         let tail = sealed.tail();
-        assert!(
-            sealed.first_commit().0 == self.mark.commit + 1,
-            "records are applied in the order of the log"
-        );
-        self.mark = Mark {
+        let mark = Mark {
             commit: tail.commit.0,
             chain: tail.hash,
             end,
         };
+        self.reaches(sealed.first_commit().0, mark);
         self.overlay.publish(&self.index);
+    }
+
+    /// The rows of a record are there that begins with this commit.
+    fn reaches(&mut self, first_commit: u64, mark: Mark) {
+        assert!(
+            first_commit == self.mark.commit + 1,
+            "records are applied in the order of the log"
+        );
+        self.mark = mark;
     }
 
     /// Freezes the table of rows when it is full; waits while the flusher is behind.

@@ -3,14 +3,18 @@
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
-use crate::index::SortedRows;
-use crate::index::bytes::Bytes;
-use crate::rows::{STREAM_PREFIX, check_key, check_value, parse_head, stream_key, stream_value};
+use crate::index::bytes::{Bytes, INLINE};
+use crate::index::manifest::Mark;
+use crate::index::{ROW, SortedRows, row_bytes};
+use crate::rows::{check_key, check_value, stream_key, stream_value};
 
-/// The rows of one group before readers see them, and the counters that keep being asked for.
+/// The rows of one group, or of a part of the journal, before readers see them, and the counters that keep being asked
+/// for.
 #[derive(Default)]
 pub(crate) struct Overlay {
     rows: HashMap<Bytes, Option<Bytes>>,
+    /// Bytes that the rows take in a table, roughly.
+    bytes: usize,
     counters: HashMap<Bytes, u64>,
     counters_max: usize,
     error: Option<StoreError>,
@@ -39,7 +43,7 @@ impl Overlay {
     ) -> Result<(), StoreError> {
         let key = stream_key(entry.stream, entry.seq);
         let value = stream_value(position, entry.at);
-        self.rows.insert(Bytes::new(&key), Some(Bytes::new(&value)));
+        self.set(&key, Some(&value));
         projection.project(
             entry,
             position,
@@ -55,14 +59,57 @@ impl Overlay {
     pub(crate) fn hints(&mut self, hints: &[Row]) {
         for row in hints {
             self.counters.remove(row.key.as_slice());
-            self.rows
-                .insert(Bytes::new(&row.key), row.value.as_deref().map(Bytes::new));
+            self.set(&row.key, row.value.as_deref());
+        }
+    }
+
+    fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
+        // sums are rewritten with every entry, and do not fit in place: they keep the room that they have
+        if let Some(value) = value.filter(|value| value.len() > INLINE)
+            && let Some(Some(there)) = self.rows.get_mut(key)
+            && there.rewrite(value)
+        {
+            return;
+        }
+        let (key, value) = (Bytes::new(key), value.map(Bytes::new));
+        let (of_key, new) = (key.heap(), row_bytes(&key, value.as_ref()));
+        self.bytes += new;
+        if let Some(old) = self.rows.insert(key, value) {
+            // the key that was there stays
+            self.bytes -= ROW + of_key + old.as_ref().map_or(0, Bytes::heap);
         }
     }
 
     /// Gives the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
         index.apply(self.rows.drain());
+        self.forget();
+    }
+
+    /// Makes a table of the rows when they fill one, past the table to which groups are published; `mark` is the end of
+    /// what they are of. For rows that nobody reads but who writes them, as when the journal is read again.
+    ///
+    /// # Errors
+    /// As [`SortedRows::freeze_rows`].
+    pub(crate) fn freeze_if_full(
+        &mut self,
+        index: &SortedRows,
+        mark: Mark,
+    ) -> Result<(), StoreError> {
+        if index.fills_a_table(self.bytes) {
+            index.freeze_rows(self.rows.drain(), mark)?;
+            self.forget();
+        }
+        Ok(())
+    }
+
+    /// Gives back the room that the rows of many records took: a group has few.
+    pub(crate) fn shrink(&mut self) {
+        self.rows.shrink_to_fit();
+    }
+
+    fn forget(&mut self) {
+        self.bytes = 0;
         if self.counters.len() > self.counters_max {
             self.counters.clear();
         }
@@ -84,9 +131,7 @@ impl GroupWriter<'_> {
         if !self.overlay.counters.is_empty() {
             self.overlay.counters.remove(key);
         }
-        self.overlay
-            .rows
-            .insert(Bytes::new(key), value.map(Bytes::new));
+        self.overlay.set(key, value);
     }
 }
 
@@ -115,9 +160,7 @@ impl IndexWriter for GroupWriter<'_> {
         let next = last.checked_add(1).ok_or_else(|| {
             StoreError::Invalid("a counter of the index has reached its end".to_owned())
         })?;
-        self.overlay
-            .rows
-            .insert(Bytes::new(key), Some(Bytes::new(&next.to_be_bytes())));
+        self.overlay.set(key, Some(&next.to_be_bytes()));
         match self.overlay.counters.get_mut(key) {
             Some(n) => *n = next,
             None => drop(self.overlay.counters.insert(Bytes::new(key), next)),
@@ -126,16 +169,21 @@ impl IndexWriter for GroupWriter<'_> {
     }
 
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
-        let first = stream_key(stream, 0);
-        let prefix = first.get(..STREAM_PREFIX).unwrap_or_default();
-        let own = self.overlay.rows.iter().filter_map(|(key, value)| {
-            let (key, value) = (key.as_slice(), value.as_ref()?.as_slice());
-            parse_head(key.starts_with(prefix).then_some(key)?, value)
-        });
-        if let Some(last) = own.map(|head| head.seq).max() {
-            return Ok(last);
+        let shown = self.index.head(stream)?.map_or(0, |head| head.seq);
+        let rows = &self.overlay.rows;
+        let has = |seq| rows.contains_key(stream_key(stream, seq).as_slice());
+        // a stream has no gaps, and what waits here follows what is shown: doubled steps, then halved ones
+        let (mut last, mut step) = (shown, 1_u64);
+        while let Some(next) = last.checked_add(step).filter(|next| has(*next)) {
+            (last, step) = (next, step * 2);
         }
-        Ok(self.index.head(stream)?.map_or(0, |head| head.seq))
+        while step > 1 {
+            step /= 2;
+            if let Some(next) = last.checked_add(step).filter(|next| has(*next)) {
+                last = next;
+            }
+        }
+        Ok(last)
     }
 }
 

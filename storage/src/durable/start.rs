@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
 use crate::codec::all_zero;
+use crate::durable::ahead;
 use crate::durable::applier::Applier;
 use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
@@ -24,7 +25,7 @@ use crate::durable::options::{Part, Progress};
 use crate::durable::sign::Sign;
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
-use crate::log::{LogError, Sealed};
+use crate::log::LogError;
 use crate::num::u64_of;
 
 /// The pause between two tries to take a cell that another owner holds.
@@ -227,26 +228,29 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
 /// Puts into the index what the journal has beyond it.
 fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), StoreError> {
     let from = applier.mark();
-    if from.commit < last {
-        tracing::info!(from = from.commit, to = last, "indexing the journal");
+    if from.commit == last {
+        return Ok(());
     }
+    tracing::info!(from = from.commit, to = last, "indexing the journal");
     let mut reported = Instant::now();
-    let mut read = 0;
-    shared.journal.records(from.end, &mut |at, record| {
-        applier.record(at, &Sealed::of(*record))?;
-        applier.settle()?;
-        read += u64_of(record.bytes.len());
+    let mut bytes = 0;
+    let rows = shared.projection.as_ref();
+    ahead::read(&shared.journal, from.end, rows, &mut |read| {
+        applier.again(&read)?;
+        bytes += u64_of(read.bytes);
         if reported.elapsed().as_secs() >= 1 {
             reported = Instant::now();
-            let commit = applier.mark().commit;
+            let commit = read.mark.commit;
             shared
                 .options
                 .report(Progress::Indexing { commit, of: last });
             tracing::info!(commit, of = last, "indexing");
         }
-        Ok(true)
+        Ok(())
     })?;
-    shared.checker.read_more(read);
+    applier.show();
+    applier.settle()?;
+    shared.checker.read_more(bytes);
     debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())
 }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-const INLINE: usize = 38;
+/// So many bytes fit in place.
+pub(crate) const INLINE: usize = 38;
 
 /// Bytes, in place up to 38 of them.
 #[derive(Clone)]
@@ -35,6 +36,18 @@ impl Bytes {
         match &self.0 {
             Repr::Inline(n, place) => place.get(..usize::from(*n)).unwrap_or_default(),
             Repr::Heap(bytes) => bytes,
+        }
+    }
+
+    /// Puts other bytes in the place of these where that takes no new room: those that do not fit in place, and are as
+    /// many. False where it does, and nothing was changed.
+    pub(crate) fn rewrite(&mut self, bytes: &[u8]) -> bool {
+        match &mut self.0 {
+            Repr::Heap(there) if there.len() == bytes.len() => {
+                there.copy_from_slice(bytes);
+                true
+            }
+            Repr::Heap(_) | Repr::Inline(..) => false,
         }
     }
 

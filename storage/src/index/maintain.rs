@@ -22,6 +22,7 @@ use std::time::Duration;
 use crate::api::{SortOrder, StoreError};
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
+use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo};
@@ -64,6 +65,37 @@ impl SortedRows {
         let mut state = write(&self.state);
         let table = std::mem::take(&mut state.active);
         state.active_bytes = 0;
+        state.frozen.insert(0, Arc::new(Frozen { table, mark }));
+        drop(state);
+        drop(lock(&self.signals));
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Whether rows that take so many bytes are to become a table of their own ([`Self::freeze_rows`]).
+    pub(crate) fn fills_a_table(&self, bytes: usize) -> bool {
+        bytes >= self.tuning.table_bytes && self.health.full().is_none()
+    }
+
+    /// Freezes rows that are in no table yet, as one; `mark` is the end of what they are of. They are sorted once, which
+    /// takes a part of what it takes to put each in its place. Nothing else may have been applied since the last table
+    /// was frozen.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`]. The rows are lost then.
+    pub(crate) fn freeze_rows(
+        &self,
+        rows: impl Iterator<Item = (Bytes, Option<Bytes>)>,
+        mark: Mark,
+    ) -> Result<(), StoreError> {
+        // before they are there twice
+        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
+        let table = rows.collect();
+        let mut state = write(&self.state);
+        assert!(
+            state.active.is_empty(),
+            "rows of a table that is not frozen come before these"
+        );
         state.frozen.insert(0, Arc::new(Frozen { table, mark }));
         drop(state);
         drop(lock(&self.signals));

@@ -1,0 +1,270 @@
+//! Compares the rows by which streams lead to their entries with the journal.
+//!
+//! **Shape.** What the journal says and what the index has are added up ([`Tally`]), each in its own order: the journal
+//! once from its first byte, the rows once from their first key. Only where the sums differ is each entry looked for, to
+//! name those that are not found.
+//!
+//! **Bounds.** A page of rows is held, and nothing for an entry.
+//!
+//! **Order.** Rows of commits behind the last one do not count, so a store may be written to meanwhile.
+//!
+//! **Failure.** An index whose rows differ is damaged like one whose bytes are: the next open makes it anew.
+
+use std::cell::Cell;
+use std::ops::RangeInclusive;
+
+use crate::api::{CommitNo, Differing, Position, SortOrder, StoreError, StreamId};
+use crate::durable::Shared;
+use crate::journal::{position, split};
+use crate::rows::{STREAM_TAG, parse_stream_value, stream_key, stream_value};
+use crate::tally::{Scale, Tally};
+
+/// How many rows are read at once.
+const PAGE: usize = 4096;
+
+/// What is compared.
+struct Part<'a> {
+    shared: &'a Shared,
+    commits: (CommitNo, CommitNo),
+    realm: Option<u32>,
+}
+
+/// How the rows differ from the entries of these commits.
+///
+/// # Errors
+/// When journal or index cannot be read.
+pub(super) fn streams(
+    shared: &Shared,
+    commits: (CommitNo, CommitNo),
+    realm: Option<u32>,
+    step: &mut dyn FnMut() -> bool,
+) -> Result<Differing, StoreError> {
+    let part = Part {
+        shared,
+        commits,
+        realm,
+    };
+    let ended = Cell::new(false);
+    let step = &mut || {
+        ended.set(ended.get() || !step());
+        !ended.get()
+    };
+    let found = part.differ(step)?;
+    if ended.get() {
+        // what was not read to its end says nothing
+        return Ok(Differing::default());
+    }
+    if let Some(first) = found.named.first() {
+        // whoever gets the differences tells of them; the next open makes the index anew
+        drop(shared.health.damage(first));
+    }
+    Ok(found)
+}
+
+/// Takes an entry: its stream, its sequence, its time and where it lies.
+type Take<'a> = &'a mut dyn FnMut(StreamId, u64, u64, Position) -> Result<(), StoreError>;
+
+impl Part<'_> {
+    fn differ(&self, step: &mut dyn FnMut() -> bool) -> Result<Differing, StoreError> {
+        let scale = Scale::new();
+        let (mut right, mut places) = (Tally::default(), None::<RangeInclusive<u64>>);
+        self.entries(step, &mut |stream, seq, at, place| {
+            right.add(&scale, &stream_key(stream, seq), &stream_value(place, at));
+            let first = places.as_ref().map_or(place.0, |places| *places.start());
+            places = Some(first..=place.0);
+            Ok(())
+        })?;
+        let mut found = Differing::default();
+        let Some(places) = places else {
+            return Ok(found);
+        };
+        if self.rows(&scale, &places, step)? == right {
+            return Ok(found);
+        }
+        self.entries(step, &mut |stream, seq, at, place| {
+            let row = self.shared.index.get(&stream_key(stream, seq))?;
+            if row.as_deref() != Some(stream_value(place, at).as_slice()) {
+                found.add(|| named(stream, seq));
+            }
+            Ok(())
+        })?;
+        if found.count == 0 {
+            found.add(|| "the index has rows of streams that lead to no entry".to_owned());
+        }
+        Ok(found)
+    }
+
+    /// The entries of the part, in their order.
+    fn entries(&self, step: &mut dyn FnMut() -> bool, take: Take<'_>) -> Result<(), StoreError> {
+        let (CommitNo(from), CommitNo(to)) = self.commits;
+        let journal = &self.shared.journal;
+        journal.records(journal.segment_of(from), &mut |at, record| {
+            if record.header.last_commit() < from {
+                return Ok(step());
+            }
+            let (segment, offset) = split(at);
+            let mut failed = None;
+            let whole = record.visit(&mut |commit, place, entry| {
+                let wanted = self.realm.is_none_or(|realm| realm == entry.stream.realm);
+                if wanted && (from..=to).contains(&commit) {
+                    let place = position(segment, offset + place);
+                    failed = take(entry.stream, entry.seq, entry.at, place).err();
+                }
+                failed.is_none()
+            });
+            match failed {
+                Some(e) => Err(e),
+                None if whole => Ok(record.header.last_commit() < to && step()),
+                None => {
+                    let first = record.header.first_commit;
+                    let why = format!("an entry of commit {first} or behind it fails its checksum");
+                    Err(StoreError::Corrupt(why.into()))
+                }
+            }
+        })
+    }
+
+    /// The sum of the rows that lead to these places.
+    fn rows(
+        &self,
+        scale: &Scale,
+        places: &RangeInclusive<u64>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Tally, StoreError> {
+        let first = |realm| {
+            let stream = StreamId {
+                realm,
+                kind: 0,
+                number: 0,
+            };
+            stream_key(stream, 0).to_vec()
+        };
+        let behind = |realm: u32| realm.checked_add(1).map(first);
+        let mut from = self.realm.map_or_else(|| first(0), first);
+        let to = self.realm.and_then(behind);
+        let to = to.unwrap_or_else(|| vec![STREAM_TAG + 1]);
+        let mut tally = Tally::default();
+        loop {
+            let order = SortOrder::Ascending;
+            let page = self.shared.index.scan(&from, &to, order, PAGE)?;
+            for (key, value) in &page {
+                // what cannot be read is a row too many
+                let place = parse_stream_value(value).map(|(place, _)| place.0);
+                if place.is_none_or(|place| places.contains(&place)) {
+                    tally.add(scale, key, value);
+                }
+            }
+            match page.into_iter().next_back() {
+                Some((mut last, _)) if step() => {
+                    last.push(0);
+                    from = last;
+                }
+                Some(_) | None => return Ok(tally),
+            }
+        }
+    }
+}
+
+fn named(stream: StreamId, seq: u64) -> String {
+    let StreamId {
+        realm,
+        kind,
+        number,
+    } = stream;
+    format!("realm {realm}: the index does not lead to entry {seq} of stream {kind}/{number}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use crate::conformance::{Words, commit, entry, stream, submit};
+    use crate::index::bytes::Bytes;
+    use crate::{CommitNo, DurableStore, Index as _, StoreOptions};
+
+    use super::*;
+
+    /// Three streams of two realms, some of whose rows are in runs and some in memory.
+    fn store(path: &std::path::Path) -> Arc<DurableStore> {
+        let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Words)).unwrap();
+        for seq in 1..=300 {
+            let elsewhere = StreamId {
+                realm: 2,
+                ..stream(1)
+            };
+            let streams = [stream(1), stream(2), elsewhere];
+            let entries = streams.map(|it| entry(it, seq, &[b'.'; 300]));
+            submit(store.as_ref(), commit(entries.to_vec())).unwrap();
+        }
+        store
+    }
+
+    fn found(store: &DurableStore, realm: Option<u32>) -> Vec<String> {
+        let all = (CommitNo(1), CommitNo(300));
+        let found = store.streams_differ(all, realm, &mut || true).unwrap();
+        assert_eq!(usize::try_from(found.count).unwrap(), found.named.len());
+        found.named
+    }
+
+    #[test]
+    fn a_row_that_is_missing_wrong_or_too_many_is_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        let put = |key: &[u8], value: Option<&[u8]>| {
+            let row = (Bytes::new(key), value.map(Bytes::new));
+            store.shared.index.apply([row].into_iter());
+        };
+        let none = Vec::<String>::new();
+        for realm in [None, Some(1), Some(2)] {
+            assert_eq!(found(&store, realm), none);
+        }
+        let key = stream_key(stream(2), 7);
+        let right = store.shared.index.get(&key).unwrap().unwrap();
+        let (place, at) = parse_stream_value(&right).unwrap();
+        let elsewhere = stream_value(Position(place.0 + 1), at);
+        let later = stream_value(place, at + 1);
+        for wrong in [
+            None,
+            Some(&elsewhere[..]),
+            Some(&later),
+            Some(&b"short"[..]),
+        ] {
+            put(&key, wrong);
+            let named = ["realm 1: the index does not lead to entry 7 of stream 3/2"];
+            assert_eq!(found(&store, None), named);
+            assert_eq!(found(&store, Some(1)), named);
+            assert_eq!(found(&store, Some(2)), none);
+        }
+        // A look that was ended says nothing.
+        for steps in 0..6 {
+            let mut left = steps;
+            let mut step = || {
+                left -= 1;
+                left >= 0
+            };
+            let all = (CommitNo(1), CommitNo(300));
+            let found = store.streams_differ(all, None, &mut step).unwrap();
+            assert_eq!(found, Differing::default(), "{steps} steps");
+        }
+        put(&key, Some(&right));
+        let behind = stream_key(stream(2), 301);
+        put(&behind, Some(&right));
+        let named = ["the index has rows of streams that lead to no entry"];
+        assert_eq!(found(&store, None), named);
+        // What came after the commits that are asked for does not count.
+        let end = store.shared.journal.end();
+        put(&behind, Some(&stream_value(end, at)));
+        assert_eq!(found(&store, None), none);
+    }
+
+    #[test]
+    fn rows_of_other_commits_than_those_that_are_asked_for_do_not_count() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = store(dir.path());
+        for (from, to) in [(1, 299), (1, 1), (300, 300), (301, 400)] {
+            let asked = (CommitNo(from), CommitNo(to));
+            let found = store.streams_differ(asked, Some(2), &mut || true).unwrap();
+            assert_eq!(found.named, Vec::<String>::new(), "{from} to {to}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Indexes that are made of the journal when a store opens: each entry goes by once, read ahead of what is made of it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use crate::conformance::Words;
+use crate::tests::support::{History, Rng};
+use crate::{
+    CommitNo, DurableStore, Entry, Fact, Index as _, IndexWriter, Pair, Position, Projection,
+    SortOrder, Store as _, StoreError, StoreOptions,
+};
+
+/// Notes what it is shown, and has [`Words`] make the rows.
+#[derive(Default)]
+struct Noted {
+    recalled: Mutex<Vec<(CommitNo, Entry)>>,
+    projected: Mutex<Vec<Entry>>,
+}
+
+impl Projection for Noted {
+    fn version(&self) -> u32 {
+        Words.version()
+    }
+
+    fn scoped(&self) -> &[u8] {
+        Words.scoped()
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        self.projected.lock().unwrap().push(entry.clone());
+        Words.project(entry, position, index)
+    }
+
+    fn recall(&self, commit: CommitNo, entry: &mut Entry) {
+        entry.fact = Fact::of(Arc::new(commit));
+        self.recalled.lock().unwrap().push((commit, entry.clone()));
+    }
+}
+
+fn rows(store: &DurableStore) -> Vec<Pair> {
+    let all = store.scan(&[2], &[0xff; 4], SortOrder::Ascending, 1_000_000);
+    all.unwrap()
+}
+
+/// Opens a store; what was recalled, which is what was projected.
+fn opened(path: &Path) -> (Arc<DurableStore>, Vec<(CommitNo, Entry)>) {
+    let noted = Arc::new(Noted::default());
+    let rows = Arc::<Noted>::clone(&noted);
+    let store = DurableStore::open(path, StoreOptions::small(), rows).unwrap();
+    let recalled = std::mem::take(&mut *noted.recalled.lock().unwrap());
+    let projected = std::mem::take(&mut *noted.projected.lock().unwrap());
+    assert_eq!(projected.len(), recalled.len());
+    for ((commit, entry), projected) in recalled.iter().zip(&projected) {
+        assert_eq!(projected, entry);
+        assert_eq!(projected.fact.get::<CommitNo>(), Some(commit));
+    }
+    (store, recalled)
+}
+
+#[test]
+fn an_index_that_is_made_anew_has_the_rows_that_it_had() {
+    let dir = tempfile::tempdir().unwrap();
+    let (store, nothing) = opened(dir.path());
+    assert!(nothing.is_empty());
+    let (mut history, mut rng) = (History::default(), Rng(3));
+    history.write(store.as_ref(), 4000, &mut rng);
+    let there = rows(&store);
+    assert!(there.len() > 4000, "{}", there.len());
+    store.close().unwrap();
+    drop(store);
+    // what is not in a run yet
+    let (store, recalled) = opened(dir.path());
+    let behind = history.entries.len() - recalled.len();
+    assert_eq!(recalled, history.entries[behind..]);
+    assert!(rows(&store) == there);
+    store.close().unwrap();
+    drop(store);
+    // and everything
+    fs::remove_dir_all(dir.path().join("index")).unwrap();
+    let (store, recalled) = opened(dir.path());
+    assert_eq!(recalled.len(), history.entries.len());
+    assert!(recalled == history.entries);
+    assert!(rows(&store) == there);
+    history.check(store.as_ref());
+    history.write(store.as_ref(), 100, &mut rng);
+    history.check(store.as_ref());
+}
