@@ -56,6 +56,18 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Has the row that it is at looked at; gives what `visit` says.
+    fn show(&self, visit: Visit<'_>) -> Result<bool, Trouble> {
+        let (Some(key), Some(value)) = (self.key(), self.value()) else {
+            return Err("a row without a value".into());
+        };
+        let run = match self {
+            Self::Run(cursor) => Some(cursor.run.as_ref()),
+            Self::Copied(..) | Self::Table(..) => None,
+        };
+        visit(key, value, run)
+    }
+
     fn advance(&mut self) -> Result<(), Trouble> {
         match self {
             Self::Copied(iter, row) => *row = iter.next().map(|(k, v)| (k, v)),
@@ -225,36 +237,73 @@ pub(crate) fn merge(
 ) -> Result<(), Trouble> {
     let mut key = Vec::new();
     loop {
-        let mut best: Option<(usize, &[u8])> = None;
-        for (n, source) in sources.iter().enumerate() {
-            let Some(k) = source.key() else { continue };
-            let better = best.is_none_or(|(_, b)| match order {
-                SortOrder::Ascending => k < b,
-                SortOrder::Descending => k > b,
-            });
-            if better {
-                best = Some((n, k));
-            }
-        }
-        let Some((winner, k)) = best else {
+        let (Some((winner, k)), second) = first_two(sources, order) else {
             return Ok(());
         };
         key.clear();
         key.extend_from_slice(k);
-        if let Some(source) = sources.get(winner) {
-            let run = match source {
-                Source::Run(cursor) => Some(cursor.run.as_ref()),
-                Source::Copied(..) | Source::Table(..) => None,
-            };
-            let value = source.value().ok_or("a row without a value")?;
-            if !visit(&key, value, run)? {
-                return Ok(());
-            }
+        // one that is level moves on with the first, and then another one may have the first key of the others
+        let level = second.is_some_and(|(_, other)| other == k);
+        let second = second.map(|(n, _)| n);
+        if let Some(source) = sources.get(winner)
+            && !source.show(visit)?
+        {
+            return Ok(());
         }
         for source in sources.iter_mut().skip(winner) {
             if source.key() == Some(key.as_slice()) {
                 source.advance()?;
             }
         }
+        // neighbours mostly come from one source: the others are asked again when it has passed the second
+        while !level && is_ahead(sources, winner, second, order) {
+            let Some(source) = sources.get_mut(winner) else {
+                break;
+            };
+            if !source.show(visit)? {
+                return Ok(());
+            }
+            source.advance()?;
+        }
     }
+}
+
+/// A source, and the key that it is at.
+type At<'s> = Option<(usize, &'s [u8])>;
+
+/// The source whose key comes first, and the one that has the first key of the others. Of equal keys the newest comes
+/// first.
+fn first_two<'s>(sources: &'s [Source<'_>], order: SortOrder) -> (At<'s>, At<'s>) {
+    let (mut winner, mut second): (At<'s>, At<'s>) = (None, None);
+    for (n, source) in sources.iter().enumerate() {
+        let Some(k) = source.key() else { continue };
+        let before = |other: At<'_>| other.is_none_or(|(_, o)| comes(k, o, order));
+        if before(winner) {
+            second = winner.replace((n, k));
+        } else if before(second) {
+            second = Some((n, k));
+        }
+    }
+    (winner, second)
+}
+
+/// Whether a key comes before another one.
+fn comes(key: &[u8], other: &[u8], order: SortOrder) -> bool {
+    match order {
+        SortOrder::Ascending => key < other,
+        SortOrder::Descending => key > other,
+    }
+}
+
+/// Whether the next key of a source comes before all others, of which another source has the first.
+fn is_ahead(
+    sources: &[Source<'_>],
+    source: usize,
+    second: Option<usize>,
+    order: SortOrder,
+) -> bool {
+    let key = |n: usize| sources.get(n).and_then(Source::key);
+    key(source).is_some_and(|next| {
+        second.is_none_or(|n| key(n).is_some_and(|other| comes(next, other, order)))
+    })
 }
