@@ -1,12 +1,35 @@
 //! Verification: replays every account's history from the journal and compares it with the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 //!
-//! **Bounds.** One account of [`IN_FULL`] is also loaded from its streams alone, and compared with what its rows at rest
-//! give: that reads all of its movements one more time, so all of them would take several times as long.
+//! **Shape.** The journal goes by once ([`walk`]), read and decoded by another thread where two may work ([`pipe`]).
+//! Then the index is held against what it says ([`compare`]): most of it in walks over the rows in their own order, since
+//! a row that is looked for by its key costs many times as much. Where that leaves a doubt, it is looked at one by one,
+//! and named ([`named`]). So what differs is always what the slow look finds, and what is right costs little.
+//!
+//! A store that is made anew can be watched while it opens ([`Watch`]), so that nothing is read twice.
+//!
+//! **What is read.** Of the journal each entry once, where it is decoded, and its frame once more, to be held against the
+//! row by which its stream leads to it; of the index each row that is compared once. One account of 64 is also loaded from
+//! its streams alone, which reads all of its movements one more time. A store that is opened for it was read by that, too:
+//! all of the journal and all runs of the index. The background check reads the same bytes and decodes none.
+//!
+//! **Bounds.** Those of [`walk`], and a page of rows for each thread.
+//!
+//! **Order.** A store may be written to meanwhile: what comes after the last commit that was replayed does not count, and
+//! that is one that the index had at the beginning.
+//!
+//! **Failure.** What says otherwise than the journal is a difference, also a history that does not follow and what cannot be
+//! loaded for it. What cannot be read, or is not what was written, is an error.
 
+mod compare;
 mod lists;
+mod named;
+mod pipe;
 mod staff;
 mod totals;
+mod walk;
+mod walked;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -14,24 +37,23 @@ use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{CommitNo, Index, StoreError};
 
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::realms::Target;
-use crate::records::projection::Place;
-use crate::records::reads::Loaded;
-use crate::records::{LEDGER, PROFILE, account_stream, decode, keys, reads};
+use crate::records::{LEDGER, account_stream, reads};
 
-use lists::Lines;
-use totals::Sums;
+use compare::Hands;
+use named::index_agrees;
+use pipe::{Reach, Seen};
+use walk::Walk;
+use walked::Walked;
+
+pub use watch::Watch;
 
 /// At most so many differences are named; more are counted.
 const NAMED_MAX: usize = 100;
-
-/// One account of so many, the first of them among these, is compared in full with its streams.
-const IN_FULL: u64 = 64;
 
 /// What a verification found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -60,17 +82,25 @@ impl Report {
         if cell == 0 {
             self.commit = other.commit;
         }
+        let named = other.differences.into_iter().map(|what| match cell {
+            0 => what,
+            cell => format!("cell {cell}: {what}"),
+        });
+        self.adds(Self {
+            differences: named.collect(),
+            ..other
+        });
+    }
+
+    /// Takes in what another piece of work has found in the same commits.
+    fn adds(&mut self, other: Self) {
         self.entries += other.entries;
         self.accounts += other.accounts;
         self.vouchers += other.vouchers;
         self.actors += other.actors;
         self.audit_entries += other.audit_entries;
         self.count += other.count;
-        let named = other.differences.into_iter().map(|what| match cell {
-            0 => what,
-            cell => format!("cell {cell}: {what}"),
-        });
-        self.differences.extend(named);
+        self.differences.extend(other.differences);
         self.differences.truncate(NAMED_MAX);
     }
 
@@ -82,9 +112,11 @@ impl Report {
     }
 }
 
-type Histories = BTreeMap<(RealmId, AccountNo), History>;
+/// An account of a realm, as it lies.
+type At = (RealmId, AccountNo);
+type Histories = BTreeMap<At, History>;
 
-/// Replays the journal and compares it with the index. `progress` gets how many entries were
+/// Replays the journal and compares it with the index, on two threads. `progress` gets how many entries were
 /// replayed so far.
 ///
 /// # Errors
@@ -105,33 +137,38 @@ pub(crate) fn under(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    let mut recount = staff::Recount::default();
-    let everything = Part {
-        from: CommitNo(1),
-        only: None,
-        step: &mut || true,
-    };
-    let (mut report, histories) = part((sets, everything), store, &mut recount, progress)?;
-    report.audit_entries = recount.entries();
-    for wrong in recount.compare(store)? {
-        report.differs(wrong);
-    }
+    all((sets, Hands::Two), store, progress)
+}
+
+/// All of a store.
+fn all(
+    (sets, hands): (RuleSets, Hands<'_>),
+    store: &dyn Index,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(Report, Histories), StoreError> {
+    let judged = part((sets, Reach::all(store), hands), store, progress)?;
+    let (report, histories) = everything(judged, store)?;
     progress(report.entries);
     Ok((report, histories))
 }
 
-/// What of a store is verified.
-struct Part<'a> {
-    /// From this commit on.
-    from: CommitNo,
-    /// This realm, under the number under which it lies; `None` for all.
-    only: Option<RealmId>,
-    /// Called before each entry and each account; false ends it, and nothing of it counts.
-    step: &'a mut dyn FnMut() -> bool,
+/// What was found of histories, accounts and sums, and what the journal says of people.
+type Judged = (Report, Histories, staff::Recount);
+
+/// Compares the people, too.
+fn everything(
+    (mut report, histories, people): Judged,
+    store: &dyn Index,
+) -> Result<(Report, Histories), StoreError> {
+    report.audit_entries = people.entries();
+    for wrong in people.compare(store)? {
+        report.differs(wrong);
+    }
+    Ok((report, histories))
 }
 
-/// The same of one realm alone, of which nothing lies before commit `from`, as it lies. `step` is called before each
-/// entry and each account; what it says ends the work where it is false. `None` when it was.
+/// The same of one realm alone, of which nothing lies before commit `from`, as it lies, on this thread. `step` is called
+/// before each entry and each piece of work; what it says ends the work where it is false. `None` when it was.
 ///
 /// # Errors
 /// As [`store`].
@@ -146,196 +183,83 @@ pub(crate) fn realm(
         goes_on = goes_on && step();
         goes_on
     };
-    let one = Part {
+    let one = Reach {
         from,
         only: Some(lies),
-        step: &mut noted,
+        ..Reach::all(store)
     };
-    let mut nobody = staff::Recount::default();
-    let (report, _) = part((RuleSets::ALL, one), store, &mut nobody, &mut |_| {})?;
+    let hands = Hands::One(&mut noted);
+    let (report, ..) = part((RuleSets::ALL, one, hands), store, &mut |_| {})?;
     Ok(goes_on.then_some(report))
 }
 
 fn part(
-    (sets, part): (RuleSets, Part<'_>),
+    (sets, reach, mut hands): (RuleSets, Reach, Hands<'_>),
     store: &dyn Index,
-    recount: &mut staff::Recount,
     progress: &mut dyn FnMut(u64),
-) -> Result<(Report, Histories), StoreError> {
-    let mut report = Report::default();
-    let mut histories = Histories::new();
-    let mut sums = Sums::under(sets);
-    let mut lines = Lines::default();
-    let mut failed = None;
-    let Part { from, only, step } = part;
-    let last = store.replay(from, &mut |commit, entry| {
-        if !step() {
-            return false;
+) -> Result<Judged, StoreError> {
+    let mut walk = Walk::under(sets);
+    let mut take = |commit, at, seen: Seen<'_>| {
+        walk.take(commit, at, seen);
+        if walk.report.entries.is_multiple_of(10_000) {
+            progress(walk.report.entries);
         }
-        if only.is_some_and(|only| only.0 != entry.stream.realm) {
-            return true;
-        }
-        report.entries += 1;
-        if report.entries.is_multiple_of(10_000) {
-            progress(report.entries);
-        }
-        let at = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
-        if entry.stream.kind == PROFILE {
-            histories.entry(at).or_default();
-        }
-        match entry.stream.kind {
-            LEDGER => match decode(&entry.body) {
-                Ok(LedgerFact::Posted(voucher)) => {
-                    report.vouchers += 1;
-                    if let Err(why) = sums.voucher(at.0, &voucher) {
-                        report.differs(format!("commit {}: {why}", commit.0));
-                    }
-                    let history = histories.entry(at).or_default();
-                    if let Err(flaw) = history.next(&voucher) {
-                        report.differs(format!("commit {}: {}: {flaw}", commit.0, name(at)));
-                    }
-                    match rows(store, at, &voucher, &mut lines) {
-                        Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
-                        Err(why) => {
-                            failed = Some(why);
-                            return false;
-                        }
-                    }
-                }
-                Err(why) => report.differs(format!("commit {}: {why}", commit.0)),
-            },
-            _ => {
-                if let Some(wrong) = recount.entry(entry) {
-                    report.differs(format!("commit {}: {wrong}", commit.0));
-                }
-                if let Err(why) = sums.entry(entry) {
-                    report.differs(format!("commit {}: {why}", commit.0));
-                }
-            }
-        }
-        true
-    })?;
-    if let Some(why) = failed {
-        return Err(why);
-    }
-    report.commit = last.0;
-    for (at, history) in &histories {
-        if !step() {
-            return Ok((report, histories));
-        }
-        account(store, *at, history, &mut report)?;
-        if at.1.0 % IN_FULL == 1 {
-            in_full(store, *at, &mut report)?;
-        }
-    }
-    let realms = histories.keys().map(|at| at.0);
-    sums.compare(store, realms, only.is_some(), &mut report)?;
-    Ok((report, histories))
-}
-
-/// What the rows of a movement say otherwise, in words.
-fn rows(
-    store: &dyn Index,
-    at: (RealmId, AccountNo),
-    voucher: &Voucher,
-    lines: &mut Lines,
-) -> Result<Vec<String>, StoreError> {
-    let (found, listed) = (
-        index_agrees(store, at, voucher)?,
-        lines.agree(store, at, voucher)?,
-    );
-    let about = |what| format!("{}: movement {} is not {what}", name(at), voucher.sequence);
-    let wrong = [
-        (!found).then(|| about("found by its external id")),
-        (!listed).then(|| about("in the list of its realm")),
-    ];
-    Ok(wrong.into_iter().flatten().collect())
-}
-
-/// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
-/// what stands still can be compared.
-fn account(
-    store: &dyn Index,
-    at: (RealmId, AccountNo),
-    history: &History,
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    report.accounts += 1;
-    let Some((account, _)) = reads::account(store, at.0, at.1)? else {
-        report.differs(format!(
-            "{}: is in the journal and not in the index",
-            name(at)
-        ));
-        return Ok(());
     };
-    let known = (account.sequence, account.balance, account.hash);
-    let right = (history.sequence, history.balance, history.hash);
-    if known.0 < right.0 || (known.0 == right.0 && known != right) {
-        report.differs(format!(
-            "{}: the index disagrees with the journal",
-            name(at)
-        ));
-    }
-    let lists = lists::differences(store, at, &account)?;
-    let apart = account.holds_what_is_set_apart();
-    let again = reads::account(store, at.0, at.1)?;
-    if again.as_ref().is_some_and(|(again, _)| *again == account) {
-        for wrong in lists {
-            report.differs(format!("{}: {wrong}", name(at)));
-        }
-    }
-    if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
-        report.differs(format!(
-            "{}: what is held is not what its holds and transfers keep apart",
-            name(at)
-        ));
-    }
-    Ok(())
-}
-
-/// Compares an account as its rows at rest give it with what its streams alone say of it, where it stands still.
-fn in_full(
-    store: &dyn Index,
-    at: (RealmId, AccountNo),
-    report: &mut Report,
-) -> Result<(), StoreError> {
-    let load = || reads::load(store, at.0, at.1);
-    let all = |found: Option<Loaded>| found.map(|it| it.account);
-    let before = load().map(all);
-    let full = reads::load_in_full(store, at.0, at.1).map(all);
-    let (before, full, after) = match (before, full, load().map(all)) {
-        // Movements that do not follow each other were found before.
-        (Err(StoreError::Corrupt(_)), _, _) | (_, Err(StoreError::Corrupt(_)), _) => return Ok(()),
-        (before, full, after) => (before?, full?, after?),
+    let last = match &mut hands {
+        Hands::One(step) => pipe::one(store, reach, &mut **step, &mut take)?,
+        Hands::Two => pipe::two(store, reach, &mut take)?,
     };
-    if before == after && full != before {
-        report.differs(format!(
-            "{}: what it left at rest is not what its profile and movements say",
-            name(at)
-        ));
-    }
-    Ok(())
+    judged(walk, (reach, last), store, hands)
 }
 
-fn name((realm, account): (RealmId, AccountNo)) -> String {
+/// Holds the index against what went by up to the `last` commit.
+fn judged(
+    walk: Walk,
+    (reach, last): (Reach, CommitNo),
+    store: &dyn Index,
+    mut hands: Hands<'_>,
+) -> Result<Judged, StoreError> {
+    let mut walked = Walked::of(walk, reach, last);
+    let found = walked.compare(store, &mut hands)?;
+    let Walked {
+        mut report,
+        histories,
+        people,
+        ..
+    } = walked;
+    report.adds(found);
+    Ok((report, histories, people))
+}
+
+/// As [`store`], on this thread alone.
+///
+/// # Errors
+/// As [`store`].
+#[cfg(test)]
+pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
+    let mut always = || true;
+    all((RuleSets::ALL, Hands::One(&mut always)), store, &mut |_| {})
+}
+
+/// What is found where each row is looked for by its key, and each account is loaded.
+///
+/// # Errors
+/// As [`store`].
+#[cfg(test)]
+pub(crate) fn slowly(store: &dyn Index) -> Result<Vec<String>, StoreError> {
+    let reach = Reach::all(store);
+    let mut walk = Walk::under(RuleSets::ALL);
+    let mut take = |commit, at, seen: Seen<'_>| walk.take(commit, at, seen);
+    let last = pipe::one(store, reach, &mut || true, &mut take)?;
+    let walked = Walked::of(walk, reach, last);
+    let mut found = walked.report.differences.clone();
+    found.extend(walked.slowly(store)?.differences);
+    found.extend(walked.people.compare(store)?);
+    Ok(found)
+}
+
+fn name((realm, account): At) -> String {
     format!("realm {} account {}", realm.0, account.0)
-}
-
-fn index_agrees(
-    store: &dyn Index,
-    (realm, account): (RealmId, AccountNo),
-    voucher: &Voucher,
-) -> Result<bool, StoreError> {
-    let id = voucher.external_id.as_ref();
-    let Some(id) = id.filter(|_| voucher.claims_external_id()) else {
-        return Ok(true);
-    };
-    let row = store.get(&keys::external(realm, voucher.direction, id))?;
-    let right = Place {
-        account,
-        sequence: voucher.sequence,
-    };
-    Ok(row.map(|row| Place::from_bytes(&row)).transpose()? == Some(right))
 }
 
 /// Verifies a running service: the store, then the actors that are resident.
@@ -346,7 +270,12 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let mut report = Report::default();
     for (cell, held) in engine.cells().clone().numbered() {
         let held = std::sync::Arc::clone(held);
-        let work = tokio::task::spawn_blocking(move || store(held.as_ref(), &mut |_| {}));
+        // It leaves the other threads to those who are served.
+        let work = tokio::task::spawn_blocking(move || {
+            let mut always = || true;
+            let one = Hands::One(&mut always);
+            all((RuleSets::ALL, one), held.as_ref(), &mut |_| {})
+        });
         let (found, histories) = work.await.map_err(|_| Failure::Bug)??;
         report.takes(cell, found);
         if engine.rests(cell) {
@@ -404,7 +333,8 @@ fn alone(store: &dyn Index, at: (RealmId, AccountNo)) -> Result<(Report, History
         report.differs(format!("{}: {wrong}", name(at)));
     }
     report.commit = store.applied().0;
-    account(store, at, &history, &mut report)?;
+    report.accounts = 1;
+    named::account(store, at, &history, &mut report)?;
     Ok((report, history))
 }
 

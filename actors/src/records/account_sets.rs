@@ -205,20 +205,48 @@ pub fn agrees(
     number: AccountNo,
     standing: Standing,
 ) -> Result<bool, StoreError> {
-    let row = store.get(&keys::account_set_of(realm, number.0 / BLOCK))?;
-    let mut block = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
-    let (enabled, funded) = (block.enabled.has(number), block.funded.has(number));
-    let states = [
-        Status::Registered,
-        Status::Active,
-        Status::Suspended,
-        Status::Closed,
-    ];
-    let right = states.iter().all(|status| {
-        let set = block.of(*status);
-        set.is_some_and(|set| set.has(number) == (standing.status == *status))
-    });
-    Ok(right && enabled == standing.enabled && funded == standing.funded)
+    Recent::default().agrees(store, realm, number, standing)
+}
+
+/// The block that was read last, for questions about one account after the other.
+#[derive(Debug, Default)]
+pub struct Recent {
+    of: Option<(RealmId, u64)>,
+    block: Block,
+}
+
+impl Recent {
+    /// Whether the account sets have an account as it is, or had it when the first of its block was asked about.
+    ///
+    /// # Errors
+    /// When the block cannot be read.
+    pub fn agrees(
+        &mut self,
+        store: &dyn Index,
+        realm: RealmId,
+        number: AccountNo,
+        standing: Standing,
+    ) -> Result<bool, StoreError> {
+        let of = (realm, number.0 / BLOCK);
+        if self.of != Some(of) {
+            let row = store.get(&keys::account_set_of(realm, of.1))?;
+            self.block = row.as_deref().map_or(Ok(Block::default()), Block::parse)?;
+            self.of = Some(of);
+        }
+        let block = &mut self.block;
+        let (enabled, funded) = (block.enabled.has(number), block.funded.has(number));
+        let states = [
+            Status::Registered,
+            Status::Active,
+            Status::Suspended,
+            Status::Closed,
+        ];
+        let right = states.iter().all(|status| {
+            let set = block.of(*status);
+            set.is_some_and(|set| set.has(number) == (standing.status == *status))
+        });
+        Ok(right && enabled == standing.enabled && funded == standing.funded)
+    }
 }
 
 /// Which accounts of the account sets are meant.

@@ -75,7 +75,7 @@ fn commits(text: &str) -> Vec<(CommitNo, Entry)> {
 }
 
 /// All entries of a store, with their commits.
-fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
+pub(super) fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
     let mut all = Vec::new();
     let keep = &mut |commit, entry: &Entry| {
         all.push((commit, entry.clone()));
@@ -86,7 +86,7 @@ fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
 }
 
 /// A store whose index is made of these entries from the start: what a rebuild gives.
-fn rebuilt(
+pub(super) fn rebuilt(
     entries: &[(CommitNo, Entry)],
     rows: impl Projection,
 ) -> Result<Arc<FaultyStore>, StoreError> {

@@ -6,7 +6,7 @@ use caudal_ledger::cases::{BankSays, CaseFact, SuspensePlace, UnbookedFact};
 use caudal_ledger::chain::Digest;
 use caudal_ledger::events::EventKind;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
-use caudal_ledger::facts::RealmFact;
+use caudal_ledger::facts::{AccountFact, RealmFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::TotalUsage;
 use caudal_ledger::money::Amount;
@@ -75,7 +75,18 @@ impl Sums {
         Ok(())
     }
 
-    /// Counts what else moves the sums or is published: transfers, suspense, profiles, voucher types.
+    /// Counts a fact of a profile, if it is published.
+    ///
+    /// # Errors
+    /// As [`Self::voucher`].
+    pub fn profile(&mut self, realm: RealmId, fact: &AccountFact) -> Result<(), StoreError> {
+        if (self.rules(realm)?.account)(fact).is_some() {
+            self.realms.entry(realm).or_default().count_event();
+        }
+        Ok(())
+    }
+
+    /// Counts what else moves the sums or is published: transfers, suspense, voucher types.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
@@ -88,9 +99,8 @@ impl Sums {
                 }
                 (rules.realm)(&fact).is_some()
             }
-            PROFILE => (rules.account)(&decode(&entry.body)?).is_some(),
-            // Vouchers are counted one by one; transfers and cases below.
-            LEDGER | TRANSFERS | CASES | UNBOOKED => false,
+            // Vouchers and profiles are counted one by one; transfers and cases below.
+            LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED => false,
             PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
             kind => return Err(unknown_kind(kind)),

@@ -31,6 +31,11 @@ pub fn marks(realm: RealmId, list: Marked, block: u64) -> Vec<u8> {
     key(MARKS, realm, &[&[list.byte()], &block.to_be_bytes()])
 }
 
+/// All blocks of a list.
+pub fn marked(realm: RealmId, list: Marked) -> Vec<u8> {
+    key(MARKS, realm, &[&[list.byte()]])
+}
+
 /// All days of a realm.
 pub fn days(realm: RealmId) -> Vec<u8> {
     key(DAY, realm, &[])

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::{AccountFact, LedgerFact};
+use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Index, StoreError};
 
@@ -98,6 +99,33 @@ pub fn load_in_full(
     number: AccountNo,
 ) -> Result<Option<Loaded>, StoreError> {
     load_from(store, realm, number, Rows::default())
+}
+
+/// An account that has left no rows at rest, as its profile makes it and where its movements stand, without reading these;
+/// `None` of one that has left some, or is not there. `profile` is what its profile comes to, where that is known.
+pub fn standing(
+    store: &dyn Index,
+    realm: RealmId,
+    (profile, history): (Option<Box<Account>>, &History),
+    number: AccountNo,
+) -> Result<Option<Box<Account>>, StoreError> {
+    let rows = at_rest(store, realm, number)?;
+    if rows.whole.is_some() || rows.stand.is_some() {
+        return Ok(None);
+    }
+    let mut found = profile;
+    if found.is_none() {
+        fold_profile(store, realm, number, &mut found)?;
+    }
+    let Some(mut account) = found else {
+        return Ok(None);
+    };
+    account.sequence = history.sequence;
+    account.balance = history.balance;
+    account.hash = history.hash;
+    account.last_movement_at = (history.sequence > 0).then_some(history.at);
+    money::open(store, realm, &mut account)?;
+    Ok(Some(account))
 }
 
 /// The row that an account has left at some time. It is a hint: one that cannot be read is as good as none.

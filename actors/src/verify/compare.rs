@@ -1,0 +1,396 @@
+//! Holds the index against what the journal says, at the least cost: this clears, and what it does not clear is looked at
+//! again one by one, by whoever names what differs.
+//!
+//! **Shape.** Pieces of work that know nothing of each other, so that two threads can share them. What is found by a key
+//! of its own for each movement or account is added up ([`Tally`]) and compared with the rows as they lie, in one walk
+//! over them; what lies in the order of the accounts is walked along with them.
+//!
+//! **Bounds.** A page of rows for each piece of work that is under way.
+//!
+//! **Order.** A running service moves on meanwhile. Rows of what the journal had not when it was read do not count, and a
+//! doubt that comes of such a change is dispelled by the second look.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use caudal_ledger::accounts::{Account, Status};
+use caudal_ledger::history::History;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::money::Money;
+use caudal_storage::{Index, Pair, Scale, SortOrder, StoreError, Tally};
+
+use super::walk::Rows;
+use super::{At, Report};
+use crate::records::account_sets::{Recent, Standing};
+use crate::records::keys::{self, Marked, Sorted};
+use crate::records::projection::{self, Listed, Place};
+use crate::records::{decode, reads};
+
+/// How many rows are read at once.
+const PAGE: usize = 1000;
+/// One account of so many, the first of them among these, is compared in full with its streams.
+pub(super) const IN_FULL: u64 = 64;
+
+/// What a piece of work has come to.
+#[derive(Default)]
+pub(super) struct Part {
+    /// What differs for sure, and what was counted.
+    pub report: Report,
+    /// Accounts that do not stand as the journal says, or not any more.
+    pub accounts: BTreeSet<At>,
+    /// Realms of whose movements some rows may be wrong.
+    pub movements: BTreeSet<RealmId>,
+    /// What the places of the accounts of each realm add up to.
+    pub places: BTreeMap<RealmId, Places>,
+    /// Whether rows by which streams lead to their entries differ, as the report says.
+    pub streams: bool,
+}
+
+/// What the places of accounts in their orders, and among those of their CUITs, add up to.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Places {
+    orders: Tally,
+    cuits: Tally,
+}
+
+impl Part {
+    fn joins(&mut self, other: Self) {
+        self.report.adds(other.report);
+        self.accounts.extend(other.accounts);
+        self.movements.extend(other.movements);
+        self.streams |= other.streams;
+        for (realm, places) in other.places {
+            let sum = self.places.entry(realm).or_default();
+            sum.orders.join(&places.orders);
+            sum.cuits.join(&places.cuits);
+        }
+    }
+}
+
+/// Ends a piece of work where it says `false`; what was found then means nothing.
+pub(super) type Step<'s> = &'s mut dyn FnMut() -> bool;
+
+/// A piece of work.
+pub(super) type Work<'w> = Box<dyn FnOnce(Step<'_>) -> Result<Part, StoreError> + Send + 'w>;
+
+/// Who works.
+pub(super) enum Hands<'h> {
+    /// This thread, which asks before each step whether it may go on.
+    One(Step<'h>),
+    /// This thread and another one.
+    Two,
+}
+
+impl Hands<'_> {
+    /// Does all of some work. What it finds comes in the order of the work.
+    ///
+    /// # Errors
+    /// What the first piece of work gives that fails.
+    pub fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
+        let mut all = Part::default();
+        match self {
+            Self::One(step) => {
+                for piece in work {
+                    all.joins(piece(&mut **step)?);
+                }
+            }
+            Self::Two => {
+                for piece in shared(work) {
+                    all.joins(piece?);
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+type Done = Result<Part, StoreError>;
+
+fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
+    let waits: Mutex<VecDeque<_>> = Mutex::new(work.into_iter().enumerate().collect());
+    let done = Mutex::new(BTreeMap::new());
+    let hand = || {
+        loop {
+            let next = waits
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .pop_front();
+            let Some((nth, piece)) = next else { return };
+            let came = piece(&mut || true);
+            done.lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .insert(nth, came);
+        }
+    };
+    thread::scope(|scope| {
+        let other = thread::Builder::new().name("caudal-verify".to_owned());
+        // Without another thread it takes longer.
+        drop(other.spawn_scoped(scope, hand));
+        hand();
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.into_values().collect()
+}
+
+/// Walks over the rows from one key up to another.
+fn rows(
+    store: &dyn Index,
+    (mut from, to): (Vec<u8>, Vec<u8>),
+    step: Step<'_>,
+    take: &mut dyn FnMut(&[u8], &[u8]),
+) -> Result<(), StoreError> {
+    loop {
+        let page = store.scan(&from, &to, SortOrder::Ascending, PAGE)?;
+        for (key, value) in &page {
+            take(key, value);
+        }
+        let full = page.len() == PAGE;
+        match page.into_iter().next_back() {
+            Some((mut last, _)) if full && step() => {
+                last.push(0);
+                from = last;
+            }
+            Some(_) | None => return Ok(()),
+        }
+    }
+}
+
+fn under(prefix: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
+    let to = keys::after_prefix(&prefix);
+    (prefix, to)
+}
+
+/// Whether the rows of a realm's movements are those of the journal; `known` gives the history of an account, where the
+/// store may have been written to since.
+pub(super) fn movements(
+    store: &dyn Index,
+    (realm, right, scale): (RealmId, &Rows, &Scale),
+    known: Option<&(dyn Fn(At) -> Option<u64> + Sync)>,
+    step: Step<'_>,
+) -> Result<Part, StoreError> {
+    let (mut external, mut lines, mut marks) =
+        (Tally::default(), Tally::default(), Tally::default());
+    rows(
+        store,
+        under(keys::externals(realm)),
+        step,
+        &mut |key, row| {
+            let is_later = |place: &Place| {
+                known.is_some_and(|known| {
+                    known((realm, place.account)).is_none_or(|last| place.sequence > last)
+                })
+            };
+            if !Place::from_bytes(row).is_ok_and(|place| is_later(&place)) {
+                external.add(scale, key, row);
+            }
+        },
+    )?;
+    rows(
+        store,
+        under(keys::internals(realm)),
+        step,
+        &mut |key, row| {
+            // What has no number is a row too many.
+            if !keys::number_of(key).is_ok_and(|number| number > right.lines.rows) {
+                lines.add(scale, key, row);
+            }
+        },
+    )?;
+    let prefix = keys::marked(realm, Marked::Internal);
+    rows(store, under(prefix), step, &mut |key, row| {
+        if !keys::number_of(key).is_ok_and(|block| !right.is_full(block)) {
+            marks.add(scale, key, row);
+        }
+    })?;
+    let good = (external, lines, marks) == (right.external, right.lines, right.marks);
+    Ok(Part {
+        movements: (!good).then_some(realm).into_iter().collect(),
+        ..Part::default()
+    })
+}
+
+/// What the journal says of an account.
+pub(super) struct Known {
+    /// Which one.
+    pub at: At,
+    /// Where its movements came to.
+    pub history: History,
+    /// What its profile came to, where that was kept.
+    pub profile: Option<Box<Account>>,
+}
+
+/// The rows of the directory, along with accounts in their order.
+struct Directory {
+    realm: Option<RealmId>,
+    page: VecDeque<Pair>,
+}
+
+impl Directory {
+    /// The row of the next account that is asked for, if there is one.
+    fn row(
+        &mut self,
+        store: &dyn Index,
+        (realm, number): At,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = keys::directory_of(realm, number);
+        if self.realm != Some(realm) {
+            self.page.clear();
+            self.realm = Some(realm);
+        }
+        while self.page.front().is_some_and(|(front, _)| *front < key) {
+            self.page.pop_front();
+        }
+        if self.page.is_empty() {
+            let to = keys::after_prefix(&keys::directory(realm));
+            let page = store.scan(&key, &to, SortOrder::Ascending, PAGE)?;
+            self.page = page.into();
+        }
+        let here = self.page.front().is_some_and(|(front, _)| *front == key);
+        let row = here.then(|| self.page.pop_front()).flatten();
+        Ok(row.map(|(_, row)| row))
+    }
+}
+
+/// Whether accounts, in their order, stand as the journal says.
+pub(super) fn accounts(
+    store: &dyn Index,
+    all: Vec<Known>,
+    scale: &Scale,
+    step: Step<'_>,
+) -> Result<Part, StoreError> {
+    let mut part = Part::default();
+    let mut directory = Directory {
+        realm: None,
+        page: VecDeque::new(),
+    };
+    let mut sets = Recent::default();
+    for known in all {
+        if !step() {
+            break;
+        }
+        part.report.accounts += 1;
+        let (at, history) = (known.at, known.history.clone());
+        let loaded = match loaded(store, known) {
+            // Whoever looks again and names what differs says why.
+            Err(StoreError::Corrupt(_)) => None,
+            loaded => loaded?,
+        };
+        let Some((account, made)) = loaded else {
+            part.accounts.insert(at);
+            continue;
+        };
+        let right = projection::listed(&account);
+        part.places.entry(at.0).or_default().add(scale, at, &right);
+        let row = directory.row(store, at)?;
+        let row = row.map(|row| decode::<Listed>(&row)).transpose()?;
+        // What it asks for waits with the account, not in it.
+        let listed = row.is_some_and(|row| {
+            let asked_code = None;
+            Listed { asked_code, ..row } == right
+        });
+        let standing = Standing {
+            status: right.status,
+            enabled: right.enabled,
+            funded: account.balance.total() != Money::ZERO,
+        };
+        let good = is_at(&account, &history)
+            && account.holds_what_is_set_apart()
+            && listed
+            && sets.agrees(store, at.0, at.1, standing)?
+            && (at.1.0 % IN_FULL != 1 || in_full(store, at, (&account, made), &history)?);
+        if !good {
+            part.accounts.insert(at);
+        }
+    }
+    Ok(part)
+}
+
+/// What an account was made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Made {
+    /// Its rows at rest, and what its streams have behind them.
+    AtRest,
+    /// Its profile, and where the journal says that its movements stand. What counts in its day is not known then.
+    OfJournal,
+}
+
+/// An account as it is loaded.
+fn loaded(store: &dyn Index, known: Known) -> Result<Option<(Account, Made)>, StoreError> {
+    let Known {
+        at: (realm, number),
+        history,
+        profile,
+    } = known;
+    let profile = (profile, &history);
+    if let Some(account) = reads::standing(store, realm, profile, number)? {
+        return Ok(Some((*account, Made::OfJournal)));
+    }
+    let loaded = reads::load(store, realm, number)?;
+    Ok(loaded.map(|loaded| (*loaded.account, Made::AtRest)))
+}
+
+fn is_at(account: &Account, history: &History) -> bool {
+    let is = (account.sequence, account.balance, account.hash);
+    is == (history.sequence, history.balance, history.hash)
+}
+
+/// Whether an account, read from its streams alone, is what it was made as.
+fn in_full(
+    store: &dyn Index,
+    (realm, number): At,
+    (account, made): (&Account, Made),
+    history: &History,
+) -> Result<bool, StoreError> {
+    let full = match reads::load_in_full(store, realm, number) {
+        // The second look says so.
+        Err(StoreError::Corrupt(_)) => return Ok(false),
+        full => full?.map(|full| *full.account),
+    };
+    Ok(full.is_some_and(|full| {
+        let mut account = account.clone();
+        if made == Made::OfJournal {
+            account.usage = full.usage;
+        }
+        is_at(&full, history) && account == full
+    }))
+}
+
+impl Places {
+    fn add(&mut self, scale: &Scale, (realm, number): At, right: &Listed) {
+        if right.status == Status::Void {
+            return;
+        }
+        for by in Sorted::ALL {
+            let key = keys::sorted_of(realm, by, right.sorted_by(by).as_bytes(), number);
+            self.orders.add(scale, &key, &[]);
+        }
+        let key = keys::account_of_cuit(realm, right.cuit, number);
+        self.cuits.add(scale, &key, &[]);
+    }
+
+    /// Whether the accounts of a realm up to the `last` have these places.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub fn agree(
+        &self,
+        store: &dyn Index,
+        (realm, last): At,
+        scale: &Scale,
+        step: Step<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut there = Self::default();
+        rows(store, under(keys::orders(realm)), step, &mut |key, _| {
+            if !keys::account_of(key).is_ok_and(|number| number > last) {
+                there.orders.add(scale, key, &[]);
+            }
+        })?;
+        rows(store, under(keys::of_cuits(realm)), step, &mut |key, _| {
+            if !keys::account_of(key).is_ok_and(|number| number > last) {
+                there.cuits.add(scale, key, &[]);
+            }
+        })?;
+        Ok((there.orders, there.cuits) == (self.orders, self.cuits))
+    }
+}

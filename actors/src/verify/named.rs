@@ -1,0 +1,123 @@
+//! Looks at movements and accounts one by one, and says in words what differs.
+
+use caudal_ledger::history::History;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{Index, StoreError};
+
+use super::compare::IN_FULL;
+use super::lists::{self, Lines};
+use super::{At, Report, name};
+use crate::records::projection::Place;
+use crate::records::reads::Loaded;
+use crate::records::{keys, reads};
+
+/// What the rows of a movement say otherwise, in words.
+pub(super) fn rows(
+    store: &dyn Index,
+    at: At,
+    voucher: &Voucher,
+    lines: &mut Lines,
+) -> Result<Vec<String>, StoreError> {
+    let (found, listed) = (
+        index_agrees(store, at, voucher)?,
+        lines.agree(store, at, voucher)?,
+    );
+    let about = |what| format!("{}: movement {} is not {what}", name(at), voucher.sequence);
+    let wrong = [
+        (!found).then(|| about("found by its external id")),
+        (!listed).then(|| about("in the list of its realm")),
+    ];
+    Ok(wrong.into_iter().flatten().collect())
+}
+
+/// Compares an account as it is loaded with its history, and one of [`IN_FULL`] with its streams, too.
+pub(super) fn account_and_streams(
+    store: &dyn Index,
+    at: At,
+    history: &History,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    account(store, at, history, report)?;
+    match at.1.0 % IN_FULL {
+        1 => in_full(store, at, report),
+        _ => Ok(()),
+    }
+}
+
+/// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
+/// what stands still can be compared.
+pub(super) fn account(
+    store: &dyn Index,
+    at: At,
+    history: &History,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let Some((account, _)) = reads::account(store, at.0, at.1)? else {
+        report.differs(format!(
+            "{}: is in the journal and not in the index",
+            name(at)
+        ));
+        return Ok(());
+    };
+    let known = (account.sequence, account.balance, account.hash);
+    let right = (history.sequence, history.balance, history.hash);
+    if known.0 < right.0 || (known.0 == right.0 && known != right) {
+        report.differs(format!(
+            "{}: the index disagrees with the journal",
+            name(at)
+        ));
+    }
+    let lists = lists::differences(store, at, &account)?;
+    let apart = account.holds_what_is_set_apart();
+    let again = reads::account(store, at.0, at.1)?;
+    if again.as_ref().is_some_and(|(again, _)| *again == account) {
+        for wrong in lists {
+            report.differs(format!("{}: {wrong}", name(at)));
+        }
+    }
+    if !apart && again.is_some_and(|(again, _)| again.sequence == account.sequence) {
+        report.differs(format!(
+            "{}: what is held is not what its holds and transfers keep apart",
+            name(at)
+        ));
+    }
+    Ok(())
+}
+
+/// Compares an account as its rows at rest give it with what its streams alone say of it, where it stands still.
+fn in_full(store: &dyn Index, at: At, report: &mut Report) -> Result<(), StoreError> {
+    let load = || reads::load(store, at.0, at.1);
+    let all = |found: Option<Loaded>| found.map(|it| it.account);
+    let before = load().map(all);
+    let full = reads::load_in_full(store, at.0, at.1).map(all);
+    let (before, full, after) = match (before, full, load().map(all)) {
+        // Movements that do not follow each other were found before.
+        (Err(StoreError::Corrupt(_)), _, _) | (_, Err(StoreError::Corrupt(_)), _) => return Ok(()),
+        (before, full, after) => (before?, full?, after?),
+    };
+    if before == after && full != before {
+        report.differs(format!(
+            "{}: what it left at rest is not what its profile and movements say",
+            name(at)
+        ));
+    }
+    Ok(())
+}
+
+/// Whether a movement is found by its external id, if it has one of its own.
+pub(super) fn index_agrees(
+    store: &dyn Index,
+    (realm, account): At,
+    voucher: &Voucher,
+) -> Result<bool, StoreError> {
+    let id = voucher.external_id.as_ref();
+    let Some(id) = id.filter(|_| voucher.claims_external_id()) else {
+        return Ok(true);
+    };
+    let row = store.get(&keys::external(realm, voucher.direction, id))?;
+    let right = Place {
+        account,
+        sequence: voucher.sequence,
+    };
+    Ok(row.map(|row| Place::from_bytes(&row)).transpose()? == Some(right))
+}

@@ -1,0 +1,156 @@
+//! Reads and decodes the journal for a verification, on a thread of its own where two may work.
+//!
+//! **Bounds.** At most [`PARTS`] parts of [`PART`] entries wait.
+//!
+//! **Order.** That of the journal.
+//!
+//! **Failure.** What the store gives. An entry that cannot be decoded is no error of it.
+
+use std::borrow::Cow;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread;
+
+use caudal_ledger::facts::LedgerFact;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{CommitNo, Entry, Index, StoreError};
+
+use super::At;
+use crate::records::{LEDGER, decode};
+
+/// How many entries are handed over at once.
+const PART: usize = 256;
+/// How many such parts wait at most.
+const PARTS: usize = 8;
+
+/// An entry as it was read.
+pub(super) enum Seen<'a> {
+    /// A movement.
+    Voucher(Box<Voucher>),
+    /// A movement that cannot be read, and why.
+    Broken(StoreError),
+    /// Anything else.
+    Entry(Cow<'a, Entry>),
+}
+
+impl<'a> Seen<'a> {
+    /// What an entry is.
+    pub fn of(entry: &'a Entry) -> Self {
+        if entry.stream.kind != LEDGER {
+            return Self::Entry(Cow::Borrowed(entry));
+        }
+        match decode(&entry.body) {
+            Ok(LedgerFact::Posted(voucher)) => Self::Voucher(Box::new(voucher)),
+            Err(why) => Self::Broken(why),
+        }
+    }
+
+    fn into_owned(self) -> Seen<'static> {
+        match self {
+            Self::Voucher(voucher) => Seen::Voucher(voucher),
+            Self::Broken(why) => Seen::Broken(why),
+            Self::Entry(entry) => Seen::Entry(Cow::Owned(entry.into_owned())),
+        }
+    }
+}
+
+/// What of a journal is read.
+#[derive(Clone, Copy)]
+pub(super) struct Reach {
+    /// From this commit on.
+    pub from: CommitNo,
+    /// Up to this one, which the index has: the journal of a running service is ahead of it for a moment.
+    pub to: CommitNo,
+    /// This realm, under the number under which it lies; `None` for all.
+    pub only: Option<RealmId>,
+}
+
+impl Reach {
+    /// All that the index of a store has by now.
+    pub fn all(store: &dyn Index) -> Self {
+        Self {
+            from: CommitNo(1),
+            to: store.applied(),
+            only: None,
+        }
+    }
+
+    fn at(self, entry: &Entry) -> Option<At> {
+        let realm = RealmId(entry.stream.realm);
+        let wanted = self.only.is_none_or(|only| only == realm);
+        wanted.then_some((realm, AccountNo(entry.stream.number)))
+    }
+}
+
+/// Takes an entry in its turn.
+pub(super) type Take<'t> = &'t mut dyn FnMut(CommitNo, At, Seen<'_>);
+
+/// Gives each entry to `take`; `step` is called before each, and ends it where it says `false`. Gives the number of the
+/// last commit.
+///
+/// # Errors
+/// When the store cannot be read.
+pub(super) fn one(
+    store: &dyn Index,
+    reach: Reach,
+    step: &mut dyn FnMut() -> bool,
+    take: Take<'_>,
+) -> Result<CommitNo, StoreError> {
+    let last = store.replay(reach.from, &mut |commit, entry| {
+        if commit > reach.to || !step() {
+            return false;
+        }
+        if let Some(at) = reach.at(entry) {
+            take(commit, at, Seen::of(entry));
+        }
+        true
+    })?;
+    Ok(last.min(reach.to))
+}
+
+/// The same, read on a thread of its own.
+///
+/// # Errors
+/// As [`one`].
+pub(super) fn two(store: &dyn Index, reach: Reach, take: Take<'_>) -> Result<CommitNo, StoreError> {
+    let (sender, parts) = sync_channel(PARTS);
+    thread::scope(|scope| {
+        let reader = thread::Builder::new().name("caudal-verify-read".to_owned());
+        let Ok(reader) = reader.spawn_scoped(scope, || fill(store, reach, sender)) else {
+            // There is no thread to be had: it takes longer.
+            return one(store, reach, &mut || true, take);
+        };
+        for part in parts {
+            for (commit, at, seen) in part {
+                take(commit, at, seen);
+            }
+        }
+        match reader.join() {
+            Ok(read) => read,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+type Part = Vec<(CommitNo, At, Seen<'static>)>;
+
+fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<CommitNo, StoreError> {
+    let mut part = Part::with_capacity(PART);
+    let read = store.replay(reach.from, &mut |commit, entry| {
+        if commit > reach.to {
+            return false;
+        }
+        let Some(at) = reach.at(entry) else {
+            return true;
+        };
+        part.push((commit, at, Seen::of(entry).into_owned()));
+        if part.len() < PART {
+            return true;
+        }
+        let full = std::mem::replace(&mut part, Part::with_capacity(PART));
+        sender.send(full).is_ok()
+    });
+    // Whoever takes them is there until the last.
+    drop(sender.send(part));
+    Ok(read?.min(reach.to))
+}

@@ -1,0 +1,182 @@
+//! What the journal says, taken in entry by entry: histories, profiles, sums, and what the rows of movements add up to.
+//!
+//! **Shape.** It asks nothing of a store, so it can keep up with another thread that reads and decodes ([`pipe`]
+//! does), and nothing of it depends on how the rows lie.
+//!
+//! **Bounds.** Of an account a [`History`] (about 100 bytes), of a realm some sums. Of the first [`PROFILES_MAX`] accounts
+//! the profile, too, about a kilobyte each: those of others are read from their streams.
+//!
+//! [`pipe`]: super::pipe
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use caudal_ledger::accounts::Account;
+use caudal_ledger::events::rules::RuleSets;
+use caudal_ledger::facts::AccountFact;
+use caudal_ledger::history::History;
+use caudal_ledger::ids::RealmId;
+use caudal_ledger::time::Timestamp;
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{CommitNo, Entry, Scale, StoreError, Tally};
+use foldhash::HashMap;
+
+use super::pipe::Seen;
+use super::totals::Sums;
+use super::{At, Report, name, staff};
+use crate::records::keys::{self, Marked};
+use crate::records::marks::{self, BLOCK, Marks};
+use crate::records::projection::{Line, Place};
+use crate::records::{PROFILE, decode};
+
+/// Of so many accounts the profile is kept while the journal goes by (about 128 MiB).
+const PROFILES_MAX: usize = 131_072;
+
+/// What the journal says.
+pub(super) struct Walk {
+    /// What was counted, and what was wrong in the journal itself.
+    pub report: Report,
+    /// Where the movements of each account came to.
+    pub histories: HashMap<At, History>,
+    /// Accounts as their profiles alone make them.
+    pub profiles: HashMap<At, Box<Account>>,
+    pub sums: Sums,
+    pub people: staff::Recount,
+    /// What the rows of each realm's movements add up to.
+    pub rows: BTreeMap<RealmId, Rows>,
+    /// By what they were added up.
+    pub scale: Scale,
+    /// Accounts whose movements do not follow each other, which the report says.
+    pub flawed: BTreeSet<At>,
+}
+
+/// What the rows of a realm's movements add up to.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// By external ids.
+    pub external: Tally,
+    /// The lines of what is internal to the realm.
+    pub lines: Tally,
+    /// The marks of full blocks of these.
+    pub marks: Tally,
+    open: Marks,
+}
+
+impl Rows {
+    /// Whether a block of lines is full.
+    pub const fn is_full(&self, block: u64) -> bool {
+        block * BLOCK + BLOCK - 1 <= self.lines.rows
+    }
+}
+
+impl Walk {
+    /// Nothing yet; events are counted under these sets of rules.
+    pub fn under(sets: RuleSets) -> Self {
+        Self {
+            report: Report::default(),
+            histories: HashMap::default(),
+            profiles: HashMap::default(),
+            sums: Sums::under(sets),
+            people: staff::Recount::default(),
+            rows: BTreeMap::new(),
+            scale: Scale::new(),
+            flawed: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in the next entry.
+    pub fn take(&mut self, commit: CommitNo, at: At, seen: Seen<'_>) {
+        match seen {
+            Seen::Voucher(voucher) => self.voucher(commit, at, &voucher),
+            Seen::Broken(why) => {
+                self.report.entries += 1;
+                self.flawed.insert(at);
+                self.wrong(commit, why);
+            }
+            Seen::Entry(entry) => self.entry(commit, at, &entry),
+        }
+    }
+
+    /// Takes in the next movement.
+    pub fn voucher(&mut self, commit: CommitNo, at: At, voucher: &Voucher) {
+        self.report.entries += 1;
+        self.report.vouchers += 1;
+        if let Err(why) = self.sums.voucher(at.0, voucher) {
+            self.wrong(commit, why);
+        }
+        let history = self.histories.entry(at).or_default();
+        if let Err(flaw) = history.next(voucher) {
+            self.flawed.insert(at);
+            self.wrong(commit, format_args!("{}: {flaw}", name(at)));
+        }
+        self.add(at, voucher);
+    }
+
+    /// Takes in an entry of any other stream.
+    fn entry(&mut self, commit: CommitNo, at: At, entry: &Entry) {
+        self.report.entries += 1;
+        let counted = match entry.stream.kind {
+            PROFILE => self.profile(at, entry),
+            _ => {
+                if let Some(wrong) = self.people.entry(entry) {
+                    self.wrong(commit, wrong);
+                }
+                self.sums.entry(entry)
+            }
+        };
+        if let Err(why) = counted {
+            self.wrong(commit, why);
+        }
+    }
+
+    /// Something of a commit is wrong.
+    fn wrong(&mut self, commit: CommitNo, why: impl std::fmt::Display) {
+        self.report.differs(format!("commit {}: {why}", commit.0));
+    }
+
+    fn profile(&mut self, at: At, entry: &Entry) -> Result<(), StoreError> {
+        self.histories.entry(at).or_default();
+        let fact: AccountFact = match decode(&entry.body) {
+            Ok(fact) => fact,
+            Err(why) => {
+                self.profiles.remove(&at);
+                return Err(why);
+            }
+        };
+        let time = Timestamp::from_millis(entry.at);
+        let room = self.profiles.len() < PROFILES_MAX;
+        match (self.profiles.get_mut(&at), &fact) {
+            (None, AccountFact::Registered(registration)) if room => {
+                let account = Account::registered(registration, time);
+                self.profiles.insert(at, Box::new(account));
+            }
+            (Some(known), _) => known.apply(&fact, entry.seq, time),
+            (None, _) => {}
+        }
+        self.sums.profile(at.0, &fact)
+    }
+
+    /// Adds the rows by which a movement is found.
+    fn add(&mut self, (realm, account): At, voucher: &Voucher) {
+        let (rows, scale) = (self.rows.entry(realm).or_default(), &self.scale);
+        let id = voucher.external_id.as_ref();
+        if let Some(id) = id.filter(|_| voucher.claims_external_id()) {
+            let place = Place {
+                account,
+                sequence: voucher.sequence,
+            };
+            let key = keys::external(realm, voucher.direction, id);
+            rows.external.add(scale, &key, &place.to_bytes());
+        }
+        if voucher.is_internal() {
+            let number = rows.lines.rows + 1;
+            let line = Line::of(account, voucher).to_bytes();
+            rows.lines.add(scale, &keys::internal(realm, number), &line);
+            rows.open = rows.open.and(Marks::of(voucher));
+            if marks::is_last(number) {
+                let key = keys::marks(realm, Marked::Internal, number.div_euclid(BLOCK));
+                let marks = std::mem::take(&mut rows.open).to_bytes();
+                rows.marks.add(scale, &key, &marks);
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! A verification that begins while a store opens: what the index is made of is taken in as it goes by, so that the journal
+//! is read and decoded once for both.
+//!
+//! **Shape.** A [`Watch`] is the projection of the store. It takes each entry in where it is decoded, and makes the rows of
+//! [`Rows`].
+//!
+//! **Failure.** What went by may not be all that there is: the index had some of it, or the opening was begun anew. Then
+//! the journal is read once more.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use caudal_ledger::events::rules::RuleSets;
+use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::vouchers::Voucher;
+use caudal_storage::{CommitNo, Entry, Index, IndexWriter, Position, Projection, StoreError};
+
+use super::compare::Hands;
+use super::pipe::{Reach, Seen};
+use super::walk::Walk;
+use super::{Histories, Report, everything, judged, store};
+use crate::records::projection::Rows;
+
+/// Makes the rows of a store that opens, and takes in what they are made of.
+pub struct Watch {
+    seen: Mutex<Seeing>,
+}
+
+struct Seeing {
+    walk: Walk,
+    /// The commit of the last entry; 0 before the first.
+    last: CommitNo,
+    /// Whether all entries up to that went by once, in their order.
+    whole: bool,
+}
+
+impl Watch {
+    /// One that has seen nothing.
+    pub fn new() -> Arc<Self> {
+        let seeing = Seeing {
+            walk: Walk::under(RuleSets::ALL),
+            last: CommitNo(0),
+            whole: true,
+        };
+        Arc::new(Self {
+            seen: Mutex::new(seeing),
+        })
+    }
+
+    /// Verifies the store that was opened with it, as [`store`] does.
+    ///
+    /// # Errors
+    /// As [`store`].
+    pub fn verified(
+        &self,
+        opened: &dyn Index,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<(Report, Histories), StoreError> {
+        let nothing = Walk::under(RuleSets::ALL);
+        let (walk, last, whole) = {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let walk = std::mem::replace(&mut seen.walk, nothing);
+            (walk, seen.last, std::mem::replace(&mut seen.whole, false))
+        };
+        if !whole || last != opened.applied() {
+            return store(opened, progress);
+        }
+        progress(walk.report.entries);
+        let judged = judged(walk, (Reach::all(opened), last), opened, Hands::Two)?;
+        everything(judged, opened)
+    }
+}
+
+impl Projection for Watch {
+    fn version(&self) -> u32 {
+        Rows.version()
+    }
+
+    fn scoped(&self) -> &[u8] {
+        Rows.scoped()
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        Rows.project(entry, position, index)
+    }
+
+    fn recall(&self, commit: CommitNo, entry: &mut Entry) {
+        Rows.recall(commit, entry);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        // A commit that is empty, or one that was there before, is a gap like any other.
+        seen.whole &= [seen.last.0, seen.last.0 + 1].contains(&commit.0);
+        if !seen.whole {
+            return;
+        }
+        seen.last = commit;
+        let at = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
+        match entry.fact.get::<Voucher>() {
+            Some(voucher) => seen.walk.voucher(commit, at, voucher),
+            None => seen.walk.take(commit, at, Seen::of(entry)),
+        }
+    }
+}
