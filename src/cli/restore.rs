@@ -3,6 +3,7 @@
 pub mod tenant;
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use caudal::backup::BackupError;
 use caudal::backup::chain;
@@ -118,16 +119,29 @@ pub fn run(args: Args) -> Result<(), Exit> {
             "name the backup with --from, and the new folder with --data",
         ));
     };
+    let began = Instant::now();
     let done = wait(store(&args, from, data))?;
     let verified = verify::folder(data)?;
-    let ok = verified.ok;
+    let took = began.elapsed();
+    let (ok, vouchers) = (verified.ok, verified.vouchers);
     let verified = serde_json::to_value(verified).map_err(Exit::failed)?;
     if args.asking.json {
-        let all = json!({ "restored": done, "verified": verified });
+        let all = json!({
+            "restored": done,
+            "verified": verified,
+            "millis": took.as_millis(),
+            "vouchersPerSecond": rate(vouchers, took),
+        });
         say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?)?;
     } else {
         show(&args, data, &done)?;
         verify::show(&verified)?;
+        say(&format!(
+            "It took {}.{} s: {} vouchers a second",
+            took.as_secs(),
+            took.subsec_millis() / 100,
+            rate(vouchers, took),
+        ))?;
     }
     match ok {
         true => Ok(()),
@@ -154,6 +168,11 @@ impl Args {
             (None, None) => Ok(Wanted::List),
         }
     }
+}
+
+/// How many a second, of so many in so long.
+fn rate(many: u64, took: Duration) -> u128 {
+    u128::from(many) * 1000 / took.as_millis().max(1)
 }
 
 /// Writes the journals.

@@ -6,11 +6,18 @@ use std::sync::Arc;
 
 use caudal::service;
 use caudal_actors::cells::Cells;
-use caudal_storage::{Records, Store, StoreOptions};
+use caudal_actors::records::projection::Rows;
+use caudal_storage::{Projection, Records, Store, StoreOptions};
 use indicatif::ProgressBar;
 
 use super::Exit;
 use super::terminal;
+
+/// A command that comes and goes joins no runs of the index while there are few: whoever serves the folder does, in the
+/// background. At most two of its tables are in memory.
+const FAN_IN: usize = 1000;
+/// Bytes of such a table.
+const TABLE_BYTES: usize = 64 << 20;
 
 /// A folder that nobody else uses while this lives.
 pub struct Stopped {
@@ -28,6 +35,16 @@ pub struct Stopped {
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it, or what a start reads.
     pub fn open(data: &Path, whole: bool, line: &ProgressBar) -> Result<Self, Exit> {
+        Self::watched(data, whole, Arc::new(Rows), line)
+    }
+
+    /// The same, where `rows` makes the rows that the index of the first cell lacks.
+    pub fn watched(
+        data: &Path,
+        whole: bool,
+        rows: Arc<dyn Projection>,
+        line: &ProgressBar,
+    ) -> Result<Self, Exit> {
         // Nothing is made here: a folder that never had a store is the wrong one.
         if !service::knows_a_store(data)? {
             let why = format!(
@@ -41,10 +58,13 @@ impl Stopped {
         let options = StoreOptions {
             create: false,
             check_all: whole,
+            merge_fan_in: FAN_IN,
+            table_bytes: TABLE_BYTES,
+            frozen_max: 1,
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()
         };
-        let (cells, records, further) = service::open_cells(data, &options)?;
+        let (cells, records, further) = service::open_cells(data, &options, rows)?;
         Ok(Self {
             store: Arc::clone(cells.platform()),
             cells,

@@ -1,9 +1,10 @@
 //! `caudal verify`: replays every account's history and compares it with what is kept beside it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use caudal::admin::VerifyBody;
-use caudal_actors::verify;
+use caudal_actors::verify::{self, Watch};
 use reqwest::Method;
 use serde_json::Value;
 
@@ -61,13 +62,18 @@ pub fn run(args: Args) -> Result<(), Exit> {
 /// Verifies the folder of a stopped service.
 pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
-    let stopped = Stopped::open(data, true, &line)?;
+    // An index that has to be made anew is made of what is verified.
+    let watch = Watch::new();
+    let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), &line)?;
     line.set_message("entries replayed:");
     let mut report = verify::Report::default();
     for (cell, store) in stopped.cells.numbered() {
         let before = report.entries;
         let mut seen = |entries: u64| line.set_position(before + entries);
-        let verified = verify::store(store.as_ref(), &mut seen);
+        let verified = match cell {
+            0 => watch.verified(store.as_ref(), &mut seen),
+            _ => verify::store(store.as_ref(), &mut seen),
+        };
         let (found, _) = verified.map_err(|why| Exit {
             code: 3,
             message: why.to_string(),

@@ -22,7 +22,9 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
 use caudal_postgres::Status;
-use caudal_storage::{Member, OpenError, Records, Restore, Store, StoreError, StoreOptions};
+use caudal_storage::{
+    Member, OpenError, Projection, Records, Restore, Store, StoreError, StoreOptions,
+};
 
 use super::cell::{self, Opened};
 use super::turning::{Turns, turns};
@@ -290,13 +292,18 @@ pub(super) fn announce(
     Ok(())
 }
 
-/// The cells of a stopped service's folder, which share what is set, and a way to their records.
+/// The cells of a stopped service's folder, which share what is set, and a way to their records. `rows` makes the rows that
+/// the index of the first one lacks.
 ///
 /// # Errors
 /// As [`folder::open`] and [`open`].
-pub fn open_known(data: &Path, options: &StoreOptions) -> Result<Gathered, StartError> {
+pub fn open_known(
+    data: &Path,
+    options: &StoreOptions,
+    rows: Arc<dyn Projection>,
+) -> Result<Gathered, StartError> {
     let options = &share(options, seen(data));
-    let (first, ours) = folder::open(data, options.clone(), Arc::new(Rows))?;
+    let (first, ours) = folder::open(data, options.clone(), rows)?;
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     let known = platform.cells();
     let others = known.map(|cell| known_one(data, cell, options));
@@ -455,7 +462,7 @@ mod tests {
             block_cache_bytes: 3 << 20,
             ..StoreOptions::small()
         };
-        let (cells, _, further) = open_known(dir.path(), &set).unwrap();
+        let (cells, _, further) = open_known(dir.path(), &set, Arc::new(Rows)).unwrap();
         assert_eq!(further.len(), 2);
         assert_eq!(cached(&cells), [1 << 20; 3]);
         cells.close().unwrap();
