@@ -1,10 +1,13 @@
 //! Follows the chain of records through the objects of a depot.
 //!
-//! **Order.** From the first record of the store to the last, each object read once.
+//! **Order.** From the first record of the store to the last, each object read once. While one is followed, the next
+//! one is unpacked by another thread: two are in memory at most.
 //!
 //! **Failure.** The first object that is not what was written ends the walk, with its name and the place in it.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::panic::resume_unwind;
+use std::thread;
 
 use caudal_storage::CommitNo;
 use caudal_storage::log::{Hash, LogId, Lying, Sealed, Tail};
@@ -234,8 +237,24 @@ pub async fn walk(
     let (mut read, mut gone) = (0_u64, false);
     let mut objects: VecDeque<Named> = kept.cover.objects.iter().cloned().collect();
     let mut missing = kept.cover.missing;
+    let mut waits: Option<(Named, Unpacked)> = None;
+    let mut follow = |chain: &mut Chain, next: Option<(Named, Unpacked)>| {
+        let Some((named, unpacked)) = next else {
+            return Ok(true);
+        };
+        let goes_on = chain.object(&named, unpacked, take)?;
+        read += named.size;
+        done(read);
+        Ok::<_, BackupError>(goes_on)
+    };
     while let Some(named) = objects.pop_front() {
-        let Some(bytes) = depot.get(&named.name).await? else {
+        let found = depot.get(&named.name).await;
+        let Ok(Some(bytes)) = found else {
+            // Nothing further may be wanted, and what is wrong before it comes first.
+            if !follow(&mut chain, waits.take())? {
+                return Ok(chain.walked);
+            }
+            drop(found?);
             if gone {
                 return Err(BackupError::damaged(&named.name, 0, "the object is gone"));
             }
@@ -248,11 +267,25 @@ pub async fn walk(
             continue;
         };
         gone = false;
-        if !chain.object(&named, &bytes, take)? {
+        let name = named.name.as_str();
+        let (goes_on, unpacked) = thread::scope(|scope| {
+            let thread = thread::Builder::new().name("caudal-unpack".to_owned());
+            let unpacked = thread.spawn_scoped(scope, || unpack(name, &bytes));
+            let goes_on = follow(&mut chain, waits.take());
+            // Without a thread it is unpacked here.
+            let unpacked = unpacked.map_or_else(
+                |_| unpack(name, &bytes),
+                |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            );
+            (goes_on, unpacked)
+        });
+        if !goes_on? {
             return Ok(chain.walked);
         }
-        read += named.size;
-        done(read);
+        waits = Some((named, unpacked?));
+    }
+    if !follow(&mut chain, waits)? {
+        return Ok(chain.walked);
     }
     if let Some((from, to)) = missing {
         let name = format!("{} ({})", depot.place(), kept.whose().folder());
@@ -294,13 +327,18 @@ struct Chain {
 
 impl Chain {
     /// Follows it through an object; false when `take` wanted no more.
-    fn object(&mut self, named: &Named, bytes: &[u8], take: Take<'_>) -> Result<bool, BackupError> {
+    fn object(
+        &mut self,
+        named: &Named,
+        unpacked: Unpacked,
+        take: Take<'_>,
+    ) -> Result<bool, BackupError> {
         let name = named.name.as_str();
         let Unpacked {
             log,
             records,
             wrong,
-        } = unpack(name, bytes)?;
+        } = unpacked;
         match self.log {
             None => self.tail = Tail::none(&log),
             Some(known) if known == log => {}

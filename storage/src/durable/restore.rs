@@ -3,6 +3,9 @@
 //! **Shape.** The journal alone is written, with the bytes of the records as they were; index, witness and
 //! checkpoint are made by the first open, which reads every byte.
 //!
+//! A segment gets its zeros behind its records once it takes no more of them, and is flushed by a thread of its own while
+//! the next one is filled.
+//!
 //! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So a
 //! folder whose restore was cut off is no store: nothing opens it, and the next restore begins anew in it.
 //!
@@ -12,6 +15,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
+use std::thread::JoinHandle;
 
 use crate::api::Commit;
 use crate::durable::held::{IDENTITY, JOURNAL, LOCK, Locks, RESTORE};
@@ -20,8 +24,9 @@ use crate::durable::options::{SEGMENT_MIN, StoreOptions};
 use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::Folder;
-use crate::journal::format::{RecordBuilder, SEGMENT_HEADER};
-use crate::journal::prepare::prepare;
+use crate::journal::format::{RecordBuilder, SEGMENT_HEADER, SegmentHeader};
+use crate::journal::names::segment_name;
+use crate::journal::prepare::fill_with_zeros;
 use crate::log::{LogId, Sealed, Tail};
 use crate::num::u32_of;
 use crate::rows::check_commit;
@@ -45,6 +50,8 @@ pub struct Restore {
     identity: Identity,
     segment_bytes: u32,
     filling: Option<Filling>,
+    /// The flush of the segment before that one.
+    flushing: Option<JoinHandle<io::Result<()>>>,
     tail: Tail,
 }
 
@@ -91,6 +98,7 @@ impl Restore {
             identity,
             segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
             filling: None,
+            flushing: None,
             tail: Tail::none(&log),
         })
     }
@@ -155,11 +163,11 @@ impl Restore {
         Ok(())
     }
 
-    /// Flushes the segment that is full and makes the next, with room for `length` bytes.
+    /// Ends the segment that is full and begins the next, with room for `length` bytes.
     fn next(&mut self, length: u32) -> io::Result<Filling> {
         let number = match self.filling.take() {
             Some(full) => {
-                self.files.sync_all(&full.file)?;
+                self.end(&full)?;
                 full.number + 1
             }
             None => 1,
@@ -167,11 +175,20 @@ impl Restore {
         let room = u64::from(SEGMENT_HEADER) + u64::from(length);
         let room = u32::try_from(room).map_err(io::Error::other)?;
         let size = self.segment_bytes.max(room);
-        let made = prepare(&self.files, &self.journal, &self.identity.log, number, size)?;
+        if self.journal.free_space()? < u64::from(size) {
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
+        let file = self.files.create(&self.journal, &segment_name(number))?;
+        let header = SegmentHeader {
+            number,
+            size,
+            id: self.identity.log,
+        };
+        self.files.write_at(&file, &header.encode(), 0)?;
         Ok(Filling {
             number,
             size,
-            file: made.file,
+            file,
             offset: SEGMENT_HEADER,
         })
     }
@@ -196,16 +213,42 @@ impl Restore {
         self.finish()
     }
 
+    /// Writes the zeros behind the records of a segment, and has it flushed.
+    fn end(&mut self, full: &Filling) -> io::Result<()> {
+        fill_with_zeros(&self.files, &full.file, u64::from(full.offset), full.size)?;
+        self.flushed()?;
+        let (files, file) = (self.files.clone(), full.file.try_clone()?);
+        let thread = std::thread::Builder::new().name("caudal-storage-restore".to_owned());
+        match thread.spawn(move || files.sync_all(&file)) {
+            Ok(flushing) => self.flushing = Some(flushing),
+            // there is no thread to be had: it takes longer
+            Err(_) => self.files.sync_all(&full.file)?,
+        }
+        Ok(())
+    }
+
+    /// Waits for the flush that is under way.
+    fn flushed(&mut self) -> io::Result<()> {
+        let Some(flushing) = self.flushing.take() else {
+            return Ok(());
+        };
+        let panicked = |_| io::Error::other("the thread that flushes a segment panicked");
+        flushing.join().map_err(panicked)?
+    }
+
     /// Everything was put: makes the folder a store, durably.
     ///
     /// # Errors
     /// When nothing was put, or the system refuses.
-    pub fn finish(self) -> Result<(), OpenError> {
-        let fail = |e| OpenError::io("restoring into", self.folder.path(), e);
-        let Some(last) = &self.filling else {
+    pub fn finish(mut self) -> Result<(), OpenError> {
+        let path = self.folder.path().to_path_buf();
+        let fail = |e| OpenError::io("restoring into", &path, e);
+        let Some(last) = self.filling.take() else {
             return Err(fail(io::Error::other("there is no record to restore")));
         };
-        self.files.sync_all(&last.file).map_err(fail)?;
+        self.end(&last)
+            .and_then(|()| self.flushed())
+            .map_err(fail)?;
         self.files.sync_folder(&self.journal).map_err(fail)?;
         let renamed = self.files.rename(&self.folder, RESTORE, IDENTITY);
         renamed.map_err(fail)?;

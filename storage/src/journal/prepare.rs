@@ -109,16 +109,29 @@ fn fill(
     }
     .encode();
     files.write_at(&file, &header, 0)?;
-    let zeros = vec![0; ZEROS];
-    let mut offset = u64_of(header.len());
-    while offset < u64::from(size) {
-        let n = usize_of(u64::from(size) - offset).min(ZEROS);
-        files.write_at(&file, zeros.get(..n).unwrap_or_default(), offset)?;
-        offset += u64_of(n);
-    }
+    fill_with_zeros(files, &file, u64_of(header.len()), size)?;
     files.sync_all(&file)?;
     files.rename(folder, unfinished, &segment_name(number))?;
     Ok(Segment { number, size, file })
+}
+
+/// Writes zeros from an offset on up to the end of a segment of `size` bytes.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn fill_with_zeros(
+    files: &Files,
+    file: &File,
+    mut offset: u64,
+    size: u32,
+) -> io::Result<()> {
+    let zeros = vec![0; ZEROS];
+    while offset < u64::from(size) {
+        let n = usize_of(u64::from(size) - offset).min(ZEROS);
+        files.write_at(file, zeros.get(..n).unwrap_or_default(), offset)?;
+        offset += u64_of(n);
+    }
+    Ok(())
 }
 
 /// What the thread and the writer share.
