@@ -387,8 +387,7 @@ impl Index for DurableStore {
     ) -> Result<Differing, StoreError> {
         self.gate()?;
         // the journal is ahead of the index for a moment
-        let commits = (from, to.min(self.applied()));
-        recount::streams(&self.shared, commits, realm, step)
+        recount::streams(&self.shared, (from, to.min(self.applied())), realm, step)
     }
 }
 

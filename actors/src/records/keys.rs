@@ -2,7 +2,6 @@
 //! of a realm lies under its number; the one exception says why.
 
 mod cases;
-mod every;
 mod kinds;
 mod marks;
 mod numbers;
@@ -24,11 +23,10 @@ pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
     said, unbooked,
 };
-pub use every::{externals, internals, orders};
 pub use kinds::kind_of;
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
-pub use realms::{left_at_rest, renumbered};
+pub use realms::{externals, internals, left_at_rest, orders, renumbered};
 pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
 pub use scoped::SCOPED;
 
