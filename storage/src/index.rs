@@ -30,6 +30,7 @@ pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
 pub(crate) mod open;
+pub(crate) mod proof;
 pub(crate) mod run;
 pub(crate) mod scope;
 pub(crate) mod trouble;
@@ -189,7 +190,7 @@ impl SortedRows {
     /// expectation is wrong it costs as much as [`Self::head`].
     ///
     /// # Errors
-    /// As [`Self::get`].
+    /// As [`Self::get`]; `Corrupt` when the row at rest says more than the stream has.
     pub(crate) fn head_near(
         &self,
         stream: StreamId,
@@ -204,7 +205,7 @@ impl SortedRows {
                 && let Some((of, head)) = rows.rests(&key, &value)
                 && (of, head.seq) == (stream, seq)
             {
-                return Ok(Some(head));
+                return self.borne_out(stream, head).map(Some);
             }
             let key = stream_key(stream, seq);
             if let Some(value) = self.get(&key)? {
