@@ -104,6 +104,21 @@ impl Report {
         self.differences.truncate(NAMED_MAX);
     }
 
+    /// Goes on where wrong bytes keep something from being compared, if what was found says that something is wrong: whoever
+    /// gets the error alone learns nothing of it.
+    ///
+    /// # Errors
+    /// The one that is given, where nothing was found, and any other that says nothing about the bytes.
+    fn cut_short(&mut self, why: StoreError) -> Result<(), StoreError> {
+        match why {
+            StoreError::Corrupt(_) | StoreError::Invalid(_) if self.count > 0 => {
+                self.differs(format!("not all could be compared: {why}"));
+                Ok(())
+            }
+            why => Err(why),
+        }
+    }
+
     fn differs(&mut self, what: String) {
         self.count += 1;
         if self.differences.len() < NAMED_MAX {
@@ -137,16 +152,16 @@ pub(crate) fn under(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    all((sets, Hands::Two), store, progress)
+    all((sets, Hands::Two), (store, true), progress)
 }
 
-/// All of a store.
+/// All of a store; `stands` whether nobody writes to it meanwhile.
 fn all(
     (sets, hands): (RuleSets, Hands<'_>),
-    store: &dyn Index,
+    (store, stands): (&dyn Index, bool),
     progress: &mut dyn FnMut(u64),
 ) -> Result<(Report, Histories), StoreError> {
-    let judged = part((sets, Reach::all(store), hands), store, progress)?;
+    let judged = part((sets, Reach::all(store, stands), hands), store, progress)?;
     let (report, histories) = everything(judged, store)?;
     progress(report.entries);
     Ok((report, histories))
@@ -161,8 +176,9 @@ fn everything(
     store: &dyn Index,
 ) -> Result<(Report, Histories), StoreError> {
     report.audit_entries = people.entries();
-    for wrong in people.compare(store)? {
-        report.differs(wrong);
+    match people.compare(store) {
+        Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
+        Err(why) => report.cut_short(why)?,
     }
     Ok((report, histories))
 }
@@ -186,7 +202,7 @@ pub(crate) fn realm(
     let one = Reach {
         from,
         only: Some(lies),
-        ..Reach::all(store)
+        ..Reach::all(store, false)
     };
     let hands = Hands::One(&mut noted);
     let (report, ..) = part((RuleSets::ALL, one, hands), store, &mut |_| {})?;
@@ -220,7 +236,7 @@ fn judged(
     mut hands: Hands<'_>,
 ) -> Result<Judged, StoreError> {
     let mut walked = Walked::of(walk, reach, last);
-    let found = walked.compare(store, &mut hands)?;
+    let (found, failed) = walked.compare(store, &mut hands)?;
     let Walked {
         mut report,
         histories,
@@ -228,6 +244,9 @@ fn judged(
         ..
     } = walked;
     report.adds(found);
+    if let Some(why) = failed {
+        report.cut_short(why)?;
+    }
     Ok((report, histories, people))
 }
 
@@ -238,7 +257,8 @@ fn judged(
 #[cfg(test)]
 pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), StoreError> {
     let mut always = || true;
-    all((RuleSets::ALL, Hands::One(&mut always)), store, &mut |_| {})
+    let one = Hands::One(&mut always);
+    all((RuleSets::ALL, one), (store, true), &mut |_| {})
 }
 
 /// What is found where each row is looked for by its key, and each account is loaded.
@@ -247,7 +267,7 @@ pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), St
 /// As [`store`].
 #[cfg(test)]
 pub(crate) fn slowly(store: &dyn Index) -> Result<Vec<String>, StoreError> {
-    let reach = Reach::all(store);
+    let reach = Reach::all(store, true);
     let mut walk = Walk::under(RuleSets::ALL);
     let mut take = |commit, at, seen: Seen<'_>| walk.take(commit, at, seen);
     let last = pipe::one(store, reach, &mut || true, &mut take)?;
@@ -274,7 +294,7 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
         let work = tokio::task::spawn_blocking(move || {
             let mut always = || true;
             let one = Hands::One(&mut always);
-            all((RuleSets::ALL, one), held.as_ref(), &mut |_| {})
+            all((RuleSets::ALL, one), (held.as_ref(), false), &mut |_| {})
         });
         let (found, histories) = work.await.map_err(|_| Failure::Bug)??;
         report.takes(cell, found);

@@ -12,7 +12,7 @@ use caudal_proptests::config;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Log as _, LogError};
 use caudal_storage::{
-    Commit, CommitNo, DurableStore, Entry, Fact, Index as _, IndexWriter, OpenError, Part,
+    Commit, CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, OpenError, Part,
     Position, Projection, Store as _, StoreError, StoreOptions, StreamId,
 };
 use proptest::prelude::*;
@@ -26,6 +26,18 @@ struct Nothing;
 impl Projection for Nothing {
     fn version(&self) -> u32 {
         1
+    }
+
+    fn single(&self) -> &[u8] {
+        &[]
+    }
+
+    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
+        None
     }
 
     fn project(

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use caudal_storage::{
-    Commit, DurableStore, Entry, Fact, Index, IndexWriter, Position, Projection, SortOrder, Store,
-    StoreError, StoreOptions, StreamId,
+    Commit, DurableStore, Entry, Fact, Head, Index, IndexWriter, Position, Projection, SortOrder,
+    Store, StoreError, StoreOptions, StreamId,
 };
 
 /// Three small rows an entry: a hash, a counter's row, and the counter itself.
@@ -27,6 +27,18 @@ struct Rows;
 impl Projection for Rows {
     fn version(&self) -> u32 {
         1
+    }
+
+    fn single(&self) -> &[u8] {
+        &[]
+    }
+
+    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
+        None
     }
 
     fn project(

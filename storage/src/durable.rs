@@ -44,8 +44,7 @@ mod watch;
 pub(crate) mod witness;
 
 use std::fmt;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Mutex};
@@ -66,7 +65,6 @@ use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
 use crate::error::OpenError;
 use crate::files::Files;
-use crate::folder::Folder;
 use crate::health::Health;
 use crate::index::SortedRows;
 use crate::index::manifest::Mark;
@@ -217,21 +215,6 @@ impl DurableStore {
         Records::new(journal, self.identity)
     }
 
-    /// The same of a store that is not open; `None` when the folder holds none.
-    ///
-    /// # Errors
-    /// When the folder or its `IDENTITY` cannot be read.
-    pub fn id_of(path: &Path) -> Result<Option<String>, OpenError> {
-        let fail = |e| OpenError::io("opening", path, e);
-        match Folder::open(path) {
-            Ok(folder) => Ok(identity::read(&folder)?.map(|id| hex(&id.history))),
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                Ok(None)
-            }
-            Err(e) => Err(fail(e)),
-        }
-    }
-
     /// Reads and checks the next piece of what is kept, whatever the rate; false when nothing of
     /// the round is left.
     pub fn check_step(&self) -> bool {
@@ -368,6 +351,12 @@ impl Index for DurableStore {
         self.shared
             .index
             .scan(from.max(FIRST_KEY.as_slice()), to, order, limit)
+    }
+
+    fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.gate()?;
+        let from = from.max(FIRST_KEY.as_slice());
+        self.shared.index.walk(from, to, limit)
     }
 
     fn replay(

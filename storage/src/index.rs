@@ -26,6 +26,7 @@ pub(crate) mod bytes;
 pub(crate) mod cache;
 pub(crate) mod census;
 pub(crate) mod compression;
+pub(crate) mod freeze;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -274,10 +275,21 @@ impl SortedRows {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
+        self.gather((from, to), (order, false), limit)
+    }
+
+    /// Rows with `from <= key < to`, at most `limit`; `proves` whether each is to be one that [`Self::get`] finds.
+    fn gather(
+        &self,
+        (from, to): (&[u8], &[u8]),
+        (order, proves): (SortOrder, bool),
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
         let (mut from, mut to) = (from.to_vec(), to.to_vec());
         let mut rows = Vec::new();
         while rows.len() < limit && from < to {
-            let Some(bound) = self.scan_step(&from, &to, order, limit, &mut rows)? else {
+            let way = (order, proves);
+            let Some(bound) = self.scan_step(&from, &to, way, limit, &mut rows)? else {
                 break;
             };
             match order {
@@ -297,7 +309,7 @@ impl SortedRows {
         &self,
         from: &[u8],
         to: &[u8],
-        order: SortOrder,
+        (order, proves): (SortOrder, bool),
         limit: usize,
         rows: &mut Vec<Pair>,
     ) -> Result<Option<Vec<u8>>, StoreError> {
@@ -324,7 +336,7 @@ impl SortedRows {
         }
         let under = common(from, to).map(|part| (part, hash(part)));
         for run in view.runs.iter() {
-            if under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
+            if proves || under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
                 self.opened.fetch_add(1, Ordering::Relaxed);
                 let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
                 sources.push(Source::Run(Box::new(cursor.map_err(|e| self.broken(&e))?)));
@@ -344,6 +356,13 @@ impl SortedRows {
                 (Stored::Here(bytes), _) => Some(bytes.to_vec()),
                 (far, Some(run)) => run.value(&self.store, far)?,
                 (_, None) => return Err("a large value outside a run".into()),
+            };
+            let value = match run.filter(|_| proves) {
+                None => value,
+                Some(run) => {
+                    let last = rows.last().map(|(last, _)| last.as_slice());
+                    self.proven((run, &view.runs), last, (key, value))?
+                }
             };
             rows.extend(value.map(|v| (key.to_vec(), v)));
             Ok(rows.len() < limit)

@@ -88,6 +88,12 @@ impl View {
         };
         rows.into_iter().map(renumber).collect()
     }
+
+    /// A row that was found, under the number by which it was asked for.
+    fn back(&self, (key, value): Pair) -> Pair {
+        let own = keys::renumbered(&key, self.under, self.home);
+        (own.unwrap_or(key), value)
+    }
 }
 
 /// Bytes of a key up to the end of the realm's number.
@@ -140,11 +146,13 @@ impl Index for View {
     ) -> Result<Vec<Pair>, StoreError> {
         let (from, to) = self.range(from, to);
         let found = self.store.scan(&from, &to, order, limit)?;
-        let back = |(key, value): Pair| {
-            let own = keys::renumbered(&key, self.under, self.home);
-            (own.unwrap_or(key), value)
-        };
-        Ok(found.into_iter().map(back).collect())
+        Ok(found.into_iter().map(|pair| self.back(pair)).collect())
+    }
+
+    fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {
+        let (from, to) = self.range(from, to);
+        let found = self.store.walk(&from, &to, limit)?;
+        Ok(found.into_iter().map(|pair| self.back(pair)).collect())
     }
 
     /// The entries of the realm's other generations are left out, and nothing else.

@@ -53,6 +53,10 @@ impl Index for Lane {
         self.store.scan(from, to, order, limit)
     }
 
+    fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {
+        self.store.walk(from, to, limit)
+    }
+
     fn replay(
         &self,
         from: CommitNo,

@@ -2,24 +2,29 @@
 //! looked for by its key and each account is loaded, on one thread and on two.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
+use caudal_ledger::accounts::Account;
+use caudal_ledger::balance::Direction;
 use caudal_ledger::facts::LedgerFact;
-use caudal_ledger::money::Money;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{
-    CommitNo, Entry, Fact, Index, Pair, Projection as _, Row, SortOrder, Store as _,
+    Commit, CommitNo, Done, DurableStore, Entry, Fact, Head, Index, IndexWriter, Pair, Position,
+    Projection, Row, SortOrder, StoreOptions, StreamId,
 };
 
 use super::harness::{Harness, nap, outside};
 use super::rules::{journal, rebuilt};
 use super::*;
-use crate::records::keys;
-use crate::records::{LEDGER, decode, encode};
+use crate::records::keys::{self, Sorted};
+use crate::records::projection::Place;
+use crate::records::rest::{self, Profile, Stand};
+use crate::records::{LEDGER, decode, encode, reads};
 use crate::verify::Watch;
 
 type Journal = Vec<(CommitNo, Entry)>;
 
-/// Three accounts. One has sent to another one and to somebody outside, and has a hold; one is at rest as two rows.
+/// Three accounts. One has sent to another one and to somebody outside, and has a hold; one is at rest.
 async fn story() -> Arc<FaultyStore> {
     let harness = Harness::new(11, 3, 1_000, Arc::<TestBank>::default()).await;
     value(harness.give((1, 2), 70, "given").await);
@@ -40,16 +45,45 @@ async fn story() -> Arc<FaultyStore> {
 /// A store of its own with the same entries and rows, which nobody writes to.
 fn copy(store: &FaultyStore) -> Arc<FaultyStore> {
     let copy = rebuilt(&journal(store), Rows).unwrap();
-    let mut rows = Vec::new();
-    for number in (1..=3).map(AccountNo) {
-        for key in [keys::snapshot(REALM, number), keys::stand(REALM, number)] {
-            let value = store.get(&key).unwrap();
-            rows.push(Row { key, value });
-        }
-    }
-    assert!(rows.iter().any(|row| row.value.is_some()), "one is at rest");
-    copy.note(rows);
+    copy.note(vec![at_rest(store)]);
     copy
+}
+
+/// The row that the third account has left.
+fn at_rest(store: &dyn Index) -> Row {
+    let key = keys::rest(REALM, AccountNo(3));
+    let value = store.get(&key).unwrap();
+    assert!(value.is_some(), "it is at rest");
+    Row { key, value }
+}
+
+/// The same on a disk, in runs, whose filters are asked for each row.
+fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
+    let open = || DurableStore::open(path, StoreOptions::small(), Arc::new(Rows)).unwrap();
+    let made = open();
+    for commit in journal(store).chunk_by(|(one, _), (other, _)| one == other) {
+        let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
+        let hints = Vec::new();
+        let done = |done| made.submit(Commit { entries, hints }, done);
+        came(done);
+    }
+    put(made.as_ref(), at_rest(store));
+    made.close().unwrap();
+    drop(made);
+    open()
+}
+
+/// Waits for what a store is asked to do.
+fn came(ask: impl FnOnce(Done)) {
+    let (sender, done) = std::sync::mpsc::channel();
+    ask(Box::new(move |done| sender.send(done).unwrap()));
+    done.recv().unwrap().unwrap();
+}
+
+/// Puts a row as it is, or takes it away.
+fn put(store: &dyn Store, row: Row) {
+    store.note(vec![row]);
+    came(|done| store.barrier(done));
 }
 
 /// What is found in a store, which is the same on one thread and on two.
@@ -87,10 +121,19 @@ fn kinds(store: &dyn Index) -> BTreeMap<u8, Vec<Pair>> {
 
 #[actix::test]
 async fn whatever_row_is_wrong_is_found_as_when_all_are_looked_for() {
-    let store = story().await;
-    assert_eq!(found(store.as_ref()).unwrap(), Vec::<String>::new());
+    damaged_row_by_row(story().await.as_ref());
+}
+
+#[actix::test]
+async fn whatever_row_on_a_disk_is_wrong_is_found_as_when_all_are_looked_for() {
+    let dir = tempfile::tempdir().unwrap();
+    damaged_row_by_row(on_disk(story().await.as_ref(), dir.path()).as_ref());
+}
+
+fn damaged_row_by_row(store: &dyn Store) {
+    assert_eq!(found(store).unwrap(), Vec::<String>::new());
     let mut noticed = BTreeSet::new();
-    for (kind, rows) in kinds(store.as_ref()) {
+    for (kind, rows) in kinds(store) {
         let some = [0, rows.len() / 2, rows.len() - 1];
         for (key, right) in some.map(|nth| rows[nth].clone()) {
             let mut other = right.clone();
@@ -102,10 +145,10 @@ async fn whatever_row_is_wrong_is_found_as_when_all_are_looked_for() {
                 let what = format!("{:02x?} is {wrong:02x?}", &key);
                 let put = |value| {
                     let key = key.clone();
-                    store.note(vec![Row { key, value }]);
+                    put(store, Row { key, value });
                 };
                 put(wrong);
-                let (quick, slow) = (found(store.as_ref()), verify::slowly(store.as_ref()));
+                let (quick, slow) = (found(store), verify::slowly(store));
                 if !slow.as_ref().is_ok_and(Vec::is_empty) {
                     noticed.extend(keys::kind_of(kind));
                 }
@@ -117,6 +160,8 @@ async fn whatever_row_is_wrong_is_found_as_when_all_are_looked_for() {
                     (Err(quick), Err(slow)) => {
                         assert_eq!(quick.to_string(), slow.to_string(), "{what}");
                     }
+                    // What else was found is told with it.
+                    (Ok(quick), Err(slow)) => names(&quick, &slow.to_string()),
                     (quick, slow) => panic!("{what}: {quick:?}, and not {slow:?}"),
                 }
                 put(Some(right.clone()));
@@ -137,7 +182,146 @@ async fn whatever_row_is_wrong_is_found_as_when_all_are_looked_for() {
     ] {
         assert!(noticed.contains(kind), "{kind}: {noticed:?}");
     }
-    assert_eq!(found(store.as_ref()).unwrap(), Vec::<String>::new());
+    assert_eq!(found(store).unwrap(), Vec::<String>::new());
+}
+
+/// [`Rows`] as a program has them that takes any row at rest.
+struct Trusting;
+
+impl Projection for Trusting {
+    fn version(&self) -> u32 {
+        Rows.version()
+    }
+
+    fn single(&self) -> &[u8] {
+        Rows.single()
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        Rows.rest_key(stream)
+    }
+
+    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
+        None
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        Rows.project(entry, position, index)
+    }
+}
+
+/// What is found of the third account, which is not one of those that are compared with their streams, where nobody
+/// writes and where somebody may.
+fn found_of_the_third(store: &dyn Index) -> Vec<String> {
+    let wrong = found(store).unwrap();
+    let served = verify::realm(store, (REALM, CommitNo(1)), &mut || true);
+    let served = served.unwrap().unwrap().differences;
+    assert_eq!(wrong, served);
+    wrong
+}
+
+#[actix::test]
+async fn a_row_at_rest_that_is_ahead_or_of_another_time_or_profile_is_found() {
+    let served = story().await;
+    let store = rebuilt(&journal(served.as_ref()), Trusting).unwrap();
+    let number = AccountNo(3);
+    let leave = |change: &dyn Fn(&mut Account)| {
+        let loaded = reads::load_in_full(store.as_ref(), REALM, number);
+        let mut account = loaded.unwrap().unwrap().account;
+        change(&mut account);
+        let profile = Profile::of(&account).unwrap();
+        let value = rest::row(number, &Stand::of(&account).unwrap(), &profile).unwrap();
+        let key = keys::rest(REALM, number);
+        let value = Some(value);
+        put(store.as_ref(), Row { key, value });
+        found_of_the_third(store.as_ref())
+    };
+    assert_eq!(leave(&|_| {}), Vec::<String>::new());
+    let index = "realm 1 account 3: the index disagrees with the journal";
+    let ahead = leave(&|account| account.sequence += 2);
+    names(&ahead, index);
+    let later = leave(&|account| {
+        let at = account.last_movement_at.unwrap();
+        account.last_movement_at = Some(Timestamp::from_millis(at.millis() + 1));
+    });
+    assert_eq!(later, [index]);
+    let other = leave(&|account| account.phone = Some("of nobody".into()));
+    assert_eq!(
+        other,
+        ["realm 1 account 3: what it left at rest is not what its profile and movements say"]
+    );
+    assert_eq!(leave(&|_| {}), Vec::<String>::new());
+}
+
+#[actix::test]
+async fn a_row_that_no_entry_made_is_told_where_nobody_writes() {
+    let store = story().await;
+    let movement = Place {
+        account: AccountNo(1),
+        sequence: 2,
+    };
+    let id = ExternalId::parse("of-nobody").unwrap();
+    let number = AccountNo(2);
+    let by = Sorted::ALL[0];
+    let rows = [
+        (
+            keys::external(REALM, Direction::Credit, &id),
+            movement.to_bytes().to_vec(),
+        ),
+        (keys::sorted_of(REALM, by, b"of nobody", number), Vec::new()),
+    ];
+    for (key, value) in rows {
+        let row = |value| Row {
+            key: key.clone(),
+            value,
+        };
+        put(store.as_ref(), row(Some(value)));
+        assert_eq!(
+            found(store.as_ref()).unwrap(),
+            ["realm 1: the index has rows that no entry made"],
+            "{key:02x?}"
+        );
+        let served = verify::realm(store.as_ref(), (REALM, CommitNo(1)), &mut || true);
+        assert_eq!(served.unwrap().unwrap().count, 0);
+        put(store.as_ref(), row(None));
+    }
+}
+
+#[actix::test]
+async fn what_cannot_be_read_takes_nothing_from_what_was_found() {
+    let store = story().await;
+    let broken = Row {
+        key: keys::directory_of(REALM, AccountNo(2)),
+        value: Some(vec![0xc1]),
+    };
+    put(store.as_ref(), broken);
+    let why = found(store.as_ref()).unwrap_err().to_string();
+    let id = ExternalId::parse("more-1").unwrap();
+    for direction in [Direction::Credit, Direction::Debit] {
+        let key = keys::external(REALM, direction, &id);
+        put(store.as_ref(), Row { key, value: None });
+    }
+    let wrong = found(store.as_ref()).unwrap();
+    names(&wrong, "is not found by its external id");
+    names(&wrong, &format!("not all could be compared: {why}"));
+}
+
+#[actix::test]
+async fn an_index_that_is_made_while_it_is_watched_is_made_alike() {
+    let Row { key, value } = at_rest(story().await.as_ref());
+    let watch = Watch::new();
+    assert_eq!(
+        (watch.version(), watch.scoped(), watch.single()),
+        (Rows.version(), Rows.scoped(), Rows.single())
+    );
+    let said = Rows.rests(&key, &value.clone().unwrap()).unwrap();
+    assert_eq!(watch.rests(&key, &value.unwrap()), Some(said));
+    assert_eq!(watch.rest_key(said.0), Some(key));
 }
 
 fn voucher(entry: &Entry) -> Voucher {

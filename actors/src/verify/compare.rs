@@ -18,7 +18,7 @@ use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::history::History;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
-use caudal_storage::{Index, Pair, Scale, SortOrder, StoreError, Tally};
+use caudal_storage::{Index, Pair, Scale, StoreError, Tally};
 
 use super::walk::Rows;
 use super::{At, Report};
@@ -39,12 +39,16 @@ pub(super) struct Part {
     pub report: Report,
     /// Accounts that do not stand as the journal says, or not any more.
     pub accounts: BTreeSet<At>,
+    /// Accounts whose rows at rest have another profile than the journal.
+    pub rests: BTreeSet<At>,
     /// Realms of whose movements some rows may be wrong.
     pub movements: BTreeSet<RealmId>,
     /// What the places of the accounts of each realm add up to.
     pub places: BTreeMap<RealmId, Places>,
     /// Whether rows by which streams lead to their entries differ, as the report says.
     pub streams: bool,
+    /// Why the first piece of work that failed did not come to its end, where bytes are wrong.
+    pub failed: Option<StoreError>,
 }
 
 /// What the places of accounts in their orders, and among those of their CUITs, add up to.
@@ -58,8 +62,10 @@ impl Part {
     fn joins(&mut self, other: Self) {
         self.report.adds(other.report);
         self.accounts.extend(other.accounts);
+        self.rests.extend(other.rests);
         self.movements.extend(other.movements);
         self.streams |= other.streams;
+        self.failed = self.failed.take().or(other.failed);
         for (realm, places) in other.places {
             let sum = self.places.entry(realm).or_default();
             sum.orders.join(&places.orders);
@@ -82,22 +88,33 @@ pub(super) enum Hands<'h> {
     Two,
 }
 
+/// What a piece of work came to; one that met wrong bytes has failed, and what the others found counts.
+fn kept(came: Done) -> Done {
+    match came {
+        Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(Part {
+            failed: Some(why),
+            ..Part::default()
+        }),
+        came => came,
+    }
+}
+
 impl Hands<'_> {
     /// Does all of some work. What it finds comes in the order of the work.
     ///
     /// # Errors
-    /// What the first piece of work gives that fails.
+    /// What the first piece of work gives that fails, but where bytes are wrong ([`Part::failed`]).
     pub fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
         let mut all = Part::default();
         match self {
             Self::One(step) => {
                 for piece in work {
-                    all.joins(piece(&mut **step)?);
+                    all.joins(kept(piece(&mut **step))?);
                 }
             }
             Self::Two => {
                 for piece in shared(work) {
-                    all.joins(piece?);
+                    all.joins(kept(piece)?);
                 }
             }
         }
@@ -133,7 +150,7 @@ fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
     done.into_values().collect()
 }
 
-/// Walks over the rows from one key up to another.
+/// Walks over the rows from one key up to another, each as it is found by its key.
 fn rows(
     store: &dyn Index,
     (mut from, to): (Vec<u8>, Vec<u8>),
@@ -141,7 +158,7 @@ fn rows(
     take: &mut dyn FnMut(&[u8], &[u8]),
 ) -> Result<(), StoreError> {
     loop {
-        let page = store.scan(&from, &to, SortOrder::Ascending, PAGE)?;
+        let page = store.walk(&from, &to, PAGE)?;
         for (key, value) in &page {
             take(key, value);
         }
@@ -211,11 +228,11 @@ pub(super) fn movements(
 }
 
 /// What the journal says of an account.
-pub(super) struct Known {
+pub(super) struct Known<'h> {
     /// Which one.
     pub at: At,
     /// Where its movements came to.
-    pub history: History,
+    pub history: &'h History,
     /// What its profile came to, where that was kept.
     pub profile: Option<Box<Account>>,
 }
@@ -243,7 +260,7 @@ impl Directory {
         }
         if self.page.is_empty() {
             let to = keys::after_prefix(&keys::directory(realm));
-            let page = store.scan(&key, &to, SortOrder::Ascending, PAGE)?;
+            let page = store.walk(&key, &to, PAGE)?;
             self.page = page.into();
         }
         let here = self.page.front().is_some_and(|(front, _)| *front == key);
@@ -255,7 +272,7 @@ impl Directory {
 /// Whether accounts, in their order, stand as the journal says.
 pub(super) fn accounts(
     store: &dyn Index,
-    all: Vec<Known>,
+    all: Vec<Known<'_>>,
     scale: &Scale,
     step: Step<'_>,
 ) -> Result<Part, StoreError> {
@@ -270,7 +287,7 @@ pub(super) fn accounts(
             break;
         }
         part.report.accounts += 1;
-        let (at, history) = (known.at, known.history.clone());
+        let (at, history) = (known.at, known.history);
         let loaded = match loaded(store, known) {
             // Whoever looks again and names what differs says why.
             Err(StoreError::Corrupt(_)) => None,
@@ -280,6 +297,9 @@ pub(super) fn accounts(
             part.accounts.insert(at);
             continue;
         };
+        if made == (Made::AtRest { alike: false }) {
+            part.rests.insert(at);
+        }
         let right = projection::listed(&account);
         part.places.entry(at.0).or_default().add(scale, at, &right);
         let row = directory.row(store, at)?;
@@ -294,11 +314,11 @@ pub(super) fn accounts(
             enabled: right.enabled,
             funded: account.balance.total() != Money::ZERO,
         };
-        let good = is_at(&account, &history)
+        let good = is_at(&account, history)
             && account.holds_what_is_set_apart()
             && listed
             && sets.agrees(store, at.0, at.1, standing)?
-            && (at.1.0 % IN_FULL != 1 || in_full(store, at, (&account, made), &history)?);
+            && (at.1.0 % IN_FULL != 1 || in_full(store, at, (&account, made), history)?);
         if !good {
             part.accounts.insert(at);
         }
@@ -309,30 +329,47 @@ pub(super) fn accounts(
 /// What an account was made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
-    /// Its rows at rest, and what its streams have behind them.
-    AtRest,
+    /// Its rows at rest, and what its streams have behind them; whether the profile is that of the journal, as far as
+    /// that is known.
+    AtRest { alike: bool },
     /// Its profile, and where the journal says that its movements stand. What counts in its day is not known then.
     OfJournal,
 }
 
 /// An account as it is loaded.
-fn loaded(store: &dyn Index, known: Known) -> Result<Option<(Account, Made)>, StoreError> {
+fn loaded(store: &dyn Index, known: Known<'_>) -> Result<Option<(Account, Made)>, StoreError> {
     let Known {
         at: (realm, number),
         history,
-        profile,
+        mut profile,
     } = known;
-    let profile = (profile, &history);
-    if let Some(account) = reads::standing(store, realm, profile, number)? {
+    if let Some(account) = reads::standing(store, realm, (&mut profile, history), number)? {
         return Ok(Some((*account, Made::OfJournal)));
     }
-    let loaded = reads::load(store, realm, number)?;
-    Ok(loaded.map(|loaded| (*loaded.account, Made::AtRest)))
+    let Some(loaded) = reads::load(store, realm, number)? else {
+        return Ok(None);
+    };
+    let alike = profile.is_none_or(|profile| alike(*profile, &loaded.account));
+    Ok(Some((*loaded.account, Made::AtRest { alike })))
 }
 
-fn is_at(account: &Account, history: &History) -> bool {
+/// Whether an account that was loaded has this profile.
+fn alike(mut profile: Account, loaded: &Account) -> bool {
+    let mut loaded = loaded.clone();
+    loaded.forget_open();
+    profile.balance = loaded.balance;
+    profile.sequence = loaded.sequence;
+    profile.hash = loaded.hash;
+    profile.last_movement_at = loaded.last_movement_at;
+    profile.usage = loaded.usage;
+    profile == loaded
+}
+
+/// Whether an account stands where its history ends.
+pub(super) fn is_at(account: &Account, history: &History) -> bool {
     let is = (account.sequence, account.balance, account.hash);
-    is == (history.sequence, history.balance, history.hash)
+    let last = (history.sequence > 0).then_some(history.at);
+    is == (history.sequence, history.balance, history.hash) && account.last_movement_at == last
 }
 
 /// Whether an account, read from its streams alone, is what it was made as.

@@ -1,6 +1,6 @@
 //! Reads and decodes the journal for a verification, on a thread of its own where two may work.
 //!
-//! **Bounds.** At most [`PARTS`] parts of [`PART`] entries wait.
+//! **Bounds.** At most [`PARTS`] parts wait, each of [`PART`] entries or of [`PART_BYTES`] and one entry.
 //!
 //! **Order.** That of the journal.
 //!
@@ -20,6 +20,8 @@ use crate::records::{LEDGER, decode};
 
 /// How many entries are handed over at once.
 const PART: usize = 256;
+/// A part takes no further entry when it has so many bytes of them.
+const PART_BYTES: usize = 128 << 10;
 /// How many such parts wait at most.
 const PARTS: usize = 8;
 
@@ -63,15 +65,18 @@ pub(super) struct Reach {
     pub to: CommitNo,
     /// This realm, under the number under which it lies; `None` for all.
     pub only: Option<RealmId>,
+    /// Whether nobody writes to the store meanwhile, so that no difference comes of that.
+    pub stands: bool,
 }
 
 impl Reach {
-    /// All that the index of a store has by now.
-    pub fn all(store: &dyn Index) -> Self {
+    /// All that the index of a store has by now; `stands` whether it gets no more meanwhile.
+    pub fn all(store: &dyn Index, stands: bool) -> Self {
         Self {
             from: CommitNo(1),
             to: store.applied(),
             only: None,
+            stands,
         }
     }
 
@@ -135,7 +140,7 @@ pub(super) fn two(store: &dyn Index, reach: Reach, take: Take<'_>) -> Result<Com
 type Part = Vec<(CommitNo, At, Seen<'static>)>;
 
 fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<CommitNo, StoreError> {
-    let mut part = Part::with_capacity(PART);
+    let (mut part, mut bytes) = (Part::with_capacity(PART), 0);
     let read = store.replay(reach.from, &mut |commit, entry| {
         if commit > reach.to {
             return false;
@@ -144,9 +149,11 @@ fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<Com
             return true;
         };
         part.push((commit, at, Seen::of(entry).into_owned()));
-        if part.len() < PART {
+        bytes += entry.body.len();
+        if part.len() < PART && bytes < PART_BYTES {
             return true;
         }
+        bytes = 0;
         let full = std::mem::replace(&mut part, Part::with_capacity(PART));
         sender.send(full).is_ok()
     });

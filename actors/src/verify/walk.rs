@@ -45,7 +45,7 @@ pub(super) struct Walk {
     pub rows: BTreeMap<RealmId, Rows>,
     /// By what they were added up.
     pub scale: Scale,
-    /// Accounts whose movements do not follow each other, which the report says.
+    /// Accounts whose movements do not follow each other, or of which something cannot be read, which the report says.
     pub flawed: BTreeSet<At>,
 }
 
@@ -64,7 +64,8 @@ pub(super) struct Rows {
 impl Rows {
     /// Whether a block of lines is full.
     pub const fn is_full(&self, block: u64) -> bool {
-        block * BLOCK + BLOCK - 1 <= self.lines.rows
+        // the last line of a block is the one before the next block's first, which a key may say is beyond all numbers
+        block < (self.lines.rows + 1).div_euclid(BLOCK)
     }
 }
 
@@ -139,6 +140,7 @@ impl Walk {
             Ok(fact) => fact,
             Err(why) => {
                 self.profiles.remove(&at);
+                self.flawed.insert(at);
                 return Err(why);
             }
         };

@@ -9,7 +9,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{CommitNo, Index, Scale, StoreError};
 use foldhash::HashMap;
 
-use super::compare::{self, Hands, Known, Part, Step, Work};
+use super::compare::{self, Hands, IN_FULL, Known, Part, Step, Work};
 use super::lists::Lines;
 use super::pipe::Reach;
 use super::totals::Sums;
@@ -63,7 +63,7 @@ impl Walked {
         }
     }
 
-    /// What of a store differs.
+    /// What of a store differs, and what else keeps it from being compared whole.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -71,16 +71,18 @@ impl Walked {
         &mut self,
         store: &dyn Index,
         hands: &mut Hands<'_>,
-    ) -> Result<Report, StoreError> {
+    ) -> Result<(Report, Option<StoreError>), StoreError> {
         let profiles = std::mem::take(&mut self.profiles);
         let this: &Self = self;
         let found = hands.all(this.work(store, profiles))?;
         let Part {
             mut report,
             mut accounts,
+            rests,
             movements,
             places,
             streams,
+            failed,
         } = found;
         if streams {
             // Nothing that is read by them is what the journal says.
@@ -99,17 +101,38 @@ impl Walked {
                 Ok(part)
             }));
         }
-        accounts.extend(hands.all(work)?.accounts);
+        let crowded = hands.all(work)?;
+        let mut realms = movements.clone();
+        // those alone whose places nothing else puts in doubt
+        let others = crowded.accounts.iter().filter(|at| !accounts.contains(at));
+        realms.extend(others.map(|at| at.0));
+        accounts.extend(crowded.accounts);
+        let failed = failed.or(crowded.failed);
         let doubts = Doubts {
             accounts,
+            rests,
             movements,
             streams,
         };
-        match hands {
-            Hands::One(step) => this.name(store, &doubts, &mut **step, &mut report)?,
-            Hands::Two => this.name(store, &doubts, &mut || true, &mut report)?,
+        let before = report.count;
+        let named = match hands {
+            Hands::One(step) => this.name(store, &doubts, &mut **step, &mut report),
+            Hands::Two => this.name(store, &doubts, &mut || true, &mut report),
+        };
+        if named.is_ok() && report.count == before && this.still(store) {
+            for realm in realms {
+                let realm = realm.0;
+                report.differs(format!(
+                    "realm {realm}: the index has rows that no entry made"
+                ));
+            }
         }
-        Ok(report)
+        Ok((report, failed.or(kept(named)?)))
+    }
+
+    /// Whether nobody has written to the store since the journal was read.
+    fn still(&self, store: &dyn Index) -> bool {
+        self.reach.stands && store.applied() <= self.last
     }
 
     /// What differs where nothing is taken for right that was not looked for by its key.
@@ -126,6 +149,7 @@ impl Walked {
         self.sums.compare(store, realms, false, &mut report)?;
         let doubts = Doubts {
             accounts: self.histories.keys().copied().collect(),
+            rests: BTreeSet::new(),
             movements: self.histories.keys().map(|at| at.0).collect(),
             streams: false,
         };
@@ -188,10 +212,10 @@ impl Walked {
         for some in all.chunks(ACCOUNTS) {
             let known = some.iter().map(|(at, history)| Known {
                 at: **at,
-                history: (*history).clone(),
+                history,
                 profile: profiles.remove(at),
             });
-            let known: Vec<Known> = known.collect();
+            let known: Vec<Known<'_>> = known.collect();
             work.push(Box::new(move |step| {
                 compare::accounts(store, known, &self.scale, step)
             }));
@@ -222,6 +246,16 @@ impl Walked {
                 // That it cannot be loaded follows from what the report says.
                 Err(StoreError::Corrupt(_) | StoreError::Invalid(_)) if said => {}
                 looked => looked?,
+            }
+        }
+        for at in &doubts.rests {
+            // one of those that were compared with their streams above
+            let done = doubts.accounts.contains(at) && at.1.0 % IN_FULL == 1;
+            if !step() {
+                return Ok(());
+            }
+            if !done {
+                named::in_full(store, *at, report)?;
             }
         }
         Ok(())
@@ -260,6 +294,8 @@ impl Walked {
 /// What is to be looked at one by one.
 struct Doubts {
     accounts: BTreeSet<At>,
+    /// What these have left at rest.
+    rests: BTreeSet<At>,
     /// All movements of these realms.
     movements: BTreeSet<RealmId>,
     /// Whether rows of streams differ.
@@ -268,4 +304,13 @@ struct Doubts {
 
 fn all_of(realm: RealmId) -> std::ops::RangeInclusive<At> {
     (realm, AccountNo(0))..=(realm, AccountNo(u64::MAX))
+}
+
+/// An error of bytes that are wrong, which is told behind what was found; any other one ends the work.
+fn kept(named: Result<(), StoreError>) -> Result<Option<StoreError>, StoreError> {
+    match named {
+        Ok(()) => Ok(None),
+        Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(Some(why)),
+        Err(why) => Err(why),
+    }
 }

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::vouchers::Voucher;
-use caudal_storage::{CommitNo, Entry, Index, IndexWriter, Position, Projection, StoreError};
+use caudal_storage::{
+    CommitNo, Entry, Head, Index, IndexWriter, Position, Projection, StoreError, StreamId,
+};
 
 use super::compare::Hands;
 use super::pipe::{Reach, Seen};
@@ -65,7 +67,7 @@ impl Watch {
             return store(opened, progress);
         }
         progress(walk.report.entries);
-        let judged = judged(walk, (Reach::all(opened), last), opened, Hands::Two)?;
+        let judged = judged(walk, (Reach::all(opened, true), last), opened, Hands::Two)?;
         everything(judged, opened)
     }
 }
@@ -77,6 +79,18 @@ impl Projection for Watch {
 
     fn scoped(&self) -> &[u8] {
         Rows.scoped()
+    }
+
+    fn single(&self) -> &[u8] {
+        Rows.single()
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        Rows.rest_key(stream)
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        Rows.rests(key, value)
     }
 
     fn project(

@@ -8,9 +8,11 @@
 //! one that has records but no `IDENTITY` has lost it and is refused.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
+use std::path::Path;
 
 use crate::codec::{hex, unhex};
+use crate::durable::DurableStore;
 use crate::durable::held::{IDENTITY, JOURNAL, LOCK, RESTORE};
 use crate::error::OpenError;
 use crate::files::Files;
@@ -59,6 +61,24 @@ impl Identity {
         let history = history.map_or(Some(log), id)?;
         let identity = Self { log, history };
         (identity.text() == content).then_some(identity)
+    }
+}
+
+impl DurableStore {
+    /// What distinguishes the store of a folder from every other ([`Self::id`]), which need not be open; `None` when the
+    /// folder holds none.
+    ///
+    /// # Errors
+    /// When the folder or its `IDENTITY` cannot be read.
+    pub fn id_of(path: &Path) -> Result<Option<String>, OpenError> {
+        let fail = |e| OpenError::io("opening", path, e);
+        match Folder::open(path) {
+            Ok(folder) => Ok(read(&folder)?.map(|id| hex(&id.history))),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                Ok(None)
+            }
+            Err(e) => Err(fail(e)),
+        }
     }
 }
 

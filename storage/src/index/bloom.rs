@@ -206,6 +206,18 @@ impl Filling {
     }
 }
 
+#[cfg(test)]
+impl Bloom {
+    /// Takes a bit of a key away, which other keys may share.
+    pub(crate) fn deny(&mut self, hash: u64) {
+        if let Bits::Lines(lines) = &mut self.0 {
+            let line = usize_of(below(hash, u64_of(lines.len())));
+            let [(word, bit), ..] = in_line(hash);
+            lines[line].0[word] &= !bit;
+        }
+    }
+}
+
 /// A filter while its blocks are read.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {

@@ -1,4 +1,4 @@
-//! Keeps the index small and on disk: freezing, flushing and merging.
+//! Keeps the index small and on disk: flushing and merging.
 //!
 //! **Shape.** A flush makes a run of level 0; [`StoreOptions::merge_fan_in`](crate::StoreOptions) neighbours of one level
 //! become one of the next, the lowest level first. A merge that takes long lets those of lower levels pass, so that
@@ -19,10 +19,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::api::{SortOrder, StoreError};
+use crate::api::SortOrder;
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
-use crate::index::bytes::Bytes;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::{Run, RunInfo};
@@ -38,96 +37,9 @@ pub(crate) const RUNS_REST: usize = 24;
 /// After so many rows a merge looks whether it is to stop, or to let others pass.
 const LOOK_EVERY: u64 = 256;
 /// How long a thread sleeps before it looks again, if nobody wakes it.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl SortedRows {
-    /// Freezes the table when it is full; `mark` is the end of what it holds. Waits while too many
-    /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are
-    /// taken then, and what is in memory is in the journal.
-    ///
-    /// # Errors
-    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits. The table is as it
-    /// was.
-    pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
-        let small = read(&self.state).active_bytes < self.tuning.table_bytes;
-        if small || self.health.full().is_some() {
-            return Ok(());
-        }
-        self.freeze(mark)
-    }
-
-    /// Freezes the table as it is; `mark` is the end of what it holds.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`].
-    pub(crate) fn freeze(&self, mark: Mark) -> Result<(), StoreError> {
-        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let mut state = write(&self.state);
-        let table = std::mem::take(&mut state.active);
-        state.active_bytes = 0;
-        state.frozen.insert(0, Arc::new(Frozen { table, mark }));
-        drop(state);
-        drop(lock(&self.signals));
-        self.changed.notify_all();
-        Ok(())
-    }
-
-    /// Whether rows that take so many bytes are to become a table of their own ([`Self::freeze_rows`]).
-    pub(crate) fn fills_a_table(&self, bytes: usize) -> bool {
-        bytes >= self.tuning.table_bytes && self.health.full().is_none()
-    }
-
-    /// Freezes rows that are in no table yet, as one; `mark` is the end of what they are of. They are sorted once, which
-    /// takes a part of what it takes to put each in its place. Nothing else may have been applied since the last table
-    /// was frozen.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`]. The rows are lost then.
-    pub(crate) fn freeze_rows(
-        &self,
-        rows: impl Iterator<Item = (Bytes, Option<Bytes>)>,
-        mark: Mark,
-    ) -> Result<(), StoreError> {
-        // before they are there twice
-        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let table = rows.collect();
-        let mut state = write(&self.state);
-        assert!(
-            state.active.is_empty(),
-            "rows of a table that is not frozen come before these"
-        );
-        state.frozen.insert(0, Arc::new(Frozen { table, mark }));
-        drop(state);
-        drop(lock(&self.signals));
-        self.changed.notify_all();
-        Ok(())
-    }
-
-    /// Waits until all frozen tables are on disk, or the disk is nearly full.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`].
-    pub(crate) fn wait_flushed(&self) -> Result<(), StoreError> {
-        self.wait_until(|frozen| frozen == 0)
-    }
-
-    fn wait_until(&self, good: impl Fn(usize) -> bool) -> Result<(), StoreError> {
-        loop {
-            if let Some(e) = self.health.poisoned() {
-                return Err(e);
-            }
-            let signals = lock(&self.signals);
-            // the flusher waits for room, so nobody waits for the flusher
-            if good(read(&self.state).frozen.len()) || self.health.full().is_some() {
-                return Ok(());
-            }
-            if signals.stop {
-                return Err(StoreError::Closed);
-            }
-            drop(wait_for(&self.changed, signals, LOOK_AGAIN));
-        }
-    }
-
     /// Makes the threads end at the next opportunity.
     pub(crate) fn stop(&self) {
         lock(&self.signals).stop = true;

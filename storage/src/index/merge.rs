@@ -147,8 +147,17 @@ impl<'a> RunCursor<'a> {
             true => self.run.rows_to_walk(self.store, block)?,
             false => self.run.rows_once(self.store, block)?,
         };
-        if rows.rows().is_none() {
-            return Err(format!("run {}, block {block} is unreadable", self.run.info.id).into());
+        let id = self.run.info.id;
+        let Some(there) = rows.rows() else {
+            return Err(format!("run {id}, block {block} is unreadable").into());
+        };
+        // whoever looks for one of the rows goes by the fences, and whoever walks over them does not
+        let ends = there.key(0).zip(there.key(there.len().wrapping_sub(1)));
+        if let Some((first, last)) = ends.filter(|_| self.cached)
+            && let Some(n) = self.fence
+            && !self.run.fences.lead_to(n, first, last)
+        {
+            return Err(format!("the fences of run {id} do not lead to its block {block}").into());
         }
         self.block = Some(rows);
         Ok(())

@@ -13,7 +13,7 @@ use sled::IVec;
 use crate::codec::Cursor;
 use crate::index::block::{Block, Stored};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
-use crate::index::bloom::{Bloom, Filter};
+use crate::index::bloom::{Bloom, Filter, hash};
 use crate::index::compression::decompress;
 use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
@@ -58,7 +58,7 @@ pub(crate) struct Run {
 }
 
 /// The first key of each row block, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
     /// The fences in the form on disk: block u32, length u16, key, for each.
     pub(crate) bytes: Vec<u8>,
@@ -104,6 +104,14 @@ impl Fences {
         self.places.len()
     }
 
+    /// Whether a key from the `first` to the `last` of the n-th row block is looked for there.
+    pub(crate) fn lead_to(&self, n: usize, first: &[u8], last: &[u8]) -> bool {
+        let key = |n: usize| self.places.get(n).map(|place| self.key(*place));
+        let begins = key(n).is_some_and(|begins| begins <= first);
+        let next = n.checked_add(1).and_then(key);
+        begins && next.is_none_or(|next| last < next)
+    }
+
     /// The number of the n-th row block.
     pub(crate) fn block(&self, n: usize) -> Option<u32> {
         self.places.get(n).map(|p| p.0)
@@ -122,6 +130,12 @@ impl Run {
     /// Whether it may have a key that begins with this part, of which `hash` is the hash.
     pub(crate) fn may_have_under(&self, part: &[u8], hash: u64) -> bool {
         !self.scopes.cover(part) || self.bloom.may_have(hash)
+    }
+
+    /// Whether the filter has a key of this run, and the beginning by which its row is scanned.
+    pub(crate) fn leads_to(&self, key: &[u8]) -> bool {
+        let has = |part| self.bloom.may_have(hash(part));
+        has(key) && self.scopes.beginning(key).is_none_or(has)
     }
 
     /// A block that passed its checks, and its kind; its payload begins behind the first `OVERHEAD` bytes.

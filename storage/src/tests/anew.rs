@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use crate::conformance::Words;
 use crate::tests::support::{History, Rng};
 use crate::{
-    CommitNo, DurableStore, Entry, Fact, Index as _, IndexWriter, Pair, Position, Projection,
-    SortOrder, Store as _, StoreError, StoreOptions,
+    CommitNo, DurableStore, Entry, Fact, Head, Index as _, IndexWriter, Pair, Position, Projection,
+    SortOrder, Store as _, StoreError, StoreOptions, StreamId,
 };
 
 /// Notes what it is shown, and has [`Words`] make the rows.
@@ -25,6 +25,18 @@ impl Projection for Noted {
 
     fn scoped(&self) -> &[u8] {
         Words.scoped()
+    }
+
+    fn single(&self) -> &[u8] {
+        Words.single()
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        Words.rest_key(stream)
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        Words.rests(key, value)
     }
 
     fn project(

@@ -6,8 +6,8 @@ use super::support::{Rng, wait_until};
 use crate::conformance::{Words, commit, entry, place_key, rest_row, stream, submit};
 use crate::index::maintain::{RUNS_REST, RUNS_WAIT};
 use crate::{
-    DurableStore, Entry, Index as _, IndexWriter, Position, Projection, Row, SortOrder, Stats,
-    Store as _, StoreError, StoreOptions,
+    DurableStore, Entry, Head, Index as _, IndexWriter, Position, Projection, Row, SortOrder,
+    Stats, Store as _, StoreError, StoreOptions, StreamId,
 };
 
 /// Streams, of which each run has a tenth.
@@ -24,6 +24,18 @@ struct Plain;
 impl Projection for Plain {
     fn version(&self) -> u32 {
         Words.version()
+    }
+
+    fn single(&self) -> &[u8] {
+        &[]
+    }
+
+    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
+        None
     }
 
     fn project(

@@ -102,18 +102,19 @@ pub fn load_in_full(
 }
 
 /// An account that has left no rows at rest, as its profile makes it and where its movements stand, without reading these;
-/// `None` of one that has left some, or is not there. `profile` is what its profile comes to, where that is known.
+/// `None` of one that has left some, or is not there. `profile` is what its profile comes to, where that is known, and is taken
+/// where it is used.
 pub fn standing(
     store: &dyn Index,
     realm: RealmId,
-    (profile, history): (Option<Box<Account>>, &History),
+    (profile, history): (&mut Option<Box<Account>>, &History),
     number: AccountNo,
 ) -> Result<Option<Box<Account>>, StoreError> {
     let rows = at_rest(store, realm, number)?;
     if rows.whole.is_some() || rows.stand.is_some() {
         return Ok(None);
     }
-    let mut found = profile;
+    let mut found = profile.take();
     if found.is_none() {
         fold_profile(store, realm, number, &mut found)?;
     }
