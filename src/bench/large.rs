@@ -34,7 +34,7 @@ pub const ACCOUNTS: u64 = 2_000_000;
 /// The smallest part: with fewer accounts none would be out of memory.
 pub const PARTS_MAX: u64 = 10_000;
 /// How long all of it takes on two processors, in minutes.
-const MINUTES: u64 = 30;
+const MINUTES: u64 = 45;
 /// Bytes that the whole store takes while it grows.
 const DISK: u64 = 19 << 30;
 /// The threads on which accounts are read.

@@ -141,7 +141,7 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     overload: Option<u64>,
     /// Only the large load: 20 million vouchers over 2 million accounts by tenths, then cold accounts, a kill, and the whole
-    /// ledger. About 30 minutes and 20 GiB of disk with a release build; it says so first.
+    /// ledger. About 45 minutes and 20 GiB of disk with a release build; it says so first.
     #[arg(long, conflicts_with_all = ["neighbours", "overload", "instructions"])]
     large: bool,
     /// Of the large load only one part in so many; its figures mean little.

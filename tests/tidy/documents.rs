@@ -181,6 +181,38 @@ fn parts(word: &str) -> Option<Vec<&str>> {
     (whole && (names.len() > 1 || is_type || word.ends_with('!'))).then_some(names)
 }
 
+/// Codes, settings and columns: a word with an underscore that a document names is used in some other file.
+#[test]
+fn documents_name_words_that_are_used() {
+    let (documents, others): (Vec<_>, Vec<_>) = files()
+        .into_iter()
+        .partition(|(name, _)| name.ends_with(".md"));
+    let used: BTreeSet<_> = others
+        .iter()
+        .flat_map(|(_, text)| text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'))
+        .collect();
+    let is_word = |word: &str| {
+        let part = |part: &str| {
+            let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+            !part.is_empty() && part.chars().all(small)
+        };
+        // The exporter puts the names of metrics together, and PostgreSQL has tools and views of its own.
+        let elsewhere = word.starts_with("caudal_") || word.starts_with("pg_");
+        word.contains('_') && word.split('_').all(part) && !elsewhere
+    };
+    let (mut named, mut found) = (0, Vec::new());
+    for (document, text) in &documents {
+        for word in code(text).iter().filter(|word| is_word(word)) {
+            named += 1;
+            if !used.contains(word.as_str()) {
+                found.push(format!("{document}: {word}"));
+            }
+        }
+    }
+    assert!(named > 100, "only {named} words are named");
+    none(&found, "documents name words that are used");
+}
+
 #[test]
 fn the_map_names_what_is_there() {
     let files = files();
