@@ -76,7 +76,7 @@ impl Refusal {
 enum Place {
     #[default]
     Head,
-    /// So many bytes of a body are to come.
+    /// This many bytes of a body are to come.
     Body(u64),
     /// The line before a chunk.
     ChunkLine {
@@ -84,7 +84,7 @@ enum Place {
         sized: bool,
         seen: usize,
     },
-    /// So many bytes of a chunk and its end are to come.
+    /// This many bytes of a chunk and its end are to come.
     Chunk(u64),
     Trailer {
         seen: usize,
@@ -123,11 +123,6 @@ impl Scanner {
     /// Whether a head has begun and not ended.
     pub const fn amid_head(&self) -> bool {
         matches!(self.place, Place::Head) && self.head > 0
-    }
-
-    /// Whether whatever began has come whole, bodies too; a head may be under way.
-    pub const fn between_requests(&self) -> bool {
-        matches!(self.place, Place::Head)
     }
 
     /// Follows these bytes.
@@ -307,7 +302,7 @@ impl Scanner {
     }
 }
 
-/// Passes over so many bytes, as far as they have come.
+/// Skips this many bytes, as far as they have come.
 fn skip(left: u64, rest: &[u8]) -> (u64, &[u8]) {
     let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
     let behind = rest.get(here..).unwrap_or_default();
