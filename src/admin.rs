@@ -1,4 +1,4 @@
-//! The admin API: tenants, keys, cases, actors, webhooks, the journal, verification; for operators alone.
+//! The admin API, for operators only: tenants, keys, cases, actors, webhooks, the journal, verification.
 //!
 //! **Shape.** A listener and credentials of its own (`x-admin-key`): no path of it exists on the
 //! public listener, and no key of a tenant opens it. Who may do what is in [`access`], one row for each operation. Health, metrics, the document and its pages are here without

@@ -1,4 +1,5 @@
-//! Backups of the journal: kept elsewhere as it grows, checked without being restored, restored.
+//! Backups of the journal: shipped elsewhere as it grows, verified without being restored, and
+//! restored.
 //!
 //! **Shape.** A store's records lie in a depot ([`depot`]) as objects of consecutive records, in the bytes that
 //! they have in the journal, compressed:
@@ -16,8 +17,8 @@
 //! from the names alone, held against the journal, so nothing else is kept and a shipper may die anywhere. Cells are
 //! shipped in an order in which they fit together at every moment ([`fleet`]).
 //!
-//! **Failure.** No manifest is believed: whoever restores or checks follows the chain of hashes from the first
-//! record. A depot that holds what the journal does not is never written to.
+//! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the
+//! first record. A depot with records that the journal lacks is never written to.
 
 pub mod chain;
 pub mod depot;

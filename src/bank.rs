@@ -1,10 +1,9 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
 //! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (what is sent, what may
-//! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline,
-//! retries, limits. `read` takes money and people out of answers, `redact` keeps personal data out of
-//! what is written down, `names` makes names that the bank takes. [`notices`] is the other way round:
-//! what the bank sends us unasked.
+//! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries, limits.
+//! `read` parses money and people from answers, `redact` keeps personal data out of the records, `names` makes names
+//! that the bank accepts. [`notices`] is the opposite direction: what the bank sends to us.
 //!
 //! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
 //! [`BODY_MAX`] for an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
@@ -12,8 +11,8 @@
 //! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
 //! made them, so each runtime gets a client of its own; the login is shared by all.
 //!
-//! **Failure.** What the bank refuses is final. Whatever leaves doubt (5xx, no answer, an answer
-//! that makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
+//! **Failure.** A refusal of the bank is final. Anything in doubt (5xx, no answer, an answer that
+//! makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
 
 mod attempts;
 mod lookups;

@@ -1,20 +1,22 @@
-//! The console: what operators see in a browser, on the admin listener, from the program itself.
+//! The console: the web interface for operators on the admin listener, served by the program
+//! itself.
 //!
-//! **Shape.** A handler parses, asks one of the doors that the admin API has, and gives a [`view::Page`]; one template
-//! writes it. Whoever is not logged in is led to the page to log in; a session is made of the admin key or of a link
-//! that is good once ([`sessions`]). What acts is a form with the token of its session. Texts stand in both languages
-//! side by side ([`words`]).
+//! **Shape.** A handler parses, calls the engine as the admin API does, and returns a [`view::Page`]; one template
+//! writes it. Visitors without a session are redirected to the login page; a session begins with a person's
+//! credential, the admin key or a one-time link ([`sessions`]). Every action is a form with the token of its session.
+//! Texts are in both languages side by side ([`words`]).
 //!
 //! **Bounds.** Pages of lists have [`view::ROWS`] rows and look no further than the doors do; forms have
 //! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; sessions as
 //! [`sessions`] says. The listener's own bounds hold for all of it.
 //!
-//! **Order.** Session, then token, then what is asked for: nothing is told to a stranger but the page to log in.
+//! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page.
 //!
 //! **Failure.** A refusal is a page with its sentence and the id of the request; nothing is retried by itself.
 //!
-//! **Security.** No page has a script or style of its own, and the policy allows files of this service alone. Every text
-//! is escaped by the templates. Cookies go to nobody else (`SameSite=Strict`) and no script sees them.
+//! **Security.** No page has an inline script or style, and the content security policy allows only files of this
+//! service. The templates escape every text. Cookies are sent to no other site (`SameSite=Strict`), and no script can
+//! read them.
 
 mod accounts;
 mod actors;

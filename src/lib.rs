@@ -1,8 +1,9 @@
 //! Talks: HTTP in (native family, wallet family, admin), HTTP out (the bank, webhooks), configuration, and the
-//! service that is composed of all.
+//! service that composes everything.
 //!
-//! **Shape.** A library for the program `caudal`, whose command line is beside it (`main.rs`, `cli`), and for its
-//! bench. It starts the sandbox bank, a crate below it, and knows neither bench nor command line.
+//! **Shape.** A library for the program `caudal`, whose command line (`main.rs`, `cli`) is in the root package,
+//! and for its bench. It starts the sandbox bank, which is a crate that it uses, and depends on neither the bench
+//! nor the command line.
 
 pub mod admin;
 pub mod backup;

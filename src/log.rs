@@ -117,7 +117,7 @@ fn applying<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> level::Apply {
     Box::new(move |filter| handle.reload(filter).map_err(|why| why.to_string()))
 }
 
-/// A queue of so many lines before whatever takes them.
+/// A queue of this many lines before whatever takes them.
 fn queue(lines: usize, to: impl io::Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
     NonBlockingBuilder::default()
         .buffered_lines_limit(lines)

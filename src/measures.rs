@@ -1,11 +1,11 @@
-//! What is counted of the service while it works: how long requests, commits, messages, calls and deliveries take.
+//! The metrics of a running service: how long requests, commits, messages, calls and deliveries take.
 //!
 //! **Shape.** The facade of `metrics` with the Prometheus exporter behind it. Each service has a recorder of its
-//! own, so that several live in one process and none counts what another does; nothing is installed for the whole
-//! process. Handles ([`Histogram`]) are made once and handed to whoever counts: [`caudal_storage::times::Times`],
-//! [`caudal_actors::times::Times`], [`crate::http::routes`], [`banks`], [`hooks`]. Figures that somebody keeps
-//! anyway (the store's, the actors', those of cases) are not counted here a second time: `/metrics` asks for them
-//! when it is asked.
+//! own, so that several can live in one process without counting each other's work; nothing is installed for the
+//! whole process. Handles ([`Histogram`]) are made once and handed to whoever counts:
+//! [`caudal_storage::times::Times`], [`caudal_actors::times::Times`], [`crate::http::routes`], [`banks`],
+//! [`hooks`]. Figures that are kept elsewhere (the store's, the actors', those of cases) are not counted here a
+//! second time: `/metrics` reads them at the scrape.
 //!
 //! **Bounds.** Labels are words of ours: routes as they are written, methods, classes of status, operations of the
 //! bank, outcomes. No tenant, and never a CVU. A histogram has [`BOUNDS`]`.len()` buckets and one more. What is

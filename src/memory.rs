@@ -1,16 +1,16 @@
-//! The memory of the process: one figure in bytes, divided over caches, tables and accounts, and aimed at.
+//! The memory of the process: a target in bytes, divided among caches, tables and accounts.
 //!
-//! **Shape.** [`Plan::of`] divides what the process may take. Caches and tables have fixed parts. Accounts get what
-//! is left: how many are in memory follows from what the process really takes ([`Plan::next`]), which [`watch`] looks
-//! at four times a second, so nobody has to know how large an account is. The cache of blocks gives way last
-//! ([`Plan::cache`]): filters and first keys of the index's runs grow with the store, and where few accounts are left
-//! nothing else makes room for them.
+//! **Shape.** [`Plan::of`] divides the target. Caches and tables have fixed parts. Accounts get the rest: their
+//! number follows from the memory that the process really takes ([`Plan::next`]), which [`watch`] measures four times
+//! a second, so the size of an account need not be known. The cache of blocks shrinks last ([`Plan::cache`]): filters
+//! and first keys of the index's runs grow with the store, and when few accounts are left nothing else makes room for
+//! them.
 //!
-//! **Bounds.** The limit is aimed at: only accounts and blocks leave when it is passed, and where both are at their least
-//! the process stays beyond it. Below it accounts may come until it is reached, fewer the nearer it is. Beyond it the
-//! longest untouched leave, a twentieth of all in a second at most, and a part of those that the plan has room for always stays.
-//! Blocks leave only when no more accounts than that part are there: blocks that left while accounts could have would
-//! come back too slowly, because accounts take the room first.
+//! **Bounds.** The limit is a target: only accounts and blocks are dropped when it is exceeded, and when both are at
+//! their minimum the process stays above it. Below the limit accounts may be loaded, fewer the nearer it is. Above it
+//! the least recently used accounts are dropped, at most a twentieth of all in a second, and a part of the planned
+//! number always stays. Blocks are dropped only when no more accounts than that part are left: if blocks were dropped
+//! earlier they would come back too slowly, because accounts take the room first.
 //!
 //! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
 
@@ -39,7 +39,7 @@ const HEAD_BYTES: u64 = 96;
 const COMING_BYTES: u64 = 4096;
 /// How often the process is looked at.
 const EVERY: Duration = Duration::from_millis(250);
-/// One part in so many of the accounts leaves at most until it is looked at again.
+/// One part in this many of the accounts leaves at most until it is looked at again.
 const LEAVING: usize = 80;
 /// The least that the cache of blocks has, in bytes.
 const CACHE_LEAST: u64 = 8 * MIB;
@@ -229,7 +229,7 @@ mod tests {
                 let taken = other * MIB + u64::try_from(living).unwrap() * account;
                 seen.push(taken);
                 let most = plan.next(living, taken);
-                // so many come in a second, where there is room
+                // this many come in a second, where there is room
                 living = most.min(living + 20_000);
             }
             let settled = seen.split_off(200);

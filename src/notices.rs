@@ -1,16 +1,17 @@
-//! Takes in what the bank reports unasked: money that arrived, transfers that ended or came back.
+//! Handles notices from the bank: money that arrived, transfers that ended or came back.
 //!
-//! **Who may.** Whoever signs with the secret of a bank speaks for the realms whose relation has that
-//! secret, and for no others; no API key is asked for, and without a signature nothing is read. For a
-//! realm whose bank has no secret nobody speaks.
+//! **Authentication.** A notice signed with the secret of a bank counts for the realms whose relation
+//! has that secret, and for no others; no API key is needed, and an unsigned notice is not read. If
+//! the bank of a realm has no secret, no notice counts for it.
 //!
-//! **When.** A signature is of this time by the clock that the service believes, or by the machine's.
-//! They differ only while the machine's is in doubt: then the answer is that, as to any order, and no
-//! word of the bank counts as forged because of a wrong clock. An old notice that passes meanwhile
-//! does nothing: nothing is done in doubt, and afterwards its ids are known.
+//! **Time.** A signature must be recent by the clock that the service trusts, or by the machine's.
+//! They differ only while the machine's clock is in doubt: then a notice is answered like any order
+//! in that state, and none is rejected as forged because of a wrong clock. An old notice that passes
+//! meanwhile has no effect: nothing is done while the clock is in doubt, and afterwards its ids are
+//! known.
 //!
-//! **Failure.** Only 200 ends a notice: the bank sends anything else again. A notice is heard as
-//! often as it comes and does its work once, by the ids of the rail.
+//! **Failure.** Only a 200 ends a notice: after any other answer the bank sends it again. A
+//! repeated notice takes effect once, by the ids of the rail.
 
 use std::cell::RefCell;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Whether what leaves a restored service is held, until an operator says that it may leave.
+//! Whether a restored service holds everything that would leave it, until an operator releases it.
 //!
 //! **Shape.** A restore to the past leaves a file in the data folder. While it is there nothing leaves any realm
 //! (`caudal_actors::hold`).

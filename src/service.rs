@@ -1,11 +1,11 @@
-//! The composition root: one folder, a store for each of its cells, the actors over them, and the listeners before them.
+//! The composition root: one folder, a store for each of its cells, the actors that use them, and the listeners.
 //!
 //! **Shape.** [`Service::start`] runs everything on a thread and an actix system of its own, so that
 //! any runtime, or none, may call it, and several services live in one process. `caudal dev`,
 //! `caudal serve`, the tests and the bench all come through here.
 //!
-//! **Order.** Descriptors, folder, pepper, store (every byte checked), bank, actors, admin listener, public
-//! listener; and back: gate, listeners, store, bank.
+//! **Order.** A start: descriptors, folder, pepper, store (checked from its checkpoint on), bank, actors,
+//! admin listener, public listener. A stop: gate, listeners, store, bank.
 //!
 //! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
 //! like a crash: what was acknowledged is in the journal.
@@ -152,7 +152,7 @@ pub struct ServiceOptions {
     pub grace: Duration,
     /// How long the parts of a request may take to arrive.
     pub deadlines: Deadlines,
-    /// Of so many requests that succeed one has its line in the log; 0 is none.
+    /// One in this many successful requests has a line in the log; 0 is none.
     pub log_every: u32,
     /// How often the bank's list of the day is looked through for what no notice brought; `None` is
     /// never.

@@ -1,7 +1,7 @@
 //! Statements as bytes: JSON, CSV, camt.053 and PDF.
 //!
-//! **Shape.** A [`Form`] is given the statement, then its lines in their order, and writes what comes next of its
-//! bytes, so that a long statement need not be in memory. One format has one file here, and a row in [`Format`].
+//! **Shape.** A [`Form`] is given the statement, then its lines in order, and writes its next bytes each time, so
+//! that a long statement need not be in memory. Each format has one file here, and a row in [`Format`].
 //!
 //! **The same for ever.** A form knows the statement and its vouchers and nothing else: no clock, no chance, no table
 //! that may grow, no compression whose bytes are another library's choice. A change of what a form writes for a

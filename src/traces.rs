@@ -1,5 +1,5 @@
-//! Traces of other services (W3C `traceparent`) that requests belong to, remembered for what goes out on
-//! their behalf.
+//! Traces of other services (W3C `traceparent`): remembered for each request, and passed on with every
+//! call made for it.
 //!
 //! **Shape.** A request that continues a trace is a span of it, and so is each call that goes out for it ([`Leg`]).
 //! Spans can be sent to a collector ([`export`]); then requests without a trace may begin one.

@@ -1,9 +1,9 @@
 //! The sending side of webhooks: signed events, carried to whatever URL a tenant names.
 //!
-//! **Shape.** A tenant chooses the URL, so it is an attack until shown otherwise. [`guard`] reads it
-//! (also when it is set), [`resolve`] looks its host up and lets only addresses pass that the service
-//! may send to, [`seal`] keeps the secrets, [`caudal_signing`] makes the headers of Standard Webhooks, and
-//! [`sink`] brings one parcel there. When and how often is the courier's business.
+//! **Shape.** A tenant chooses the URL, so it is treated as hostile. [`guard`] checks it (also when it is
+//! set), [`resolve`] looks up its host and accepts only addresses that the service may send to, [`seal`]
+//! keeps the secrets, [`caudal_signing`] makes the headers of Standard Webhooks, and [`sink`] delivers one
+//! parcel. The courier decides when and how often.
 //!
 //! **Order.** What was checked is what is connected to: the client is given addresses that have
 //! passed, and never asks again. Addresses that stand in the URL itself pass the guard instead.

@@ -5,7 +5,7 @@
 //! An order that concerns several accounts is decided in one turn at all their desks (see `joint`).
 //!
 //! **Bounds.** The mailbox holds [`MAILBOX`] messages; vouchers that are not durable yet are kept
-//! for recognising repeats, and are bounded by the store's queue.
+//! to recognise repeats, and are bounded by the store's queue.
 //!
 //! **Order.** Every turn first releases the holds whose time has come. A repeat of an external id is
 //! looked for among the vouchers in flight, then in the index; the claim that the supervisor took
@@ -64,7 +64,7 @@ use loading::Coming;
 
 /// Messages that wait for one account at most.
 pub const MAILBOX: usize = 1024;
-/// After so many movements an account's state is written out, so that loading replays few.
+/// After this many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
 /// The longest that an alarm for the end of a hold is set ahead; it is set again then.
 const ALARM_MAX: Duration = Duration::from_secs(3600);

@@ -1,11 +1,12 @@
-//! Which bank each realm has: its relation, the gateway made of it, and who speaks for which realms.
+//! Which bank each realm has: its relation, the gateway made of it, and which notices count for
+//! which realms.
 //!
 //! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one
-//! made of the realm's relation, which an operator may change. A relation that names no bank, or one
-//! that cannot be reached, leaves a gateway that asks nobody: every operation has failed, and is tried
-//! again by whoever tries again. No order passes while the realm's [`Hold`] holds it.
+//! made of the realm's relation, which an operator may change. If a relation names no bank, or one
+//! that cannot be reached, its gateway calls nobody: every operation fails, and is retried by whoever
+//! retries it anyway. No order passes while the realm's [`Hold`] holds it.
 //!
-//! **Order.** An operation that has begun ends at the bank where it began; the next one finds the new
+//! **Order.** An operation that has begun ends at the bank where it began; the next one uses the new
 //! relation.
 
 use std::collections::{BTreeMap, BTreeSet};

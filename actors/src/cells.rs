@@ -1,16 +1,16 @@
-//! Where a realm is: realm → cell → store, asked here and nowhere else.
+//! Where a realm is: realm → cell → store. This is the only place that answers that.
 //!
-//! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in
-//! the first cell, and say in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all
-//! cells; whoever reads or writes says for whom. A realm of which a later
-//! generation is in force ([`caudal_ledger::tenants::restores`]) is seen through a [`View`], which has that one in
-//! the realm's place. What goes round it says so: the cells as they lie, which generations are told apart in.
+//! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in the first
+//! cell, and say in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all cells;
+//! every read or write names its realm. A realm of which a later generation is in force
+//! ([`caudal_ledger::tenants::restores`]) is seen through a [`View`], which has that one in the realm's place.
+//! What goes round it says so: the cells as they lie, which generations are told apart in.
 //!
-//! **Order.** Where a realm lies, and which generation is seen, changes while the realm rests. Who has taken a store
-//! out keeps what it has.
+//! **Order.** The cell of a realm, and the generation that is seen, change only while the realm is stopped. A store
+//! that was looked up before stays what it was.
 //!
-//! **Failure.** A realm that lies in a cell which this process has not is nowhere: who follows the platform is told, and
-//! follows nothing of it.
+//! **Failure.** A realm in a cell that this process does not have cannot be found: a node that follows the platform
+//! gets an error and applies nothing of that state.
 
 mod view;
 
@@ -230,7 +230,7 @@ impl Cells {
         Ok(None)
     }
 
-    /// Has the caches of the index's blocks take so many bytes at most from now on, each an equal part.
+    /// Has the caches of the index's blocks take this many bytes at most from now on, each an equal part.
     pub fn keep_cached(&self, bytes: u64) {
         let last = self.numbered().last().map_or(0, |(cell, _)| cell);
         let part = bytes.strict_div(u64::from(last) + 1);

@@ -1,18 +1,19 @@
-//! Copies what a realm did, in the order of the journal, under the number of another generation of it: into the same
+//! Copies the history of a realm, in the order of the journal, under the number of another generation: into the same
 //! cell ([`crate::restores`]) or into another one ([`crate::moves`]).
 //!
-//! **Shape.** The journal of the source is read, from where the realm can have begun in it, and what the realm has in it is
-//! appended to the target, whole commits in their order. What was appended is read again and compared by a digest over all of it, in which each entry
-//! stands with its stream and its number there; and the ledger of the copy is verified like a whole store's
-//! ([`crate::verify`]).
+//! **Shape.** The journal of the source is read from the first place where the realm can have entries, and the realm's
+//! entries are appended to the target, in whole commits and in the same order. What was appended is read again and
+//! compared by a digest over all entries, each with its stream and its number there; and the ledger of the copy is
+//! verified like that of a whole store ([`crate::verify`]).
 //!
-//! **Bounds.** One copy at a time. At its ease it works [`SLICE`] and rests [`REST`] times as long, [`REST_MAX`] at most,
-//! so it takes a fifth of one processor; in haste it does not rest. It has one commit with the target, of
-//! [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source. In memory: while
-//! it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance and hash of
-//! each account, and what is open. It stops where [`ROOM`] of the target's disk is left, so that the others can go on.
+//! **Bounds.** One copy at a time. At low speed it works for [`SLICE`] and pauses [`REST`] times as long, [`REST_MAX`]
+//! at most, so it takes a fifth of one processor; at full speed it does not pause. It has one commit with the target,
+//! of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source. In memory:
+//! while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance and hash of
+//! each account, and what is open. It stops when only [`ROOM`] of the target's disk is left, so that other realms can
+//! keep writing.
 //!
-//! **Failure.** What there is of a copy is always a beginning of what it is a copy of; it goes on behind that.
+//! **Failure.** An unfinished copy is always a prefix of its source; it continues from its end.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak, mpsc};
@@ -44,9 +45,9 @@ const HASTY_ENTRIES: usize = 512;
 /// How many rows of accounts at rest it hands over at once: the target's committer looks whether its streams have what
 /// each of them says, which may cost a read of the disk, and whoever writes there waits for that.
 const ROWS: usize = 64;
-/// It appends no further commit of its source at once when there are so many bytes.
+/// It appends no further commit of its source at once when there are this many bytes.
 const COMMIT_BYTES: usize = 1 << 20;
-/// A copy stops where so many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
+/// A copy stops where this many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
 const ROOM: u64 = 256 << 20;
 /// How long a store that takes no commits at the moment is asked again.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,15 +1,16 @@
-//! The courier of a realm: carries its events to its webhooks.
+//! The courier of a realm: delivers its events to its webhooks.
 //!
 //! **Shape.** It follows what others write: the tenant's orders about webhooks (rows that the
-//! supervisor writes) and the event log. What it does itself is on disk as a note of each webhook
-//! now and then: the tries since the last note, and how far the webhook has come. The rules are in
-//! `caudal_ledger::deliveries`; here are the turns, the clock and the log.
+//! supervisor writes) and the event log. Its own work is written to disk from time to time, as a
+//! note of each webhook: the tries since the last note, and how far the webhook has come. The rules
+//! are in `caudal_ledger::deliveries`; this module has the turns, the clock and the log.
 //!
 //! **Bounds.** For each webhook: [`IN_FLIGHT`] tries under way, [`RATE`] a second, [`TRIES_MAX`]
-//! tries that are not written yet. Events that wait are in the log, not in memory. A turn looks at
-//! [`LOOKS`] numbers and goes on in the next one.
+//! tries that are not written yet. Waiting events are in the log, not in memory. A turn looks at
+//! [`LOOKS`] numbers; the next one continues from there.
 //!
-//! While what leaves the realm is held no event is taken, so what leaves then goes where the tenant wants it then.
+//! While the realm is held no event is taken, so after the release each one goes where the tenant wants it at that
+//! time.
 //!
 //! **Order.** Webhooks do not wait for each other, and within one only events of the same account do.
 //!

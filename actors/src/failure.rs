@@ -5,10 +5,10 @@ use caudal_storage::StoreError;
 
 use crate::ports::BankError;
 
-/// Everything that can come back instead of what was asked for.
+/// Every reason why a request to the actors can fail.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {
-    /// A rule of the ledger says no.
+    /// A rule of the ledger refuses it.
     #[error("{0}")]
     Rejected(#[from] Rejection),
     /// The bank refused, failed or did not answer.
@@ -61,7 +61,7 @@ pub enum Failure {
     /// Bytes on disk are not what was written; an operator must look.
     #[error("the service cannot read its own storage; an operator has to look")]
     Damaged,
-    /// The service made a mistake of its own while it read: nothing was done. The log says more.
+    /// A bug of the service showed while it read: nothing was done. The log says more.
     #[error("the service made a mistake of its own; nothing was done; tell whoever runs it")]
     Bug,
 }

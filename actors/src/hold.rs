@@ -6,11 +6,12 @@
 //! returns and enrolments wait here, with no place among the calls to the bank. The courier ([`crate::courier`]) takes no
 //! event. What the bank is only asked goes on, and so does a try of a webhook that a tenant asks for.
 //!
-//! **Order.** A person may decide meanwhile about what waits. So it is sent only if whoever knows it has said that it is
-//! still wanted after the hold had ended. Within one life of a realm a hold only ends: it begins while the realm rests, or
-//! before the service has started.
+//! **Order.** A person may decide meanwhile about a waiting order. So it is sent only if its owner confirms after the
+//! end of the hold that it is still wanted. Within one life of a realm a hold only ends: it begins while the realm
+//! rests, or before the service has started.
 //!
-//! **Failure.** Whoever waits is dropped with the life of the realm, and finds it held in the next one.
+//! **Failure.** Waiting orders are dropped when the life of the realm ends; in the next life they find
+//! it held again.
 
 use std::future;
 use std::time::Duration;

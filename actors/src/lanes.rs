@@ -1,7 +1,7 @@
 //! Fair turns between realms before the store's queue.
 //!
 //! **Shape.** Each realm submits through a lane of its own, a [`Store`] that passes everything on but
-//! holds commits back: so many vouchers of one realm are with the store at once, and the rest waits
+//! holds commits back: a bounded number of vouchers of one realm is with the store at once, and the rest waits
 //! in the lane. As the store ends one, the lane hands it the next. So what stands before a commit of
 //! a quiet realm in the store's queue is a small share of each of the others, however much they
 //! bring, and the store's promises stay as they are.
@@ -43,7 +43,7 @@ const HANDED_MAX: usize = 16;
 /// How many commits of a realm that have not ended press its lane. More would not make the
 /// store's groups cheaper, only every answer later.
 pub const PRESSED: usize = 512;
-/// A pressed lane is eased once no more than so many have not ended.
+/// A pressed lane is eased once no more than this many have not ended.
 const EASED: usize = PRESSED / 2;
 /// How many commits may wait in one lane.
 pub const COMMITS_MAX: usize = 4096;
@@ -179,7 +179,7 @@ impl Lane {
         lock(&self.state).held() >= PRESSED
     }
 
-    /// Wakes once the lane is eased: at once, if it is. The latest who asks is woken.
+    /// Wakes once the lane is eased: at once, if it is. Only the latest caller is woken.
     pub fn when_eased(&self, wake: Wake) {
         let mut state = lock(&self.state);
         if state.held() > EASED {

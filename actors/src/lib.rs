@@ -1,4 +1,4 @@
-//! Take turns: one actor per account, a supervisor per realm, and the ports to the outside.
+//! Take turns: one actor per account, a supervisor per realm, and the ports to the outside world.
 //!
 //! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the
 //! caller's realm; the supervisor checks what concerns the whole realm and forwards to the account's
@@ -6,15 +6,15 @@
 //! releases the answer after the flush.
 //!
 //! **Bounds.** Every mailbox has a named limit ([`mailbox`]); a full one answers
-//! [`failure::Failure::Overloaded`]. An order whose asker has left is dropped when its turn comes,
+//! [`failure::Failure::Overloaded`]. An order whose client has left is dropped when its turn comes,
 //! before it is decided, and never after.
 //!
 //! **Order.** What a supervisor forwards to an account arrives in its order, and the commits of an
 //! account leave in the order in which they were decided, on whichever thread it lives
 //! ([`threads`]).
 //!
-//! **Failure.** A commit that fails makes its account doubtful: the actor stops, and the next order
-//! loads it again from what is on disk.
+//! **Failure.** After a failed commit the state in memory is in doubt: the actor stops, and the
+//! next order loads the account again from disk.
 
 pub mod accounts;
 pub mod banks;

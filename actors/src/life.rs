@@ -1,10 +1,9 @@
-//! One life of a realm's actors: from the start of its supervisor to the moment at which nothing of it
-//! can act any more.
+//! One life of a realm's actors: from the start of its supervisor until none of them can act any more.
 //!
-//! **Shape.** The supervisor has the [`Heart`]. Whoever acts for the realm holds the [`Life`]: actors,
-//! and the tasks that ask the bank. When the heart is dropped, because the supervisor has stopped or
-//! panicked, the tasks are dropped where they wait, and the courier and the accounts stop. [`Gone`]
-//! ends when the last of them is gone.
+//! **Shape.** The supervisor has the [`Heart`]. Everything that acts for the realm holds the [`Life`]:
+//! actors, and the tasks that call the bank. When the heart is dropped, because the supervisor has
+//! stopped or panicked, the tasks are dropped where they wait, and the courier and the accounts stop.
+//! [`Gone`] ends when the last of them is gone.
 //!
 //! **Failure.** A task that is dropped while the bank is asked leaves what a crash leaves: the intent is
 //! on disk, and the next life takes it up again.

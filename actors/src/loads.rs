@@ -1,17 +1,19 @@
-//! Accounts that are read off the actors' threads, many in one go.
+//! Loads accounts off the actors' threads, several at a time.
 //!
-//! **Shape.** Whoever wants an account joins the line of its realm. A reader is a blocking thread that takes its
-//! share of the line ([`BATCH_MAX`] at most), reads them, and hands all of them over together; then it takes the
-//! next ones. One is started for each that joins, up to [`READERS_MAX`], and it ends when nobody waits. So a
-//! lone account is read at once, and under a crowd of them no thread is woken for each.
+//! **Shape.** An actor that needs its account joins the queue of its realm. A reader is a blocking thread that
+//! takes its share of the queue ([`BATCH_MAX`] at most), reads those accounts, and hands all of them over
+//! together; then it takes the next ones. Each request starts a reader, up to [`READERS_MAX`], and a reader ends
+//! when the queue is empty. So a single account is read at once, and under load no thread is woken for each
+//! account.
 //!
-//! **Bounds.** [`READERS_MAX`] readers of a realm. The line is no longer than there are actors that wait.
+//! **Bounds.** [`READERS_MAX`] readers of a realm. The queue is no longer than the number of actors that
+//! wait.
 //!
 //! **Order.** First come, first read. What is handed over together begins together, so the first movements of
 //! those accounts share a flush.
 //!
-//! **Failure.** An account whose reading panics is [`Failure::Bug`] to whoever wanted it, and the others of the line go on.
-//! When the runtime ends before a reader has run, all that wait for it get the same.
+//! **Failure.** If reading an account panics, its actor gets [`Failure::Bug`], and the rest of the queue continues. If
+//! the runtime ends before a reader has run, all that wait for it get the same.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -161,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// A line of so many accounts, in which nobody has been read yet, and how many readers they asked for.
+    /// A line of this many accounts, in which nobody has been read yet, and how many readers they asked for.
     fn crowd(loads: &Loads, accounts: u64) -> (Vec<(u64, oneshot::Receiver<Read>)>, usize) {
         let mut readers = 0;
         let join = |number| {

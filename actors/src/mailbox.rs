@@ -1,4 +1,4 @@
-//! Mailboxes with a limit that holds: what waits for an actor is counted, and beyond a named limit it is refused.
+//! Mailboxes with a real limit: waiting messages are counted, and refused beyond a named limit.
 //!
 //! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is
 //! given back when the message is taken, or dropped with the actor. actix's own capacity bounds
@@ -27,7 +27,7 @@ use crate::reply::Waits;
 
 /// Messages that may wait for a crowd before it is pressed.
 pub const CROWD_MAX: usize = 512;
-/// A pressed crowd is eased once no more than so many wait for it.
+/// A pressed crowd is eased once no more than this many wait for it.
 const CROWD_EASED: usize = CROWD_MAX / 2;
 
 /// Wakes whoever waits. It only sends a message.
@@ -55,7 +55,7 @@ impl Crowd {
         self.count.load(Ordering::SeqCst) >= CROWD_MAX
     }
 
-    /// Wakes once no more than half of that wait: at once, if it is so. The latest who asks is woken.
+    /// Wakes once no more than half of that wait: at once, if it is so. Only the latest caller is woken.
     pub fn when_eased(&self, wake: Wake) {
         *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(wake);
         // Whoever eases it from now on finds it there; if that was before, it is eased here.
@@ -169,7 +169,7 @@ pub trait Asked {
     /// bank has said, and what has begun, goes on without anybody.
     fn asker(&mut self) -> Option<&mut dyn Waits>;
 
-    /// Whether whoever asked has left, so that nothing is to be done.
+    /// Whether the asker has left, so that nothing is to be done.
     fn is_left(&mut self) -> bool {
         self.asker().is_some_and(|asker| asker.has_left())
     }
@@ -265,7 +265,7 @@ impl<A: Actor> Clone for Mailbox<A> {
 }
 
 impl<A: Actor> Mailbox<A> {
-    /// The mailbox of an actor, of whose messages at most so many wait.
+    /// The mailbox of an actor, of whose messages at most this many wait.
     pub fn new(addr: Addr<A>, waiting: Waiting, most: usize) -> Self {
         Self {
             addr,

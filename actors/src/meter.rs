@@ -1,5 +1,5 @@
-//! What has left a realm: one meter for all of its accounts, with which the limits over their sum
-//! are compared.
+//! The money that has left a realm: one meter for all of its accounts, used to check the limits
+//! over their sum.
 //!
 //! **Shape.** The realm's supervisor loads the meter from the row that the projection keeps, before
 //! its first order, and every account reads it when it decides. An account that records vouchers

@@ -1,24 +1,27 @@
-//! Takes a realm into another cell while it and all others go on.
+//! Moves a realm into another cell while it and all other realms keep working.
 //!
-//! **Shape.** What is made is another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of all that it did
-//! ([`crate::copying`]). A fact of the platform begins it. All that there is is copied at ease, compared and verified; then
-//! what came since, again and again in haste, until little is left ([`TAIL`]). For the last of it the realm rests and whoever asks it
-//! waits ([`crate::engine`], `moving`); that is compared too, and one fact says what the copy came to and puts it into force.
-//! What is left behind stays where it is, under its number, and nobody sees it.
+//! **Shape.** A move makes another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of its whole
+//! history ([`crate::copying`]). A fact of the platform begins it. The existing history is copied at low speed,
+//! compared and verified; then whatever was written since is copied at full speed, again and again, until little is
+//! left ([`TAIL`]). For the rest the realm stops and its requests wait ([`crate::engine`], `moving`). That part is
+//! compared, too, and one fact records the result and puts the copy into force. The old generation stays where it is,
+//! under its number, and is invisible.
 //!
-//! What goes along is what follows the generation in force ([`crate::restores`] has the list). The history stays the same
-//! ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal, and streams,
-//! pages and cursors go on. Nothing is held: nobody outside can tell.
+//! Everything that follows the generation in force moves with it ([`crate::restores`] has the list). The history stays
+//! the same ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal,
+//! and streams, pages and cursors stay valid. Nothing is held, and nothing changes for clients.
 //!
-//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied while the realm
-//! rests. What accounts left at rest goes along, so each is loaded from there in its new place as it would be here.
+//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied
+//! while the realm is stopped. The accounts' rows at rest are copied, too, so loading an account costs as much in the
+//! new cell as in the old one.
 //!
 //! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
 //! is read. A copy that was too late is at its end before another one may go on with it. The node that moves a realm owns the
 //! first cell and both others when it begins; what holds where it loses one of them is in [`crate::engine`], `moving`.
 //!
-//! **Failure.** Ended anywhere before that fact, the realm is where it was, and another move into the same cell goes on with the copy;
-//! after it, the realm is in its new cell. A copy that is found to differ from the realm is given up: the next move begins another.
+//! **Failure.** If the move ends anywhere before that fact, the realm is where it was, and another move into the same
+//! cell continues the copy; after it, the realm is in its new cell. A copy that is found to differ from the realm is
+//! given up: the next move begins another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -35,13 +38,15 @@ use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 
-/// How long the copying of what came last may have taken: then the realm can rest for what is left.
+/// When copying the latest entries took no longer than this, the realm can stop for the rest.
 const TAIL: Duration = Duration::from_millis(200);
-/// How often it is tried to come so near the end.
+/// How many rounds try to get that close to the end.
 const ROUNDS: u32 = 50;
-/// How long the last try may have taken at most: longer than that nobody is to wait.
+/// The longest that the last round may have taken: clients should not have to wait longer than
+/// that.
 const TAIL_MOST: Duration = Duration::from_secs(2);
-/// How long the last of it may take at most while the realm rests: then the realm goes on where it was.
+/// How long copying the rest may take while the realm is stopped; after that the realm continues in its
+/// old cell.
 const LAST: Duration = Duration::from_secs(3);
 
 /// Begins to move a realm into a cell, or goes on with it; nothing where it lies there. The rest happens after the answer.

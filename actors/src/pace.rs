@@ -1,15 +1,17 @@
-//! How much of a realm passes while other realms ask, too: so much a second, evenly.
+//! Limits how many requests of a realm pass each second while other realms are active, too, and
+//! spaces them evenly.
 //!
 //! **Shape.** One [`Pace`] for all realms of a process. A realm that is alone has the whole machine. While another one
-//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart and four as
-//! one, the items of its batches. A realm that asks for less hardly waits: only for what it asks at once. One that asks for more waits for itself: what it brings
-//! comes to the processors and to the disk in small pieces with pauses between them, and in these another realm is served
-//! as if it were alone. A refusal counts like any request, so a client that sends on at once is answered no faster.
+//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart and four
+//! as one, the items of its batches. A realm that stays below the pace hardly waits, only when its requests come at the
+//! same moment. One that exceeds it waits for itself: its work reaches the processors and the disk in small pieces, and
+//! in the pauses another realm is served as if it were alone. A refusal counts like any request, so a client that
+//! retries at once is answered no faster.
 //!
 //! **Bounds.** [`WAIT_MAX`] is the longest wait of a request; one that would wait longer takes no place and is refused.
-//! Items wait as long as it takes, since their batch has begun; the room for batches bounds how many there are. In
-//! memory is one row for each realm that asked lately: from [`ROWS`] on, those that say nothing any more are dropped. What
-//! is counted ([`Held`]) has one row for each realm that was ever held, which a start forgets: no more than there are realms.
+//! Items wait as long as it takes, since their batch has begun; the room for batches bounds how many there are. Memory
+//! has one row for each recently active realm: beyond [`ROWS`], expired rows are dropped. [`Held`]
+//! counts with one row for each realm that ever waited since the start.
 //!
 //! **Order.** First come, first served within a realm and a kind. Between realms there is none.
 
@@ -20,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::RealmId;
 
-/// So many items of a batch cost as much as one request.
+/// This many items of a batch cost as much as one request.
 const ITEMS_OF_REQUEST: u32 = 4;
 /// How long another realm counts as asking.
 const OTHERS: Duration = Duration::from_secs(10);
@@ -29,7 +31,7 @@ const OTHERS: Duration = Duration::from_secs(10);
 const AHEAD: Duration = Duration::from_millis(10);
 /// The longest wait of a request, and of its refusal: each holds a connection meanwhile.
 pub const WAIT_MAX: Duration = Duration::from_millis(100);
-/// From so many rows on, those that say nothing any more are dropped.
+/// Beyond this many rows, expired ones are dropped.
 const ROWS: usize = 1024;
 
 /// The realm asks for so much that one more would wait longer than [`WAIT_MAX`].
@@ -97,7 +99,7 @@ fn wait(turn: Option<Instant>, now: Instant) -> Duration {
     ahead.checked_sub(AHEAD).map_or(Duration::ZERO, |wait| wait)
 }
 
-/// The turn behind so many that take theirs now.
+/// The turn after this many that take theirs now.
 fn behind(turn: Option<Instant>, now: Instant, taken: Duration) -> Option<Instant> {
     let turn = turn.map_or(now, |turn| turn.max(now));
     turn.checked_add(taken)
@@ -138,7 +140,7 @@ impl Traffic {
 }
 
 impl Pace {
-    /// So many requests and so many items a second; `None` lets everything pass.
+    /// This many requests and this many items a second; `None` lets everything pass.
     pub fn new(per_second: Option<NonZeroU32>) -> Self {
         Self {
             each: per_second.map(|number| Duration::from_secs(1) / number.get()),
@@ -168,7 +170,7 @@ impl Pace {
         self.request_at(realm, Instant::now)
     }
 
-    /// How long so many items of a realm wait for their turn, which they have taken.
+    /// How long this many items of a realm wait for their turn, which they have taken.
     pub fn items(&self, realm: RealmId, items: usize) -> Duration {
         self.items_at(realm, items, Instant::now)
     }

@@ -1,11 +1,12 @@
-//! The actor of the people who run the service: who they are, what waits for a second one of them, and the audit
-//! log, each on a stream of its own.
+//! The actor for the people who run the service: the people, the requests that wait for a second person, and the
+//! audit log, each on a stream of its own.
 //!
-//! **Shape.** One writer for all three, so that what happened and the entry that says so can be one commit. What is
-//! known of people and approvals is published as soon as it is durable: a credential that was revoked does not work
-//! any more when the answer leaves.
+//! **Shape.** One writer for all three, so that what happened and the entry that says so can be one commit. Changes
+//! of people and approvals are published as soon as they are durable: when the answer leaves, a revoked credential
+//! no longer works.
 //!
-//! **Order.** It waits for the disk before its next turn, as the platform's actor does: operators are few.
+//! **Order.** It waits for the disk before its next turn, as the platform's actor does: there are few
+//! operators.
 //!
 //! **Failure.** Where the store takes nothing, nothing changes and whoever asked is told; entries of the audit log
 //! are written while the clock is in doubt, too, because its confirmation is one of the things that they say.

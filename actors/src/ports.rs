@@ -27,7 +27,7 @@ pub use time::{Cause, Clock, Doubt, Known};
 /// How a bank operation ended when it did not succeed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BankError {
-    /// The bank answered that it will not: nothing happened there. Final.
+    /// The bank refused: nothing happened there. Final.
     Refused(BankRefusal),
     /// The bank failed (5xx, garbage, connection lost after sending): nobody knows whether it
     /// happened. Ask again with the same reference.
@@ -53,7 +53,7 @@ pub struct BankReply<T> {
 /// A future that runs on one thread, as actors' futures do.
 pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// A transfer as the bank is asked for it.
+/// A transfer as it is ordered at the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferOrder {
     /// Our reference: the bank never makes two transfers of one.
@@ -72,8 +72,8 @@ pub struct TransferOrder {
     pub description: Option<String>,
 }
 
-/// Money that is returned to who sent it, as the bank is asked for it. It leaves the collector
-/// account itself: no CVU has it.
+/// A return of money to its sender, as it is ordered at the bank. It leaves the collector account
+/// itself: it belongs to no CVU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReturnOrder {
     /// Our reference: the bank never makes two transfers of one.
@@ -86,7 +86,7 @@ pub struct ReturnOrder {
     pub returns: String,
 }
 
-/// An enrolment in remuneration as the bank is asked for it.
+/// An enrolment in remuneration as it is ordered at the bank.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EnrolmentOrder {
     /// Our reference: the bank never makes two enrolments of one.
@@ -189,8 +189,8 @@ pub struct BankMovement {
     pub at: Timestamp,
 }
 
-/// What the bank sends unasked. It may come late, twice, in any order or never, so it is a hint:
-/// what it says is done once, by its ids.
+/// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes
+/// effect once, by its ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// Money arrived on a CVU.
@@ -228,11 +228,11 @@ pub enum Notice {
         /// Why, in the bank's words.
         reason: String,
     },
-    /// Money left a CVU of ours, by an order that the ledger does not know: what the bank's list
-    /// alone tells.
+    /// Money left a CVU of ours by an order that the ledger does not know. Only the bank's list
+    /// shows this.
     Left(Departure),
-    /// The bank has a return of money in suspense that the ledger does not know to have asked for: what
-    /// its list alone says.
+    /// The bank has a return of money in suspense that the ledger does not remember ordering. Only its
+    /// list shows this.
     Returned {
         /// The realm of the money.
         realm: RealmId,
@@ -245,7 +245,7 @@ pub enum Notice {
     Created,
     /// A notice about nothing that the service has to know.
     Other {
-        /// The bank's word for it.
+        /// The bank's term for it.
         kind: String,
     },
 }
@@ -254,16 +254,16 @@ pub enum Notice {
 /// asking again after a timeout or crash is always safe. Implementations put a deadline on each
 /// operation, retry what is safe inside it, and never follow redirects.
 pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
-    /// The collector account, as the gateway is configured; nothing is asked.
+    /// The collector account, as the gateway is configured; the bank is not called.
     fn collector(&self) -> Collector;
 
-    /// What distinguishes that account from every other one at any bank: two gateways of one place move
-    /// the money of one account. Nothing is asked.
+    /// What distinguishes that account from every other one at any bank: two gateways with the same
+    /// value move the money of one account. The bank is not called.
     fn place(&self) -> String {
         self.collector().cbu
     }
 
-    /// Whether the bank's secret of notices is the one that `fits`; a bank without one never speaks.
+    /// Whether `fits` accepts the bank's secret of notices; no notice counts for a bank without one.
     fn has_signed(&self, _fits: &dyn Fn(&str) -> bool) -> bool {
         false
     }
@@ -281,8 +281,8 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         false
     }
 
-    /// Sets the alias of a CVU; with none, has the bank assign one. Gives the alias as it is then.
-    /// Setting the alias that the CVU has already is a success.
+    /// Sets the alias of a CVU; with none, the bank assigns one. Returns the resulting alias.
+    /// Setting the alias that the CVU already has is a success.
     fn set_alias<'a>(
         &'a self,
         cvu: Cvu,

@@ -1,14 +1,14 @@
 //! The supervisor of one realm: routes orders, keeps what is unique in the realm, owns the voucher
 //! types, and starts, replaces and passivates the actors of accounts.
 //!
-//! **Shape.** It never waits: it reads the index (microseconds), claims what the order needs alone,
-//! and forwards. The answer goes straight from the account's actor to whoever asked.
+//! **Shape.** It never waits: it reads the index (microseconds), claims whatever the order needs
+//! exclusively, and forwards. The answer goes straight from the account's actor to the caller.
 //!
-//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`crate::residency`] bounds the actors that live, and the
-//! longest untouched idle ones go first.
+//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`crate::residency`] bounds the
+//! number of actors; the least recently used idle ones are unloaded first.
 //!
-//! **Order.** Claim first, then look: an external id or key that is being worked on is claimed until
-//! the index shows its effect, so there is no moment in which neither knows it.
+//! **Order.** Claim first, then look: an external id or key in use is claimed until the index shows
+//! its effect, so at every moment either the claim or the index knows it.
 //!
 //! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it. When
 //! the supervisor itself stops or panics, its life is over ([`crate::life`]): nothing that it has started

@@ -3,10 +3,10 @@
 //! **Shape.** One [`Residency`] for all supervisors; each has its [`Residents`], where it counts the
 //! actors of its accounts and asks whether one of them has to leave before another one begins.
 //!
-//! **Bounds.** [`Residency::most`] in all. Realms have equal shares of it: while all together are too many, a
-//! realm beyond its share sends its own away, and one below it may still begin. So a quiet realm keeps
-//! its few accounts beside one that reads millions, and together they are at most twice the bound until
-//! the others' next sweep.
+//! **Bounds.** [`Residency::most`] in all. Realms have equal shares of it: while the total is too high, a
+//! realm above its share unloads its own accounts, and one below its share may still load more. So a quiet
+//! realm keeps its few accounts beside one that reads millions, and together they have at most twice the
+//! bound until the next sweep of the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +25,7 @@ pub struct Residency {
 }
 
 impl Residency {
-    /// Room for so many.
+    /// Room for this many.
     pub fn new(most: usize) -> Self {
         Self {
             most: AtomicUsize::new(most),

@@ -1,31 +1,32 @@
-//! Takes one realm back to an instant while it and all others go on.
+//! Restores one realm to an instant while it and all other realms keep working.
 //!
-//! **Shape.** What is copied is another generation of the realm ([`caudal_ledger::tenants::restores`]). A copy begins by a
-//! fact of the platform. Then the journal is read from its beginning, and what the realm has in it up to the instant is
-//! appended once more, under the number of the new generation, whole commits in their order. What was appended is read
-//! again and compared by a digest over all of it, and its ledger is verified like the whole store's
-//! ([`crate::verify`]). Only then a fact says that the copy is whole. To switch is another order: the realm rests, one
-//! fact puts the generation into force, the realm is loaded from it. To go back is to switch to the number before.
+//! **Shape.** What is copied is another generation of the realm ([`caudal_ledger::tenants::restores`]). A copy begins
+//! by a fact of the platform. Then the journal is read from its beginning, and the realm's entries up to the instant
+//! are appended once more, under the number of the new generation, in whole commits and in the same order. What was
+//! appended is read again and compared by a digest over all of it, and its ledger is verified like that of a whole
+//! store ([`crate::verify`]). Only then a fact says that the copy is complete. The switch is a separate order: the
+//! realm stops, one fact puts the generation into force, and the realm is loaded from it. To go back, switch to the
+//! previous number.
 //!
-//! What follows the generation in force, because it asks [`crate::cells`]: the realm's actors, their claims and what keys
-//! keep, lists and pages, the feed and its ids, webhooks and how far they have come, the meter, sums of the treasury,
-//! reconciliation, references of the bank ([`crate::cells::Cells::find`]), and the verification of one account or of the actors. What
-//! sees all generations as they lie: verification of the store, backup, the journal. What asks the platform: exports,
-//! which take the one in force at their end; streams of events, which end when another one comes into force. What no
-//! generation has: the tenant, its limits, its keys and relations to banks, people and the audit log; those stay as
-//! they are.
+//! What follows the generation in force, because it asks [`crate::cells`]: the realm's actors, their claims and what
+//! keys keep, lists and pages, the feed and its ids, webhooks and how far they have come, the meter, sums of the
+//! treasury, reconciliation, references of the bank ([`crate::cells::Cells::find`]), and the verification of one
+//! account or of the actors. What sees all generations as they are stored: verification of the store, backup, the
+//! journal. What asks the platform: exports, which take the generation in force at their end; streams of events, which
+//! end when another one comes into force. What belongs to no generation and stays as it is: the tenant, its limits, its
+//! keys and relations to banks, people and the audit log.
 //!
 //! **Bounds.** Those of [`crate::copying`], at its ease. The journal is never trimmed, so it has all of the realm. A copy lies in the
 //! cell of the generation that is copied.
 //!
-//! **Order.** A commit of which an entry is later than the instant ends the copy, and so does the commit at which it was
-//! begun: what is copied is a beginning of what the realm did. While the switch is under way nothing of the realm acts,
-//! and its orders are refused, nothing done. Until the outcome of that fact is known the realm rests.
+//! **Order.** The copy ends before the first commit with an entry later than the instant, or at the commit at which the
+//! copy was begun: it is a prefix of the realm's history. During the switch the realm is stopped and its orders are
+//! refused, nothing done. Until the outcome of the fact is known the realm stays stopped.
 //!
-//! **Failure.** A copy that is cut off, or fails, is seen by nobody. Begun again with the same instant it goes on behind
-//! what is there. After the switch nothing is ordered of the bank before its list was looked through from the last event
-//! of the generation on, as after a start, so what it did since is taken in ([`crate::lookout`], with its bound of days);
-//! what leaves the realm is held ([`crate::hold`]) until an operator releases it.
+//! **Failure.** A copy that is interrupted or fails is invisible. Begun again with the same instant, it continues after
+//! what is there. After the switch nothing is ordered from the bank until its list has been read from the generation's
+//! last event on, as after a start, so that everything that the bank did since is recorded ([`crate::lookout`], with
+//! its bound of days); what leaves the realm is held ([`crate::hold`]) until an operator releases it.
 
 use std::sync::Arc;
 

@@ -113,7 +113,7 @@ pub struct Ticket<T> {
 }
 
 impl<T> Waits for Ticket<T> {
-    /// Whether whoever asked has left without any answer. Such an order is dropped when its turn
+    /// Whether the asker has left without any answer. Such an order is dropped when its turn
     /// comes, before anything is decided; what it claims is free again then.
     fn has_left(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_closed)

@@ -1,10 +1,10 @@
 //! Which thread an account lives on, and why that is safe.
 //!
-//! **Shape.** A realm's supervisor has a thread (an arbiter), and its accounts live on the others, by their number:
-//! one account is always on the same thread of one life, so an actor and the one that takes its place never run
-//! at the same time. With one thread, or where nothing is spread, accounts live with their supervisor.
-//! The supervisor routes and claims; what costs the most of a posting (to decide, to encode, to hand over) is
-//! done on as many threads as there are.
+//! **Shape.** A realm's supervisor has a thread (an arbiter), and its accounts live on the other threads, chosen by
+//! account number. Within one life of the realm an account is always on the same thread, so an actor and its
+//! replacement never run at the same time. With one thread, or without spreading, accounts live with their
+//! supervisor. The supervisor routes and claims; the expensive part of a posting (deciding, encoding, handing over)
+//! runs on all the other threads.
 //!
 //! **What crosses threads.** Messages (`mailbox`) and desks that are lent (`accounts/joint.rs`): values that
 //! move, with one owner at any time. Everything else that actors of a realm share is in `scribe::Shared`:
@@ -12,32 +12,35 @@
 //!   one after the other, so their order is that of its decisions;
 //! - claims: a lock for each, in one step. They are taken by the supervisor and end when the index shows what was
 //!   done, on whichever thread that is heard;
-//! - the meter of what has left the realm: to decide and to count is one step there, a sitting
-//!   (`accounts/sitting.rs`), under a lock that nobody waits for while no limit over the sum is set;
+//! - the meter of the money that has left the realm: deciding and counting is one step there, a
+//!   sitting (`accounts/sitting.rs`), under a lock that nobody waits for while no limit over the sum
+//!   is set;
 //! - the pulse of each account (`vitals`): one word says what is in flight and whether the actor may still write.
 //!
-//! **Balances.** A balance is one account's, an account is one desk, and a desk is in one place: with its actor, or
-//! with the convoy that it is lent to. So each turn decides on all that was decided before it.
+//! **Balances.** Each balance belongs to one account, each account has one desk, and a desk is in one place: with
+//! its actor, or with the convoy that borrowed it. So each turn sees everything that was decided before it.
 //!
 //! **No deadlock.** No turn waits for a turn. An actor that has lent its desk waits for a higher account number,
-//! whatever thread that is on. Of the locks, a turn holds the sitting's while it takes others (meter, settings),
-//! each for a moment and none inside another; no sitting begins inside a sitting; and completions, which run on
-//! any thread, take no sitting.
+//! whatever thread that is on. A turn holds the lock of its sitting while it takes other locks (meter,
+//! settings), each for a moment and none inside another; no sitting begins inside a sitting; and completions,
+//! which run on any thread, take no sitting.
 //!
-//! **Who comes and goes.** The supervisor alone starts accounts, sends them messages and sends them away. It sends
-//! away who is idle: with no message waiting, in no turn, nothing in flight and nothing lent or asked of the bank.
-//! Then, and before it replaces one in doubt, it retires the actor (`vitals`): whatever that one still does by
-//! itself (an alarm) is not written, and the next one reads a disk that nobody else writes this account to.
+//! **Starting and stopping.** Only the supervisor starts accounts, sends them messages and unloads them. It
+//! unloads idle ones: no message waiting, no turn running, nothing in flight, nothing lent and nothing under way
+//! at the bank. Before it unloads an actor, or replaces one in doubt, it retires it (`vitals`): nothing that the
+//! retired actor still does by itself (an alarm) is written, so nobody else writes the account while its successor
+//! reads it from disk.
 //!
 //! **Bounds.** What the supervisor has forwarded and the accounts have not taken is a crowd
-//! ([`crate::mailbox::Crowd`]): at [`crate::mailbox::CROWD_MAX`] orders wait with the supervisor as they do for a
-//! lane that is pressed. What waits for an account that is read or lent does not count: it waits for no thread, and
-//! the others' orders need not wait for it. On one thread that needs no count: the accounts have their turns in between.
+//! ([`crate::mailbox::Crowd`]): at [`crate::mailbox::CROWD_MAX`] orders wait with the supervisor as they do for a lane
+//! that is pressed. Messages for an account that is being loaded, or whose desk is lent, do not count: they wait for no
+//! thread, and other orders need not wait for them. On one thread no count is needed, because the accounts take their
+//! turns in between.
 //!
 //! **Failure.** A panic ends the actor in whose turn it happens, and the thread goes on. Desks that were lent come home
-//! in doubt, over threads too. When the supervisor ends, its accounts take what waits and stop, wherever they
-//! are, and the keeper waits for all of them (`life`) before another one begins. A thread that has ended takes no
-//! messages: whoever asked hears that the service stops, and that nothing was done.
+//! in doubt, over threads too. When the supervisor ends, its accounts take what waits and stop, on whichever thread,
+//! and the keeper waits for all of them (`life`) before another supervisor begins. A thread that has ended takes no
+//! messages: the caller is told that the service is stopping and that nothing was done.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How long messages wait and accounts take to come, for whoever watches: handles that are given from outside.
+//! How long messages wait and accounts take to load: histogram handles that are passed in from outside.
 //!
 //! **Shape.** A handle is made once and recorded to without a look-up, and none is of one account. The ones of
 //! [`Times::default`] count nothing.

@@ -1,4 +1,5 @@
-//! Which request wrote a voucher, for whoever delivers the events of it, and for operators who have the id of a request.
+//! Which request wrote a voucher: for the courier, which delivers its events, and for operators who have the id of a
+//! request.
 //!
 //! **Shape.** In memory alone, and only while the realm has a courier. What is delivered after a
 //! restart, or long after it happened, has no request any more; the log has it at DEBUG, where each

@@ -1,27 +1,26 @@
-//! The treasury's actor: what clients have, at one consistent cut, beside what the bank says that
-//! their collector account has at the same instant.
+//! The treasury's actor: what clients have, as one consistent cut, next to the bank's balance of
+//! their collector account at the same instant.
 //!
 //! **The ledger's side** is one row of the index, rewritten with every voucher and published with
 //! its group: a single read is a cut through all accounts, and no account's actor is asked.
 //!
-//! **The bank's side** is asked while somebody wants to know, at most once in [`BANK_EVERY`] for each
-//! collector account, whatever the number of snapshots, and never inside a turn.
+//! **The bank's side** is asked only on demand, at most once in [`BANK_EVERY`] for each collector
+//! account, however many snapshots are requested, and never inside a turn.
 //!
 //! **One instant.** The ledger's side is read at the moment at which the bank is asked, right before
 //! the question leaves (for each attempt anew), and is kept with the answer: a snapshot shows a pair
-//! that belongs together, and its instant is the bank's. What follows from the order: whatever the
-//! bank's word has brought into the ledger's side (money that arrived, transfers that ended) is in
-//! the bank's side, too. So the pair differs from a world that stands still by exactly what the bank
-//! has done and the ledger has not heard yet: it has more by money on its way into an account, and
-//! less by transfers that have left and are still held. Without the bank's word there is only the
-//! ledger's side, as of now.
+//! that belongs together, and its instant is the bank's. Because of this order, whatever the ledger
+//! knows from the bank (money that arrived, transfers that ended) is in the bank's side, too. The
+//! two sides differ only by what the bank has done and the ledger has not heard yet: the bank has
+//! more by money that is on its way into an account, and less by transfers that have left and are
+//! still held. Without an answer of the bank there is only the ledger's side, as of now.
 //!
 //! **One collector account, one realm.** Where realms share an account, nobody can say whose money
 //! it is: each of them sees its own clients' money and [`Silence::Shared`]; the operator sees the
 //! account beside what all of them owe, at one cut.
 //!
-//! **Failure.** A bank that fails or is slow holds nobody up: after [`PATIENCE`] the snapshot goes
-//! out with the last pair, as long as it is not older than [`KEPT`], or without the bank and with the
+//! **Failure.** A failing or slow bank delays nobody: after [`PATIENCE`] the snapshot is answered
+//! with the last pair, if it is not older than [`KEPT`], or without the bank's side and with the
 //! reason.
 
 use std::cell::RefCell;
@@ -136,7 +135,7 @@ pub type Journal = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
 /// The ledger's side of the realms on a collector account.
 type Sides = BTreeMap<RealmId, Totals>;
 
-/// The bank's word, and the ledger's side as of the moment at which it was asked.
+/// The bank's answer, and the ledger's side as of the moment at which it was asked.
 #[derive(Clone, Debug)]
 struct Pair {
     balance: Money,

@@ -52,7 +52,7 @@ use walked::Walked;
 
 pub use watch::Watch;
 
-/// At most so many differences are named; more are counted.
+/// At most this many differences are named; more are counted.
 const NAMED_MAX: usize = 100;
 
 /// What a verification found.

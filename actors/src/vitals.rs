@@ -1,4 +1,4 @@
-//! The pulse of an actor, as its supervisor, other threads and operators read it.
+//! The state of an actor, as its supervisor, other threads and operators read it.
 //!
 //! **Shape.** What is in flight and whether the actor may still write are one word ([`Vitals::begin`],
 //! [`Vitals::retire`]): the supervisor of an account may work on another thread, and between its look at
@@ -117,7 +117,7 @@ impl Vitals {
             && self.settled_all()
             && not(&self.busy)
             && not(&self.lent)
-            // The bank's word may have had a turn meanwhile: what it wrote is counted once that is over.
+            // The bank's answer may have had a turn meanwhile: what it wrote is counted once that is over.
             && self.turns.count() == 0
     }
 

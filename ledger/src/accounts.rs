@@ -1,4 +1,4 @@
-//! An account: who holds it, what state it is in, what it has, and what may happen to it next.
+//! An account: its holder, its state, its money, and the rules for what may happen to it next.
 //!
 //! **Shape.** One [`Account`] is folded from its profile ([`AccountFact`]), its ledger
 //! ([`Voucher`]s) and its transfers ([`TransferRecord`]s). `decide_*` answers an order with facts or

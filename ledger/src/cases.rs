@@ -1,19 +1,19 @@
-//! Cases: what waits for a person, and what the person decides.
+//! Cases: what waits for a person's decision, and the decisions themselves.
 //!
 //! **Shape.** Three kinds: a transfer in `audit`, which is decided `completed` or `rejected`
-//! ([`Verdict`](crate::transfers::Verdict)); money that arrived and that no account could take ([`Parked`]), which is credited to
-//! a CVU of its realm or returned to its sender through the bank; and what the bank says and the ledger
-//! cannot book ([`Unbooked`]), which is booked once it can be, or dismissed. Every decision says by whom
+//! ([`Verdict`](crate::transfers::Verdict)); money that arrived and that no account could take ([`Parked`]), which is
+//! credited to a CVU of its realm or returned to its sender through the bank; and what the bank says and the ledger
+//! cannot book ([`Unbooked`]), which is booked as soon as it can be, or dismissed. Every decision records who made it
 //! and why ([`Decision`]), and is a fact.
 //!
 //! **Returning.** The money lies on the collector account and belongs to no CVU, and a bank sends
 //! nothing in the name of a CVU that is closed or was never given out. So a return leaves the
 //! collector account itself, under a reference of its own: that of what arrived and of how many tries
-//! there have been ([`OriginId::of_return`](crate::ids::OriginId::of_return)). Only the bank's word ends it, as with any transfer; a refusal leaves the case
+//! there have been ([`OriginId::of_return`](crate::ids::OriginId::of_return)). Only the bank's answer ends it, as with any transfer; a refusal leaves the case
 //! open, with the bank's reason, and the next try has another reference.
 //!
 //! **Order.** Money in suspense is decided once: while the bank is asked to return it nothing else
-//! can be decided, and what is decided stays so whatever arrives later.
+//! can be decided, and a decision stands whatever arrives later.
 
 mod suspense;
 mod unbooked;

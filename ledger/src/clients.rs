@@ -1,19 +1,20 @@
-//! Client ids: the numbers by which the bank knows accounts, drawn from whom each account is for.
+//! Client ids: the numbers by which the bank knows accounts, derived from the holder of each
+//! account.
 //!
-//! A bank gives one CVU for one client id, again and again, as long as the CUIT is the same, and
-//! refuses a client id that it knows with another CUIT. So a client id must never come to mean another
-//! account, though a store may begin anew, or an older copy of it may be put back, while the bank
-//! remembers what was asked before.
+//! For one client id a bank always gives the same CVU, as long as the CUIT is the same, and it refuses
+//! a client id that it knows with another CUIT. So a client id must never come to mean another
+//! account, even if a store begins anew or an older copy of it is put back, while the bank remembers
+//! earlier requests.
 //!
 //! **Shape.** A digest of the tenant, the holder's CUIT, what tells the accounts of one holder apart
-//! ([`Mark`]), and how many were taken. All of that is the client's own. So who opens the same account
-//! again, after a restore or in a new store with the same tenants, gets the CVU that it had and not a
-//! second one, and nobody gets the CVU of somebody else.
+//! ([`Mark`]), and how many were taken. All of that is the client's own. So a client that opens the
+//! same account again, after a restore or in a new store with the same tenants, gets the CVU that the
+//! account had and not a second one, and nobody gets the CVU of somebody else.
 //!
 //! **Bounds.** A client id has at most 12 digits, and the first of them are the realm's number: money
 //! for a CVU that nobody here has is known by them. That leaves [`DRAWS`] numbers to draw from, so two
-//! accounts may draw the same. Where they are of one holder, it is seen here; where not, the bank
-//! refuses it. Either way the next one is drawn.
+//! accounts may draw the same. If they belong to one holder, it is noticed here; if not, the bank
+//! refuses it. Either way the next number is drawn.
 //!
 //! **Order.** The id that was drawn is on disk before the bank is asked. Nobody computes it anew for an
 //! account that waits or has a CVU.

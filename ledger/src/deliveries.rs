@@ -1,4 +1,4 @@
-//! Deliveries: how far a webhook has come, what is to be tried next, and when.
+//! Deliveries: the progress of a webhook, which event to try next, and when.
 //!
 //! **Shape.** A [`Course`] goes through the event log from one number to another. An account with an
 //! event under way has a [`Lane`] in it; later events of that account wait behind, those of others do
@@ -8,11 +8,11 @@
 //! leaves when the one before was delivered, by whatever course, or given up.
 //!
 //! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a
-//! lane that is moving. What waits is not here but in the log, however much it is.
+//! lane that is moving. Waiting events are in the log and not here, however many there are.
 //!
 //! **Failure.** An event is tried again after the pauses of a [`Schedule`], for [`KEEP_TRYING`]. If the
-//! webhook took any other event meanwhile, the one is parked and its account goes on; if it took
-//! none, the webhook stops as a whole and keeps its place. After [`BRAKE`] failures in a row one
+//! webhook accepted any other event meanwhile, only this one is parked and its account continues; if it
+//! accepted none, the whole webhook stops and keeps its place. After [`BRAKE`] failures in a row one
 //! event is tried at a time.
 
 mod schedule;

@@ -1,9 +1,9 @@
-//! Events: what a tenant learns of each change, one number after the other in a realm.
+//! Events: how a tenant learns of each change. They are numbered without gaps in each realm.
 //!
-//! An event is no record of its own. It is a view of the fact that it reports, numbered when the fact
-//! is indexed, so there is no event without its commit and no commit of interest without its event.
-//! Intents (what the bank will be asked) and refusals that leave everything as it was are none.
-//! Which facts are events is itself history: see [`rules`].
+//! An event is not a record of its own. It is a view of the fact that it reports, numbered when the
+//! fact is indexed, so no event exists without its commit, and every commit with such a fact has its
+//! event. Intents (requests to the bank) and refusals that change nothing are not events. Which facts
+//! are events is itself part of history: see [`rules`].
 
 pub mod rules;
 

@@ -120,7 +120,7 @@ pub enum AccountFact {
         brokerage_account: BrokerageAccount,
         /// The fund; the bank's own choice when there is none.
         fund: Option<String>,
-        /// The reference by which the bank will know it; none in facts of before, whose number says it.
+        /// The reference by which the bank will know it; none in earlier facts, whose number says it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
     },

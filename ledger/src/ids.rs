@@ -1,8 +1,8 @@
 //! Ids that route themselves: a voucher's id says its realm, account and sequence.
 //!
-//! **A place can be taken twice.** Where an older copy of a store is put back, what is posted next
-//! takes places that had something else in the history that is gone. So an id has a [`Tag`] beside the
-//! place, drawn from that history: an id that was published once never names anything else.
+//! **A place can be taken twice.** After an older copy of a store is put back, new vouchers take
+//! places that already had another meaning in the lost history. So an id has a [`Tag`] beside the
+//! place, derived from its history: an id that was published once never names anything else.
 
 mod realm;
 mod tag;
@@ -63,7 +63,7 @@ pub struct VoucherId {
     pub account: AccountNo,
     /// The movement's sequence in the account, of at most 40 bits.
     pub sequence: u64,
-    /// The history that it is of; [`Tag::NONE`] in ids of before there were tags.
+    /// The history that it is of; [`Tag::NONE`] in ids from before there were tags.
     pub tag: Tag,
 }
 
@@ -146,7 +146,7 @@ fn number(digits: &str) -> Option<u128> {
     Some(value)
 }
 
-/// A number as so many digits of base 32.
+/// A number as this many digits of base 32.
 #[expect(clippy::expect_used, reason = "five bits are a place among 32 digits")]
 fn base32<const N: usize>(mut value: u128) -> [u8; N] {
     let mut text = [b'0'; N];
@@ -210,7 +210,7 @@ named_by_its_first_voucher! {
 /// another order, not in another store, not after an older copy of a store was put back. The same
 /// order, sent again by a client after such a copy, has the same reference, and the bank pays it once.
 ///
-/// References of before said realm, account and transfer; they read on, and their first bit tells
+/// Older references said realm, account and transfer; they read on, and their first bit tells
 /// them apart.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]

@@ -4,7 +4,7 @@
 //! **Shape.** Every field is optional; a change sets the fields that it brings, clears those that it marks,
 //! and the rest stays. A rule
 //! takes a text as it was sent and gives what is kept of it, or why it is refused. The holder's own words
-//! (occupation, street …) are any [`line()`] of so many characters.
+//! (occupation, street …) are any [`line()`] of bounded length.
 
 use chrono::{Datelike as _, NaiveDate};
 use serde::{Deserialize, Serialize};

@@ -1,9 +1,9 @@
-//! Decides: the pure rules of the ledger. No I/O, no clock, no chance, no async, no logging.
+//! Decides: the pure rules of the ledger. No I/O, no clock, no randomness, no async, no logging.
 //!
 //! Everything comes in as an argument: time, ids, policy, what is already known. An aggregate
-//! ([`accounts::Account`], [`voucher_types::VoucherTypes`], [`tenants::Platform`]) answers an order
-//! with `decide(&self, order, context) -> Result<_, Rejection>`, which changes nothing, and changes
-//! by `apply(&mut self, fact)`, which cannot refuse. Live posting, dry run, recovery and
+//! ([`accounts::Account`], [`voucher_types::VoucherTypes`], [`tenants::Platform`]) decides an order
+//! with `decide(&self, order, context) -> Result<_, Rejection>`, which changes nothing, and takes
+//! facts in with `apply(&mut self, fact)`, which cannot refuse. Live posting, dry run, recovery and
 //! verification run the same two functions.
 
 #![deny(missing_docs, clippy::wildcard_enum_match_arm)]

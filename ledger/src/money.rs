@@ -78,7 +78,7 @@ impl Amount {
             .ok_or(AmountError::TooLarge)
     }
 
-    /// An amount of so many centavos, 1 to [`Amount::MAX_CENTAVOS`].
+    /// An amount of this many centavos, 1 to [`Amount::MAX_CENTAVOS`].
     ///
     /// # Errors
     /// When the number is outside that range; below 0 it is [`AmountError::NotANumber`].
@@ -134,7 +134,7 @@ impl Money {
     /// The characters of the longest text: 19 digits, a point, a sign.
     const TEXT_MAX: usize = 21;
 
-    /// So many centavos; negative where a balance or a difference may be.
+    /// This many centavos; negative where a balance or a difference may be.
     pub const fn from_centavos(centavos: i64) -> Self {
         Self(centavos)
     }

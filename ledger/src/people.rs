@@ -2,9 +2,9 @@
 //!
 //! What they did is in [`audit`], what waits for a second one of them in [`approvals`].
 //!
-//! **Shape.** A person has a name, a role and one credential, of which only the keyed digest is kept. A role is
-//! a set of powers ([`Role::may`]); what an operation needs is said where it is offered. Whoever is revoked keeps
-//! the name: it stands in the audit log, so nobody else ever gets it.
+//! **Shape.** A person has a name, a role and one credential, of which only the keyed digest is kept. A role is a
+//! set of powers ([`Role::may`]); each operation states the power that it needs where it is offered. The name of
+//! a revoked person is never given to anybody else, because the audit log has it.
 //!
 //! **Bounds.** [`PEOPLE_MAX`] people may work at a time, names are [`NAME_MAX`] characters long at most.
 

@@ -52,7 +52,7 @@ impl EnrolmentState {
         }
     }
 
-    /// Whether the fund's word `next` changes anything: what is final stays, and nothing goes back
+    /// Whether the fund's answer `next` changes anything: what is final stays, and nothing goes back
     /// to waiting.
     pub fn becomes(self, next: Self) -> bool {
         self != next && !self.is_final() && next != Self::Pending
@@ -169,7 +169,7 @@ fn write_decimal(value: i64, decimals: usize, f: &mut fmt::Formatter<'_>) -> fmt
     write!(f, "{sign}{whole}.{fraction}")
 }
 
-/// Reads a decimal of digits, with at most so many decimals, as an integer of 10^-`decimals`.
+/// Reads a decimal of digits, with at most this many decimals, as an integer of 10^-`decimals`.
 fn read_decimal(text: &str, decimals: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -227,7 +227,7 @@ impl UnitPrice {
         read_decimal(text, 6).and_then(Self::from_millionths)
     }
 
-    /// So many millionths of a peso, from 1.
+    /// This many millionths of a peso, from 1.
     pub const fn from_millionths(millionths: i64) -> Option<Self> {
         match millionths {
             ..=0 => None,
@@ -243,7 +243,7 @@ impl fmt::Display for UnitPrice {
     }
 }
 
-/// A rate in percent, with so many decimals.
+/// A rate in percent, with this many decimals.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Percent<const DECIMALS: usize>(i64);
 

@@ -18,7 +18,7 @@ impl Timestamp {
     /// 9999.
     pub const MAX: Self = Self(253_402_300_799_999);
 
-    /// So many milliseconds since 1970 UTC, at most [`Timestamp::MAX`].
+    /// This many milliseconds since 1970 UTC, at most [`Timestamp::MAX`].
     pub const fn from_millis(millis: u64) -> Self {
         if millis > Self::MAX.0 {
             Self::MAX
@@ -40,7 +40,7 @@ impl Timestamp {
         ))
     }
 
-    /// The instant so many milliseconds later.
+    /// The instant this many milliseconds later.
     #[must_use]
     pub const fn plus_millis(self, millis: u64) -> Self {
         Self::from_millis(self.0.saturating_add(millis))

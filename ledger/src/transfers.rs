@@ -1,15 +1,15 @@
 //! Transfers: money that leaves an account for another, inside the realm or through the bank.
 //!
-//! **States**. An internal transfer is final at once: two vouchers in one commit. A
-//! transfer through the bank is `requested` (the money is held, the intent is on disk), then
-//! `in_progress` once the bank has it or may have it, and ends `completed` or `rejected`; what the
-//! bank itself has given up on is in `audit` until a person decides; what comes back after
+//! **States**. An internal transfer is final at once: two vouchers in one commit. A transfer
+//! through the bank is `requested` (the money is held, the intent is on disk), then `in_progress`
+//! once the bank has it or may have it, and ends `completed` or `rejected`. A transfer that the
+//! bank itself has given up on is in `audit` until a person decides. Money that comes back after
 //! completion makes it `reversed`.
 //!
-//! **Failure.** Only the bank's own word ends a transfer. A timeout or a 5xx is no word: the money
-//! stays held and the bank is asked again. The word counts only for what was ordered: a record under
-//! our reference with another amount, currency, CVU or destination settles nothing. The transfer
-//! waits in `audit` with both shown, and from then on only a person ends it.
+//! **Failure.** Only a final answer of the bank ends a transfer. A timeout or a 5xx is not an
+//! answer: the money stays held and the bank is asked again. An answer counts only if it matches the
+//! order: a record under our reference with another amount, currency, CVU or destination settles
+//! nothing. The transfer waits in `audit` with both shown, and from then on only a person ends it.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,7 +91,7 @@ impl TransferStatus {
         }
     }
 
-    /// Whether the bank's word is still awaited.
+    /// Whether the bank's answer is still awaited.
     pub const fn is_open(self) -> bool {
         matches!(self, Self::Requested | Self::InProgress | Self::Audit)
     }
@@ -384,7 +384,7 @@ impl Transfer {
         self.origin.unwrap_or_else(|| OriginId::of_place(place))
     }
 
-    /// Whether the bank's word says otherwise than how the transfer ended.
+    /// Whether the bank's answer says otherwise than how the transfer ended.
     pub const fn is_contradicted(&self, word: &BankWord) -> bool {
         let rejected = matches!(self.status, TransferStatus::Rejected);
         match word {

@@ -16,7 +16,7 @@ use crate::vouchers::{ReferenceType, Voucher};
 pub struct Sum(i128);
 
 impl Sum {
-    /// A sum of so many centavos; it may be negative.
+    /// A sum of this many centavos; it may be negative.
     pub const fn from_centavos(centavos: i128) -> Self {
         Self(centavos)
     }
@@ -127,7 +127,7 @@ pub struct Totals {
     pub available: Sum,
     /// What is set apart in all accounts; it still belongs to clients.
     pub held: Sum,
-    /// The amounts of transfers that wait for the bank's word: they may have left the collector
+    /// The amounts of transfers that wait for the bank's answer: they may have left the collector
     /// account already.
     pub outgoing: Sum,
     /// Money that arrived at the collector account and that no account could take.
@@ -195,7 +195,7 @@ impl Totals {
         }
     }
 
-    /// Takes in whether a transfer of an amount waits for the bank's word, before a fact and
+    /// Takes in whether a transfer of an amount waits for the bank's answer, before a fact and
     /// after it.
     pub fn waits(&mut self, amount: Amount, before: bool, after: bool) {
         match (before, after) {

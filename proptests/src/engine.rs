@@ -68,7 +68,7 @@ pub enum Order {
     Suspend(u64),
     /// Lift its suspension.
     Reactivate(u64),
-    /// Ask the order so many places before once more, with its external id or key.
+    /// Ask the order this many places before once more, with its external id or key.
     Again(usize),
 }
 
@@ -109,7 +109,7 @@ pub enum End {
     Calm,
     /// Power goes: after so many commits, with so many more on disk that nobody heard of.
     Cut(usize, usize),
-    /// The realm is retired after so many commits, and goes on when all is still.
+    /// The realm is retired after this many commits, and goes on when all is still.
     Retire(usize),
 }
 

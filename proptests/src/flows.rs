@@ -47,7 +47,7 @@ pub const CHARGED: [&str; 8] = [
     "INTERNAL_P2P_IN",
 ];
 
-/// Percentages: as a text, and as a whole number with so many decimals.
+/// Percentages: as a text, and as a whole number with this many decimals.
 pub const RATES: [(&str, i128, u32); 9] = [
     ("0", 0, 0),
     ("0.6", 6, 1),

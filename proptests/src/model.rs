@@ -29,13 +29,13 @@ pub enum Answer {
     Replayed(View),
     /// A rule said no, with the stable word of the refusal.
     Refused(&'static str),
-    /// The external id belongs to this voucher (account, sequence), and so many fields differ.
+    /// The external id belongs to this voucher (account, sequence), and this many fields differ.
     Reused {
         number: u64,
         sequence: u64,
         differs: usize,
     },
-    /// So many facts followed.
+    /// This many facts followed.
     Facts(usize),
     /// There was nothing to do it to.
     Nothing,

@@ -15,7 +15,7 @@ const ON_THREADS: u32 = 24;
 /// Threads of the actors: the supervisor's, and two for the accounts.
 const THREADS: usize = 3;
 
-/// Plays so many stories; gives how often each outcome was seen.
+/// Plays this many stories; gives how often each outcome was seen.
 fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, usize> {
     let seen = RefCell::new(BTreeMap::<String, usize>::new());
     let config = Config {

@@ -62,7 +62,7 @@ enum Step {
     Close(usize),
     /// A node dies.
     Crash(usize),
-    /// So many eighths of a lease pass.
+    /// This many eighths of a lease pass.
     Pass(u32),
     /// Answers to appends are lost.
     Lose(u32),

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest, prop_state_machine};
 
 thread_local! {
-    /// Built once a thread: a union of so many parts is dear to make for every step.
+    /// Built once a thread: a union of this many parts is dear to make for every step.
     static MONEY: BoxedStrategy<Op> = op(Mix::Money);
     static LIVES: BoxedStrategy<Op> = op(Mix::Lives);
 }

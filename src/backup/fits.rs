@@ -1,4 +1,5 @@
-//! What the first cell says of the others: what each of them has to have, and what it may have.
+//! Checks other cells against the first one: what each of them must contain, and what it may
+//! contain.
 //!
 //! **Shape.** Cells depend on each other in two ways. The first one says that a copy of a realm is whole in another cell,
 //! so that cell has to have it ([`Tie`]). And nothing is written into another cell before the first one says that its realm
@@ -7,7 +8,7 @@
 //!
 //! **Bounds.** In memory: the platform, and a number for each generation of a realm.
 //!
-//! **Failure.** What does not fit is said in words. Nothing is changed here.
+//! **Failure.** An inconsistency is described in words. Nothing is changed here.
 
 use std::collections::HashMap;
 

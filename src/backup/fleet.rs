@@ -1,18 +1,18 @@
-//! Ships all cells of a store to one depot, so that whatever is there fits together.
+//! Ships all cells of a store to one depot, so that the depot is consistent at every moment.
 //!
 //! **Shape.** Each cell has a [`Shipper`], the first one's objects at the top of the store's folder and the others' below it.
 //! A round ships what was durable when it began.
 //!
-//! **Order.** Nothing is written into another cell before the first one says that it lies there. So what the others had is
-//! looked at before what the first one had, and the first is shipped before them: no cell in the depot is ahead of what the
-//! first one says there. Nor does the first one say of another cell what is not there yet: where a record of it says that a
-//! copy of a realm is whole in a cell ([`Tie`]), which is seldom, that cell is shipped up to there before that record, and no
-//! further: what it has behind that may be what the first one says later. So
-//! the two wait for each other at no other place, and a machine may be lost at any moment: what the depot has of all cells
-//! is what there was at some moments that fit together, and it is restored without being cut.
+//! **Order.** Nothing is written into another cell before the first cell says that it is there. So the ends of the
+//! other cells are read before the end of the first one, and the first cell is shipped before them: in the depot no
+//! cell is ahead of the first one. The opposite holds, too: the first cell must not mention anything that the depot
+//! lacks. Where a record of the first cell says that a copy of a realm is complete in another cell ([`Tie`]), which is
+//! rare, that cell is shipped up to that point before the record, and no further, because later records may depend on
+//! later ones of the first cell. The two wait for each other nowhere else. So a machine may be lost at any moment: the
+//! cells in the depot are consistent with each other, and are restored without cutting anything off.
 //!
-//! **Failure.** A cell that cannot be shipped keeps the others from nothing, until the first one says of it what is not
-//! there: then nothing goes on before that cell does. What failed is given at the end of the round.
+//! **Failure.** A cell that cannot be shipped does not delay the others until a record of the first cell depends on it:
+//! then nothing is shipped before that cell is. Failures are reported at the end of the round.
 
 use std::sync::Arc;
 

@@ -1,24 +1,24 @@
-//! Makes a store of what a depot holds, with all of its cells.
+//! Restores a store from a depot, with all of its cells.
 //!
-//! **Shape.** The journals are written with the bytes of the records; the indexes are made by whoever opens the store. What
-//! cells there are, and which store each of them is, the first one says. A cell in which nothing was yet has no objects,
-//! and is made empty; one that had some, as a mark outside of their folder says, is refused.
+//! **Shape.** The journals are written with the bytes of the records; the indexes are built when the store is opened.
+//! The first cell says which other cells there are, and the store id of each. A cell without objects is made empty if
+//! it never had any; if a mark outside its folder says that it had some, the restore is refused.
 //!
-//! **To an instant.** The first cell ends before the first record that is later, and so does each of the others. Whatever
-//! was decided after the instant is later in every cell, since they have one clock; so what the others have was said by
-//! the first one before, and what it says is there. Two things are made sure of besides, as records are kept or dropped as a
-//! whole: a cell goes on, whatever the instant, up to the commit to which the first one says that it reaches, and
-//! it ends before the first record with something that the first one does not say lies there, or that was done behind a
-//! move which is cut off ([`super::fits::Wanted`]). A move that was under way is under way again: the realm is where it
-//! was, and what there is of the copy is seen by nobody. It goes on when it is asked for, or begins anew where it is not a
-//! beginning of what the realm now is. An instant tells where all cells end, and the number of a commit one alone:
-//! with several cells it is refused.
+//! **To an instant.** Every cell ends before its first record that is later than the instant. The cells share one
+//! clock, so everything decided after the instant is later in every cell, and what is kept is consistent: whatever
+//! another cell has, the first one announced before, and whatever the first one mentions is there. Because records are
+//! kept or dropped whole, two rules are added ([`super::fits::Wanted`]). A cell is kept at least up to the commit that
+//! the first cell says it reaches, whatever the instant. And it ends before the first record with something that the
+//! first cell does not place there, or that follows a move which is cut off. A move that was under way is under way
+//! again: the realm is in its old cell, and the partial copy is invisible. The move continues when it is requested, or
+//! begins anew if the copy is no longer a prefix of the realm. An instant defines the end of every cell, the number of
+//! a commit that of only one: with several cells such a number is refused.
 //!
-//! **Order.** The first cell is a store last of all, so a folder whose restore was cut off is none. As a history of its
-//! own every cell gets an id of its own, and the last record of the first one, which is written here, says so.
+//! **Order.** The first cell becomes a store last, so an interrupted restore leaves no store. In a new history every
+//! cell gets a new id, and the last record of the first cell, which is written here, has those ids.
 //!
-//! **Failure.** A damaged object ends it, and so do cells that do not fit together: the folder is no store. Running it again
-//! begins anew.
+//! **Failure.** A damaged object ends the restore, and so do cells that are not consistent with each other: the folder
+//! does not become a store. Running it again begins anew.
 
 use std::path::PathBuf;
 

@@ -1,12 +1,13 @@
-//! Ships what a journal has and a depot has not, one object at a time.
+//! Ships the records that a depot lacks, one object at a time.
 //!
-//! **Order.** Where to go on is read from the names in the depot and found in the journal. Records are shipped as
-//! tails until they make a full object or there are many; then the full object is written, and after it the tails
-//! are removed. Whatever a shipper leaves when it dies, the next one goes on from. That a cell has objects is marked behind the
-//! first one, so that a mark never misses what was not there yet; who finds objects marks them, too.
+//! **Order.** The names in the depot, looked up in the journal, say where to continue. Records are shipped as tails
+//! until they fill a full object or there are many tails; then the full object is written, and after it the tails are
+//! removed. Whatever a dying shipper leaves, the next one continues from there. The mark that a cell has objects is
+//! written after its first object, so a mark never claims an object that was not there yet; a shipper that finds
+//! objects without a mark writes it.
 //!
 //! **Failure.** A depot that is ahead of the journal, or has other records, is refused: the journal is an older
-//! copy or went its own way, and what the depot holds may be all that is left of the other.
+//! copy or has diverged, and the depot may hold the only copy of the other history.
 
 use std::sync::Arc;
 

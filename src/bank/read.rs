@@ -130,7 +130,7 @@ pub(super) struct BankRecord<'a> {
     /// The id on the rail; empty or absent before it has one.
     #[serde(default)]
     pub coelsa_id: Option<String>,
-    /// The bank's word for how far it is.
+    /// The bank's term for its state.
     pub status: String,
     #[serde(default)]
     reject_reason: Option<String>,

@@ -14,9 +14,9 @@ pub(super) const SHOWN_MAX: usize = 4 * 1024;
 const MESSAGE_MAX: usize = 1_000;
 /// How deep a body may be nested.
 const DEPTH_MAX: usize = 16;
-/// From so many digits on, a number may be somebody's document.
+/// From this many digits on, a number may be somebody's document.
 const SECRET_DIGITS: usize = 7;
-/// From so many digits on, it is an account of which the end may be shown.
+/// From this many digits on, it is an account of which the end may be shown.
 const ACCOUNT_DIGITS: usize = 20;
 
 /// Members that name a person or let somebody in.

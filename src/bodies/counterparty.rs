@@ -1,5 +1,5 @@
-//! The other side of a movement as it is shown, in both families: every part is there, null where
-//! nobody knows it.
+//! The other side of a movement as it is shown, in both families: every field is present, null if
+//! unknown.
 
 use caudal_ledger::transfers::Counterparty;
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! Words of which an answer shows one and a request names one: the type of the ledger that has them says
-//! which there are, so that reader, answer and document cannot differ.
+//! The words of closed sets, as answers show them and requests name them. They are derived from the
+//! ledger's types, so that reader, answer and document cannot differ.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;

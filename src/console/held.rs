@@ -1,4 +1,4 @@
-//! Realms that hold what leaves them, since another generation of them came into force.
+//! Realms that hold everything that would leave them, because another generation came into force.
 //!
 //! **Shape.** A note and a table with a row for each such realm, above all else on the overview and on the page of its
 //! tenant; nothing where no realm holds anything. What has not ended is counted, of which some may be at the bank already, and leads to the

@@ -1,4 +1,4 @@
-//! What a request did, by its id (`X-Request-Id` of its answer).
+//! Shows what a request did, by its id (`X-Request-Id` of its answer).
 //!
 //! **Shape.** No fact of the ledger keeps the id of its request: that would cost bytes with every voucher. What keeps it is
 //! shown as the request's own: entries of the audit log, calls to the bank, and the newest vouchers of realms with
@@ -205,7 +205,7 @@ async fn around(
     Ok(blocks)
 }
 
-/// An instant so many milliseconds before another; the first of all where there is none.
+/// An instant this many milliseconds before another; the first of all where there is none.
 fn before(at: Timestamp, millis: u64) -> Timestamp {
     let earlier = at.millis().checked_sub(millis);
     earlier.map_or_else(Timestamp::default, Timestamp::from_millis)

@@ -361,7 +361,7 @@ impl FromRequest for Sent {
 }
 
 impl Sent {
-    /// A field that has to be there, of so many characters at most.
+    /// A field that has to be there, of this many characters at most.
     pub fn required(&self, name: &str, most: usize) -> Result<String, ApiError> {
         let text = self.fields.get(name).map_or("", |text| text.trim());
         match text {

@@ -1,4 +1,4 @@
-//! What a client would like its answer to be: `Accept`, among the media types that an operation has.
+//! Content negotiation: `Accept`, among the media types that an operation has.
 //!
 //! An operation that has one form alone never looks at it. Where none of its forms is welcome, an operation answers in
 //! its first one, as those do: the answer's `Content-Type` says what it is.

@@ -6,7 +6,7 @@
 //! **Bounds.** [`ITEMS_MAX`] items of all realms, [`ITEMS_OF_REALM_MAX`] of one; [`WORKS_MAX`] works
 //! of all realms at once, one of each. Beyond it a batch waits for its turn, first come first served
 //! among those of its realm and then among the realms, and is answered `overloaded` as a whole, with
-//! nothing done, when the turn does not come. So a realm that floods waits for itself.
+//! nothing done, when the turn does not come. So a flooding realm waits only for itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -89,7 +89,7 @@ impl BulkSlots {
         realms.entry(realm).or_insert_with(new).clone()
     }
 
-    /// Waits until so many items have room; a batch that is larger than its realm's share has that
+    /// Waits until this many items have room; a batch that is larger than its realm's share has that
     /// alone. They have it until what is given is dropped.
     ///
     /// # Errors

@@ -4,10 +4,10 @@
 //! **Shape.** The list is walked by its own pages, from each to where the next begins, so a stream costs what its pages
 //! cost and takes its turns among them. A row is written as it is read.
 //!
-//! **Bounds.** [`PAGE`] rows in memory (of a reconciliation a day, of Parquet a group, see `sheets::parquet`), [`ROWS_MAX`] in
-//! one stream, and a seat among the realm's streams. Whoever does not read stops its own stream, and is cut off as with
-//! any answer. Parquet is written off the worker that walks, among the works on batches (`http::bulk`), one of a realm at
-//! a time: a group takes long to pack.
+//! **Bounds.** [`PAGE`] rows in memory (of a reconciliation a day, of Parquet a group, see `sheets::parquet`),
+//! [`ROWS_MAX`] in one stream, and a seat among the realm's streams. A client that does not read stops its own stream,
+//! and is disconnected as with any answer. Parquet is written off the worker that walks, among the works on batches
+//! (`http::bulk`), one of a realm at a time: a group takes long to pack.
 //!
 //! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
 //! Later the stream breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`),

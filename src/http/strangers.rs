@@ -1,8 +1,8 @@
-//! Those without a right key: how often they may try, and how much is written about them.
+//! Clients without a valid key: how often they may try, and how much is logged about them.
 //!
-//! **Shape.** Whoever shows a right key is served, whatever else came from the same address: a key has
-//! 256 random bits (the admin key at least 32 characters), so that guessing is hopeless, and nobody
-//! can lock others out by guessing. What is bounded is what guessing costs those who do not guess.
+//! **Shape.** A valid key is always served, whatever else came from the same address: a key has 256
+//! random bits (the admin key at least 32 characters), so guessing is hopeless, and nobody can lock
+//! others out by trying. The bounds limit what guessing costs everybody else.
 //!
 //! **Bounds.** [`WRONG_BURST`] wrong keys of a peer at once and one more every [`WRONG_EVERY`]; beyond
 //! that the answer is 429. An IPv6 peer is its /64; behind a proxy all clients are one peer, and so

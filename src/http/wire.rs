@@ -79,7 +79,7 @@ enum Closing {
     No,
     /// The refusal is written.
     Saying(Bytes),
-    /// What still comes is thrown away, so many bytes of it.
+    /// What still comes is thrown away, this many bytes of it.
     Hearing(usize),
 }
 

@@ -1,5 +1,5 @@
-//! What people read. Whatever is wrong with a request is a value until its answer is written; here,
-//! and nowhere else, it becomes a sentence in the language of whoever asked.
+//! The sentences that people read. Whatever is wrong with a request is a value until its answer is
+//! written; only here it becomes a sentence, in the language of the client.
 //!
 //! **Shape.** [`Mistake`] is what is wrong with one field or parameter, [`Refusal`] what the service
 //! refuses before an actor is asked; each is a table in which both languages stand side by side. What

@@ -76,7 +76,7 @@ impl Counts {
         self.0.iter().sum()
     }
 
-    /// The time within which so many of a hundred ended, drawn straight between the bounds of its bucket; beyond
+    /// The time within which this many of a hundred ended, drawn straight between the bounds of its bucket; beyond
     /// the last bound it is that bound. `None` where there was no request.
     pub fn within(&self, percent: u64) -> Option<Duration> {
         let wanted = (u128::from(self.sum()) * u128::from(percent)).div_ceil(100);

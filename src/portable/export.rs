@@ -41,7 +41,7 @@ pub struct Wanted {
     pub generation: Option<u32>,
     /// In which cell that lies.
     pub cell: u32,
-    /// A frame takes no further commit when it has so many bytes: [`format::FRAME_BYTES`], or less in tests.
+    /// A frame takes no further commit when it has this many bytes: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
 }
 

@@ -30,9 +30,9 @@ use super::tally::{Item, Reach, StreamName};
 pub const HEAD_BYTES: usize = 512;
 /// The longest id of a tenant that fits the head, in bytes.
 pub const TENANT_BYTES_MAX: usize = 256;
-/// A frame of entries takes no further commit when it has so many bytes unpacked.
+/// A frame of entries takes no further commit when it has this many bytes unpacked.
 pub const FRAME_BYTES: usize = 1 << 20;
-/// Nor when it has so many entries.
+/// Nor when it has this many entries.
 pub const FRAME_ENTRIES: usize = 8192;
 /// The most bytes of a frame unpacked: the largest commit, with what stands beside its bodies.
 pub const FRAME_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX;

@@ -1,7 +1,7 @@
-//! Reads a realm's file, and believes nothing of it.
+//! Reads a realm's file, and trusts nothing in it.
 //!
-//! **Shape.** A [`Reader`] gives frame after frame of entries, each seen to follow the ones before. Behind the last one
-//! it compares what it saw with what the file says that it has.
+//! **Shape.** A [`Reader`] returns the entries frame by frame, and checks that each entry follows those before it.
+//! After the last one it compares what it saw with what the file claims to contain.
 //!
 //! **Failure.** The first thing that is wrong ends it, with the offset of its frame. A file without its end was cut
 //! short; nobody knows how much is missing.

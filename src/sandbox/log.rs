@@ -21,7 +21,7 @@ use super::transfers::{self, Transfer};
 
 /// The file in the data folder.
 pub(super) const FILE: &str = "sandbox-bank.jsonl";
-/// A file with more than so many times as many lines as things is written anew at start.
+/// A file with more than this many times as many lines as things is written anew at start.
 const STALE_FACTOR: usize = 4;
 /// Files with fewer lines are left alone.
 const STALE_MIN: usize = 1_000;

@@ -196,7 +196,7 @@ pub(super) struct Transfers {
 }
 
 impl Transfers {
-    /// Gives each collector account so many centavos to begin with.
+    /// Gives each collector account this many centavos to begin with.
     pub fn endow(&mut self, centavos: u64) {
         self.endowment = centavos;
     }

@@ -27,7 +27,7 @@ const BANK: u16 = 322;
 const NUMBERS: u64 = 6_000_000_000_000;
 /// Realms beyond these share their accounts.
 const REALMS: u32 = 100_000_000;
-/// PSP codes of realms are from here on, and so many.
+/// PSP codes of realms are from here on, and this many.
 const PSP_FIRST: u16 = 1_000;
 const PSPS: u32 = 9_000;
 /// Who can pay whom.

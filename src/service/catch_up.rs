@@ -1,8 +1,8 @@
-//! Catches up with the bank: what its list of the day has and no notice brought is taken in.
+//! Catches up with the bank: records whatever its list of the day has and no notice reported.
 //!
 //! **Why.** A bank reports money that arrived a few times and then gives up; a service that was down
-//! meanwhile would never hear of it. Asking for the list heals that, at every start and every so
-//! often, and what is on it counts once, by the id of the rail, as a notice does.
+//! meanwhile would never hear of it. Reading the list repairs that, at every start and at intervals,
+//! and an item of the list counts once, by the id of the rail, as a notice does.
 //!
 //! **Bounds.** One list at a time, of one collector account after the other; that of yesterday at the start and in the first hours of a day.
 //!

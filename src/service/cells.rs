@@ -59,7 +59,7 @@ fn unread(why: &StoreError) -> StartError {
     )
 }
 
-/// Whether so many cells can be with the other settings.
+/// Whether this many cells can be with the other settings.
 ///
 /// # Errors
 /// When they cannot.
@@ -130,7 +130,7 @@ fn seen(data: &Path) -> u32 {
     last.map_or(1, |last| last.strict_add(1))
 }
 
-/// What one of so many stores has of what is set for all of them.
+/// What one of this many stores has of what is set for all of them.
 pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     if cells == 1 {
         return options.clone();

@@ -3,8 +3,8 @@
 //! **Shape.** At the start the soft limit of descriptors is raised to the hard one. What this module
 //! names is kept back for everything but the public listener, whose connections have the rest.
 //!
-//! **Failure.** With too few descriptors nothing starts, and it says how many are needed. The store
-//! also holds some back itself, for what nobody here foresees.
+//! **Failure.** With too few descriptors the service does not start, and says how many it needs.
+//! The store reserves some itself, too, for unforeseen needs.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -26,7 +26,7 @@ pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECT
 /// The fewest connections with which the service starts.
 pub const CONNECTIONS_MIN: usize = 32;
 
-/// Raises the limit as far as the process may, and gives how many connections that leaves beside so many stores.
+/// Raises the limit as far as the process may, and gives how many connections that leaves beside this many stores.
 pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some() && current != maximum {
@@ -41,7 +41,7 @@ pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
     left(getrlimit(Resource::Nofile).current, kept_back(stores))
 }
 
-/// What is kept back with so many stores.
+/// What is kept back with this many stores.
 fn kept_back(stores: u32) -> usize {
     // The first one is among the rest.
     let further = (1..stores).map(|_| STORE).sum::<usize>();

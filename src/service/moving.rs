@@ -4,15 +4,15 @@
 //! both, so a move changes which of the two is the log, and nothing else.
 //!
 //! **Order.** Two marks say which one it is: `log.place` in the folder (its store is a copy, and is not opened alone)
-//! and the reservation of the cell ([`Keeper`]: no node owns it). Each is on disk before the other is taken away, so
-//! at every moment at most one of the two can be begun on:
+//! and the reservation of the cell ([`Keeper`]: no node owns it). Each is on disk before the other is removed, so at
+//! every moment at most one of the two can be started:
 //! - into a database: the folder gets a mark (`log.moved`), for which the cell is reserved; it is filled and
 //!   compared; `log.place` is written; the cell is released, and the mark removed;
 //! - back: the folder is filled and compared while anybody may own the cell; it gets a mark; the cell is reserved for
 //!   it; what was appended meanwhile is taken; `log.place` is removed. Mark and reservation stay.
 //!
-//! **Failure.** What was cut off anywhere goes on when it is run again, and a move that was begun to one side can be
-//! turned to the other. Only the folder with the mark can do so: a copy of it from before would be a second history.
+//! **Failure.** An interrupted move continues when it is run again, and a move that was begun to one side can be
+//! reversed. Only the folder with the mark can do so: an earlier copy of it would be a second history.
 
 mod marks;
 mod words;

@@ -1,4 +1,5 @@
-//! A service that is one node of several: what it does when it comes to own a cell, and when it does no more.
+//! A service that is one node of several: what it does when it becomes the owner of a cell, and when it loses
+//! it.
 //!
 //! **Shape.** Each cell has its own turns, and a task that takes them, so none waits for another's. One more task follows
 //! what another node writes of the platform.

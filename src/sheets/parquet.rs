@@ -32,7 +32,7 @@ pub const GROUP_ROWS: usize = 10_000;
 pub const GROUP_BYTES: usize = 8 << 20;
 /// Digits of an amount, all and behind the point.
 const DIGITS: (i32, i32) = (18, 2);
-/// The largest amount of so many digits, in centavos.
+/// The largest amount of this many digits, in centavos.
 const CENTAVOS_MAX: i64 = 999_999_999_999_999_999;
 /// Bytes that a value counts beside its text.
 const VALUE_BYTES: usize = 8;

@@ -53,7 +53,7 @@ impl Xml<'_> {
         self.raw(&format!("</{name}>"));
     }
 
-    /// Elements in each other, with a text of at most so many characters in the innermost; nothing without a text.
+    /// Elements in each other, with a text of at most this many characters in the innermost; nothing without a text.
     fn text(&mut self, names: &[&str], text: &str, max: usize) {
         let clean = cleaned(text, max);
         if clean.is_empty() {
@@ -140,7 +140,7 @@ impl Xml<'_> {
     }
 }
 
-/// A text without what XML cannot have, and not longer than so many characters.
+/// A text without what XML cannot have, and not longer than this many characters.
 fn cleaned(text: &str, max: usize) -> String {
     let has = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let clean: String = text.chars().filter(has).take(max).collect();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::span::Finished;
 
-/// A request without a trace begins one of its own once in so many; 0 is never.
+/// A request without a trace begins one of its own once in this many; 0 is never.
 static EVERY: AtomicU32 = AtomicU32::new(0);
 
 /// Begins to send spans to a collector, for instance `http://127.0.0.1:4318/v1/traces`; of so many requests that bring

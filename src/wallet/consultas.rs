@@ -1,4 +1,4 @@
-//! Who is behind a CBU, a CVU or an alias, by the bank's word, for clients of a walletentidad.
+//! Who is behind a CBU, a CVU or an alias, according to the bank, for clients of a walletentidad.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};

@@ -1,4 +1,5 @@
-//! Which URLs and addresses the service sends to: none that could reach what only this machine or its neighbours should.
+//! Which URLs and addresses the service may send to: none that leads to this machine or to a
+//! private network, unless the settings allow it.
 //!
 //! **Order.** A URL is read when it is set, so that the tenant is told, and again before each
 //! attempt, since rules and settings change. The text must say what the URL parser reads: it takes

@@ -82,7 +82,7 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// From so many keys on a run has files of its own: the rig sets it.
+/// From this many keys on a run has files of its own: the rig sets it.
 const APART_KEYS: &str = "POWERCUT_APART_KEYS";
 
 fn options() -> StoreOptions {

@@ -1,4 +1,4 @@
-//! The seam above the engines: what every storage engine promises to the rooms above it.
+//! The interface above the engines: what every storage engine promises to the crates above it.
 
 mod figures;
 
@@ -122,8 +122,8 @@ pub struct CommitNo(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Position(pub u64);
 
-/// What went wrong, for callers that decide what to do next. Of a commit, only [`Self::Poisoned`]
-/// and [`Self::Deposed`] leave its outcome unknown; any other error means that nothing of it was
+/// Why an operation of the store failed. After a commit, only [`Self::Poisoned`] and
+/// [`Self::Deposed`] leave its outcome unknown; any other error means that nothing of it was
 /// written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
@@ -223,24 +223,25 @@ pub trait Projection: Send + Sync + 'static {
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError>;
     /// Gives an entry that was read from disk the fact that its writer had in memory ([`Entry::fact`]), so that
-    /// [`Self::project`] need not decode it. It is called when a store opens for each entry that the index lacks, in
-    /// their order, by another thread than `project` and ahead of it; what it cannot read it leaves as it is, and
-    /// `project` says what is wrong. It does nothing unless it is said.
+    /// [`Self::project`] need not decode it. A store that opens calls it for each entry that the index lacks, in their
+    /// order, on another thread than `project` and ahead of it. It leaves an unreadable entry as it is; `project` then
+    /// says what is wrong. Does nothing by default.
     fn recall(&self, _commit: CommitNo, _entry: &mut Entry) {}
-    /// The first bytes of those keys whose rows are scanned by what the next twelve bytes say, such as a realm and
-    /// the number of an account: a scan of one of these opens only the parts of the index that may have it. It
-    /// changes no row, so it may change without another version. None unless it is said.
+    /// The first bytes of keys whose rows are scanned by their next twelve bytes, such as a realm and the number
+    /// of an account: such a scan opens only the parts of the index that may have it. The list changes no row, so
+    /// it may change without a new version. Empty by default.
     fn scoped(&self) -> &[u8] {
         &[]
     }
-    /// The first bytes of those keys whose rows are looked up one by one, each for itself: they lie in small blocks, so
-    /// that little is read for one. It changes no row either. Whoever stands before another projection hands it on.
+    /// The first bytes of keys whose rows are looked up one by one: they are stored in small blocks, so that a look-up
+    /// reads little. The list changes no row either. A projection that wraps another one passes its answer on.
     fn single(&self) -> &[u8];
-    /// The key of the row that whoever writes a stream leaves when it comes to rest, if it leaves one; see
-    /// [`Self::rests`].
+    /// The key of the row at rest, which the writer of a stream leaves when it is unloaded, if it leaves
+    /// one; see [`Self::rests`].
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>>;
-    /// What a row at rest says of a stream: its last entry when the row was written. `None` for any other row. A hint that
-    /// says of a stream what it does not have is not taken, so whoever finds such a row knows that the entry is there.
+    /// What a row at rest says about a stream: its last entry when the row was written. `None` for any other row. The
+    /// store rejects a hint that names an entry which the stream does not have, so a reader of such a row knows that
+    /// the entry exists.
     fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)>;
 }
 
@@ -372,7 +373,7 @@ pub trait Store: Index {
     fn note(&self, hints: Vec<Row>) {
         drop(hints);
     }
-    /// Has the cache of the index's blocks take so many bytes at most from now on; passed over by an engine without one.
+    /// Has the cache of the index's blocks take this many bytes at most from now on; passed over by an engine without one.
     fn keep_cached(&self, _bytes: u64) {}
     /// Figures for operators, as they are now.
     fn stats(&self) -> Stats;

@@ -47,7 +47,7 @@ impl Faults {
         self.creation.store(code, Ordering::SeqCst);
     }
 
-    /// Behind so many the system refuses to read the index, as a broken disk does; `None` lets it be read again.
+    /// After this many reads the system refuses to read the index, as a broken disk does; `None` lets it be read again.
     pub fn refuse_reads(&self, behind: Option<u64>) {
         *lock(&self.reads) = behind;
     }

@@ -5,17 +5,16 @@
 //! a Bloom filter; the merger joins runs of one level into one of the next. sled only ever sees
 //! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs.
 //!
-//! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the
-//! fan-in of a merge. Reads take one lock for a moment and look at tables, then at runs from new
-//! to old: of those that may have the key, or the beginning that all keys of a scan have (`scope`). `maintain` says how
-//! many runs there are at most.
+//! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the fan-in of a
+//! merge. Reads take one lock for a moment and look at the tables, then at the runs from new to old, skipping runs that
+//! cannot have the key or the common prefix of a scan's keys (`scope`). `maintain` bounds the number of runs.
 //!
 //! **Order.** A table is frozen between groups of commits only, so the manifest's mark is always
 //! the end of a record.
 //!
-//! **Failure.** A block that is missing or broken is never answered from: the read fails, the
-//! store is marked, and the next open rebuilds the index from the journal. A read that the system
-//! refuses proves nothing: it fails, and the store is not ready until reads succeed.
+//! **Failure.** A missing or broken block is never used for an answer: the read fails, the store is
+//! marked, and the next open rebuilds the index from the journal. A read that the operating system
+//! refuses proves nothing about the data: it fails, and the store is not ready until reads succeed.
 
 pub(crate) mod again;
 pub(crate) mod block;
@@ -101,7 +100,7 @@ pub(crate) struct Tuning {
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
-    /// From so many keys on a run has a sled of its own.
+    /// From this many keys on a run has a sled of its own.
     pub(crate) apart_keys: u64,
     /// The kinds of rows whose beginnings are in the filters of the runs that are made.
     pub(crate) scopes: Scopes,
@@ -418,7 +417,7 @@ impl SortedRows {
         (u64_of(tables), kept.sum())
     }
 
-    /// Has the cache of blocks take so many bytes at most.
+    /// Has the cache of blocks take this many bytes at most.
     pub(crate) fn keep_cached(&self, bytes: u64) {
         self.store.cache.set_most(bytes);
     }

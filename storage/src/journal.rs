@@ -12,8 +12,8 @@
 //! **Order.** The writer appends, syncs, and only then moves `end`; readers never look past it.
 //!
 //! **Failure.** Any error of a write or sync is final for this process; a read that the system
-//! refuses fails alone. A record that a power cut
-//! left unfinished is cut at open; anything else that is wrong makes open refuse.
+//! refuses fails alone. A record that a power cut left unfinished is cut off at open; for any other
+//! damage, open refuses.
 
 pub(crate) mod check;
 pub(crate) mod format;
@@ -155,7 +155,7 @@ impl Journal {
         }
     }
 
-    /// A segment lies there in compressed form from now on, in so many bytes.
+    /// A segment lies there in compressed form from now on, in this many bytes.
     pub(crate) fn packed(&self, number: u32, bytes: u32) {
         let mut segments = write(&self.segments);
         if let Some(info) = segments.iter_mut().find(|s| s.number == number) {

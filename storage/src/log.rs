@@ -1,9 +1,11 @@
-//! The seam below the store: where the records of a cell become durable, and who may append them.
+//! The interface below the store: where the records of a cell become durable, and who may append
+//! them.
 //!
 //! **Shape.** A cell is one chain of [`Sealed`] records. A [`Log`] keeps it: the disk of this
-//! machine ([`disk`]), memory that several handles share ([`memory`], for simulations), later a
-//! database that is replicated. Everything else of a node (its journal, its index) is a copy that
-//! is derived from the log, by the same loop on the owner, at recovery and on a follower.
+//! machine ([`disk`]), memory that several handles share ([`memory`], for simulations), or a
+//! replicated database (the crate `caudal-postgres`). Everything else of a node (its journal, its
+//! index) is a copy that is derived from the log, by the same loop on the owner, at recovery and on
+//! a follower.
 //!
 //! **Order.** Sealing is pure: a record names its predecessor's hash, so its bytes and its own hash
 //! are fixed before it goes anywhere. An append is one conditional write: *this record, if the
@@ -11,7 +13,8 @@
 //! alone; the lease is there so that somebody goes on when an owner dies, and for fresh reads.
 //!
 //! **Failure.** [`LogError`] keeps apart what was not appended, what may have been, and what is
-//! lost for good. Whoever appended and does not know the outcome asks for the record by its hash.
+//! lost for good. An owner that does not know the outcome of its append asks for the record by its
+//! hash.
 
 pub mod disk;
 pub mod memory;

@@ -105,9 +105,9 @@ impl Row {
 pub enum Difference {
     /// They have the same records.
     None,
-    /// The log goes on behind the journal: so many records.
+    /// The log goes on behind the journal: this many records.
     Behind(u64),
-    /// The journal goes on behind the log: so many records.
+    /// The journal goes on behind the log: this many records.
     Longer(u64),
     /// They have different records in one place, and from there on.
     Differs {

@@ -30,7 +30,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// A record of so many commits is durable.
+    /// A record of this many commits is durable.
     pub(crate) fn group_of(&self, commits: usize) {
         // A group has a limit far below what this takes.
         if let Ok(commits) = u32::try_from(commits) {

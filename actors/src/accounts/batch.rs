@@ -46,7 +46,7 @@ impl std::fmt::Debug for Gather {
 }
 
 impl Gather {
-    /// Gathers so many outcomes, then calls `deliver` with them and whoever asked.
+    /// Gathers this many outcomes, then calls `deliver` with them and whoever asked.
     pub fn new(
         size: usize,
         ticket: Ticket<Vec<ItemOutcome>>,
@@ -59,7 +59,7 @@ impl Gather {
         }))
     }
 
-    /// Whether whoever asked has left.
+    /// Whether the asker has left.
     pub fn is_left(&self) -> bool {
         let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = gathered.waits.as_ref();
@@ -90,7 +90,7 @@ impl Gather {
 }
 
 /// The part of a batch that is one account's. Dropped without an answer, its outcomes are unknown;
-/// when whoever asked has left, nothing of it was done.
+/// when the asker has left, nothing of it was done.
 #[derive(Debug)]
 pub struct Share {
     /// The orders, by their place in the batch.

@@ -31,7 +31,7 @@ pub enum CaseTurn {
         verdict: (Verdict, bool),
         /// By whom and why.
         decision: Box<Decision>,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<TransferView>,
     },
     /// Credit money in suspense: a person says that it is this account's.

@@ -1,18 +1,18 @@
-//! Enrols an account in remuneration: the intent on disk, the fund asked until it has said a word
-//! that counts, and what it says written down. It waits beside whatever else the account does.
+//! Enrols an account in remuneration: writes the intent to disk, asks the fund until it gives a
+//! final answer, and records that. This runs beside whatever else the account does.
 //!
-//! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank
-//! makes one enrolment of one reference. It is a digest of what is asked for and of how often it
-//! was before, so that the same order after an older copy of the store was put back finds what there is. What may have been asked before
-//! (a try without an answer, a crash) is first asked how far it is, so that a refusal of the second
-//! request never hides that the first one was heard. While what leaves the realm is held nothing is sent.
+//! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank makes one enrolment
+//! of one reference. It is a digest of the request and of how often it was made before, so that the same order after an
+//! older copy of the store was put back finds the existing enrolment. If an earlier try may have reached the bank (no
+//! answer, a crash), its status is asked first, so that a refusal of the second request never hides the success of the
+//! first one. Nothing is sent while the realm is held.
 //!
 //! **Bounds.** The calls count among those that the realm may have under way at the bank; between
 //! tries the pause doubles from the first to the last of [`Pauses`]. The number of tries has no
 //! bound: a broker may take days.
 //!
-//! **Failure.** Whoever asked is answered by the fund's first word, or by `Pending` when there is
-//! none; the account goes on asking, also after a restart.
+//! **Failure.** The client gets the fund's first answer, or `Pending` if there is none; the account
+//! keeps asking, also after a restart.
 
 use std::sync::Arc;
 

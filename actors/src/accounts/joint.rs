@@ -8,8 +8,8 @@
 //! in each account's own sequence, and there is one commit: both halves or none, at every instant.
 //!
 //! **No deadlock.** An account that waits has lent its desk to a convoy that is on its way to an
-//! account with a higher number. So whoever waits, waits for a higher number, and the highest does
-//! not wait. A→B, B→A and rings end.
+//! account with a higher number. So an account only ever waits for a higher number, and the highest
+//! does not wait. A→B, B→A and longer cycles end.
 //!
 //! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home. A batch is
 //! decided in parts of [`BULK_PART`] items, with all desks lent, and committed as one.
@@ -77,7 +77,7 @@ pub enum Joint {
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<Outcome<TransferView>>,
     },
     /// Adjustments of which all are posted, or none; of a dry run always none.
@@ -86,7 +86,7 @@ pub enum Joint {
         items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
         /// Whether an item that is refused takes the others along.
         mode: BatchMode,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
 }

@@ -33,7 +33,7 @@ pub enum MoneyTurn {
         order: PostAdjustment,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<Outcome<Placed>>,
     },
     /// Post the adjustments of a batch that are this account's, each for itself.
@@ -44,7 +44,7 @@ pub enum MoneyTurn {
         order: OpenHold,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<Outcome<HoldView>>,
     },
     /// Confirm or release a hold, in part or the rest.
@@ -57,7 +57,7 @@ pub enum MoneyTurn {
         amount: Option<Amount>,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<HoldView>,
     },
     /// An open hold as it is, by the sequence of the voucher that opened it; `None` when it is

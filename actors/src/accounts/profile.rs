@@ -38,7 +38,7 @@ pub enum ProfileTurn {
         registration: Registration,
         /// The order to open it.
         opening: Option<ProfileOrder>,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<AccountView>,
     },
     /// Change who the account is or what it may, by an order.
@@ -47,7 +47,7 @@ pub enum ProfileTurn {
         order: ProfileOrder,
         /// The versions that the asker has seen; any when `None`.
         if_match: Option<Versions>,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<AccountView>,
     },
     /// Answer a key whose first request was cut off while the bank was asked.

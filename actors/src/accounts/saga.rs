@@ -1,4 +1,4 @@
-//! Asks the bank for what an account waits for, until it has an answer.
+//! Asks the bank for whatever an account waits for, until there is an answer.
 //!
 //! **Order.** The intent is durable before the first call. Every call is idempotent by its
 //! reference, so the whole sequence may be run again from its start after any crash. A client id is

@@ -1,4 +1,4 @@
-//! One sitting of an account: the settings and the meter by which it decides, until what it decided is counted.
+//! A sitting of an account: the critical section from reading settings and meter to counting what was decided.
 //!
 //! **Order.** Nothing is judged and nothing is recorded outside a sitting: [`Sitting::context`] is the only way to the
 //! one, and a page is made with the other's sitting in hand (`Desk::record`). A sitting ends before its commit or

@@ -1,4 +1,4 @@
-//! Turns about transfers through the bank: asked for, settled by the bank's word, come back.
+//! Turns about transfers through the bank: asked for, settled by the bank's answer, come back.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub enum TransferTurn {
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Who waits for the answer.
+        /// Where the answer goes.
         ticket: Ticket<Outcome<TransferView>>,
     },
     /// An open transfer as it is, by its number; `None` when it is not open.
@@ -62,7 +62,7 @@ pub enum TransferTurn {
         transfer: u64,
         /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Who waits to hear what became of the notice.
+        /// Where the outcome of the notice goes.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
@@ -73,7 +73,7 @@ pub enum TransferTurn {
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Who waits to hear what became of the notice.
+        /// Where the outcome of the notice goes.
         ticket: Ticket<Heard>,
     },
 }
@@ -358,7 +358,7 @@ impl Desk {
         self.account.settle_transfer(number, word, &context)
     }
 
-    /// Commits what the bank's word comes to, with the calls that brought it; the sitting in which that was
+    /// Commits what the bank's answer comes to, with the calls that brought it; the sitting in which that was
     /// decided ends.
     pub(super) fn settle(
         &mut self,

@@ -14,7 +14,7 @@ use crate::records::{keys, reads};
 /// How many of a kind are counted at most.
 pub const COUNTED_MAX: usize = 1000;
 
-/// What of a realm waits to leave it or for the bank's word, as far as it was counted.
+/// What of a realm waits to leave it or for the bank's answer, as far as it was counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Leaving {
     /// Transfers that have not ended.
@@ -28,7 +28,7 @@ pub struct Leaving {
 }
 
 impl Engine {
-    /// What of a realm waits to leave it or for the bank's word.
+    /// What of a realm waits to leave it or for the bank's answer.
     ///
     /// # Errors
     /// Those of every door that reads.

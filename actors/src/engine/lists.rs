@@ -86,9 +86,9 @@ pub struct VoucherFilter {
     pub to: Option<Timestamp>,
     /// This text in id, external id, description, reference, or what is known of the other side.
     pub text: Option<String>,
-    /// Only of at least so many centavos.
+    /// Only of at least this many centavos.
     pub min: Option<i64>,
-    /// Only of at most so many centavos.
+    /// Only of at most this many centavos.
     pub max: Option<i64>,
     /// Only with this tax id on the other side.
     pub counterparty: Option<Cuit>,

@@ -297,7 +297,7 @@ pub(super) fn not_found(why: Failure, what: Rejection) -> Failure {
     }
 }
 
-/// The holds of an account that has so many movements. Those that are open have rows of their own.
+/// The holds of an account that has this many movements. Those that are open have rows of their own.
 fn holds(
     store: &dyn Index,
     realm: RealmId,
@@ -376,7 +376,7 @@ fn transfers(
     )
 }
 
-/// The transfers of one account that has so many movements: its own rows, by the number of each.
+/// The transfers of one account that has this many movements: its own rows, by the number of each.
 fn of_account(
     store: &dyn Index,
     realm: RealmId,

@@ -1,4 +1,4 @@
-//! The door of a realm that goes into another cell: it rests, and whoever asks it waits.
+//! The engine's part in moving a realm into another cell: the realm stops, and its requests wait.
 //!
 //! **Order.** The passage is shut, who is inside gets an answer, the realm rests, a fact says that it leaves, what it did last
 //! is copied, one fact puts the copy into force, the realm is loaded from there, the passage opens. Where there are other

@@ -15,8 +15,8 @@ use crate::treasury;
 pub struct EngineOptions {
     /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
-    /// Whether the accounts of a realm live on the other threads than its supervisor's
-    /// ([`crate::threads`]), or with it. With fewer than two threads it says nothing.
+    /// Whether the accounts of a realm live on the threads beside its supervisor's
+    /// ([`crate::threads`]), or with it. With fewer than two threads it has no effect.
     pub spread: bool,
     /// The most accounts of all realms that are in memory at the same time, until
     /// [`Residency::set_most`](crate::residency::Residency::set_most) says otherwise.
@@ -34,12 +34,12 @@ pub struct EngineOptions {
     /// How long a snapshot of the treasury waits for the bank; then it is answered with the
     /// bank's last word, or without.
     pub treasury_patience: Duration,
-    /// How much one page of a list looks at at most, in rows of the index.
+    /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
-    /// How many requests of a realm pass a second while other realms ask, too, and how many items of its batches;
-    /// `None` lets everything pass. See [`crate::pace`].
+    /// How many requests of a realm pass a second while other realms are active, too, and how many items of its
+    /// batches; `None` lets everything pass. See [`crate::pace`].
     pub pace: Option<NonZeroU32>,
-    /// Whether nothing acts at first: another node owns the cell
+    /// Whether the engine begins stopped, because another node owns the cell
     /// ([`Engine::wake`](crate::engine::Engine::wake)).
     pub rests: bool,
 }

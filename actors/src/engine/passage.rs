@@ -1,11 +1,12 @@
-//! Where the orders and questions of a realm wait while it goes into another cell.
+//! Where the orders and questions of a realm wait while it moves into another cell.
 //!
-//! **Shape.** Whoever asks a realm is inside until its answer. A passage that is shut lets nobody in: who comes waits.
-//! To move a realm is to shut its passage, to wait until it is empty, and to have the realm rest.
+//! **Shape.** A request is inside the passage until its answer. A shut passage lets nothing in: new requests wait.
+//! Moving a realm means to shut its passage, to wait until it is empty, and to stop the realm.
 //!
-//! **Bounds.** Who comes waits as long as an answer is waited for ([`DEADLINE`]).
+//! **Bounds.** A request waits for at most as long as it would for its answer ([`DEADLINE`]).
 //!
-//! **Failure.** Who has waited that long is told that nothing was done. A passage opens when whoever shut it is gone.
+//! **Failure.** A request that has waited that long is told that nothing was done. A passage opens when the task that
+//! shut it has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

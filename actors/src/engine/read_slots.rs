@@ -1,9 +1,10 @@
 //! Slots for reads of the store: they run off the actors' threads and off those that serve requests,
-//! so many at a time.
+//! a bounded number at a time.
 //!
 //! **Bounds.** A page that costs what its rows cost waits for other pages only, never for a scan.
-//! Scans are few, so that they leave processors to the rest, and no realm has all of them. Who has
-//! waited as long as an answer is waited for is told that the service is overloaded.
+//! There are few slots for scans, so that they leave processors to the rest, and no realm gets all
+//! of them. A read that has waited as long as its caller waits for an answer is told that the
+//! service is overloaded.
 
 use std::sync::Arc;
 

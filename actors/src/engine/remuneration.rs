@@ -1,8 +1,8 @@
 //! The door for remuneration: enrols an account, and says what its enrolment is worth.
 //!
-//! **Failure.** A bank that is away takes nothing from what the ledger knows: the state of the
-//! enrolment is answered without what the fund alone knows. A position is never kept, because a
-//! price of another day beside a state of today would be read as one.
+//! **Failure.** If the bank cannot be reached, the state of the enrolment is answered without the
+//! part that only the fund knows. A position is never cached, because an old price next to today's
+//! state would look current.
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::remuneration::{Enrol, FundPosition};

@@ -47,9 +47,9 @@ const SCAN_PAGE: usize = 1000;
 pub struct PositionFilter {
     /// This text in CVU, alias, holder's name or CUIT.
     pub text: Option<String>,
-    /// Only a total of at least so many centavos.
+    /// Only a total of at least this many centavos.
     pub min: Option<i64>,
-    /// Only a total of at most so many centavos.
+    /// Only a total of at most this many centavos.
     pub max: Option<i64>,
     /// As of this instant, instead of now. Closed accounts are shown whatever they had then.
     pub at: Option<Timestamp>,

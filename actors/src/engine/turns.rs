@@ -1,4 +1,5 @@
-//! An engine that rests for the cells that another node owns, and wakes for those that this one does.
+//! Starts the realms of the cells that this node owns, and stops those of the cells that another node
+//! owns.
 //!
 //! **Shape.** Of a cell that rests there are no realms here: no supervisor, no courier, nothing that asks the bank. Lists
 //! are read from the rows of this node. The platform and the people are written where the first cell is awake, and

@@ -68,7 +68,7 @@ pub enum CaseMessage {
         number: u64,
         /// The bank's own id of what came back, its id on the rail, and how much.
         arrived: (String, String, Amount),
-        /// Who waits to hear what became of the notice.
+        /// Where the outcome of the notice goes.
         ticket: Ticket<Heard>,
     },
 }

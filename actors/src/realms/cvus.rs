@@ -1,8 +1,8 @@
-//! The accounts of the CVUs that were asked for lately, so that the index need not be.
+//! A cache from recently used CVUs to their accounts, which saves reads of the index.
 //!
-//! **Shape.** Two generations, each a number for a number: when the newer one is full it becomes the older one, and
-//! what was not asked for since it was begun is forgotten. So a realm with more accounts than are remembered never
-//! forgets all of them at once.
+//! **Shape.** Two maps from number to number: when the newer one is full it becomes the older one, and whatever was
+//! not used since it was begun is forgotten. So a realm with more accounts than the cache holds never loses all of
+//! them at once.
 //!
 //! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory beside the others, and never more than
 //! [`MOST`]. When that has become less, the next sweep forgets what is beyond it.
@@ -24,7 +24,7 @@ pub(super) struct Cvus {
 }
 
 impl Cvus {
-    /// The account of a CVU, if it is remembered, while the realm may have so many accounts in memory.
+    /// The account of a CVU, if it is remembered, while the realm may have this many accounts in memory.
     pub(super) fn get(&mut self, cvu: Cvu, share: usize) -> Option<AccountNo> {
         let number = cvu.number();
         if let Some(found) = self.newer.get(&number) {
@@ -35,7 +35,7 @@ impl Cvus {
         Some(account)
     }
 
-    /// Remembers a CVU while the realm may have so many accounts in memory.
+    /// Remembers a CVU while the realm may have this many accounts in memory.
     pub(super) fn remember(&mut self, cvu: Cvu, account: AccountNo, share: usize) {
         let most = bound(share) / 2;
         if self.newer.len() >= most {
@@ -49,7 +49,7 @@ impl Cvus {
         self.newer.insert(cvu.number(), account.0);
     }
 
-    /// Gives back what is beyond the bound, while the realm may have so many accounts in memory.
+    /// Gives back what is beyond the bound, while the realm may have this many accounts in memory.
     pub(super) fn trim(&mut self, share: usize) {
         let most = bound(share);
         if self.newer.len() + self.older.len() > most {
@@ -61,7 +61,7 @@ impl Cvus {
     }
 }
 
-/// How many are remembered while the realm may have so many accounts in memory.
+/// How many are remembered while the realm may have this many accounts in memory.
 fn bound(share: usize) -> usize {
     share.clamp(1, MOST / REMEMBERED) * REMEMBERED
 }

@@ -1,13 +1,13 @@
-//! Looks through the bank's list before the first order after a start leaves.
+//! Reads the bank's list after a start, before the first order leaves.
 //!
-//! **Why.** An older copy of the store may have been put back: orders that left after it was taken are
-//! unknown here, and the bank alone remembers them. What it lists is taken in before anything new is
-//! ordered, so that nothing is decided on money that has left.
+//! **Why.** An older copy of the store may have been put back: orders that left after the copy was
+//! made are unknown here, and only the bank remembers them. What it lists is recorded before anything
+//! new is ordered, so that no decision counts on money that has left.
 //!
 //! **Shape.** Orders wait at the gate ([`crate::lookout`]); the first one that waits has the list read.
 //! So a realm that sends nothing costs the bank nothing at a start.
 //!
-//! Whoever decides about money in suspense waits likewise: it may have been returned.
+//! Decisions about money in suspense wait, too: the money may have been returned.
 //!
 //! **Bounds.** The list of each day since the realm's last event, yesterday's and today's at least,
 //! those of [`crate::lookout::DAYS_MAX`] days at most: what left before is shown by the reconciliation

@@ -12,7 +12,7 @@
 //! order that comes later is refused at the door. The rest of a batch that has begun is deferred, too,
 //! and never refused.
 //!
-//! **Order.** First come, first served. Reads, the bank's word and the ends of orders that have begun
+//! **Order.** First come, first served. Reads, the bank's answer and the ends of orders that have begun
 //! pass by: no promise holds between them and an order that has no answer yet.
 
 use actix::Context;

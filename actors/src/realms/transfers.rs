@@ -42,7 +42,7 @@ pub enum TransferMessage {
         transfer: u64,
         /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Who waits to hear what became of the notice.
+        /// Where the outcome of the notice goes.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
@@ -55,7 +55,7 @@ pub enum TransferMessage {
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Who waits to hear what became of the notice.
+        /// Where the outcome of the notice goes.
         ticket: Ticket<Heard>,
     },
     /// A person decides about a transfer that waits for the bank.

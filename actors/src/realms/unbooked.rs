@@ -1,4 +1,4 @@
-//! What the bank says and the ledger cannot book: kept for a person, once for each thing that it says.
+//! Reports of the bank that the ledger cannot book: each is kept once, for a person to decide.
 //!
 //! **Order.** Claim first, then look. A departure is claimed by its reference while it is booked, kept or
 //! dismissed, so a person who dismisses one and money that comes in time for it never both count.

@@ -70,7 +70,7 @@ const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 const ORIGIN_UNDER: u8 = 0x44;
 // 0x45 and 0x46 are in `rests`.
-/// So many bytes of a text count where accounts are sorted by it.
+/// This many bytes of a text count where accounts are sorted by it.
 pub const SORTED_BYTES_MAX: usize = 160;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {

@@ -1,4 +1,5 @@
-//! What an account leaves of itself when it goes to rest: one row, from which it is loaded again.
+//! The row at rest: what an account leaves in the index when it is unloaded, and from which it is
+//! loaded again.
 //!
 //! **Shape.** Format u8 (2), length u8 of where it stands, that, and its [`Profile`]. Where its movements stand is a
 //! [`Stand`]: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the digest as four
@@ -140,7 +141,7 @@ pub struct Left {
     pub profile: Option<Arc<Profile>>,
     /// The last movement that a row has; 0 without one.
     pub sequence: u64,
-    /// Whether there are rows of the kinds of before.
+    /// Whether there are rows of the older kinds.
     pub before: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Short records: the names that every record repeats are numbers.
+//! Short records: field names that every record repeats are written as numbers.
 //!
 //! **Shape.** A record of named fields of MessagePack, in which a word of [`WORDS`] is its place there. The key of
 //! a map is the place alone where it is below 128: keys of records are texts, so no number is taken for one.
@@ -11,7 +11,7 @@
 //! **Failure.** What is no MessagePack, or has a key that is no text, has no short form: [`shorten`] says
 //! so, and the record is written with its names. [`expand`] refuses what [`shorten`] did not write.
 //!
-//! Both ways there is a shorter one, which nearly every record goes: [`write`] and [`read`] leave the names out altogether.
+//! Nearly every record takes a shortcut in both directions: [`write`] and [`read`] never produce the names at all.
 
 mod read;
 mod write;

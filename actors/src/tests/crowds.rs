@@ -22,7 +22,7 @@ fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
     }
 }
 
-/// Asks so many times; gives those who wait, and how many were refused at once.
+/// Asks this many times; gives those who wait, and how many were refused at once.
 pub fn crowd<'a, T: std::fmt::Debug>(
     size: usize,
     each: impl Fn(usize) -> Asking<'a, Result<T, Failure>>,

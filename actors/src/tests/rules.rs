@@ -114,7 +114,7 @@ fn over(store: &Arc<FaultyStore>, event_rules: u16) -> Engine {
     over_from(store, event_rules, 0)
 }
 
-/// A service whose clock begins so many milliseconds later.
+/// A service whose clock begins this many milliseconds later.
 fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
     let bank = |_: &crate::banks::Relation| {
         let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();

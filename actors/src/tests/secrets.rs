@@ -103,7 +103,7 @@ impl Post {
 
 /// Orders something of a webhook, and has an event happen after it; both are written at the `step`-th
 /// read of a turn that the courier has begun before. Gives how the event was sent, and whether the
-/// turn had so many reads.
+/// turn had this many reads.
 async fn raced(order: WebhookOrder, step: i64) -> (Vec<How>, bool) {
     let post = Post::new().await;
     post.inner.set_automatic(false);

@@ -335,7 +335,7 @@ impl Store for Counted {
     }
 }
 
-/// Has so many accounts opened.
+/// Has this many accounts opened.
 pub(super) fn opened(store: &FaultyStore, accounts: u64) {
     for number in 1..=accounts {
         let stream = crate::records::account_stream(REALM, AccountNo(number), PROFILE);
@@ -393,7 +393,7 @@ pub(super) fn first_voucher() -> Voucher {
     }
 }
 
-/// A store where so many accounts have a voucher each.
+/// A store where this many accounts have a voucher each.
 pub(super) fn filled(accounts: u64) -> Arc<FaultyStore> {
     let store = FaultyStore::new(Arc::new(Rows), 1);
     store.set_automatic(true);

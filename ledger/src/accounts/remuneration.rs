@@ -67,8 +67,8 @@ impl Account {
         unused.next()
     }
 
-    /// What the fund's word comes to; `None` where it says nothing new, or is not about the
-    /// account's enrolment. The state of the account does not matter: the fund's word is a fact.
+    /// What the fund's answer comes to; `None` where it says nothing new, or is not about the
+    /// account's enrolment. The state of the account does not matter: the fund's answer is a fact.
     pub fn fund_said(&self, enrolment: u64, word: &FundWord) -> Option<AccountFact> {
         let known = self.enrolment.as_ref()?;
         let new = known.number == enrolment && known.state.becomes(word.state);

@@ -44,7 +44,7 @@ pub struct Identity {
     pub person_type: PersonType,
     /// All holders, the account's own first, at most [`HOLDERS_MAX`].
     pub holders: Vec<Holder>,
-    /// The parts of the name, where the account has any; in facts of before they are forgotten when the
+    /// The parts of the name, where the account has any; in earlier facts they are forgotten when the
     /// name does not follow from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
@@ -62,7 +62,7 @@ pub enum Status {
     Suspended,
     /// Ended; what is left can be settled and returned.
     Closed,
-    /// The bank refused to open it: it never was.
+    /// The bank refused to open it, so it never existed.
     Void,
 }
 
@@ -184,9 +184,9 @@ pub enum BankAnswer {
 
 /// An account with all that is known of it.
 ///
-/// It is written as a whole when it goes to rest, and that row counts for years: until its profile changes, the facts before
-/// are not read again. So a new field with a default that facts of the past would fill needs a format of its own for the
-/// row, or a new version of the projection; otherwise the accounts that rest come back without it.
+/// It is written as a whole when it is unloaded, and that row may be used for years: until its profile changes, the
+/// earlier facts are not read again. So a new field with a default that past facts would fill needs a new format of the
+/// row, or a new version of the projection; otherwise unloaded accounts come back without it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Account {
     /// Its number in the realm: the wallet account id.

@@ -174,7 +174,7 @@ impl Account {
         Ok((transfer, movements))
     }
 
-    /// What the bank's word makes of an open transfer; nothing when it is not open any more, or
+    /// What the bank's answer makes of an open transfer; nothing when it is not open any more, or
     /// when the bank has said before that it has something else under its reference.
     ///
     /// # Errors
@@ -349,7 +349,7 @@ impl Account {
         Ok(Movements::of(transfer.sequence, fact, drafts.vouchers))
     }
 
-    /// Gives an open transfer's money back, on the bank's word or a person's; nothing when it is
+    /// Gives an open transfer's money back, on the bank's answer or a person's; nothing when it is
     /// not open any more.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Money in suspense: what a person decides about it, and what the bank's word makes of a return.
+//! Money in suspense: what a person decides about it, and what the bank's answer makes of a return.
 
 use serde::{Deserialize, Serialize};
 
@@ -314,7 +314,7 @@ impl Parked {
         differing.map(|(name, _)| name).collect()
     }
 
-    /// What the bank's word makes of a return on its way; nothing for any other, or when it says
+    /// What the bank's answer makes of a return on its way; nothing for any other, or when it says
     /// nothing new. A record of something else under its reference means that the return was never
     /// made: the bank has one transfer of each.
     pub fn settle_return(&self, number: u64, record: &BankTransfer) -> Option<CaseFact> {
@@ -367,7 +367,7 @@ impl Parked {
         }
     }
 
-    /// Whether the bank's word says otherwise than what became of a return before.
+    /// Whether the bank's answer says otherwise than what became of a return before.
     pub fn is_contradicted(&self, number: u64, word: &BankWord) -> bool {
         let returned = match &self.state {
             ParkedState::Returning(on_its_way) if on_its_way.number == number => return false,

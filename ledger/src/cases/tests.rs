@@ -1,4 +1,4 @@
-//! Tables of cases: what can be decided when, and what the bank's word makes of a return.
+//! Tables of cases: what can be decided when, and what the bank's answer makes of a return.
 
 use super::*;
 use crate::bank::{BankMoved, BankTransfer, BankWord};

@@ -6,7 +6,7 @@ use crate::chain::Digest;
 use crate::time::Timestamp;
 
 /// Tells the histories apart in which a place was taken: 30 bits that are drawn from what came before
-/// and when. Ids of before there were tags have none.
+/// and when. Ids from before there were tags have none.
 #[derive(
     Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
 )]

@@ -1,21 +1,21 @@
-//! In which cell a realm lies, and how it gets into another one.
+//! Which cell a realm is in, and how it moves into another one.
 //!
 //! **Shape.** A cell is a journal with the rows that are derived from it. The first one, number 0, has the platform's
-//! own facts, these among them, so who reads it to its end knows where everything is. A generation of a realm
-//! ([`super::restores`]) lies in one cell and never leaves it. To move a realm is to make another generation of it, a copy of
-//! all that it did, in another cell, and to put that one into force. So nothing is written twice under one number,
-//! and what is left behind can be told from what is in force, wherever both are.
+//! own facts, including these, so a reader of all of it knows where everything is. A generation of a realm
+//! ([`super::restores`]) lies in one cell and never leaves it. To move a realm is to make another generation of it, a
+//! copy of all that it did, in another cell, and to put that one into force. So nothing is written twice under one
+//! number, and what is left behind can be told from what is in force, wherever both are.
 //!
 //! **Bounds.** [`CELLS_MAX`] cells; a move takes one of the realm's numbers of generations.
 //!
-//! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made; then a fact says that the
-//! realm leaves, and whoever comes to own its cell behind that fact does not serve it; then the last of it is copied, and one fact
-//! says what it came to and puts it into force. That fact is refused where the realm does not leave for this copy: another
-//! generation came into force meanwhile, or it was given up.
+//! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made. Then a fact says that
+//! the realm leaves; a node that becomes the owner of the cell after that fact does not serve the realm. Then the rest
+//! is copied, and one fact records the result and puts the copy into force. That fact is refused if the realm is not
+//! leaving for this copy: another generation came into force meanwhile, or the move was given up.
 //!
-//! **Failure.** A move that was begun and never ended is seen by nobody. Begun again into the same cell it goes on, as long as
-//! its copy is the realm's last one, is a copy of what is in force, and was not found to be no beginning of the realm;
-//! otherwise another copy is begun. A realm whose move is given up stays where it was ([`Platform::stays`]).
+//! **Failure.** The copy of a move that never ended is invisible. A new move into the same cell continues it, as long
+//! as it is the realm's last copy, was made of the generation in force, and was not found to differ from it; otherwise
+//! another copy is begun. A realm whose move is given up stays where it was ([`Platform::stays`]).
 
 use super::{Copied, Mode, Platform};
 use crate::facts::PlatformFact;

@@ -1,11 +1,11 @@
-//! How a realm comes and goes: filled from a file, opened, closed.
+//! The states of a realm that is imported or exported: filled from a file, opened, closed.
 //!
 //! **Shape.** A realm is served unless a fact says otherwise. One that is filled from a file is
 //! [`RealmState::Importing`] until all of it is here, then [`RealmState::Imported`] until an operator opens it.
 //! One that goes on elsewhere is [`RealmState::Closed`]: what it was can still be read by operators.
 //!
-//! What is there already has to be the beginning of what comes: so a realm that is closed can come back with what it
-//! did elsewhere, and one that was imported can be followed up until it is opened.
+//! What is already there has to be a prefix of what is imported. So a closed realm can come back with what it did
+//! elsewhere, and an imported one can be brought up to date until it is opened.
 //!
 //! **Order.** A realm keeps its number wherever it goes, because its CVUs, the ids that were published and the
 //! references at the bank have it in them. So an installation that has given the number to somebody else

@@ -289,7 +289,7 @@ mod tests {
     }
 
     impl Platform {
-        /// Decides an order and applies what follows from it: so many facts.
+        /// Decides an order and applies what follows from it: this many facts.
         pub(in crate::tenants) fn told(
             &mut self,
             order: PlatformOrder,

@@ -1,4 +1,4 @@
-//! How a realm is taken back to an instant while everybody else goes on.
+//! How a realm is restored to an instant while all other realms keep working.
 //!
 //! **Shape.** A realm has generations. The first, number 0, is what the realm's streams always were; each further one is
 //! a copy of the beginning of another, up to an instant, and has streams of its own
@@ -7,11 +7,13 @@
 //!
 //! **Bounds.** [`GENERATION_MAX`](crate::ids::GENERATION_MAX) generations of a realm, the first not counted.
 //!
-//! **Order.** Begun, whole, in force. What is copied, and up to which commit, is in the first fact, so a copy that is cut
-//! off goes on to the same end. Only one that is whole can come into force, and that is one fact. From it on what leaves
-//! the realm is held until an operator releases it, because bank and receivers know what came after the instant.
+//! **Order.** Begun, complete, in force. The first fact says what is copied and up to which commit, so a copy that was
+//! interrupted continues to the same end. Only a complete copy can come into force, by one fact. From that fact on,
+//! whatever leaves the realm is held until an operator releases it, because the bank and the receivers know what came
+//! after the instant.
 //!
-//! **Failure.** A copy that was begun and never ended is seen by nobody. Any generation that was in force can be put back.
+//! **Failure.** A copy that was begun and never completed is invisible. Any generation that was in force can be put
+//! back.
 
 use super::{Copied, Generations, Mode, Platform, RealmState, RestorePoint};
 use crate::facts::PlatformFact;

@@ -25,7 +25,7 @@ pub(super) const HALT: Duration = Duration::from_secs(120);
 pub(super) enum Pace {
     /// On one thread, whose clock stands still while there is anything to do.
     Still,
-    /// On so many threads, by the clock of the machine.
+    /// On this many threads, by the clock of the machine.
     Threads(usize),
 }
 

@@ -194,7 +194,7 @@ impl Stage {
         actix::spawn(ask::ask(Rc::clone(&self.engine), asked.clone()))
     }
 
-    /// Lets so many commits be written, one after the other.
+    /// Lets this many commits be written, one after the other.
     async fn write(&self, commits: usize) {
         self.pace.come_to_rest().await;
         for _ in 0..commits {
@@ -424,7 +424,7 @@ pub fn play(story: &Story) -> Book {
     play_at(Pace::Still, story)
 }
 
-/// Plays a story with the actors on so many threads, the accounts beside their supervisor; gives its book.
+/// Plays a story with the actors on this many threads, the accounts beside their supervisor; gives its book.
 pub fn play_on(threads: usize, story: &Story) -> Book {
     play_at(Pace::Threads(threads), story)
 }

@@ -61,7 +61,7 @@ pub enum Op {
     Fees { level: Level, fees: Vec<Fee> },
     /// Time passes.
     Time { millis: i64 },
-    /// Time passes until the next end of a hold, and so many milliseconds more.
+    /// Time passes until the next end of a hold, and this many milliseconds more.
     Until { more: i8 },
     /// Everything is forgotten and read back from the bytes that were recorded.
     Restart,
@@ -72,9 +72,9 @@ pub enum Op {
 pub enum Pick {
     /// One of the usual amounts.
     Usual(usize),
-    /// What is available, and so many centavos more.
+    /// What is available, and this many centavos more.
     Available(i8),
-    /// What a limit leaves, by its number, and so many centavos more.
+    /// What a limit leaves, by its number, and this many centavos more.
     Left(usize, i8),
     /// The largest amount.
     Largest,
@@ -85,7 +85,7 @@ pub enum Pick {
 pub enum End {
     /// Never.
     Open,
-    /// So many whole hours from the present hour, which is in the past; the same again in the same
+    /// This many whole hours from the present hour, which is in the past; the same again in the same
     /// hour is the same end.
     Hours(u64),
     /// This very instant.
@@ -97,7 +97,7 @@ pub enum End {
 pub enum Part {
     /// What is left of it, without saying how much.
     Rest,
-    /// What is left of it, and so many centavos more.
+    /// What is left of it, and this many centavos more.
     Left(i8),
     /// One of the usual amounts.
     Usual(usize),

@@ -62,13 +62,13 @@ pub struct Posting {
 pub enum Pick {
     /// One centavo.
     Centavo,
-    /// What is available, and so many centavos more.
+    /// What is available, and this many centavos more.
     Available(i8),
-    /// What is held, and so many centavos more.
+    /// What is held, and this many centavos more.
     Held(i8),
-    /// The largest amount less so many centavos.
+    /// The largest amount less this many centavos.
     Largest(u8),
-    /// What an account can still take in, and so many centavos more.
+    /// What an account can still take in, and this many centavos more.
     Room(i8),
 }
 

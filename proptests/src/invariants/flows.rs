@@ -259,7 +259,7 @@ fn counts(voucher: &Voucher) -> bool {
         && voucher.reference_type != ReferenceType::Fee
 }
 
-/// What counts of each movement after the first so many, by place: less what was released of it.
+/// What counts of each movement after the first this many, by place: less what was released of it.
 fn counted(history: &[Noted<'_>]) -> Vec<i128> {
     let mut left = vec![0; history.len()];
     let mut opened = BTreeMap::new();

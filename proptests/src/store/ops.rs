@@ -49,7 +49,7 @@ pub enum Op {
     },
     /// Closed and opened again.
     Restart,
-    /// Ended without closing; up to so many of what waits may have reached the disk.
+    /// Ended without closing; up to this many of what waits may have reached the disk.
     Crash(u8),
     /// The index is thrown away, or its rows get a new meaning's number; the journal stays.
     Rebuild(Rebuild),

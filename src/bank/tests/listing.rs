@@ -65,7 +65,7 @@ fn headers(request: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A bank that has so many movements each way.
+/// A bank that has this many movements each way.
 fn paged(out: usize, into: usize) -> impl FnMut(&str) -> Act + Send + 'static {
     move |request| {
         let headers = headers(request);

@@ -1,4 +1,4 @@
-//! How many connections there are, and who goes when there are too many.
+//! How many connections there may be, and which are closed when there are too many.
 //!
 //! **Shape.** [`Bounds`] belong to a listener; each of its threads has an equal [`Share`] of
 //! [`ConnectionLimits::connections`] and keeps its own [`Seats`], so that nothing is locked but the count of
@@ -35,7 +35,7 @@ use crate::http::gate::Gate;
 pub const CONNECTIONS: usize = 4096;
 /// How many connections one peer may have, unless set.
 pub const PER_PEER: usize = 256;
-/// So many are asked to leave at once, at most, and may come meanwhile.
+/// This many are asked to leave at once, at most, and may come meanwhile.
 const LEAVE_AT_ONCE: usize = 32;
 /// How long somebody new waits for those who are going.
 const GO_WITHIN: Duration = Duration::from_secs(1);
@@ -118,7 +118,7 @@ impl Bounds {
         }
     }
 
-    /// What each of so many threads has.
+    /// What each of this many threads has.
     pub fn share(&self, workers: usize) -> Share {
         let whole = self.limits.connections.checked_div(workers);
         let most = whole.unwrap_or_default().max(3);
@@ -372,7 +372,7 @@ impl Seat {
         }
     }
 
-    /// So many requests have come whole, since the connection began.
+    /// This many requests have come whole, since the connection began.
     pub fn begun(&self, many: u64) {
         self.place.begun.set(many);
     }

@@ -59,7 +59,7 @@ impl Receiver {
         self.got.lock().unwrap().clone()
     }
 
-    /// Waits until so many have come.
+    /// Waits until this many have come.
     pub async fn wait(&self, count: usize) -> Vec<Got> {
         soon("the notices come", async || self.got().len() >= count).await;
         self.got()

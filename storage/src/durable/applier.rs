@@ -30,7 +30,7 @@ pub(crate) struct Applier {
 }
 
 impl Applier {
-    /// Behind the mark of `index`; keeps at most so many counters in memory.
+    /// Behind the mark of `index`; keeps at most this many counters in memory.
     pub(crate) fn new(
         index: Arc<SortedRows>,
         projection: Arc<dyn Projection>,

@@ -3,11 +3,11 @@
 //! **Order.** Sealed, appended to the log, put into this node's journal and flushed there, shown to
 //! readers. Where the journal is the log, the last steps find it done.
 //!
-//! **Failure.** When the answer to an append is lost, the record is asked for by its hash: it is
-//! there, or it is appended again, or another owner has come. Nobody is answered meanwhile. A try
-//! that was lost may still arrive, so from then on no refusal of the same record says that nothing was
-//! done. One that is found counts once a write behind it is durable: that it can be seen does not say
-//! that its copies have it.
+//! **Failure.** When the answer to an append is lost, the record is looked up by its hash: it is
+//! there, or it is appended again, or another owner has taken over. No commit is answered meanwhile. A
+//! lost try may still arrive, so from then on a refusal of the same record no longer proves that
+//! nothing was done. A record that is found counts only when a later write is durable: being visible
+//! does not mean that the standbys have it.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

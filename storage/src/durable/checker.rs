@@ -1,5 +1,5 @@
-//! The background check: reads everything that is kept, round after round, and notes in the checkpoint
-//! what need not be read at a start.
+//! The background check: reads the whole store, round after round, and notes in the checkpoint what a
+//! start need not read.
 //!
 //! **Shape.** A round reads each segment that takes no more records and each run of the index that was
 //! there when it began, in order; the note of each says in which round it was last read, so a round goes
@@ -13,13 +13,13 @@
 //! **Order.** A segment is noted after its own fsync, and how far the index reaches after all segments
 //! before that place; see [`super::checkpoint`].
 //!
-//! **Failure.** What is not what was written is reported at once: an error in the log with segment
-//! and offset, the store is not ready and takes no commits, and what was noted of it is taken back,
-//! so that the next start reads it and refuses the journal, or rebuilds the index. Segments are
-//! opened for reading alone. What the system refuses to read is a finding, too; it is tried again in
-//! the next round. The fsync of a segment that fails poisons the store; a checkpoint that cannot be
-//! written does not. A segment in which a read met damage is read whole at once, whatever the rate: what is found then is
-//! a finding like any other.
+//! **Failure.** Bytes that are not what was written are reported at once: the log has an error with
+//! segment and offset, the store is not ready and takes no commits, and the note in the checkpoint
+//! is withdrawn, so that the next start reads the place and refuses the journal, or rebuilds the
+//! index. Segments are opened read-only. A read that the system refuses is a finding, too; it is
+//! tried again in the next round. The fsync of a segment that fails poisons the store; a checkpoint
+//! that cannot be written does not. A segment in which a read met damage is read whole at once,
+//! whatever the rate; the result is a finding like any other.
 
 mod pack;
 mod report;

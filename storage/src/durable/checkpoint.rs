@@ -14,18 +14,18 @@
 //! index that it repeats is on disk. So the checkpoint is never ahead of what it attests: a power
 //! cut leaves one that is older, which costs reading.
 //!
-//! **What is believed.** At a start, segments before the one in which the index ends (as the
-//! slot says) are taken as attested; everything from there on is read, as are segments whose file
-//! is another one or was changed. Runs of the index that the slot names are opened by their fences
-//! and filters; all others are read. Nothing is believed of a checkpoint without a whole slot, of
-//! another store, or with a row for a segment that is the journal's last or beyond it: everything is
-//! read and it is begun anew. When what is attested and what is read do not agree, when the index that
-//! is found ends before the slot's, or when it has to be rebuilt, the whole journal is read. Witness, identity and the proof of the index are asked as ever.
+//! **What is trusted.** At a start, the segments before the one in which the index ends (according to the slot) are
+//! taken as attested. Everything from there on is read, and so are segments whose file was replaced or changed. Runs of
+//! the index that the slot names are opened by their fences and filters; all others are read. A checkpoint is ignored
+//! and written anew if it has no intact slot, belongs to another store, or has a row for the journal's last segment or
+//! a later one; then everything is read. The whole journal is also read when attested and read parts disagree, when the
+//! index ends before the mark in the slot, or when it has to be rebuilt. Witness, identity and the proof of the index
+//! are checked in any case.
 //!
 //! **Bounds.** 256 bytes for each segment, 16 KiB besides.
 //!
-//! **Failure.** It holds nothing that is not elsewhere: a file that cannot be read or written (then
-//! it is removed) costs a full check at the next start, and poisons nothing.
+//! **Failure.** The file has nothing that cannot be found elsewhere: if it cannot be read, or
+//! cannot be written and is removed, the next start makes a full check. Neither poisons the store.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -231,7 +231,7 @@ impl Found {
     }
 }
 
-/// The checkpoint of a store whose journal has so many segments.
+/// The checkpoint of a store whose journal has this many segments.
 pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> Found {
     let bytes = match read_all(folder) {
         Ok(bytes) => bytes,

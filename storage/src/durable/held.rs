@@ -3,14 +3,13 @@
 //! **Shape.** Locks on the folder itself, on `LOCK` and on `IDENTITY`: whoever removes one of the
 //! names leaves the other locks. Beside them, what each name led to when the store was opened.
 //!
-//! **Order.** The active segment is looked for under its full name after each flush and before
-//! anybody hears of the commits in it. So what is acknowledged was at that moment in the folder
-//! that the name leads to: a folder that is moved away, replaced or deleted takes no commit with
-//! it that is acknowledged later. Everything else that carries a name is looked at by the watch,
-//! four times a second.
+//! **Order.** The active segment is looked up under its full name after each flush and before the
+//! commits in it are acknowledged. So at that moment they were in the folder that the name leads
+//! to: no commit that is acknowledged later is lost with a folder that was moved, replaced or
+//! deleted. All other names are checked by the watch, four times a second.
 //!
-//! **Failure.** What is gone or replaced poisons the store. A name that cannot be looked up for
-//! another reason (permissions, a network that fails) proves nothing and is only logged.
+//! **Failure.** A missing or replaced file poisons the store. A name that cannot be looked up for
+//! another reason (permissions, a failing network) proves nothing and is only logged.
 
 use std::fs::{File, TryLockError};
 use std::io;

@@ -1,7 +1,8 @@
 //! Which store a folder holds.
 //!
-//! **Shape.** Text: the id of the journal, on which its chain of hashes begins; below it, where the folder
-//! went on from an older copy as a history of its own, the id of that. The two are one in every other folder.
+//! **Shape.** Text: the id of the journal, with which its chain of hashes begins; on the next line, if the
+//! folder was restored as a new history, the id of that history. In every other folder the two ids are the
+//! same.
 //!
 //! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first
 //! segment, then the rename to `IDENTITY`. So a folder with `IDENTITY` always had a journal, and

@@ -1,13 +1,13 @@
 //! A node among others: it follows its cell, takes it when it is free and owns it until it is deposed or hands it
 //! over, and follows again.
 //!
-//! **Order.** The lease is taken, the log is applied to its end under it, and only then is the owner told and
-//! commits are taken. An owner that ends takes none first; whoever acted for it is waited for
-//! ([`super::Member::willing`]) before this node takes the cell again.
+//! **Order.** The lease is taken, the log is applied to its end under it, and only then does this node act as
+//! the owner and accept commits. An owner that steps down first stops accepting commits; the node takes the
+//! cell again only after everything that acted for it has ended ([`super::Member::willing`]).
 //!
 //! **Bounds.** A follower looks at the log every [`LOOK_EVERY`].
 //!
-//! **Failure.** While the log cannot be reached nothing is taken, and what is known of the other nodes grows old.
+//! **Failure.** While the log cannot be reached no cell is taken, and the view of the other nodes becomes stale.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,10 +4,11 @@
 //! **Order.** Nothing is changed before the journal has been checked and agrees with its witness and
 //! with what the index proves. Then the torn tail is cut, and an index in doubt is begun anew.
 //!
-//! **Bounds.** Read are the segments from the one on in which the index ends, and those that the
-//! checkpoint does not attest as they are ([`super::checkpoint`]); of the index the runs that it does
-//! not know, and fences and filters of the others. Rows are only ever made of records that were read
-//! in this start: an index that lacks more, or has to be made anew, costs the whole journal.
+//! **Bounds.** A start reads the segments from the one in which the index ends, and any that the
+//! checkpoint does not attest as they are ([`super::checkpoint`]). Of the index it reads the runs
+//! that the checkpoint does not know, and fences and filters of the others. Rows are only made from
+//! records that were read in this start: if the index lacks more, or has to be rebuilt, the whole
+//! journal is read.
 //!
 //! **Failure.** A journal that is damaged, or shorter than witness or index prove, is refused.
 

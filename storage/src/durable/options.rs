@@ -86,7 +86,7 @@ pub struct StoreOptions {
     pub queue_bytes: u64,
     /// How many commits one record holds at most.
     pub group_commits: usize,
-    /// A record takes no further commit when it has so many bytes.
+    /// A record takes no further commit when it has this many bytes.
     pub group_bytes: u64,
     /// Bytes of rows in memory before they are written out as a run.
     pub table_bytes: usize,
@@ -97,7 +97,7 @@ pub struct StoreOptions {
     /// Bytes of sled's own caches, about: a quarter of them for what all small runs share, and a part in 32 for each large
     /// run, of which there are 24 at rest.
     pub index_cache_bytes: u64,
-    /// From so many keys on a run has files of its own, which are removed as a whole when it is merged away.
+    /// From this many keys on a run has files of its own, which are removed as a whole when it is merged away.
     pub apart_keys: u64,
     /// Bytes of the cache of the index's blocks as they are searched; 0 keeps none.
     pub block_cache_bytes: u64,

@@ -21,7 +21,7 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// An empty one that keeps at most so many counters.
+    /// An empty one that keeps at most this many counters.
     pub(crate) fn new(counters_max: usize) -> Self {
         Self {
             counters_max,

@@ -84,7 +84,7 @@ pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Troub
     })
 }
 
-/// Bytes that reading so many blocks takes at most.
+/// Bytes that reading this many blocks takes at most.
 pub(crate) fn bytes_of(blocks: u32) -> u64 {
     u64::from(blocks) * u64_of(VALUE_MAX)
 }

@@ -136,7 +136,7 @@ pub(crate) struct BlockStore {
     main: One,
     /// Runs with a sled of their own.
     apart: RwLock<BTreeMap<u64, Arc<One>>>,
-    /// From so many keys on a run has one.
+    /// From this many keys on a run has one.
     apart_keys: u64,
     /// Bytes of the caches of all sleds, as they are set; sled keeps to them about.
     sled_cache: u64,
@@ -212,8 +212,8 @@ fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
 }
 
 impl BlockStore {
-    /// Opens or creates sled in a store's folder, with so many bytes for the caches of sled and for
-    /// that of blocks; from so many keys on a run gets a sled of its own. sled's files are private and durable then. A
+    /// Opens or creates sled in a store's folder, with this many bytes for the caches of sled and for
+    /// that of blocks; from this many keys on a run gets a sled of its own. sled's files are private and durable then. A
     /// lock that a process which is ending still holds is waited for.
     ///
     /// # Errors

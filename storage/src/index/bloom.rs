@@ -26,7 +26,7 @@ const WORDS: usize = 8;
 const LINE_BITS: u64 = 512;
 /// How many keys are added to a filter at a time.
 const TOGETHER: usize = 64;
-/// Bits of each key in a filter of before.
+/// Bits of each key in an older filter.
 const SPREAD_PROBES: u64 = 7;
 
 /// What lies in memory side by side, so that one access has it all.
@@ -38,7 +38,7 @@ struct Line([u64; WORDS]);
 enum Bits {
     /// Each key has its bits in one line.
     Lines(Vec<Line>),
-    /// Each key has its bits anywhere: a run of before.
+    /// Each key has its bits anywhere: an older run.
     Spread(Vec<u64>),
 }
 
@@ -84,7 +84,7 @@ fn in_line(hash: u64) -> [(usize, u64); PROBES] {
     })
 }
 
-/// Word and bit of one probe of a key in a filter of before, which has so many words.
+/// Word and bit of one probe of a key in an older filter, which has this many words.
 fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
     let step = hash.rotate_right(17) | 1;
     let bit = below(hash.wrapping_add(step.wrapping_mul(n)), u64_of(words) << 6);
@@ -92,7 +92,7 @@ fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
 }
 
 impl Bloom {
-    /// Room for so many keys in a run of a level.
+    /// Room for this many keys in a run of a level.
     pub(crate) fn new(keys: u64, level: u8) -> Self {
         let bits = match level {
             0..=YOUNG => BITS_YOUNG,

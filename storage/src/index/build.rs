@@ -49,7 +49,7 @@ pub(crate) struct RunBuilder<'a> {
 }
 
 impl<'a> RunBuilder<'a> {
-    /// A run of at most so many keys (rows, and their beginnings among them); `tuning` says of which kinds its filter has
+    /// A run of at most this many keys (rows, and their beginnings among them); `tuning` says of which kinds its filter has
     /// the beginnings, and which lie in small blocks.
     ///
     /// # Errors

@@ -4,7 +4,7 @@
 //! again since the hand last passed stays once more. Whoever has a block shares it; nothing is copied.
 //! A block is searched as it lies for one row, so it takes a third to a sixth of what an unpacked one does.
 //!
-//! **Bounds.** So many bytes in all; each block counts with what it takes, more from when it is unpacked on. A block
+//! **Bounds.** This many bytes in all; each block counts with what it takes, more from when it is unpacked on. A block
 //! of a run never changes and numbers of runs never return, so nothing has to be taken out of date:
 //! blocks of runs that were merged away are asked for no more, and the hand takes them.
 
@@ -109,7 +109,7 @@ pub(crate) struct BlockCache {
 }
 
 impl BlockCache {
-    /// An empty one of at most so many bytes; 0 keeps nothing.
+    /// An empty one of at most this many bytes; 0 keeps nothing.
     pub(crate) fn new(most: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -119,7 +119,7 @@ impl BlockCache {
         }
     }
 
-    /// Takes so many bytes at most from now on; what is beyond goes at once.
+    /// Takes this many bytes at most from now on; what is beyond goes at once.
     pub(crate) fn set_most(&self, most: u64) {
         if self.most.swap(most, Ordering::Relaxed) > most {
             let most = most / u64_of(SHARDS);

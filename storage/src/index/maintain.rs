@@ -30,11 +30,11 @@ use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
 use crate::sync::{lock, read, wait_for, write};
 
-/// The flusher waits for the merger when there are so many runs.
+/// The flusher waits for the merger when there are this many runs.
 pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
 /// While there are more runs than this, the merger has something to do.
 pub(crate) const RUNS_REST: usize = 24;
-/// After so many rows a merge looks whether it is to stop, or to let others pass.
+/// After this many rows a merge looks whether it is to stop, or to let others pass.
 const LOOK_EVERY: u64 = 256;
 /// How long a thread sleeps before it looks again, if nobody wakes it.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);

@@ -1,4 +1,4 @@
-//! The beginnings of keys by which a scan knows which runs it need not open.
+//! The key prefixes by which a scan knows which runs it need not open.
 //!
 //! **Shape.** Rows that are scanned together begin alike: those of a stream with its name, those of the layers above
 //! with the first [`SCOPE`] bytes of their keys, which are a kind of row, a realm and one number, such as that of
@@ -8,9 +8,9 @@
 //!
 //! **Bounds.** One key of the filter for each beginning that a run has. The block has [`BYTES`] bytes.
 //!
-//! **Failure.** The run itself says what its filter has, so other kinds may be named without a new version of the
-//! rows: a run of before is opened by the scans that its filter says nothing of, until it is merged. A program of
-//! before passes the block over, and the runs that it makes have none.
+//! **Failure.** The run itself says what its filter has, so other kinds may be added without a new version of the
+//! rows: an older run is opened by scans that its filter does not cover, until it is merged. An earlier version
+//! skips this block, and the runs that it writes have none.
 
 use crate::index::blocks::{BlockStore, Kind, block_key, unseal};
 use crate::index::trouble::Trouble;
@@ -81,7 +81,7 @@ impl Scopes {
         let value = store.get(&block_key(run, block))?;
         let found = value.as_deref().and_then(|value| {
             let (kind, _, payload) = unseal(value, run, block)?;
-            // in a run of before, rows lie there, or a piece of a large value
+            // in an older run, rows lie there, or a piece of a large value
             (kind == Kind::Scopes.byte()).then(|| Self::from_bytes(payload))?
         });
         Ok(found.unwrap_or(Self::NONE))

@@ -1,4 +1,4 @@
-//! Why the index does not do what it is asked, and whether that is a reason to throw it away.
+//! Why an operation of the index failed, and whether that is a reason to rebuild it.
 //!
 //! **Failure.** What the system refuses (no room, no descriptor, a read that fails) says nothing of
 //! the bytes on disk: it is reported and may pass. Only bytes that are not what was written make

@@ -6,7 +6,7 @@
 //! record   magic u32, payload length u32, first commit u64, commits u32, entries u32,
 //!          hash of the previous record [32], crc32c of the payload u32, crc32c of the above u32,
 //!          mark u32, payload, mark u32
-//! payload  for each commit: entries u32, then so many frames
+//! payload  for each commit: entries u32, then this many frames
 //! frame    length u32, crc32c u32, then: realm u32, kind u8, number u64, seq u64, at u64, body
 //! ```
 //! The marks have no zero byte: a record that a power cut left half written shows zeros where a
@@ -252,7 +252,7 @@ pub(crate) struct EntryRef<'a> {
 /// Why a frame could not be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FrameError {
-    /// It needs so many bytes.
+    /// It needs this many bytes.
     Short(usize),
     /// It is not a frame, or its checksum fails.
     Bad,

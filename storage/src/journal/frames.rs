@@ -1,6 +1,6 @@
 //! Frames of compressed segments that were unpacked lately.
 //!
-//! **Bounds.** So many bytes in all; the one that was asked for longest ago leaves first. The last frame is kept
+//! **Bounds.** This many bytes in all; the one that was asked for longest ago leaves first. The last frame is kept
 //! whatever the bound, since records are read one behind the other.
 
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// None yet, and at most so many bytes.
+    /// None yet, and at most this many bytes.
     pub(crate) fn new(most: u64) -> Self {
         Self {
             most,

@@ -44,7 +44,7 @@ pub(crate) fn frames_of(end: u32) -> u32 {
         .map_or(0, |bytes| bytes.div_ceil(FRAME))
 }
 
-/// Where the frames begin in a file that has so many.
+/// Where the frames begin in a file that has this many.
 pub(crate) fn body_of(frames: u32) -> u64 {
     u64_of(PACKED_HEADER) + u64::from(frames) * u64_of(PER_FRAME)
 }

@@ -50,9 +50,9 @@ pub(crate) enum Kept {
 /// What a step has done.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// It takes more of them; so many bytes were read.
+    /// It takes more of them; this many bytes were read.
     More(u64),
-    /// The segment lies there compressed, in so many bytes.
+    /// The segment lies there compressed, in this many bytes.
     Done(u32),
 }
 

@@ -27,13 +27,13 @@ struct State {
     /// Until when the lease lasts; `None` when nobody holds it.
     until: Option<Duration>,
     now: Duration,
-    /// The answers of so many appends are lost from now on.
+    /// The answers of this many appends are lost from now on.
     lost: u32,
-    /// So many appends are held back from now on.
+    /// This many appends are held back from now on.
     held_back: u32,
-    /// So many appends are refused from now on.
+    /// This many appends are refused from now on.
     refused: u32,
-    /// The answers of so many offers are lost from now on.
+    /// The answers of this many offers are lost from now on.
     lost_offers: u32,
     owner: Option<Arc<str>>,
     /// For whom the cell is kept.

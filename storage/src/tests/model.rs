@@ -12,9 +12,9 @@ use crate::{DurableStore, FaultyStore, SortOrder, Store, StoreOptions};
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many commits, one by one.
+    /// This many commits, one by one.
     Write(u8),
-    /// So many commits at once.
+    /// This many commits at once.
     Burst(u8),
     /// Close and open again.
     Restart,

@@ -38,7 +38,7 @@ impl Node {
         Self { store, turns }
     }
 
-    /// Waits until it has had so many turns; gives the last one.
+    /// Waits until it has had this many turns; gives the last one.
     fn turn(&self, count: usize) -> Turn {
         wait("a turn", || lock(&self.turns).get(count - 1).copied())
     }

@@ -59,8 +59,8 @@ fn many_runs(cache: u64) -> StoreOptions {
     }
 }
 
-/// A store of so many runs, with the last sequence of each stream and a row at rest for it, and a
-/// cache of so many bytes.
+/// A store of this many runs, with the last sequence of each stream and a row at rest for it, and a
+/// cache of this many bytes.
 fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<u64>) {
     let store = DurableStore::open(path, many_runs(cache), Arc::new(Words)).unwrap();
     let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
@@ -68,7 +68,7 @@ fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<
     (store, last)
 }
 
-/// Writes until there are so many runs; gives how many commits that took.
+/// Writes until there are this many runs; gives how many commits that took.
 fn fill(store: &DurableStore, last: &mut [u64]) -> u64 {
     let (mut rng, mut commits) = (Rng(7), 0);
     while store.stats().index_runs < RUNS {
@@ -94,7 +94,7 @@ fn write(store: &DurableStore, last: &mut [u64], rng: &mut Rng) {
     submit(store, one).unwrap();
 }
 
-/// Scans the rows under each of these numbers, which have so many of them.
+/// Scans the rows under each of these numbers, which have this many of them.
 fn scan_each(store: &DurableStore, rows: impl Iterator<Item = (u64, u64)>) -> Stats {
     cost(store, || {
         for (number, of) in rows {

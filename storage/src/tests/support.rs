@@ -15,7 +15,7 @@ use crate::{
 /// When a test gives up waiting: it hangs.
 pub(super) const HANG: Duration = Duration::from_secs(120);
 
-/// From how many keys on a run has files of its own, in turns: no run of a test has so many, and each has.
+/// From how many keys on a run has files of its own, in turns: no run of a test has this many, and each has.
 pub(super) const APART: [u64; 2] = [1 << 17, 1];
 
 /// splitmix64.
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(path, StoreOptions::small(), Arc::new(Words))
 }
 
-/// The same, where a run has files of its own from so many keys on.
+/// The same, where a run has files of its own from this many keys on.
 pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
     let options = StoreOptions {
         apart_keys,
@@ -137,7 +137,7 @@ impl History {
         }
     }
 
-    /// Writes so many commits, one at a time or many at once, and waits for all.
+    /// Writes this many commits, one at a time or many at once, and waits for all.
     pub(super) fn write(&mut self, store: &dyn Store, commits: u64, rng: &mut Rng) {
         for _ in 0..commits {
             let c = self.make(rng);

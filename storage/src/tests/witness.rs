@@ -23,7 +23,7 @@ fn crashed(dir: &Path, history: &mut History, commits: u64) {
     }
 }
 
-/// Zeros instead of the last so many records.
+/// Zeros instead of the last this many records.
 fn zero(dir: &Path, mut records: usize) {
     for segment in segments(dir).into_iter().rev() {
         let mut data = fs::read(&segment).unwrap();

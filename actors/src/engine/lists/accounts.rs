@@ -293,7 +293,7 @@ pub(super) fn accounts(
     })?)
 }
 
-/// Rows of the directory with numbers in a range, so many at most.
+/// Rows of the directory with numbers in a range, this many at most.
 pub(in crate::engine) fn directory(
     store: &dyn Index,
     realm: RealmId,

@@ -1,4 +1,4 @@
-//! The bounded look: how a list is read whose filter no rows of the index answer.
+//! The bounded scan: how to read a list whose filter no rows of the index answer.
 //!
 //! **Shape.** A list is a range of numbers: sequences of an account, ordinals or events of a realm, accounts.
 //! Dates cut the range before anything is read. What a filter asks beyond that is seen in the row, or in what
@@ -85,7 +85,7 @@ impl Look<'_> {
         all.is_some_and(|all| all <= self.bound)
     }
 
-    /// The page of a range: `read` gives so many of its rows at most, in the order of the page, each with its
+    /// The page of a range: `read` gives this many of its rows at most, in the order of the page, each with its
     /// number, and may take off its beginning what it has passed over; `take` what a row shows, if it is asked for; `time` when the row of a number was written.
     pub fn over<R, T>(
         &self,

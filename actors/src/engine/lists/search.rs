@@ -38,7 +38,7 @@ pub struct FoundIn {
 }
 
 impl Engine {
-    /// Accounts by a text, of each of these realms so many at most.
+    /// Accounts by a text, of each of these realms this many at most.
     ///
     /// # Errors
     /// Those of every door that reads.
@@ -118,7 +118,7 @@ fn found_in(
     Ok(found)
 }
 
-/// Accounts whose CUIT a text is, or whose name, CVU, alias or code begins with it; one more than so many, if there are.
+/// Accounts whose CUIT a text is, or whose name, CVU, alias or code begins with it; one more than this many, if there are.
 fn sorted(
     store: &dyn Index,
     realm: RealmId,

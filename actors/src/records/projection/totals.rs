@@ -22,7 +22,8 @@ use days::{Day, apart, together};
 
 /// How many bits the count of events has.
 const EVENT_BITS: u32 = 48;
-/// The most events of a realm; an id has 40 bits for them.
+/// The most events of a realm that the row can count. An id has 40 bits for the sequence, so ids
+/// run out first.
 const EVENTS_MAX: u64 = (1 << EVENT_BITS) - 1;
 
 /// What the row has.

@@ -1,4 +1,4 @@
-//! Enrolment in remuneration: who may, once, and what the fund's word makes of it.
+//! Enrolment in remuneration: who may, once, and what the fund's answer makes of it.
 
 use super::*;
 use crate::bank::BankRefusal;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The outcome of these bytes in pieces of so many: how many passed, and why no more.
+/// The outcome of these bytes in pieces of this many: how many passed, and why no more.
 fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
     let mut scan = Scanner::default();
     let mut passed = 0;

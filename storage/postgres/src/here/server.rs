@@ -313,7 +313,7 @@ impl Server {
         self.set("primary_conninfo", "")
     }
 
-    /// Waits for a standby with each commit from now on, and until so many keep up.
+    /// Waits for a standby with each commit from now on, and until this many keep up.
     ///
     /// # Errors
     /// When they do not within [`START_MAX`].

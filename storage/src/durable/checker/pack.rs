@@ -1,6 +1,6 @@
 //! Which segments the background thread compresses, and what it does about one that stays as it was.
 //!
-//! **Order.** A segment is compressed when it is attested in the checkpoint and the index on disk goes so many
+//! **Order.** A segment is compressed when it is attested in the checkpoint and the index on disk goes the set number of
 //! segments beyond it; then the checkpoint names the new file.
 //!
 //! **Bounds.** The rate of the check, by turns with it; room on the disk for one more segment above the

@@ -1,8 +1,8 @@
 //! Runs with a sled of their own.
 //!
-//! **Shape.** `index/run-<number>`: sled gives room back to the system at the end of its file alone, and what a merge
-//! leaves lies in its midst. So a run of many rows has files of its own: once it is merged away they are removed, and
-//! all of their room is free at once.
+//! **Shape.** `index/run-<number>`: sled returns space to the system only from the end of its file, and the blocks
+//! that a merge frees are in the middle. So a run of many rows has files of its own: when the run is merged away they
+//! are removed, and all of their space is free at once.
 //!
 //! **Bounds.** The runs that are listed (see `maintain`), those that are being written (one by a flush, one by the merge of
 //! each level), and those that were merged away until nobody reads them. Each has two descriptors, a thread of sled's that
@@ -11,12 +11,13 @@
 //! **Order.** A run's own sled is synced before the manifest names the run, and removed after it stops naming it. What the
 //! manifest does not name is removed at the next start.
 //!
-//! **Identity.** A run's own sled has the digest of its blocks, too: files of another run, of another store or of an older
-//! copy may have its number and its shape, and each block of theirs proves itself. Where it is another digest than the
-//! manifest's, or none, as programs of before wrote it, the run is read whole at the start, and what it is shows.
+//! **Identity.** A run's own sled has the digest of its blocks, too: files of another run, of another store or of an
+//! older copy may have its number and its shape, and each block of theirs proves itself. If the digest differs from the
+//! manifest's, or is missing because an earlier version wrote the run, the whole run is read at the start, which shows
+//! whether it is the right one.
 //!
-//! **Failure.** As of the main sled: where one is missing or damaged, the index is made anew. A program of before does not
-//! find such runs, and makes the index anew as well.
+//! **Failure.** As with the main sled: if one is missing or damaged, the index is rebuilt. An earlier version does not
+//! find such runs and rebuilds the index, too.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -65,7 +66,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Gives a new run of so many keys a sled of its own, if that is many. Where the system refuses another one, the run
+    /// Gives a new run of this many keys a sled of its own, if that is many. Where the system refuses another one, the run
     /// goes into the main one.
     ///
     /// # Errors
@@ -146,7 +147,7 @@ impl BlockStore {
         }
     }
 
-    /// Removes so many blocks of a run that nothing refers to any more, from the first, as far as they are there; its own
+    /// Removes this many blocks of a run that nothing refers to any more, from the first, as far as they are there; its own
     /// sled as a whole.
     ///
     /// # Errors
