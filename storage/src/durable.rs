@@ -395,8 +395,9 @@ impl Store for DurableStore {
             return committer::finish(done, Err(e));
         }
         let bytes = commit_bytes(&commit);
-        if let Err((Item::Commit(_, done, _), e)) =
-            self.shared.queue.push(Item::Commit(commit, done, bytes))
+        let pushed = self.shared.queue.push(Item::Commit(commit, done, bytes));
+        if let Err(refused) = pushed
+            && let (Item::Commit(_, done, _), e) = *refused
         {
             let e = self.shared.health.poisoned().unwrap_or(e);
             committer::finish(done, Err(e));
@@ -409,7 +410,9 @@ impl Store for DurableStore {
         if let Err(e) = refused {
             return committer::finish(done, Err(e));
         }
-        if let Err((Item::Barrier(done), e)) = self.shared.queue.push(Item::Barrier(done)) {
+        if let Err(refused) = self.shared.queue.push(Item::Barrier(done))
+            && let (Item::Barrier(done), e) = *refused
+        {
             let e = self.shared.health.poisoned().unwrap_or(e);
             committer::finish(done, Err(e));
         }
@@ -479,7 +482,8 @@ impl Store for DurableStore {
     fn close(&self) -> Result<(), StoreError> {
         self.gate()?;
         let (reply, closed) = sync_channel(1);
-        if let Err((_, e)) = self.shared.queue.push(Item::Close(reply)) {
+        if let Err(refused) = self.shared.queue.push(Item::Close(reply)) {
+            let (_, e) = *refused;
             return Err(self.shared.health.poisoned().unwrap_or(e));
         }
         let result = closed.recv().unwrap_or(Err(StoreError::Closed));

@@ -69,7 +69,7 @@ impl Member {
             Some(shared) => shared.queue.push(Item::Yield(Arc::from(to), reply)),
             None => return Err(StoreError::Closed),
         };
-        pushed.map_err(|(_, e)| e)?;
+        pushed.map_err(|refused| refused.1)?;
         done.recv().unwrap_or(Err(StoreError::Closed))
     }
 }
