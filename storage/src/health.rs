@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::api::{Position, StoreError};
+use crate::files::Files;
 use crate::folder::Folder;
 use crate::sync::lock;
 
@@ -39,7 +40,7 @@ pub(crate) struct Health {
     /// Segments in which a read met something else than was written: where, and what.
     suspects: Mutex<BTreeMap<u32, (u32, String)>>,
     /// Where to leave word that the index must be rebuilt at the next open.
-    folder: Option<Arc<Folder>>,
+    folder: Option<(Arc<Folder>, Files)>,
     /// What commits are refused with while the journal has no next segment.
     stalled: Mutex<Option<StoreError>>,
     /// Reads that the system refused, of late.
@@ -51,9 +52,9 @@ pub(crate) struct Health {
 
 impl Health {
     /// A healthy store; with `abort` the first failed write ends the process.
-    pub(crate) fn new(folder: Arc<Folder>, abort: bool) -> Self {
+    pub(crate) fn new(folder: Arc<Folder>, files: &Files, abort: bool) -> Self {
         Self {
-            folder: Some(folder),
+            folder: Some((folder, files.clone())),
             abort,
             ..Self::default()
         }
@@ -79,7 +80,8 @@ impl Health {
             .map(|why| StoreError::Poisoned(Arc::clone(why)))
     }
 
-    /// Notes that the index on disk is not what was written, and gives the error for the reader.
+    /// Notes that the index on disk is not what was written, and gives the error for the reader. The word of it is on disk then:
+    /// whoever restarts the machine wants the rebuild.
     pub(crate) fn damage(&self, why: &str) -> StoreError {
         let text: Arc<str> = Arc::from(format!(
             "the index is damaged ({why}); a restart rebuilds it"
@@ -89,8 +91,11 @@ impl Health {
                 why,
                 "the index is damaged; restart the service to rebuild it"
             );
-            let marked = self.folder.as_ref().map(|folder| folder.create(MARKER));
-            if let Some(Err(e)) = marked
+            let mark = |(folder, files): &(Arc<Folder>, Files)| {
+                files.create(folder, MARKER)?;
+                files.sync_folder(folder)
+            };
+            if let Some(Err(e)) = self.folder.as_ref().map(mark)
                 && e.kind() != io::ErrorKind::AlreadyExists
             {
                 tracing::error!(error = %e, "could not leave word that the index is damaged");
@@ -205,5 +210,26 @@ impl Health {
         self.full
             .load(Ordering::Acquire)
             .then(|| StoreError::Full(lock(&self.full_why).clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Faults;
+
+    #[test]
+    fn the_word_that_the_index_is_damaged_is_on_disk_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Arc::new(Folder::open(dir.path()).unwrap());
+        let faults = Arc::new(Faults::default());
+        let files = Files::with(Some(Arc::clone(&faults)));
+        let health = Health::new(folder, &files, false);
+        for _ in 0..2 {
+            health.damage("says the test");
+            assert!(dir.path().join(MARKER).is_file());
+            // the file is made, and its name synced
+            assert_eq!(faults.seen(), 2);
+        }
     }
 }

@@ -335,8 +335,13 @@ impl Checkpoint {
         if let Err(e) = self.try_put(bytes, at) {
             self.given_up = true;
             // what is there may say more than is true by now
-            self.folder.remove(CHECKPOINT).ok();
             tracing::warn!(error = %e, "the checkpoint cannot be written: the next start checks more");
+            if let Err(e) = self.files.remove(&self.folder, CHECKPOINT) {
+                tracing::error!(
+                    error = %e,
+                    "a checkpoint that may say more than is true cannot be removed: remove it before the next start"
+                );
+            }
         }
     }
 

@@ -112,13 +112,13 @@ fn prepare(
 ) -> Result<(Opened, Arc<Mutex<Writer>>), OpenError> {
     let files = Files::with(options.faults.clone());
     let (folder, locks, identity) = enter(&path, &files, &options, of)?;
-    let health = Arc::new(Health::new(Arc::clone(&folder), options.abort_on_poison));
+    let health = Health::new(Arc::clone(&folder), &files, options.abort_on_poison);
     let site = Site {
         journal: journal_in(&folder, &path.join(JOURNAL))?,
         folder,
         files,
         id: identity.log,
-        health,
+        health: Arc::new(health),
         path,
     };
     let Examined {

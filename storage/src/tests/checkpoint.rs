@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use super::support::{History, Rng, contents, copy_dir, folder, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
-use crate::durable::checkpoint::{self, CHECKPOINT, Found, parse, place_of};
+use crate::durable::checkpoint::{self, CHECKPOINT, Checkpoint, Found, parse, place_of};
+use crate::files::{Faults, Files};
 use crate::folder::Stamp;
 use crate::journal::format::{Record, SegmentHeader, StoreId};
 use crate::journal::seal::{Attested, ROW};
@@ -344,6 +345,26 @@ fn a_checkpoint_that_cannot_be_written_costs_reading_alone() {
     let store = open(dir);
     assert_eq!(store.checks().opening_journal_bytes, journal_bytes(dir));
     history.check(store.as_ref());
+}
+
+#[test]
+fn a_checkpoint_that_cannot_be_written_any_more_is_gone_for_good() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = base.path();
+    filled(dir, 400);
+    let found = checkpoint::read(&folder(dir), &id_of(dir), segments(dir).len() as u32);
+    assert!(found.slot.is_some());
+    let faults = Faults::at(1, 1);
+    let files = Files::with(Some(Arc::clone(&faults)));
+    let folder = Arc::new(folder(dir));
+    let mut checkpoint = Checkpoint::new(folder, &files, id_of(dir), &found);
+    for _ in 0..2 {
+        // what was attested of a segment is taken back
+        checkpoint.row(2, None);
+        assert!(!dir.join(CHECKPOINT).exists());
+        // the write, the removal, and the sync of the folder
+        assert_eq!(faults.seen(), 3);
+    }
 }
 
 #[test]
