@@ -31,7 +31,7 @@ mod node;
 mod open;
 pub(crate) mod options;
 pub(crate) mod project;
-mod queue;
+pub(crate) mod queue;
 mod records;
 mod recount;
 mod restore;
@@ -142,7 +142,6 @@ impl Shared {
                 Item::Commit(_, done, _) | Item::Barrier(done) => {
                     committer::finish(done, Err(error.clone()));
                 }
-                Item::Note(_) => {}
                 Item::Close(reply) | Item::Yield(_, reply) => {
                     committer::tell(&reply, Err(error.clone()));
                 }
@@ -423,7 +422,7 @@ impl Store for DurableStore {
         let fit = hints.iter().all(|row| check_row(row).is_ok());
         if refused.is_ok() && fit && !hints.is_empty() {
             // one that finds no room is lost, as it may be
-            drop(self.shared.queue.push(Item::Note(hints)));
+            drop(self.shared.queue.note(hints));
         }
     }
 

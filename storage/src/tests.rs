@@ -19,6 +19,7 @@ mod kill;
 mod model;
 mod moving;
 mod nodes;
+mod notes;
 mod opening;
 mod packs;
 mod passing;

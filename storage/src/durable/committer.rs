@@ -17,7 +17,7 @@ use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::heads::Heads;
-use crate::durable::queue::Item;
+use crate::durable::queue::{Group, Item};
 use crate::durable::sign::Sign;
 use crate::journal::format::RecordBuilder;
 use crate::journal::writer::Placed;
@@ -61,13 +61,13 @@ impl Committer {
     /// then cell, rows and sign are given back, with which it follows.
     pub(crate) fn run(mut self) -> Option<(Cell, Applier, Sign)> {
         let options = self.shared.options.clone();
-        while let Some(items) =
+        while let Some(group) =
             self.shared
                 .queue
                 .take(options.group_commits, options.group_bytes, self.rests())
         {
-            let mut outcomes = Vec::with_capacity(items.len());
-            let last = self.group(items, &mut outcomes);
+            let mut outcomes = Vec::with_capacity(group.items.len());
+            let last = self.group(group, &mut outcomes);
             self.shared.options.times.ended(&outcomes);
             for (done, result, _) in outcomes {
                 finish(done, result);
@@ -148,14 +148,16 @@ impl Committer {
     }
 
     /// Makes one group durable and visible; says when it was the last.
-    fn group(&mut self, items: Vec<(Instant, Item)>, outcomes: &mut Vec<Outcome>) -> Option<Last> {
+    fn group(&mut self, group: Group, outcomes: &mut Vec<Outcome>) -> Option<Last> {
+        let Group { items, mut notes } = group;
         let mut commits = Vec::with_capacity(items.len());
         let mut closing = None;
         self.record.clear();
         let shared = Arc::clone(&self.shared);
         let rows = shared.projection.as_ref();
         let look = |stream, seq| shared.index.head_near(stream, seq, rows);
-        let (notes, items) = self.heads.notes_of(items, (rows, &look));
+        // before any commit is accepted: what a note says is held against what is durable
+        self.heads.sift(&mut notes, (rows, &look));
         let tail = self.cell.tail();
         for (came, item) in items {
             match item {
@@ -179,7 +181,6 @@ impl Committer {
                     let last = tail.commit.0 + u64_of(commits.len());
                     outcomes.push((done, Ok(CommitNo(last)), None));
                 }
-                Item::Note(_) => {}
                 Item::Yield(to, reply) => closing = Some(Last::Yield(to, reply)),
                 Item::Close(reply) => closing = Some(Last::Close(reply)),
             }

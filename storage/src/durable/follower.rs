@@ -76,7 +76,7 @@ pub(crate) fn run(shared: &Arc<Shared>, cell: &Cell, mut applier: Applier) {
             Some(Some(Item::Yield(_, reply))) => {
                 super::committer::tell(&reply, Err(StoreError::NotOwner { address: None }));
             }
-            Some(Some(Item::Note(_)) | None) => {}
+            Some(None) => {}
         }
         match catch_up(shared, cell, &mut applier, LOOK_EVERY) {
             Ok(()) | Err(LogError::Yet(_)) => {}

@@ -4,18 +4,12 @@
 //!
 //! **Failure.** What cannot be looked up refuses the commit that needs it.
 
-use std::time::Instant;
-
 use foldhash::HashMap;
 
 use crate::api::{Commit, Entry, Head, Projection, Row, StoreError, StreamId};
-use crate::durable::queue::Item;
 
 /// The head of a stream, and where it is thought to be.
 pub(crate) type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
-
-/// What waited, with when it came.
-pub(crate) type Came = Vec<(Instant, Item)>;
 
 /// Checks that entries follow their streams; remembers heads so that disk is seldom asked: in two generations,
 /// of which the older one goes when the newer one is full.
@@ -133,24 +127,6 @@ impl Heads {
             }
             right
         });
-    }
-
-    /// The rows of all notes among these items, and the other items. It is called before any of them is accepted, so what a
-    /// note says is held against what is durable.
-    pub(crate) fn notes_of(
-        &self,
-        items: Came,
-        with: (&dyn Projection, Look<'_>),
-    ) -> (Vec<Row>, Came) {
-        let (mut notes, mut others) = (Vec::new(), Vec::with_capacity(items.len()));
-        for (came, item) in items {
-            match item {
-                Item::Note(rows) => notes.extend(rows),
-                other => others.push((came, other)),
-            }
-        }
-        self.sift(&mut notes, with);
-        (notes, others)
     }
 
     /// Forgets what was accepted and then refused; the index knows all that is durable.

@@ -38,8 +38,9 @@ pub(crate) fn run(shared: &Arc<Shared>, kit: Kit, lease: Duration) {
 /// Follows until this node owns the cell; `None` when the store has closed or is lost.
 fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Duration) -> Option<Kit> {
     loop {
-        let items = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
-        let items = items.into_iter().map(|(_, item)| item);
+        // the rows of notes are lost with it: a follower has none to take
+        let group = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
+        let items = group.items.into_iter().map(|(_, item)| item);
         if refuse(shared, items, &applier) {
             return None;
         }
@@ -84,7 +85,6 @@ fn refuse(shared: &Shared, items: impl Iterator<Item = Item>, applier: &Applier)
             Item::Commit(_, done, _) | Item::Barrier(done) => {
                 finish(done, Err(StoreError::NotOwner { address: None }));
             }
-            Item::Note(_) => {}
             Item::Yield(_, reply) => tell(&reply, Err(StoreError::NotOwner { address: None })),
             Item::Close(reply) => {
                 let written = shared.write_out(applier.mark());

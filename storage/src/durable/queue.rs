@@ -1,6 +1,12 @@
 //! The bounded queue in front of the committer.
 //!
-//! **Bounds.** Commits and their bytes, and as many notes as commits, of as many bytes; what is beyond is given back.
+//! **Shape.** Commits and what else is asked for are taken in the order in which they came. Rows that can be lost wait
+//! beside them: what they say was durable when they came, so a commit need not wait for them.
+//!
+//! **Bounds.** Commits and their bytes, and as many rows of notes and bytes of those; what is beyond is given back. A group
+//! has [`NOTES_MAX`] rows of notes, or one for each of its commits where those are more: each row costs a look at the
+//! index, and a flood of accounts that go to rest would hold up the commits of its group. The others wait for the next
+//! group, and what ends the work of the committer waits for all of them.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -11,18 +17,29 @@ use crate::api::{Commit, Done, Row, StoreError};
 use crate::num::u64_of;
 use crate::sync::{lock, wait, wait_for};
 
+/// How many rows of notes a group has at most, unless it has more commits: then as many as those, so that rows which are
+/// left behind by commits do not pile up.
+pub(crate) const NOTES_MAX: usize = 64;
+
 /// What the committer is asked for.
 pub(crate) enum Item {
     /// To make a commit durable.
     Commit(Commit, Done, u64),
     /// To say when everything before is.
     Barrier(Done),
-    /// To put rows into the index that can be lost.
-    Note(Vec<Row>),
     /// To let the node of this name own the cell, once what came before is durable.
     Yield(Arc<str>, SyncSender<Result<(), StoreError>>),
     /// To write the index out and stop.
     Close(SyncSender<Result<(), StoreError>>),
+}
+
+/// What the committer works on at once.
+#[derive(Default)]
+pub(crate) struct Group {
+    /// What was asked for, with when it came.
+    pub(crate) items: Vec<(Instant, Item)>,
+    /// Rows that can be lost, oldest first.
+    pub(crate) notes: Vec<Row>,
 }
 
 #[derive(Default)]
@@ -31,8 +48,10 @@ struct Waiting {
     items: VecDeque<(Instant, Item)>,
     commits: usize,
     bytes: u64,
-    notes: usize,
+    notes: VecDeque<Row>,
     note_bytes: u64,
+    /// How many items of [`Item::Yield`] wait.
+    yields: usize,
     /// Whether the committer sleeps, so that whoever adds something has to wake it.
     idle: bool,
     /// Nothing more is taken.
@@ -42,16 +61,63 @@ struct Waiting {
 }
 
 impl Waiting {
-    fn without_note(&mut self, rows: &[Row]) {
-        self.notes -= 1;
-        self.note_bytes -= bytes_of(rows);
+    fn is_empty(&self) -> bool {
+        self.items.is_empty() && self.notes.is_empty()
+    }
+
+    fn pop(&mut self) -> Option<(Instant, Item)> {
+        let (came, item) = self.items.pop_front()?;
+        match &item {
+            Item::Commit(_, _, bytes) => {
+                self.commits -= 1;
+                self.bytes -= bytes;
+            }
+            Item::Yield(..) => self.yields -= 1,
+            Item::Barrier(_) | Item::Close(_) => {}
+        }
+        Some((came, item))
+    }
+
+    /// Whether the next item is one behind which this committer takes nothing more.
+    fn ends(&self) -> bool {
+        let next = self.items.front().map(|(_, item)| item);
+        matches!(next, Some(Item::Close(_) | Item::Yield(..)))
+    }
+
+    fn group(&mut self, commits_max: usize, bytes_max: u64) -> Group {
+        let mut group = Group {
+            items: Vec::with_capacity(self.items.len().min(commits_max)),
+            notes: Vec::new(),
+        };
+        let (mut commits, mut bytes) = (0, 0);
+        while commits < commits_max && bytes < bytes_max && !self.ends() {
+            let Some((came, item)) = self.pop() else {
+                break;
+            };
+            if let Item::Commit(_, _, n) = &item {
+                commits += 1;
+                bytes += n;
+            }
+            group.items.push((came, item));
+        }
+        let (notes_max, mut bytes) = (commits.max(NOTES_MAX), 0);
+        while group.notes.len() < notes_max && bytes < bytes_max {
+            let Some(row) = self.notes.pop_front() else {
+                break;
+            };
+            bytes += row_bytes(&row);
+            group.notes.push(row);
+        }
+        self.note_bytes -= bytes;
+        if self.ends() && self.notes.is_empty() {
+            group.items.extend(self.pop());
+        }
+        group
     }
 }
 
-/// Bytes of the rows of a note.
-fn bytes_of(rows: &[Row]) -> u64 {
-    let bytes = |row: &Row| row.key.len() + row.value.as_ref().map_or(0, Vec::len);
-    u64_of(rows.iter().map(bytes).sum())
+fn row_bytes(row: &Row) -> u64 {
+    u64_of(row.key.len() + row.value.as_ref().map_or(0, Vec::len))
 }
 
 /// Commits and barriers in the order in which they came.
@@ -77,8 +143,8 @@ impl Queue {
     ///
     /// # Errors
     /// Gives the item back with `Closed` once the queue takes nothing more, or with `Overloaded`: as many
-    /// commits or notes wait as may, or the bytes of either would be too many. A commit or a note is never too large for an
-    /// empty queue, and barriers are always taken.
+    /// commits wait as may, or their bytes would be too many. A commit is never too large for an empty queue, and
+    /// barriers are always taken.
     pub(crate) fn push(&self, item: Item) -> Result<(), Box<(Item, StoreError)>> {
         let now = Instant::now();
         let mut waiting = lock(&self.waiting);
@@ -95,40 +161,49 @@ impl Queue {
                 waiting.commits += 1;
                 waiting.bytes += bytes;
             }
-            Item::Note(rows) => {
-                let bytes = bytes_of(rows);
-                let full = waiting.notes >= self.commits_max
-                    || waiting.notes > 0 && waiting.note_bytes + bytes > self.bytes_max;
-                if full {
-                    return Err(Box::new((item, StoreError::Overloaded)));
-                }
-                waiting.notes += 1;
-                waiting.note_bytes += bytes;
-            }
-            Item::Barrier(_) | Item::Yield(..) => {}
+            Item::Barrier(_) => {}
+            Item::Yield(..) => waiting.yields += 1,
             Item::Close(_) => waiting.closed = true,
         }
-        // a note waits for what comes after it: nobody waits for a note
-        let wakes = !matches!(item, Item::Note(_));
         waiting.items.push_back((now, item));
-        if waiting.idle && wakes {
+        if waiting.idle {
             waiting.idle = false;
             self.some.notify_one();
         }
         Ok(())
     }
 
-    /// Waits for one item, at most so long, and takes all that wait, up to the limits of a group, with when they came.
-    /// `None` when the queue was shut.
+    /// Adds rows that can be lost, and wakes nobody for them: they wait for what comes after them.
+    ///
+    /// # Errors
+    /// As [`Self::push`]: as many rows wait as commits may, or their bytes would be too many, or the committer is about to
+    /// end, which waits for those before. None of these is taken then.
+    pub(crate) fn note(&self, rows: Vec<Row>) -> Result<(), StoreError> {
+        let bytes: u64 = rows.iter().map(row_bytes).sum();
+        let mut waiting = lock(&self.waiting);
+        if waiting.closed || waiting.yields > 0 {
+            return Err(StoreError::Closed);
+        }
+        let many = waiting.notes.len() + rows.len() > self.commits_max;
+        if many || waiting.note_bytes + bytes > self.bytes_max {
+            return Err(StoreError::Overloaded);
+        }
+        waiting.note_bytes += bytes;
+        waiting.notes.extend(rows);
+        Ok(())
+    }
+
+    /// Waits for something, at most so long, and takes all that wait, up to the limits of a group. `None` when the queue was
+    /// shut.
     pub(crate) fn take(
         &self,
         commits_max: usize,
         bytes_max: u64,
         most: Option<Duration>,
-    ) -> Option<Vec<(Instant, Item)>> {
+    ) -> Option<Group> {
         let began = Instant::now();
         let mut waiting = lock(&self.waiting);
-        while waiting.items.is_empty() {
+        while waiting.is_empty() {
             if waiting.dropped {
                 return None;
             }
@@ -144,29 +219,7 @@ impl Queue {
         if waiting.dropped {
             return None;
         }
-        let mut group = Vec::with_capacity(waiting.items.len().min(commits_max));
-        let (mut commits, mut bytes) = (0, 0);
-        while commits < commits_max && bytes < bytes_max {
-            let Some((came, item)) = waiting.items.pop_front() else {
-                break;
-            };
-            let last = matches!(item, Item::Close(_) | Item::Yield(..));
-            match &item {
-                Item::Commit(_, _, n) => {
-                    commits += 1;
-                    bytes += n;
-                }
-                Item::Note(rows) => waiting.without_note(rows),
-                Item::Barrier(_) | Item::Yield(..) | Item::Close(_) => {}
-            }
-            group.push((came, item));
-            if last {
-                break;
-            }
-        }
-        waiting.commits -= commits;
-        waiting.bytes -= bytes;
-        Some(group)
+        Some(waiting.group(commits_max, bytes_max))
     }
 
     /// The next item, if one waits; `None` when the queue was shut.
@@ -175,16 +228,7 @@ impl Queue {
         if waiting.dropped {
             return None;
         }
-        let item = waiting.items.pop_front().map(|(_, item)| item);
-        match &item {
-            Some(Item::Commit(_, _, bytes)) => {
-                waiting.commits -= 1;
-                waiting.bytes -= bytes;
-            }
-            Some(Item::Note(rows)) => waiting.without_note(rows),
-            Some(Item::Barrier(_) | Item::Yield(..) | Item::Close(_)) | None => {}
-        }
-        Some(item)
+        Some(waiting.pop().map(|(_, item)| item))
     }
 
     /// Takes no more, and gives back everything that waits.
@@ -194,8 +238,9 @@ impl Queue {
         waiting.dropped = true;
         waiting.commits = 0;
         waiting.bytes = 0;
-        waiting.notes = 0;
+        waiting.notes.clear();
         waiting.note_bytes = 0;
+        waiting.yields = 0;
         self.some.notify_all();
         waiting.items.drain(..).map(|(_, item)| item).collect()
     }
@@ -218,23 +263,20 @@ mod tests {
                 key: vec![2],
                 value: Some(vec![0; bytes - 1]),
             };
-            let pushed = queue.push(Item::Note(vec![row]));
-            let why = pushed.map_err(|given_back| given_back.1).err();
-            assert!(matches!(why, None | Some(StoreError::Overloaded)));
-            why.is_none()
+            let taken = queue.note(vec![row]);
+            assert!(matches!(taken, Ok(()) | Err(StoreError::Overloaded)));
+            taken.is_ok()
         };
-        let take = || queue.take(512, 1 << 20, None).map(|group| group.len());
+        let take = || queue.take(512, 1 << 20, None).map(|group| group.notes.len());
         for _ in 0..3 {
             assert!(note(600) && !note(401) && note(400) && !note(1));
             assert_eq!(take(), Some(2));
             assert!((0..4).all(|_| note(1)) && !note(1));
-            for _ in 0..4 {
-                assert!(matches!(queue.look(), Some(Some(Item::Note(_)))));
-            }
-            assert!(note(2000) && !note(1), "alone, however large");
-            assert_eq!(take(), Some(1));
+            assert_eq!(take(), Some(4));
+            assert!(!note(1001), "it can be lost");
         }
         assert!(note(1000));
-        assert_eq!(queue.shut().len(), 1);
+        assert!(queue.shut().is_empty());
+        assert!(matches!(queue.note(Vec::new()), Err(StoreError::Closed)));
     }
 }

@@ -112,15 +112,20 @@ impl SortedRows {
             self.store.sync_run(written.info.id)?;
             run = Some(written);
         }
-        self.install(|runs, mark| {
+        self.install(Some(frozen), |runs, mark| {
             *mark = frozen.mark;
             runs.splice(0..0, run.iter().cloned());
         })?;
         Ok(true)
     }
 
-    /// Changes the list of runs, on disk first.
-    fn install(&self, change: impl FnOnce(&mut Vec<Arc<Run>>, &mut Mark)) -> Result<(), Trouble> {
+    /// Changes the list of runs, on disk first. `written` is the table that they have from now on: another one may have
+    /// the same mark, where notes alone have come between.
+    fn install(
+        &self,
+        written: Option<&Arc<Frozen>>,
+        change: impl FnOnce(&mut Vec<Arc<Run>>, &mut Mark),
+    ) -> Result<(), Trouble> {
         let mut manifest = lock(&self.manifest);
         let mut runs = read(&self.state).runs.as_ref().clone();
         let mut mark = manifest.mark;
@@ -137,7 +142,8 @@ impl SortedRows {
         self.store.sync()?;
         let mut state = write(&self.state);
         state.runs = Arc::new(runs);
-        state.frozen.retain(|f| f.mark.commit > mark.commit);
+        let is = |table: &Arc<Frozen>| written.is_some_and(|written| Arc::ptr_eq(written, table));
+        state.frozen.retain(|table| !is(table));
         drop(state);
         *manifest = next;
         self.indexed.store(mark.commit, Ordering::Release);
@@ -245,7 +251,7 @@ impl SortedRows {
         }
         let run = builder.finish()?;
         self.store.sync_run(id)?;
-        self.install(|runs, _| {
+        self.install(None, |runs, _| {
             if let Some(at) = runs.iter().position(|r| Some(&r.info.id) == ids.first()) {
                 runs.splice(at..at + ids.len(), [run]);
             }
