@@ -35,7 +35,7 @@ use crate::settings::{Pauses, Settings};
 use crate::threads::Threads;
 use crate::times::Times;
 use crate::trail::Trail;
-use crate::vitals::Vitals;
+use crate::vitals::{Reach, Vitals};
 use page::LogLine;
 
 pub use page::Write;
@@ -139,7 +139,7 @@ pub struct Scribe {
 }
 
 /// Counts a commit of several accounts; `false`, and all of them in doubt, when one may not write.
-fn begin_all(pulses: &[(Arc<Vitals>, Option<u64>)]) -> bool {
+fn begin_all(pulses: &[(Arc<Vitals>, Reach)]) -> bool {
     let begun = pulses
         .iter()
         .take_while(|(vitals, _)| vitals.begin())
@@ -202,17 +202,17 @@ impl Scribe {
             // movement.
             return then(Err(Failure::Overloaded));
         }
+        let (reach, taken) = (page.reach(), page.taken);
         let commit = Commit {
             entries: page.entries,
             hints: page.hints,
             decided_on: page.decided_on,
         };
         let published = Arc::clone(&self.shared.published);
-        let (sequence, taken) = (page.sequence, page.taken);
         self.shared.store.submit(
             commit,
             Box::new(move |done| {
-                vitals.settled(done.is_ok(), sequence);
+                vitals.settled(done.is_ok(), reach);
                 end_of(taken, done.is_ok());
                 published.notify_waiters();
                 then(done.map(drop).map_err(Failure::from));
@@ -271,12 +271,12 @@ impl Scribe {
         let mut seen = vec![Arc::clone(&self.vitals)];
         let mut pulses = Vec::new();
         if !page.entries.is_empty() {
-            pulses.push((Arc::clone(&self.vitals), page.sequence));
+            pulses.push((Arc::clone(&self.vitals), page.reach()));
         }
         for (vitals, mut other) in others {
             seen.push(Arc::clone(&vitals));
             if !other.entries.is_empty() {
-                pulses.push((vitals, other.sequence));
+                pulses.push((vitals, other.reach()));
             }
             if let Some(line) = &mut line {
                 line.add(&other);
@@ -304,8 +304,8 @@ impl Scribe {
             LogLine::write(line, done.is_ok());
             end_of(taken, done.is_ok());
             published.notify_waiters();
-            for (vitals, sequence) in pulses {
-                vitals.settled(done.is_ok(), sequence);
+            for (vitals, reach) in pulses {
+                vitals.settled(done.is_ok(), reach);
             }
             // Some account has forgotten what it answered this order. Where there was nothing to write,
             // nothing was done; else it may be on disk by now.

@@ -21,6 +21,16 @@ const DOUBTFUL: usize = RETIRED >> 1;
 /// The part of the word that counts.
 const COUNT: usize = DOUBTFUL - 1;
 
+/// How far a commit takes the streams of its account: the last movement and the last fact of the profile in it; nothing
+/// where it has none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Reach {
+    /// The sequence of the last movement.
+    pub sequence: Option<u64>,
+    /// The sequence of the last fact of the profile.
+    pub profile: Option<u64>,
+}
+
 /// The pulse of an actor.
 #[derive(Debug, Default)]
 pub struct Vitals {
@@ -36,6 +46,8 @@ pub struct Vitals {
     pub lent: AtomicBool,
     /// The movement up to which the ledger is durable.
     pub durable_sequence: AtomicU64,
+    /// The fact up to which the profile is durable; 0 when that is not known of any.
+    pub durable_profile: AtomicU64,
     /// When it last took a message, in milliseconds since 1970.
     pub active_at: AtomicU64,
 }
@@ -80,14 +92,20 @@ impl Vitals {
         self.flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Notes how a commit ended, with the last movement in it.
-    pub fn settled(&self, ok: bool, sequence: Option<u64>) {
-        match (ok, sequence) {
-            (true, Some(sequence)) => {
-                self.durable_sequence.fetch_max(sequence, Ordering::AcqRel);
+    /// Notes how a commit ended, with how far it goes.
+    pub fn settled(&self, ok: bool, reach: Reach) {
+        let Reach { sequence, profile } = reach;
+        let reached = [
+            (&self.durable_sequence, sequence),
+            (&self.durable_profile, profile),
+        ];
+        for (durable, last) in reached {
+            if let Some(last) = last.filter(|_| ok) {
+                durable.fetch_max(last, Ordering::AcqRel);
             }
-            (true, None) => {}
-            (false, _) => self.doubt(),
+        }
+        if !ok {
+            self.doubt();
         }
         self.flight.fetch_sub(1, Ordering::AcqRel);
     }
@@ -141,14 +159,20 @@ impl Vitals {
 mod tests {
     use super::*;
 
+    fn reach(sequence: Option<u64>, profile: Option<u64>) -> Reach {
+        Reach { sequence, profile }
+    }
+
     #[test]
     fn whoever_is_replaced_or_in_doubt_begins_nothing() {
         let vitals = Vitals::default();
         assert!(vitals.idle() && vitals.begin() && vitals.begin());
         assert_eq!((vitals.in_flight(), vitals.idle()), (2, false));
         assert!(!vitals.retire(), "something is in flight");
-        vitals.settled(true, Some(7));
-        vitals.settled(true, None);
+        vitals.settled(true, reach(Some(7), None));
+        vitals.settled(true, reach(None, Some(3)));
+        let durable = [&vitals.durable_sequence, &vitals.durable_profile];
+        assert_eq!(durable.map(|it| it.load(Ordering::Acquire)), [7, 3]);
         assert!(vitals.retire() && vitals.retired());
         assert!(vitals.settled_all() && !vitals.doubtful());
         assert!(!vitals.begin(), "another one may have its place");
@@ -156,7 +180,9 @@ mod tests {
 
         let vitals = Vitals::default();
         assert!(vitals.begin() && vitals.begin());
-        vitals.settled(false, Some(9));
+        vitals.settled(false, reach(Some(9), Some(9)));
+        let durable = [&vitals.durable_sequence, &vitals.durable_profile];
+        assert_eq!(durable.map(|it| it.load(Ordering::Acquire)), [0, 0]);
         assert!(vitals.doubtful() && !vitals.begin());
         assert_eq!(vitals.in_flight(), 1);
         assert!(!vitals.retire());

@@ -54,8 +54,6 @@ pub struct Desk {
     pub(super) meter: Arc<Meter>,
     /// What its row at rest has of it; see [`Self::rest`].
     pub(super) left: Left,
-    /// The last fact of the profile that is known to be durable; 0 when that is not known of any.
-    durable_profile: u64,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
@@ -90,7 +88,6 @@ impl Desk {
             shared,
             vitals,
             left,
-            durable_profile: 0,
             account,
             unsettled: VecDeque::new(),
             sent: VecDeque::new(),
@@ -203,9 +200,6 @@ impl Desk {
     ) -> Result<Write, StoreError> {
         let stream = self.stream(LEDGER);
         let mut page = Write::default();
-        if self.vitals.settled_all() {
-            self.durable_profile = self.account.profile_seq;
-        }
         for voucher in vouchers {
             assert!(
                 self.account.is_next(voucher),
@@ -225,7 +219,7 @@ impl Desk {
         }
         page.taken = sitting.take(vouchers);
         let since = self.account.sequence.strict_sub(self.left.sequence);
-        if self.durable_profile != self.account.profile_seq {
+        if self.vitals.durable_profile.load(Ordering::Acquire) != self.account.profile_seq {
             // A change of the profile is under way and may be refused: nothing is written then that was decided on it.
             let profile = (self.stream(PROFILE), self.account.profile_seq);
             page.decided_on.push(profile);

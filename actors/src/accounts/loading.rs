@@ -75,6 +75,8 @@ impl AccountActor {
             match read {
                 Ok(Loaded { account, left, .. }) => {
                     shared.times.activation.record(began.elapsed());
+                    let profile = &vitals.durable_profile;
+                    profile.store(account.profile_seq, Ordering::Release);
                     let desk = Desk::new(shared, Arc::clone(&vitals), account, left);
                     actor.desk = Some(Box::new(desk));
                     actor.begin(ctx);

@@ -7,6 +7,7 @@ use caudal_storage::{Entry, Row, StreamId};
 
 use crate::meter::Taken;
 use crate::records;
+use crate::vitals::Reach;
 
 /// What the log says of a commit at DEBUG: the request, and the vouchers that it wrote.
 /// Events name the same vouchers, so a delivery leads back to its request.
@@ -69,6 +70,16 @@ pub struct Write {
 }
 
 impl Write {
+    /// How far it takes the streams of its account.
+    pub(super) fn reach(&self) -> Reach {
+        let mut facts = self.entries.iter().rev();
+        let profile = facts.find(|entry| entry.stream.kind == records::PROFILE);
+        Reach {
+            sequence: self.sequence,
+            profile: profile.map(|entry| entry.seq),
+        }
+    }
+
     /// Adds what comes after.
     pub fn append(&mut self, mut after: Self) {
         self.entries.append(&mut after.entries);

@@ -4,6 +4,8 @@
 use std::rc::Rc;
 
 use caudal_ledger::accounts::Account;
+use caudal_ledger::kyc::Kyc;
+use caudal_ledger::particulars::Cleared;
 use caudal_storage::Row;
 
 use super::full_store::FullStore;
@@ -364,4 +366,54 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
     let ids: Vec<_> = ids.map(|id| id.as_str().to_owned()).collect();
     let sent: Vec<_> = (0..5).map(|n| format!("sent-{n}")).collect();
     assert_eq!(ids, sent);
+}
+
+/// What an account must not wait for: that nothing of it is under way.
+#[actix::test]
+async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
+    let harness = Harness::new(9, 1, 0, Arc::<TestBank>::default()).await;
+    harness.post(1, "IN", 5, "first").await.unwrap();
+    nap().await;
+    let store = Arc::clone(&harness.store);
+    store.set_automatic(false);
+    let mut asked = Vec::new();
+    let post = |id: String| {
+        let own = Rc::clone(&harness);
+        actix::spawn(async move { own.post(1, "IN", 5, &id).await.map(drop) })
+    };
+    asked.push(post("before".into()));
+    let own = Rc::clone(&harness);
+    asked.push(actix::spawn(async move {
+        let order = ProfileOrder::ChangeKyc {
+            kyc: Kyc::default(),
+            email: Some("someone@example.com".into()),
+            phone: None,
+            cleared: Cleared::default(),
+        };
+        let target = Target::Account(AccountNo(1));
+        let changed = own.engine.change(REALM, target, order, None, plain());
+        changed.await.map(drop)
+    }));
+    for round in 0..20 {
+        asked.extend((0..10).map(|n| post(format!("m{round}-{n}"))));
+        // One of them at least is always under way.
+        while store.pending() < 11 {
+            nap().await;
+        }
+        while store.pending() > 1 {
+            assert!(store.step());
+        }
+    }
+    store.step_all();
+    store.set_automatic(true);
+    for one in asked {
+        one.await.unwrap().unwrap();
+    }
+    let row = row_of(store.as_ref(), 1).expect("a row, though it was never still");
+    let (account, profile) = rest::parse(AccountNo(1), &row).unwrap();
+    let full = reads::load_in_full(store.as_ref(), REALM, AccountNo(1)).unwrap();
+    assert_eq!(profile.seq(), full.unwrap().account.profile_seq);
+    assert_eq!(account.email.as_deref(), Some("someone@example.com"));
+    assert!(account.sequence >= 128, "{}", account.sequence);
+    same(store.as_ref(), 1);
 }
