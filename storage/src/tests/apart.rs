@@ -158,3 +158,40 @@ fn a_run_whose_files_do_not_say_what_it_is_is_read_whole() {
     assert!(checks.opening_index_bytes > known, "{known}, {checks:?}");
     history.check(store.as_ref());
 }
+
+#[test]
+fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_the_main_sled() {
+    let base = tempfile::tempdir().unwrap();
+    let (mut history, mut rng) = (History::default(), Rng(27));
+    let open = || apart(base.path()).unwrap();
+    let in_the_way = || {
+        let index = base.path().join("index");
+        (1..200).map(move |run| index.join(format!("run-{run}")))
+    };
+    let store = open();
+    // Neither a folder can be made under these names, nor is what is there removed as one.
+    in_the_way().for_each(|path| fs::write(path, b"").unwrap());
+    history.write(store.as_ref(), 400, &mut rng);
+    history.check(store.as_ref());
+    store.close().unwrap();
+    drop(store);
+    let ways: [fn(&Path); 2] = [
+        |_| {},
+        |path| {
+            fs::remove_file(path).unwrap();
+            fs::create_dir(path).unwrap();
+        },
+    ];
+    for way in ways {
+        in_the_way().for_each(|path| way(&path));
+        let store = open();
+        assert!(!store.stats().index_rebuilt);
+        assert!(store.stats().index_runs > 0);
+        history.check(store.as_ref());
+        store.close().unwrap();
+    }
+    assert!(
+        in_the_way().all(|path| !path.exists()),
+        "folders are removed"
+    );
+}

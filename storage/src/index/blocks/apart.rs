@@ -16,6 +16,9 @@
 //! manifest's, or is missing because an earlier version wrote the run, the whole run is read at the start, which shows
 //! whether it is the right one.
 //!
+//! **Remnants.** A run whose own sled could not be made is in the main one under the same number, and its folder may still
+//! be there. So if the main sled has the first block of a run, the run is there, whatever is under its name.
+//!
 //! **Failure.** As with the main sled: if one is missing or damaged, the index is rebuilt. An earlier version does not
 //! find such runs and rebuilds the index, too.
 
@@ -25,7 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BlockStore, INDEX, One};
+use super::{BlockStore, INDEX, One, block_key};
 use crate::folder::Folder;
 use crate::index::trouble::Trouble;
 use crate::sync::{lock, read, write};
@@ -98,12 +101,17 @@ impl BlockStore {
                 continue;
             };
             seen = seen.max(run);
-            match named(run) {
+            match named(run) && !self.is_in_main(run)? {
                 true => self.open_apart(&index, run)?,
                 false => self.remove_folder(run),
             }
         }
         Ok(seen)
+    }
+
+    /// Whether the main sled has a run, as long as none of that number is opened with a sled of its own.
+    fn is_in_main(&self, run: u64) -> Result<bool, Trouble> {
+        Ok(self.get(&block_key(run, 0))?.is_some())
     }
 
     /// Writes into a run's own sled which run it is, where it has one: the digest of its blocks. It is durable after
