@@ -162,7 +162,7 @@ impl Writer {
             segment_bytes,
             health,
         )?;
-        Ok(Self {
+        let mut writer = Self {
             files,
             folder,
             held,
@@ -181,7 +181,10 @@ impl Writer {
             },
             last: None,
             dirty: false,
-        })
+        };
+        // The next one may have been on its way when the program ended.
+        writer.look_ahead();
+        Ok(writer)
     }
 
     /// The end of the journal.
@@ -228,9 +231,7 @@ impl Writer {
             end: position(self.active.number, self.offset + length),
         };
         self.offset += length;
-        if u64::from(self.offset) * NEXT_AT.1 >= u64::from(self.active.size) * NEXT_AT.0 {
-            self.order_next();
-        }
+        self.look_ahead();
         self.tail = record.tail();
         self.last = Some(placed);
         Ok(placed)
@@ -292,6 +293,13 @@ impl Writer {
         self.offset = SEGMENT_HEADER;
         self.first_commit = 0;
         Ok(())
+    }
+
+    /// Has the next segment prepared where this one is nearly full.
+    fn look_ahead(&mut self) {
+        if u64::from(self.offset) * NEXT_AT.1 >= u64::from(self.active.size) * NEXT_AT.0 {
+            self.order_next();
+        }
     }
 
     /// Has the next segment prepared, unless one is there or on its way.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::support::{History, Rng, contents, copy_dir, open, segments};
+use super::support::{History, Rng, contents, copy_dir, open, segments, wait_until};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::{DurableStore, Index, OpenError, Store, StoreError, StoreOptions};
 
@@ -414,4 +414,29 @@ fn a_first_commit_larger_than_a_segment_is_found_again() {
         .read(stream(1), 1, 1, crate::SortOrder::Ascending, 1)
         .unwrap();
     assert_eq!(found, [large]);
+}
+
+#[test]
+fn a_segment_that_is_nearly_full_has_the_next_one_prepared_as_soon_as_it_is_opened() {
+    let base = tempfile::tempdir().unwrap();
+    let (mut history, mut rng) = (History::default(), Rng(3));
+    let store = open(base.path()).unwrap();
+    let size = u64::from(StoreOptions::small().segment_bytes);
+    // Each commit takes much less than the quarter that is left then.
+    while store.stats().journal_bytes * 4 < size * 3 {
+        history.write(store.as_ref(), 1, &mut rng);
+    }
+    store.close().unwrap();
+    drop(store);
+    // As if the program had ended before the next one was there.
+    for next in segments(base.path()).iter().skip(1) {
+        fs::remove_file(next).unwrap();
+    }
+    let store = open(base.path()).unwrap();
+    wait_until("the next segment is there", || {
+        segments(base.path()).len() == 2
+    });
+    history.check(store.as_ref());
+    history.write(store.as_ref(), 300, &mut rng);
+    history.check(store.as_ref());
 }
