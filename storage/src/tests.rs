@@ -6,6 +6,7 @@
     reason = "tables of cases, and numbers that are small by construction"
 )]
 
+mod ahead;
 mod anew;
 mod apart;
 mod cells;
