@@ -129,12 +129,21 @@ impl Door {
         all.filter(move |cell| !elsewhere(*cell))
     }
 
+    /// Why requests wait that are this node's to serve, while they do: it owns their cell and does not serve it, or knows of
+    /// no owner.
+    pub fn waits(&self) -> Option<String> {
+        let node = self.node.as_ref()?;
+        let cell = self.answers_for().find(|cell| !node.serves(*cell))?;
+        Some(node.why_waits(cell))
+    }
+
     /// Whether writes are possible, as far as they are this node's to take: always where other nodes serve all cells.
     ///
     /// # Errors
-    /// When they are not: why.
+    /// When they are not: why. [`Failure::ShuttingDown`] where requests wait, see [`Self::waits`].
     pub fn ready(&self) -> Result<(), Failure> {
-        self.engine.ready_in(self.answers_for())
+        self.engine.ready_in(self.answers_for())?;
+        self.waits().map_or(Ok(()), |_| Err(Failure::ShuttingDown))
     }
 }
 

@@ -35,10 +35,11 @@ pub async fn livez() -> HttpResponse {
 /// public listener says, which anybody may ask.
 pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
-    if door.gate.is_open()
-        && let Err(why) = writes(door)
-    {
-        return Err(ApiError::not_ready(why));
+    if door.gate.is_open() {
+        writes(door).map_err(ApiError::not_ready)?;
+        if let Some(why) = door.waits() {
+            return Err(ApiError::not_here(why));
+        }
     }
     let ready = crate::server::readyz(web::Data::new(door.clone())).await?;
     if let Some(node) = &door.node {

@@ -253,6 +253,24 @@ impl Node {
         self.seats.iter().any(Seat::is_open)
     }
 
+    /// Why requests of a cell wait that is not served here, nor elsewhere as far as this node knows.
+    pub fn why_waits(&self, cell: u32) -> String {
+        let (here, known) = (self.name(), KNOWN_FOR.as_secs());
+        let seat = self.seat(cell);
+        if seat.is_some_and(Seat::is_open) {
+            return format!(
+                "cell {cell} is owned by {here}, which has not followed cell {FIRST} for {known} seconds and so does not \
+                 know which keys hold: its requests wait until it has. See whether the log of cell {FIRST} is reached"
+            );
+        }
+        match seat.is_some_and(|seat| seat.member.owns()) {
+            true => format!(
+                "cell {cell} is owned by {here}, which begins to serve it or gives it away: its requests wait"
+            ),
+            false => format!("{here} knows of no owner of cell {cell}: its requests wait for one"),
+        }
+    }
+
     /// Whether tenants, keys and where realms lie are known here as they are now: the platform is written here, or
     /// was followed just now.
     fn is_told(&self) -> bool {
@@ -322,20 +340,19 @@ impl Node {
         self.serves(cell) || self.owner(cell).is_some()
     }
 
-    /// The name of the owner of a cell, as far as this node knows.
+    /// The name of the owner of a cell, as far as this node knows. One whose lease has ended since it asked is none.
     pub fn owner_of(&self, cell: u32) -> Option<Arc<str>> {
         let (standing, ago) = self.standing(cell)?;
-        standing.owner.filter(|_| ago <= self.membership.lease)
+        standing.owner_after(ago).cloned()
     }
 
     /// Another node that owns a cell, as far as this one knows.
     fn owner(&self, cell: u32) -> Option<Owner> {
         let (standing, ago) = self.standing(cell)?;
-        // What was asked longer ago than a lease says nothing of now.
-        if ago > self.membership.lease || standing.owner.as_deref() == Some(self.name()) {
+        if standing.owner.as_deref() == Some(self.name()) {
             return None;
         }
-        let address = Arc::clone(standing.address()?);
+        let address = Arc::clone(standing.address_after(ago)?);
         let epoch = standing.epoch;
         Some(Owner { address, epoch })
     }

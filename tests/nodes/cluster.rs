@@ -276,6 +276,18 @@ impl Cluster {
         self.server.sql("postgres", &sql);
     }
 
+    /// Nobody finds the log of a cell any more, or again.
+    pub fn hides(&self, cell: u32, hidden: bool) {
+        let here = i64::from(self.cell + cell);
+        let nowhere = -1 - here;
+        let (from, to) = match hidden {
+            true => (here, nowhere),
+            false => (nowhere, here),
+        };
+        let sql = format!("UPDATE caudal_cell SET cell = {to} WHERE cell = {from}");
+        self.server.sql("postgres", &sql);
+    }
+
     /// Waits until all nodes know of a node.
     pub async fn seen(&self, n: usize) {
         let name = self.name(n);

@@ -302,3 +302,38 @@ async fn only_the_tenants_of_a_cell_wait_for_its_next_owner() {
     parted.level().await;
     parted.nodes.stop().await;
 }
+
+#[actix_web::test]
+async fn a_node_that_owns_a_cell_and_has_not_followed_the_platform_is_not_ready() {
+    let Some(mut parted) = Parted::start().await else {
+        return;
+    };
+    let nodes = &parted.nodes;
+    let ready = async |is: u16| {
+        wait_until("what it says of itself", SOON, async || {
+            let (status, body) = nodes.admin(1, "GET", "/readyz", None).await;
+            (status == is).then_some(body)
+        })
+        .await
+    };
+    ready(200).await;
+    nodes.hides(0, true);
+    let why = ready(503).await;
+    let said = why["message"].as_str().unwrap();
+    assert!(
+        said.contains("cell 1") && said.contains("followed cell 0"),
+        "{said}"
+    );
+    nodes
+        .measures(1, "caudal_ready", |ready| ready == "0")
+        .await;
+    nodes.hides(0, false);
+    ready(200).await;
+    nodes
+        .measures(1, "caudal_ready", |ready| ready == "1")
+        .await;
+    let client = parted.client(1, 1);
+    assert_eq!(client.available(&parted.tenants[1].cvu).await, "0.00");
+    parted.level().await;
+    parted.nodes.stop().await;
+}

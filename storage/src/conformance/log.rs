@@ -267,7 +267,10 @@ fn offers(logs: &dyn Logs) {
     let standing = second.standing().expect("reachable");
     assert_eq!((standing.epoch, standing.tail), (epoch, tail));
     assert_eq!(standing.owner.as_deref(), Some("one"));
-    assert_eq!(standing.address().map(AsRef::as_ref), Some("one:1"));
+    assert_eq!(
+        standing.address_after(Duration::ZERO).map(AsRef::as_ref),
+        Some("one:1")
+    );
     assert!(standing.left.is_some_and(|left| left <= LONG));
     assert!(!standing.is_free_for("two"));
     let mut applied: Vec<_> = standing.nodes.iter().map(|it| it.node.applied.0).collect();

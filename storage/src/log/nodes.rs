@@ -60,13 +60,68 @@ impl Standing {
         self.left.is_none() || self.offered.as_deref() == Some(name)
     }
 
-    /// Where the owner is reached, while its lease lasts.
-    pub fn address(&self) -> Option<&Arc<str>> {
-        self.left?;
-        let owner = self.owner.as_ref()?;
+    /// The owner, if its lease lasts still: all of this was true so long `ago`.
+    pub fn owner_after(&self, ago: Duration) -> Option<&Arc<str>> {
+        let lasts = self.left.is_some_and(|left| left > ago);
+        self.owner.as_ref().filter(|_| lasts)
+    }
+
+    /// Where the owner is reached, if its lease lasts still: all of this was true so long `ago`.
+    pub fn address_after(&self, ago: Duration) -> Option<&Arc<str>> {
+        let owner = self.owner_after(ago)?;
         let mut known = self.nodes.iter().map(|seen| &seen.node);
         known
             .find(|node| node.name == *owner)
             .map(|node| &node.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_owner_whose_lease_has_ended_since_is_none() {
+        let name: Arc<str> = Arc::from("one");
+        let node = Presence {
+            name: Arc::clone(&name),
+            address: Arc::from("here"),
+            applied: CommitNo(1),
+        };
+        let ms = Duration::from_millis;
+        let standing = |left| Standing {
+            owner: Some(Arc::clone(&name)),
+            left,
+            nodes: vec![Seen {
+                node: node.clone(),
+                ago: ms(0),
+            }],
+            ..Standing::default()
+        };
+        for (left, ago, there) in [
+            (Some(ms(10)), ms(9), true),
+            (Some(ms(10)), ms(10), false),
+            (Some(ms(10)), ms(60_000), false),
+            (None, ms(0), false),
+        ] {
+            let standing = standing(left);
+            assert_eq!(
+                standing.owner_after(ago).is_some(),
+                there,
+                "{left:?} {ago:?}"
+            );
+            let address = standing.address_after(ago).map(|it| &**it);
+            assert_eq!(address, there.then_some("here"), "{left:?} {ago:?}");
+        }
+        let nobodys = Standing {
+            owner: None,
+            ..standing(Some(ms(10)))
+        };
+        assert_eq!(nobodys.owner_after(ms(0)), None);
+        let unseen = Standing {
+            nodes: Vec::new(),
+            ..standing(Some(ms(10)))
+        };
+        assert_eq!(unseen.address_after(ms(0)), None);
     }
 }

@@ -102,7 +102,10 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
         (standing.nodes.len() == 3).then_some(standing)
     });
     assert_eq!(known.owner.as_deref(), Some("one"));
-    assert_eq!(known.address().map(AsRef::as_ref), Some("one:1"));
+    assert_eq!(
+        known.address_after(Duration::ZERO).map(AsRef::as_ref),
+        Some("one:1")
+    );
     // Back and forth, each time with everything that was written before.
     let nodes = [&one, &two, &three];
     let (mut turns, mut owner) = ([1, 0, 0], 0);
