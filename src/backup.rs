@@ -31,7 +31,8 @@ pub mod run;
 pub mod ship;
 pub mod verify;
 
-use caudal_storage::{OpenError, StoreError};
+use caudal_storage::log::Sealed;
+use caudal_storage::{CommitNo, OpenError, StoreError};
 
 /// Why a backup, a check or a restore does not go on.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -66,6 +67,12 @@ pub enum BackupError {
 }
 
 impl BackupError {
+    /// An entry of a record is not what was written. The record is known by its last commit.
+    pub fn unsound(record: &Sealed<'_>) -> Self {
+        let CommitNo(last) = record.tail().commit;
+        Self::Refused(format!("commit {last}: an entry fails its checksum"))
+    }
+
     /// What the depot refused.
     pub fn depot(what: impl Into<String>, why: impl ToString) -> Self {
         Self::Depot {

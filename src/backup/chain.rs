@@ -310,9 +310,7 @@ pub(crate) fn entries(
     });
     done?;
     if !whole {
-        let CommitNo(last) = record.tail().commit;
-        let why = format!("commit {last}: an entry fails its checksum");
-        return Err(BackupError::Refused(why));
+        return Err(BackupError::unsound(record));
     }
     Ok(())
 }

@@ -323,10 +323,7 @@ fn each(
         bar.set_position(read.min(all));
         let taken = match record.latest() {
             Some(latest) => take(record, latest),
-            None => Err(BackupError::Refused(format!(
-                "commit {}: an entry fails its checksum",
-                record.first_commit().0
-            ))),
+            None => Err(BackupError::unsound(record)),
         };
         taken.unwrap_or_else(|why| {
             wrong = Some(why);
