@@ -240,10 +240,16 @@ impl History {
 
 /// The journal's segments, ascending.
 pub(super) fn segments(path: &Path) -> Vec<PathBuf> {
+    files(path, "segment")
+}
+
+/// The journal's files of this extension, ascending. None is opened: one that is being prepared may get another name
+/// meanwhile.
+pub(super) fn files(path: &Path, extension: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = fs::read_dir(path.join("journal"))
         .unwrap()
         .map(|i| i.unwrap().path())
-        .filter(|p| p.extension().is_some_and(|e| e == "segment"))
+        .filter(|p| p.extension().is_some_and(|e| e == extension))
         .collect();
     all.sort();
     all
