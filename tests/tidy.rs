@@ -59,9 +59,9 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// What hides a state that cannot be, and how often the product may say it at most: none may grow. What
 /// falls gets its new number here.
 const HIDING: &[(&str, usize)] = &[
-    ("saturating_", 266),
-    ("unwrap_or_default", 112),
-    ("unwrap_or(0", 21),
+    ("saturating_", 262),
+    ("unwrap_or_default", 111),
+    ("unwrap_or(0", 20),
     ("unwrap_or(MAX", 59),
 ];
 /// How often the product asserts at least what has to be. When it does so more often, the new number
