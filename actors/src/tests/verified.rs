@@ -63,7 +63,10 @@ fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
     let made = open();
     for commit in journal(store).chunk_by(|(one, _), (other, _)| one == other) {
         let entries = commit.iter().map(|(_, entry)| entry.clone()).collect();
-        let hints = Vec::new();
+        let commit = Commit {
+            entries,
+            ..Commit::default()
+        };
         let done = |done| made.submit(Commit { entries, hints }, done);
         came(done);
     }

@@ -11,10 +11,10 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     let (set, held) = (engine.pace().is_set(), engine.pace().held());
     let platform = engine.platform();
     let known = realms(&platform).filter(|_| set).map(|(tenant, mode)| {
-        let held = held.get(&tenant.realm(mode)).copied();
+        let held = held.get(&tenant.realm(mode));
         // A tenant's id is made by us: letters, digits and `_`.
         let labels = format!("tenant=\"{}\",mode=\"{}\"", tenant.id, mode.as_str());
-        (labels, held.map_or_else(Held::default, |held| held))
+        (labels, held.map_or_else(Held::default, |held| *held))
     });
     let known: Vec<(String, Held)> = known.collect();
     let kinds = || {
