@@ -1,4 +1,5 @@
-//! The engine for tests that want no disk: it behaves like the others and forgets all when dropped.
+//! The engine for tests without a disk: it behaves like the others and forgets everything when
+//! dropped.
 //!
 //! **Order.** [`MemoryStore::new`] has a thread of its own, like the durable engine;
 //! [`MemoryStore::synchronous`] calls `done` inside `submit` on the caller's thread, after its own

@@ -1,16 +1,16 @@
-//! A log beside a journal that has the same records: what the one lacks, and how it gets that.
+//! Compares a log with a journal of the same records, and appends to the log what it lacks.
 //!
-//! **Shape.** [`compare`] reads both from their beginnings and holds record against record; [`fill`] appends to
-//! a log what a journal has behind its end. While a log is filled its cell is reserved for a [`Keeper`], which no
-//! node is, so that nobody begins on a part of a log.
+//! **Shape.** [`compare`] reads both from their beginnings and compares record by record; [`fill`] appends to a
+//! log the records that a journal has beyond its end. While a log is filled its cell is reserved for a
+//! [`Keeper`], which is never a node, so that nobody starts on an incomplete log.
 //!
 //! **Bounds.** Both read one record of each side at a time.
 //!
 //! **Order.** Records are appended as they are, in the order of the chain, each behind the one that it names. So
-//! whatever was done twice, late, or was cut off leaves a beginning of the journal in the log, and going on is
-//! the same call again.
+//! whatever was repeated, late, or interrupted leaves a prefix of the journal in the log, and the same call
+//! again continues.
 //!
-//! **Failure.** A log that is no beginning of the journal is not changed. Nothing is ever overwritten.
+//! **Failure.** A log that is not a prefix of the journal is not changed. Nothing is ever overwritten.
 
 use crate::api::{CommitNo, StoreError};
 use crate::codec::{hex, unhex};

@@ -1,4 +1,4 @@
-//! How long commits and flushes take, for whoever watches: handles that are given from outside.
+//! How long commits and flushes take: histogram handles that are passed in from outside.
 //!
 //! **Shape.** A handle is made once and recorded to without a look-up. The ones of [`Times::default`] count nothing.
 

@@ -1,4 +1,5 @@
-//! Servers of PostgreSQL on this machine, made of the programs that are installed: to look at, to measure, for tests.
+//! Temporary PostgreSQL servers on this machine, from the installed programs: for a first look, for the bench and for
+//! tests.
 //!
 //! **Shape.** [`Programs`] are found; [`Programs::make`] makes a [`Server`] in a folder, [`Server::standby`] another
 //! one that follows it. Unless it is told to listen to a network, a server is reached by a socket in its folder, which

@@ -1,4 +1,4 @@
-//! The log of a cell on PostgreSQL: durable where the user's own database is, replicated as it is.
+//! The log of a cell on PostgreSQL: as durable and as replicated as the user's own database.
 //!
 //! **Shape.** [`Settings`] say which database; [`PostgresLog`] is one handle to the log of one cell in
 //! it, with one connection and one thread. The SQL is in [`sql`] alone.

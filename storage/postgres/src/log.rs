@@ -1,10 +1,10 @@
 //! The log itself: blocking calls in front of a connection that a thread of its own drives.
 //!
-//! **Order.** One call at a time. Calls that can be repeated are tried again on new connections until
-//! their patience is over; an append is sent once, and what is not known of it is said.
+//! **Order.** One call at a time. Calls that can be repeated are retried on new connections until
+//! their deadline; an append is sent once, and an unknown outcome is reported.
 //!
-//! **Failure.** After an append of unknown outcome the connection is dropped, and whoever asks next is
-//! served by whichever server takes writes then.
+//! **Failure.** After an append of unknown outcome the connection is dropped, and the next call goes
+//! to whichever server takes writes then.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! Who owns a cell and who is there, as rows.
+//! The owner and the nodes of a cell, as rows.
 //!
 //! **Shape.** A cell that is kept for one node has, as its owner, that node's name behind a mark that no name has.
 

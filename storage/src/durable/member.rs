@@ -1,4 +1,4 @@
-//! A node's part in its cell, for whoever takes requests there.
+//! A node's part in its cell, for the layer that takes requests there.
 //!
 //! **Shape.** It holds nothing of the store: when that is gone, the node owns nothing.
 

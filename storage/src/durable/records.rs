@@ -1,4 +1,4 @@
-//! The records of a store as they lie in its journal, for whoever copies them elsewhere.
+//! The records of a store as they are in its journal, for backups and exports.
 //!
 //! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the
 //! chain there. It stays right when a segment is compressed.

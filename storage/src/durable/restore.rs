@@ -1,4 +1,4 @@
-//! A store made anew of records that were kept elsewhere.
+//! Restores a store from records that were kept elsewhere.
 //!
 //! **Shape.** The journal alone is written, with the bytes of the records as they were; index, witness and
 //! checkpoint are made by the first open, which reads every byte.
@@ -6,8 +6,8 @@
 //! A segment gets its zeros behind its records once it takes no more of them, and is flushed by a thread of its own while
 //! the next one is filled.
 //!
-//! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So a
-//! folder whose restore was cut off is no store: nothing opens it, and the next restore begins anew in it.
+//! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So an
+//! interrupted restore leaves no store: nothing opens the folder, and the next restore begins anew in it.
 //!
 //! **Failure.** A folder with anything else in it is refused and not changed. A record that does not follow
 //! the last one is refused.

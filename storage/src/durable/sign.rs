@@ -1,6 +1,6 @@
-//! How a node is shown to the others of its cell, and what it knows of them.
+//! How a node announces itself to the others of its cell, and what it knows about them.
 //!
-//! **Bounds.** It is shown every [`SHOW_EVERY`].
+//! **Bounds.** It announces itself every [`SHOW_EVERY`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

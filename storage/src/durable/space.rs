@@ -1,8 +1,8 @@
-//! Room on the disk while a store opens.
+//! Disk space while a store opens.
 //!
 //! **Shape.** `RESERVE` is a file of zeros. sled writes a little when it opens, so on a full disk
-//! the file is given up for it, and made again at a start that finds room. A rebuild of the index
-//! is begun only when there is room for all of it.
+//! this file is removed to make room, and is written again at a start that finds room. A rebuild of
+//! the index is begun only when there is room for all of it.
 //!
 //! **Bounds.** A rebuilt index takes up to twice what the journal holds, merges included; the floor
 //! stays free besides.

@@ -4,7 +4,7 @@
 //! **Order.** The index is brought to the end of this node's journal; an owner takes the lease; then
 //! journal and index are brought to the end of the log. Only then is anything answered.
 //!
-//! **Failure.** A journal that goes on behind the log is refused: nothing of it is overwritten.
+//! **Failure.** A journal that is longer than the log is refused: nothing of it is overwritten.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;

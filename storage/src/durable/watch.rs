@@ -1,5 +1,5 @@
-//! The watch: a thread that looks at free space, at a writer that does not come back, and at
-//! whether the folder is still there.
+//! The watch: a thread that checks free space, whether a write is stuck, and whether the folder is
+//! still there.
 //!
 //! **Failure.** A write or flush that is stuck poisons the store; what waits in the queue gets its
 //! answer from here. The group that is stuck gets its answer when the call returns, if ever, so

@@ -8,8 +8,8 @@
 //! **Order.** A slot names a commit only after the flush of its record has returned, so the journal
 //! always reaches at least as far, whatever a power cut takes. It is written at most half a second
 //! after a commit, at each new segment and at a clean stop, by a thread of its own: no commit waits
-//! for it. So the end of a journal can be taken away without a word for half a second at most, and
-//! only after a crash.
+//! for it. So at most the last half second of a journal can be removed unnoticed, and only after a
+//! crash.
 //!
 //! **Failure.** One slot that is torn or rotten leaves the other. A write that fails poisons the
 //! store: a disk that loses one flush is not asked for another.

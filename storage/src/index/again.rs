@@ -1,4 +1,4 @@
-//! Runs that were written whole before: opened without reading their rows, and read again later.
+//! Runs that the checkpoint attests: opened without reading their rows, and read again later.
 //!
 //! **Bounds.** Opening such a run reads its fences and its filter, one and a half to two and a half bytes for each row, and the first key of each block
 //! (it is what the run takes in memory), and the block before them, none of its rows but what lies there. One step of reading again takes

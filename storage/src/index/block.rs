@@ -1,4 +1,4 @@
-//! The rows of one block: found as they lie, or unpacked.
+//! The rows of one block: searched in their packed form, or unpacked.
 //!
 //! **Shape.** Row: shared u8 (bytes in common with the key before), rest u16, value length u16,
 //! rest, value. Length 0xFFFF is a removed key; 0xFFFE a large value, whose bytes lie in pieces:

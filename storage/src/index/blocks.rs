@@ -9,8 +9,8 @@
 //! **Order.** `sync` is sled's flush and then an fdatasync on our own handle of its file, because
 //! sled 0.34 does not ask the device to flush. One thread writes at a time.
 //!
-//! **Failure.** See [`Trouble`]. sled panics on damage; every call that reads or opens is contained. Its folder may
-//! be thrown away at any time: the journal makes it anew.
+//! **Failure.** See [`Trouble`]. sled panics on damage; the panics of every call that reads or opens are caught.
+//! Its folder may be deleted at any time: it is rebuilt from the journal.
 
 mod apart;
 mod leaves;

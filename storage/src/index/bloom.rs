@@ -1,13 +1,13 @@
-//! A Bloom filter per run, so that most runs are not asked for keys that they do not have.
+//! A Bloom filter per run, so that most runs are not searched for keys that they do not have.
 //!
-//! **Shape.** Lines of 512 bits, as much as a processor takes from memory at once: the [`PROBES`] bits of a key lie in one
-//! of them, so a run that does not have the key mostly costs one access to memory, whatever its size. The filter of a run of
-//! before has the seven bits of a key all over it; its kind of block says which of the two it is, and it is read until
-//! the run is merged away.
+//! **Shape.** Lines of 512 bits, as much as a processor takes from memory at once: the [`PROBES`] bits of a key lie in
+//! one of them, so a run that does not have the key mostly costs one access to memory, whatever its size. In the filter
+//! of an older run the seven bits of a key are spread over the whole filter; the kind of the block says which of the
+//! two it is. Such filters are read until their runs are merged away.
 //!
-//! **Bounds.** [`BITS_YOUNG`] bits a key in the many young runs: less than one in a thousand of the answers "perhaps" is
-//! wrong. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in 250.
-//! No answer "no" is ever wrong. Hash and probes are part of the format on disk and do not change.
+//! **Bounds.** [`BITS_YOUNG`] bits a key in the many young runs: fewer than one false positive in a thousand look-ups
+//! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
+//! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
 use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};

@@ -1,12 +1,12 @@
-//! Blocks of rows that were read lately: checked, and unpacked when they are walked over.
+//! The cache of recently read blocks: checked, and unpacked once they are scanned.
 //!
-//! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was asked for
-//! again since the hand last passed stays once more. Whoever has a block shares it; nothing is copied.
-//! A block is searched as it lies for one row, so it takes a third to a sixth of what an unpacked one does.
+//! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was used again since
+//! the hand last passed stays for another round. Readers share a block; nothing is copied. For a single row
+//! a block is searched in its packed form, which takes a third to a sixth of the memory of an unpacked one.
 //!
-//! **Bounds.** This many bytes in all; each block counts with what it takes, more from when it is unpacked on. A block
-//! of a run never changes and numbers of runs never return, so nothing has to be taken out of date:
-//! blocks of runs that were merged away are asked for no more, and the hand takes them.
+//! **Bounds.** A set number of bytes in all; each block counts with its size, which grows when it is unpacked. A block
+//! of a run never changes and the numbers of runs are never used again, so nothing has to be invalidated: blocks of
+//! runs that were merged away are no longer used, and the hand drops them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

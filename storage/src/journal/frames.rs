@@ -1,7 +1,7 @@
-//! Frames of compressed segments that were unpacked lately.
+//! A cache of unpacked frames of compressed segments.
 //!
-//! **Bounds.** This many bytes in all; the one that was asked for longest ago leaves first. The last frame is kept
-//! whatever the bound, since records are read one behind the other.
+//! **Bounds.** A fixed number of bytes in all; the least recently used frame is dropped first. The last frame is
+//! kept whatever the bound, since records are read one after the other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

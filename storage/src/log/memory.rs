@@ -1,5 +1,5 @@
-//! A log in memory that any number of handles share. It says plainly what the other logs must mean,
-//! and owners and followers are tested on it.
+//! A log in memory that any number of handles share. It is the reference for what the other logs
+//! must do, and owners and followers are tested on it.
 //!
 //! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another way to it, as another
 //! node has. Time passes only by [`MemoryLog::pass`], and appends are lost, late or refused only by

@@ -1,8 +1,8 @@
-//! Who is there: the owner of a cell, and the nodes that follow it, as the log knows them.
+//! The nodes of a cell: its owner, and the nodes that follow it, as the log knows them.
 //!
-//! **Bounds.** [`NODES_MAX`] nodes are told of, those that were seen last.
+//! **Bounds.** [`NODES_MAX`] nodes are listed, the most recently seen ones.
 //!
-//! **Failure.** None of this decides who may append: it is for whoever passes requests on, and for operators.
+//! **Failure.** None of this decides who may append: it is for passing requests on, and for operators.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -3,15 +3,16 @@
 //! **Shape.** Names are looked up, and every address of every server is asked at once
 //! ([`Settings::servers`]): a name may have several addresses, and each may be another server.
 //!
-//! **Order.** Where two say that they take writes, it is the one of the later timeline: the other one stood still, or was
-//! cut off, while its standby was promoted, and goes on without knowing. It acknowledges nothing, because it waits for
-//! standbys that have left it; but whoever used it would wait as long.
+//! **Order.** If two servers say that they take writes, the one with the later timeline is used: the other one was
+//! frozen or cut off while its standby was promoted, and does not know. It acknowledges nothing, because it waits for
+//! standbys that have left it; but a client that used it would wait for them, too.
 //!
 //! **Bounds.** A name has [`Limits::connect`](crate::Limits) to be found, and has [`ADDRESSES_MAX`] addresses. Each of those
 //! has the same time again to say what it is: one that stands still takes connections, and answers none. Once one
 //! takes writes, all others have an [`OTHERS`]th of it.
 //!
-//! **Failure.** That one was used while others were silent is told in the log, since they may have been promoted.
+//! **Failure.** If a server is used while others do not answer, the log says so, since one of those may have been
+//! promoted.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

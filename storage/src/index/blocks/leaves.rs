@@ -1,4 +1,4 @@
-//! How blocks are given to sled, so that its file has little else than blocks.
+//! The order in which blocks are written to sled, so that its file contains little else.
 //!
 //! **Shape.** sled logs each value that it is given, writes a whole leaf anew for each tenth change of it, and splits
 //! it into 9 and 8 keys when it has 17. Blocks that come one after the other in the order of their keys are so
@@ -10,8 +10,9 @@
 //!
 //! **Bounds.** A stretch in memory for each run that is written. The lock on writing is held for [`TURN`] changes.
 //!
-//! **Failure.** None of it is needed for a block to be found: were sled to split or to gather otherwise, the file would
-//! be larger. A crash leaves keys without a block of a run that nothing refers to, which the next start removes.
+//! **Failure.** Finding a block does not depend on this order: if sled split or merged leaves in another way, the file
+//! would only be larger. A crash leaves keys without blocks, of a run that nothing refers to; the next start removes
+//! them.
 
 use sled::IVec;
 
