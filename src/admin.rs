@@ -13,11 +13,13 @@ mod actors;
 mod approvals;
 mod audit;
 mod backup;
+mod behalf;
 mod cases;
 mod cells;
 mod clock;
 mod document;
 pub(crate) mod elsewhere;
+mod far;
 mod fees;
 mod health;
 mod keys;
@@ -25,7 +27,9 @@ pub(crate) mod log;
 mod memory;
 mod moves;
 mod outgoing;
+mod passing;
 pub mod people;
+mod reasons;
 mod redeliveries;
 mod relations;
 mod requests;
@@ -39,18 +43,15 @@ mod treasury;
 mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Weak};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::{ServerHandle, ServiceRequest};
-use actix_web::http::Method;
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, Resource, web};
 use caudal_actors::cells::FIRST;
-use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::StoreError;
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
 
@@ -106,12 +107,26 @@ pub struct OperatorDesk {
     /// Held while something is read, changed and written back.
     changes: Mutex<()>,
     verifying: Semaphore,
+    /// For what goes on after the answer.
+    me: Weak<Self>,
     /// When the listener was started, by the clock that is believed and by the steady one.
     started_at: Timestamp,
     started: Instant,
 }
 
 impl OperatorDesk {
+    /// The desk of a service: one, whichever listener its operators come in at.
+    pub fn new(door: Door) -> Arc<Self> {
+        Arc::new_cyclic(|me| Self {
+            me: Weak::clone(me),
+            started_at: door.engine.now(),
+            started: Instant::now(),
+            door,
+            changes: Mutex::new(()),
+            verifying: Semaphore::new(1),
+        })
+    }
+
     /// For how many seconds the listener has been there.
     pub(crate) fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
@@ -123,11 +138,11 @@ impl OperatorDesk {
 /// # Errors
 /// When the listener cannot be used.
 pub fn start(
-    door: Door,
+    desk: &Arc<OperatorDesk>,
     listener: TcpListener,
     beside: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 ) -> std::io::Result<Running> {
-    let addr = listener.local_addr()?;
+    let (addr, door) = (listener.local_addr()?, desk.door.clone());
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
         // Whoever watches the service may come from one address.
@@ -142,16 +157,10 @@ pub fn start(
         grace: GRACE,
         tls: None,
     };
-    let data = web::Data::new(door.clone());
     let paths: Paths = &PATHS;
     let counted = web::Data::new(Routes::new(&door.measures, paths, false));
-    let desk = web::Data::from(Arc::new(OperatorDesk {
-        started_at: door.engine.now(),
-        started: Instant::now(),
-        door,
-        changes: Mutex::new(()),
-        verifying: Semaphore::new(1),
-    }));
+    let data = web::Data::new(door);
+    let desk = web::Data::from(Arc::clone(desk));
     let app = move || {
         App::new()
             .app_data(desk.clone())
@@ -172,8 +181,33 @@ pub fn start(
 /// The paths of the document of operators.
 static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
 
+/// What the listener of the other nodes has besides: what their operators ask for, and what they write down.
+pub fn for_nodes(
+    desk: &Arc<OperatorDesk>,
+) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> {
+    let desk = Arc::clone(desk);
+    move |config| {
+        config
+            .app_data(web::Data::from(Arc::clone(&desk)))
+            .service(at(people::AUDIT, "POST").post(people::take))
+            .service(at(far::APPEND, "POST").post(far::append))
+            .service(at(far::RESTED, "POST").post(far::rested))
+            .configure(operations);
+    }
+}
+
 /// The route table.
 fn routes(config: &mut web::ServiceConfig) {
+    config
+        .configure(operations)
+        .service(at("/livez", "GET").get(health::livez))
+        .service(at("/readyz", "GET").get(health::readyz))
+        .service(at("/metrics", "GET").get(health::metrics))
+        .configure(|config| PAGES.routes(config));
+}
+
+/// The operations.
+fn operations(config: &mut web::ServiceConfig) {
     let admin = web::scope("/admin")
         .service(
             at("/tenants", "GET, POST")
@@ -232,12 +266,7 @@ fn routes(config: &mut web::ServiceConfig) {
         .configure(of_people)
         .default_service(web::to(not_found))
         .wrap(from_fn(access::authorize));
-    config
-        .service(admin)
-        .service(at("/livez", "GET").get(health::livez))
-        .service(at("/readyz", "GET").get(health::readyz))
-        .service(at("/metrics", "GET").get(health::metrics))
-        .configure(|config| PAGES.routes(config));
+    config.service(admin);
 }
 
 /// The routes about realms that are taken back to an instant, or into another cell.
@@ -293,27 +322,8 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/admin/audit", audit::PARAMETERS),
 ];
 
-/// What every node does for itself, whether it owns the cell or not.
-const EACH: [&str; 3] = ["/admin/cells", "/admin/verify", "/admin/backup"];
-
-/// Refuses to change anything on a node that does not own the first cell, where it is written who did what, and says who
-/// does.
-fn refuse_elsewhere(door: &Door, call: &ServiceRequest) -> Result<(), ApiError> {
-    let own = EACH.iter().any(|path| call.path().starts_with(path));
-    if call.method() == Method::GET || own || door.is_owners() {
-        return Ok(());
-    }
-    let address = door.node.as_ref().and_then(|node| node.owner_of(FIRST));
-    Err(ApiError::not_ready(StoreError::NotOwner { address }))
-}
-
-/// Refuses what acts on a realm whose cell another node owns, and says what to do: it is done where the first cell and
-/// that one have one owner.
-fn refuse_parted(door: &Door, realm: RealmId) -> Result<(), ApiError> {
-    refuse_unowned(door, door.engine.cells().standing(realm).cell)
-}
-
-/// The same of what acts on a cell.
+/// Refuses what acts on a cell that another node owns, and says what to do: it is done where the first cell and that one have
+/// one owner.
 fn refuse_unowned(door: &Door, cell: u32) -> Result<(), ApiError> {
     let node = door.node.as_ref();
     let known = door.engine.cells().cell(cell).is_some();

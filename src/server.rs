@@ -50,7 +50,7 @@ pub struct Running {
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server. When it is stopped, requests in flight have `how.grace` to finish; who
+/// Starts the public server, with further routes. When it is stopped, requests in flight have `how.grace` to finish; who
 /// reads no answer is cut off.
 ///
 /// # Errors
@@ -59,7 +59,7 @@ pub fn start(
     door: Door,
     listener: TcpListener,
     how: &Listening,
-    extra: Extra,
+    extra: impl Fn(&mut web::ServiceConfig) + Clone + Send + 'static,
 ) -> std::io::Result<Running> {
     let addr = listener.local_addr()?;
     let door = web::Data::new(door);
@@ -68,7 +68,7 @@ pub fn start(
     let clients = door.entrance == Entrance::Clients;
     let routes = web::Data::new(Routes::new(&door.measures, paths, clients));
     let app = move || {
-        let app = App::new()
+        App::new()
             .app_data(door.clone())
             .app_data(paths)
             .app_data(routes.clone())
@@ -81,11 +81,8 @@ pub fn start(
             .service(web::resource("/livez").get(livez))
             .service(web::resource("/readyz").get(readyz))
             .configure(|config| PAGES.routes(config))
-            .default_service(web::to(unknown));
-        match extra {
-            Some(extra) => app.configure(extra),
-            None => app,
-        }
+            .configure(extra.clone())
+            .default_service(web::to(unknown))
     };
     let server = wire::listen(app, listener, how)?;
     let handle = server.handle();

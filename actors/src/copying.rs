@@ -26,6 +26,7 @@ use caudal_ledger::tenants::Copied;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, CommitNo, Entry, Fact, Row, SortOrder, Store, StoreError, StreamId};
 
+use crate::elsewhere::{Elsewhere, ROOM};
 use crate::engine::Engine;
 use crate::engine::generations::{Copying, NotCopied, Progress};
 use crate::failure::Failure;
@@ -47,8 +48,6 @@ const HASTY_ENTRIES: usize = 512;
 const ROWS: usize = 64;
 /// It appends no further commit of its source at once when there are this many bytes.
 const COMMIT_BYTES: usize = 1 << 20;
-/// A copy stops where this many bytes of the disk, or fewer, are free above the store's floor: they are for those who go on.
-const ROOM: u64 = 256 << 20;
 /// How long a store that takes no commits at the moment is asked again.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long is waited before it is asked again.
@@ -132,6 +131,22 @@ pub(crate) struct Place {
     pub(crate) store: Arc<dyn Store>,
     /// The number under which it lies there.
     pub(crate) lies: RealmId,
+}
+
+/// The place of a copy: where another node owns its cell, that node appends to it. What was appended before is applied here then.
+pub(crate) async fn placed(
+    engine: &Engine,
+    (cell, lies): (u32, RealmId),
+    store: Arc<dyn Store>,
+    elsewhere: Option<&Arc<dyn Elsewhere>>,
+) -> Result<Arc<dyn Store>, Failure> {
+    match elsewhere.filter(|_| engine.rests(cell)) {
+        Some(elsewhere) => {
+            elsewhere.level(cell).await?;
+            Ok(elsewhere.place(cell, lies, store))
+        }
+        None => Ok(store),
+    }
 }
 
 /// What is copied.

@@ -28,6 +28,7 @@ pub mod people;
 mod read_slots;
 pub mod reconciliation;
 pub mod remuneration;
+mod starting;
 pub mod statements;
 pub mod treasury;
 mod turns;
@@ -38,7 +39,7 @@ pub mod webhooks;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix::{Arbiter, ArbiterHandle};
 use caudal_ledger::accounts::ProfileOrder;
@@ -107,6 +108,8 @@ pub struct Engine {
     state: Arc<RwLock<Arc<Platform>>>,
     /// How many facts about platform and people had been looked at while the engine rested.
     seen: AtomicU64,
+    /// At how many of them a realm could not be started, and when.
+    unstarted: Mutex<Option<(u64, Instant)>>,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
     list_rows: u64,
@@ -163,6 +166,8 @@ struct Realms {
     elsewhere: DashMap<RealmId, Arc<RealmBank>>,
     /// Held while a state of the platform is taken up: each by itself.
     publishing: Mutex<()>,
+    /// Of each cell: held while it wakes or comes to rest.
+    waking: DashMap<u32, Arc<tokio::sync::Mutex<()>>>,
 }
 
 /// A realm: what stays of it whoever supervises it, and its supervisor of now.
@@ -261,6 +266,7 @@ impl Engine {
             shared: options.rests,
             elsewhere: DashMap::new(),
             publishing: Mutex::default(),
+            waking: DashMap::new(),
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
@@ -280,6 +286,7 @@ impl Engine {
             staff,
             state,
             seen: AtomicU64::new(0),
+            unstarted: Mutex::default(),
             realms,
             read_slots: read_slots::ReadSlots::default(),
             list_rows: options.list_rows,

@@ -21,6 +21,7 @@ pub mod banks;
 pub mod cells;
 mod copying;
 pub mod courier;
+pub mod elsewhere;
 pub mod engine;
 pub mod failure;
 pub mod hold;

@@ -17,7 +17,9 @@
 //!
 //! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
 //! is read. A copy that was too late is at its end before another one may go on with it. The node that moves a realm owns the
-//! first cell and both others when it begins; what holds where it loses one of them is in [`crate::engine`], `moving`.
+//! first cell. Where others own the cell that is left, or the one that the realm goes into, it reads what it has of them, has the owner
+//! of the one say when the realm rests, and the owner of the other append ([`crate::elsewhere`]). What holds where a node
+//! loses a cell is in [`crate::engine`], `moving`.
 //!
 //! **Failure.** If the move ends anywhere before that fact, the realm is where it was, and another move into the same
 //! cell continues the copy; after it, the realm is in its new cell. A copy that is found to differ from the realm is
@@ -28,11 +30,13 @@ use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::{Mode, RealmId};
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::Generation;
 use caudal_ledger::tenants::cells::MoveStep;
 use caudal_ledger::time::Timestamp;
 use tokio::sync::oneshot;
 
-use crate::copying::{Copy, Errand, Place, Turn};
+use crate::copying::{Copy, Errand, Place, Turn, placed};
+use crate::elsewhere::Elsewhere;
 use crate::engine::Engine;
 use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
@@ -55,7 +59,12 @@ const LAST: Duration = Duration::from_secs(3);
 /// # Errors
 /// Those of every door; a tenant or a cell that is not, a realm that is being filled, and `RestoreConflict` while another
 /// copy is made. The very move that is under way is no error: it goes on.
-pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Result<(), Failure> {
+pub async fn begin(
+    engine: &Arc<Engine>,
+    (id, mode): (&str, Mode),
+    cell: u32,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+) -> Result<(), Failure> {
     let platform = engine.platform();
     let realm = platform.tenant(id)?.realm(mode);
     let target = engine.cells().cell(cell).map(Arc::clone);
@@ -66,7 +75,8 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         anew: cannot_go_on(engine, realm, cell),
     };
     let order = move |id: String, step| PlatformOrder::Move { id, mode, step };
-    if engine.is_at_rest() || engine.rests(cell) || engine.rests_for(realm) {
+    let far = engine.rests(cell) || engine.rests_for(realm);
+    if engine.is_at_rest() || far && elsewhere.is_none() {
         return Err(Failure::ShuttingDown);
     }
     // What is refused does not take the place of what is known of the last copy.
@@ -87,23 +97,15 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
     let known = platform.generations(realm);
     let copy = number.and_then(|number| Some((number, *known?.copy(number)?)));
     let (number, made) = copy.ok_or(Rejection::RestoreConflict)?;
+    let lies = realm.under(number);
+    let target = placed(engine, (cell, lies), target, elsewhere.as_ref()).await?;
     turn.numbered(number);
     let from = platform.cell_of(realm, made.point.from);
-    let source = engine.cells().cell(from).map(Arc::clone);
-    let errand = Errand {
-        source: Place {
-            store: source.ok_or(Rejection::CellNotFound)?,
-            lies: realm.under(made.point.from),
-        },
-        target: Place {
-            store: target,
-            lies: realm.under(number),
-        },
-        from: platform.behind_of(realm, made.point.from),
-        at: Timestamp::from_millis(u64::MAX),
-        behind: made.behind.ok_or(Failure::Bug)?,
+    let target = Place {
+        store: target,
+        lies,
     };
-    let copy = Copy::new(errand, engine, progress);
+    let copy = Copy::new(errand(engine, realm, &made, target)?, engine, progress);
     let (engine, id) = (Arc::downgrade(engine), id.to_owned());
     actix::spawn(async move {
         let ahead = tokio::task::spawn_blocking(move || near(realm, copy)).await;
@@ -115,7 +117,8 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
                 let stay = order(id.clone(), MoveStep::Stay { number });
                 let last = last((copy, working), move |step| order(id, step), number);
                 let since = Instant::now();
-                let moved = engine.moves(realm, (leave, stay), last).await;
+                let far = elsewhere.map(|elsewhere| (elsewhere, number));
+                let moved = engine.moves((realm, far), (leave, stay), last).await;
                 note(realm, (from, cell), since, moved.is_ok());
                 // What is still being written of the copy ends before anybody else goes on with it.
                 drop(worked.await);
@@ -127,6 +130,29 @@ pub async fn begin(engine: &Arc<Engine>, id: &str, mode: Mode, cell: u32) -> Res
         turn.ends(realm, number, ended);
     });
     Ok(())
+}
+
+/// What is copied of a realm for its move.
+fn errand(
+    engine: &Engine,
+    realm: RealmId,
+    made: &Generation,
+    target: Place,
+) -> Result<Errand, Failure> {
+    let (platform, from) = (engine.platform(), made.point.from);
+    let cell = platform.cell_of(realm, from);
+    let source = engine.cells().cell(cell).map(Arc::clone);
+    let source = Place {
+        store: source.ok_or(Rejection::CellNotFound)?,
+        lies: realm.under(from),
+    };
+    Ok(Errand {
+        source,
+        target,
+        from: platform.behind_of(realm, from),
+        at: Timestamp::from_millis(u64::MAX),
+        behind: made.behind.ok_or(Failure::Bug)?,
+    })
 }
 
 /// Whether what there is of the move was found to be another thing than the realm: after a restore the copy may have

@@ -36,7 +36,8 @@ use caudal_ledger::tenants::restores::RestoreStep;
 use caudal_ledger::tenants::{Copied, Generation};
 use caudal_ledger::time::Timestamp;
 
-use crate::copying::{Copy, Errand, Place, Turn};
+use crate::copying::{Copy, Errand, Place, Turn, placed};
+use crate::elsewhere::Elsewhere;
 use crate::engine::Engine;
 use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
@@ -50,9 +51,9 @@ use crate::platform::PlatformOrder;
 /// `RestoreConflict` while another copy is made. The very copy that is made is no error: it goes on.
 pub async fn begin(
     engine: &Arc<Engine>,
-    id: &str,
-    mode: Mode,
+    (id, mode): (&str, Mode),
     at: Timestamp,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 ) -> Result<u32, Failure> {
     let platform = engine.platform();
     let realm = platform.tenant(id)?.realm(mode);
@@ -65,6 +66,10 @@ pub async fn begin(
     let from = platform.generations(realm).map_or(0, |it| it.at(at));
     let cell = platform.cell_of(realm, from);
     let store = engine.cells().cell(cell).ok_or(Failure::Bug)?;
+    if let Some(elsewhere) = elsewhere.as_ref().filter(|_| engine.rests(cell)) {
+        // What there is of the realm at the instant is read here.
+        elsewhere.level(cell).await?;
+    }
     let until = store.applied().0;
     let step = RestoreStep::Begin { at, until };
     let order = move |id: String, step| PlatformOrder::Restore { id, mode, step };
@@ -85,13 +90,17 @@ pub async fn begin(
         turn.note(Ok(()));
         return Ok(number);
     }
-    let place = |generation| Place {
-        store: Arc::clone(store),
-        lies: realm.under(generation),
-    };
+    let lies = realm.under(number);
+    let target = placed(engine, (cell, lies), Arc::clone(store), elsewhere.as_ref()).await?;
     let errand = Errand {
-        source: place(point.from),
-        target: place(number),
+        source: Place {
+            store: Arc::clone(store),
+            lies: realm.under(point.from),
+        },
+        target: Place {
+            store: target,
+            lies,
+        },
         from: platform.behind_of(realm, point.from),
         at: point.at,
         // The copy was begun when its cell had this commit.

@@ -59,6 +59,7 @@ mod threads;
 mod totals;
 mod treasury;
 mod verified;
+mod waking;
 
 use bank::TestBank;
 use threads::threads;

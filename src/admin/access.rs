@@ -9,9 +9,11 @@
 //! written nothing is done. Where the second is missing (the process or the connection ended in between) the log
 //! says `begun` alone, and the ledger itself says what happened.
 //!
+//! Of several nodes the owner of the first cell does what acts, whichever is asked, unless it is about that node alone ([`OWN`]).
+//!
 //! A body that is to be acted on is read whole first, and who acts is looked up again once it is here.
 //!
-//! **Bounds.** Such a body has at most [`BODY_BYTES_MAX`].
+//! **Bounds.** Such a body has at most [`crate::http::body::BODY_BYTES_MAX`].
 //!
 //! **Failure.** What only checks ([`Weight::Checks`]) goes on without its entries, with a line in the log: a full
 //! disk must not keep anybody from verifying or shipping the journal.
@@ -19,25 +21,22 @@
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
-use actix_web::http::header::HeaderName;
 use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
-use caudal_ledger::people::audit::REASON_MAX;
-use caudal_ledger::text::line;
-use percent_encoding::percent_decode_str;
-use serde::Deserialize;
+use actix_web::{
+    Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError as _, web,
+};
+use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use super::behalf::{self, Behalf, Said};
 use super::people::{self, Operator, Outcome, Power};
+use super::reasons::{read, said};
 use super::{ADMIN_KEY, OperatorDesk};
-use crate::http::Door;
-use crate::http::body::BODY_BYTES_MAX;
-use crate::http::bytes::Bytes;
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal, Wrong};
-use crate::http::{caller, wire};
+use crate::http::{Door, Entrance, caller, wire};
 
-/// The header in which whoever acts says why.
-pub const REASON: HeaderName = HeaderName::from_static("x-reason");
+/// What acts on the node that is asked.
+const OWN: [&str; 3] = ["confirmClock", "changeLog", "releaseOutgoing"];
 
 /// How much of an operation is written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,6 +156,25 @@ impl Operation {
         })
     }
 
+    /// Whether it is about the node that is asked, whoever owns what.
+    pub(super) fn is_own(&self) -> bool {
+        OWN.contains(&self.id)
+    }
+
+    /// Its path, about a subject.
+    pub(super) fn at(&self, subject: &str) -> String {
+        let subject = utf8_percent_encode(subject, NON_ALPHANUMERIC).to_string();
+        let segments = self
+            .path
+            .split('/')
+            .map(|segment| match segment.strip_prefix('{') {
+                Some(_) => subject.as_str(),
+                None => segment,
+            });
+        let path: Vec<&str> = segments.collect();
+        format!("/admin{}", path.join("/"))
+    }
+
     /// What a request is about: what its path names, or what it is for. The route is not matched yet when this is
     /// asked, so the pattern is held against the path.
     fn subject(&self, path: &str) -> String {
@@ -188,6 +206,8 @@ pub struct Acting {
     pub operation: &'static Operation,
     /// Whether a second person has approved it.
     pub approved: bool,
+    /// Whether another node has written it down, and goes on with what is answered here.
+    pub passed: bool,
 }
 
 impl FromRequest for Acting {
@@ -213,7 +233,10 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
         None => Err(Refusal::NoAdminKey.into()),
     };
     let (desk, acting) = match admitted {
-        Ok(admitted) => admitted,
+        Ok((desk, Admitted::Here(acting))) => (desk, acting),
+        Ok((_, Admitted::There(answer))) => {
+            return Ok(call.into_response(answer).map_into_right_body());
+        }
         Err(refusal) => {
             let answer = call.into_response(refusal.error_response());
             return Ok(answer.map_into_right_body());
@@ -229,8 +252,26 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     Ok(answer.map_into_left_body())
 }
 
-/// Who asks for which operation, when everything is in order and written down.
-async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Acting, ApiError> {
+/// Where a request goes on that was let in.
+enum Admitted {
+    /// With its handler.
+    Here(Acting),
+    /// Nowhere: another node has answered it.
+    There(HttpResponse),
+}
+
+/// Whom this listener lets in, or another node has let in, which says for whom it asks.
+fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behalf>), ApiError> {
+    let entrance = call.app_data::<web::Data<Door>>();
+    if entrance.is_some_and(|door| door.entrance == Entrance::Nodes) {
+        let behalf = Behalf::of(call.headers()).ok_or(Refusal::NoAdminKey)?;
+        let operator = match behalf.is_written() {
+            // It was let in where it was written down.
+            true => behalf.operator(),
+            false => people::still(door, &behalf.operator()).ok_or(Refusal::NoAdminKey)?,
+        };
+        return Ok((operator, Some(behalf)));
+    }
     let given = caller::only(call.request(), &ADMIN_KEY);
     let known = given.and_then(|given| people::recognise(door, given));
     let Some(operator) = known else {
@@ -246,18 +287,37 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Acting, ApiErro
         });
     };
     wire::recognise(call.request());
+    Ok((operator, None))
+}
+
+/// Who asks for which operation, when everything is in order and written down.
+async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
+    let (operator, behalf) = whoever(door, call)?;
     let operation = Operation::of(call)?;
     super::refuse_unknown(call)?;
-    super::refuse_elsewhere(door, call)?;
     let mut acting = Acting {
         subject: operation.subject(call.path()),
         operator,
-        reason: None,
+        reason: behalf.as_ref().and_then(Behalf::reason),
         body: web::Bytes::new(),
         entry: 0,
         operation,
         approved: false,
+        passed: false,
     };
+    if let Some(behalf) = behalf.filter(Behalf::is_written) {
+        acting.body = read(call).await?;
+        let said = Said {
+            id: operation.id,
+            power: operation.power,
+            acts: operation.weight == Weight::Acts,
+            subject: &acting.subject,
+            body: &acting.body,
+        };
+        behalf::begun(door, &behalf, said).await?;
+        (acting.approved, acting.passed) = (behalf.is_approved(), true);
+        return Ok(Admitted::Here(acting));
+    }
     if !acting.operator.role.may(operation.power) {
         // That it was tried is worth an entry, but not worth another answer.
         if let Err(why) = acting.note(door, Outcome::Denied).await {
@@ -275,20 +335,37 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Acting, ApiErro
             Ok(entry) => acting.entry = entry,
             Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
         },
-        Weight::Acts => {
-            acting.body = read(call).await?;
-            // Whoever held it back may have lost the credential or the role by now.
-            acting.operator = people::still(door, &acting.operator)
-                .filter(|it| it.role.may(operation.power))
-                .ok_or(Refusal::NoAdminKey)?;
-            acting.reason = said(call.request(), &acting.body)?;
-            if acting.reason.is_none() && must_say(door, &acting.operator) {
-                return Err(Refusal::ReasonRequired.into());
-            }
-            acting.entry = acting.note(door, Outcome::Begun).await?;
+        Weight::Acts => return acts(door, call, acting).await,
+    }
+    Ok(Admitted::Here(acting))
+}
+
+/// Reads all of what acts, and writes down that it begins; or has the owner of the first cell do all of it.
+async fn acts(
+    door: &Door,
+    call: &mut ServiceRequest,
+    mut acting: Acting,
+) -> Result<Admitted, ApiError> {
+    acting.body = read(call).await?;
+    // Whoever held it back may have lost the credential or the role by now.
+    acting.operator = people::still(door, &acting.operator)
+        .filter(|it| it.role.may(acting.operation.power))
+        .ok_or(Refusal::NoAdminKey)?;
+    if acting.reason.is_none() {
+        acting.reason = said(call.request(), &acting.body)?;
+    }
+    if acting.reason.is_none() && must_say(door, &acting.operator) {
+        return Err(Refusal::ReasonRequired.into());
+    }
+    if let Some(node) = people::owner_elsewhere(door).filter(|_| !acting.operation.is_own()) {
+        let who = (&acting.operator, acting.reason.as_deref());
+        let answer = behalf::to_first(door, node, who, (call, &acting.body)).await?;
+        if let Some(answer) = answer {
+            return Ok(Admitted::There(answer));
         }
     }
-    Ok(acting)
+    acting.entry = acting.note(door, Outcome::Begun).await?;
+    Ok(Admitted::Here(acting))
 }
 
 /// Whether somebody has to say why: as soon as there are people, whoever acts. Before, the configured admin key
@@ -297,43 +374,13 @@ fn must_say(door: &Door, operator: &Operator) -> bool {
     operator.is_person() || door.engine.staff().people.working().next().is_some()
 }
 
-/// The body of a request, which is there for its handler again.
-async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiError> {
-    let (request, payload) = call.parts_mut();
-    let Bytes(bytes) = Bytes::<BODY_BYTES_MAX>::from_request(request, payload).await?;
-    let again = bytes.clone();
-    let again = futures_util::stream::once(async move { Ok(again) });
-    call.set_payload(Payload::Stream {
-        payload: Box::pin(again),
-    });
-    Ok(bytes)
-}
-
-/// Why somebody acts: what the header says, else the field of the body.
-fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> {
-    #[derive(Deserialize)]
-    struct Said {
-        reason: Option<String>,
-    }
-    let wrong = || ApiError::from(Refusal::ReasonRequired);
-    let mut headers = request.headers().get_all(&REASON);
-    match (headers.next(), headers.next()) {
-        (Some(_), Some(_)) => Err(wrong()),
-        (Some(one), None) => {
-            let text = std::str::from_utf8(one.as_bytes()).map_err(|_| wrong())?;
-            line(text, REASON_MAX).map(Some).map_err(|_| wrong())
-        }
-        (None, _) => {
-            let said: Option<Said> = serde_json::from_slice(body).ok();
-            let text = said.and_then(|said| said.reason);
-            // One that is wrong is named by whoever reads the body.
-            Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
-        }
-    }
-}
-
-/// Notes how something ended.
+/// Notes how something ended. Where nobody knows, that it was begun stands alone, as after a crash.
 async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
+    let why = answer.response().error();
+    let why = why.and_then(|why| why.as_error::<ApiError>());
+    if why.is_some_and(ApiError::is_unknown) {
+        return;
+    }
     let (of, code) = (acting.entry, answer.status());
     let status = code.as_u16();
     let outcome = match code.is_success() {
@@ -440,6 +487,7 @@ mod tests {
         ] {
             let operation = OPERATIONS.iter().find(|it| it.id == id).unwrap();
             assert_eq!(operation.subject(path), subject);
+            assert_eq!(operation.subject(&operation.at(subject)), subject);
         }
     }
 }

@@ -17,6 +17,7 @@ use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::access::Acting;
+use super::passing::in_realm;
 use super::storage::VerifyBody;
 use crate::http::body::OptionalBody;
 use crate::http::body::read::{line, text};
@@ -74,19 +75,21 @@ pub(crate) async fn change(
     }
 }
 
-async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
+async fn ordered(desk: &OperatorDesk, acting: &Acting, cvu: Cvu, order: ProfileOrder) -> Answer {
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    super::refuse_parted(&desk.door, realm)?;
-    let view = change(engine, realm, Target::Account(account), order).await?;
-    let status = view.account.status.as_str();
-    tracing::warn!(
-        cvu_last4 = cvu.last4(),
-        status,
-        "an operator changed an account"
-    );
-    let cvu = cvu.to_string();
-    Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
+    let work = async {
+        let view = change(engine, realm, Target::Account(account), order).await?;
+        let status = view.account.status.as_str();
+        tracing::warn!(
+            cvu_last4 = cvu.last4(),
+            status,
+            "an operator changed an account"
+        );
+        let cvu = cvu.to_string();
+        Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
+    };
+    in_realm(desk, acting, realm, work).await
 }
 
 /// Blocks outgoing movements of an account; money that comes in is still welcome.
@@ -107,10 +110,11 @@ pub async fn suspend(
 ) -> Answer {
     let cvu = read(&path)?;
     let SuspendByOperator { reason, code } = SuspendByOperator::read(sent.0)?;
-    let reason = acting.reason.or(reason);
+    let reason = acting.reason.clone().or(reason);
     let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
     let code = code.unwrap_or(SuspensionCode::Other);
-    ordered(&desk, cvu, ProfileOrder::Suspend { reason, code }).await
+    let order = ProfileOrder::Suspend { reason, code };
+    ordered(&desk, &acting, cvu, order).await
 }
 
 /// Lets money out of a suspended account again.
@@ -122,8 +126,12 @@ pub async fn suspend(
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = StandingBody))
 )]
-pub async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
-    ordered(&desk, read(&path)?, ProfileOrder::Reactivate).await
+pub async fn reactivate(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+) -> Answer {
+    ordered(&desk, &acting, read(&path)?, ProfileOrder::Reactivate).await
 }
 
 /// Replays the history of one account and compares it with index and actor.

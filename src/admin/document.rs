@@ -12,8 +12,8 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, moves, outgoing, redeliveries, restores, staff, status, storage, tenants, treasury,
-    webhooks,
+    memory, moves, outgoing, reasons, redeliveries, restores, staff, status, storage, tenants,
+    treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -244,7 +244,7 @@ fn explain(operation: &mut Operation) {
     let acts = |row: &&access::Operation| row.weight == access::Weight::Acts;
     let mut rows = access::OPERATIONS.iter().filter(acts);
     if rows.any(|row| Some(row.id) == operation.operation_id.as_deref()) {
-        let mut reason = Parameter::new(access::REASON.as_str());
+        let mut reason = Parameter::new(reasons::REASON.as_str());
         reason.parameter_in = ParameterIn::Header;
         reason.description = Some(
             "Why; required as soon as there are people, unless the body has a `reason`. At most 500 characters, in \

@@ -2,13 +2,19 @@
 //! checks, and with a second person where the tenant's policy says so. Who comes in here has been let in, and has
 //! written down that it begins ([`super::people`]).
 
+use std::cell::Cell;
+
+use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
-use actix_web::web;
+use actix_web::{HttpResponse, web};
+use caudal_ledger::ids::RealmId;
+use serde_json::Value;
 
 use super::OperatorDesk;
 use super::access::{Acting, OPERATIONS};
 use super::approvals::voting;
 use super::cases::deciding;
+use super::passing::{self, REFUSAL_BYTES, asked_of_first};
 use super::people::Operator;
 use crate::http::body::Body;
 use crate::http::errors::ApiError;
@@ -29,7 +35,67 @@ fn acting(
         entry: 0,
         operation: operation.ok_or(Refusal::NoAdminRoute)?,
         approved: false,
+        passed: false,
     })
+}
+
+/// What came of an operation: whether it waits for a second person now.
+async fn came(answer: HttpResponse) -> Result<bool, ApiError> {
+    let status = answer.status();
+    if status.is_success() {
+        return Ok(status == StatusCode::ACCEPTED);
+    }
+    let body = to_bytes_limited(answer.into_body(), REFUSAL_BYTES).await;
+    let body = body.ok().and_then(Result::ok);
+    let said = body.and_then(|body| serde_json::from_slice::<Value>(&body).ok());
+    let why = said.as_ref().and_then(|it| it.get("message")?.as_str());
+    let why = why.map_or_else(|| status.to_string(), str::to_owned);
+    Err(ApiError {
+        status,
+        ..ApiError::not_here(why)
+    })
+}
+
+/// Has the owner of the first cell judge and do an operation and write it down, where that is another node; whether it waits for a
+/// second person then.
+///
+/// # Errors
+/// Those of the operation.
+pub async fn passed(
+    desk: &OperatorDesk,
+    operator: &Operator,
+    id: &str,
+    about: (&str, &str),
+    body: &str,
+) -> Result<Option<bool>, ApiError> {
+    let operation = OPERATIONS.iter().find(|it| it.id == id);
+    let operation = operation.ok_or(Refusal::NoAdminRoute)?;
+    let answer = asked_of_first(&desk.door, operator, operation, about, body.to_owned());
+    match answer.await? {
+        Some(answer) => Ok(Some(came(answer).await?)),
+        None => Ok(None),
+    }
+}
+
+/// Does what an operation does in a realm, or has the owner of its cell do the operation. `begun` has the entry that says that it
+/// was begun by the time this is waited for.
+///
+/// # Errors
+/// Those of the operation.
+pub async fn in_realm(
+    desk: &OperatorDesk,
+    (operator, realm): (&Operator, RealmId),
+    (id, begun): (&str, &Cell<u64>),
+    (about, body): ((&str, &str), &str),
+    work: impl Future<Output = Result<(), ApiError>>,
+) -> Result<(), ApiError> {
+    let acting = Acting {
+        entry: begun.get(),
+        ..acting(operator, id, about, body)?
+    };
+    let work = async { work.await.map(|()| HttpResponse::Ok().finish()) };
+    came(passing::in_realm(desk, &acting, realm, work).await?).await?;
+    Ok(())
 }
 
 /// Decides about a case as the body of `decideCase` says; whether that waits for a second person now.
@@ -40,9 +106,12 @@ pub async fn decide_case(
     desk: &OperatorDesk,
     operator: &Operator,
     (id, reason): (&str, &str),
-    body: &str,
+    (body, begun): (&str, &Cell<u64>),
 ) -> Result<bool, ApiError> {
-    let acting = acting(operator, "decideCase", (id, reason), body)?;
+    let acting = Acting {
+        entry: begun.get(),
+        ..acting(operator, "decideCase", (id, reason), body)?
+    };
     let answer = deciding::decided(desk, id, &acting, Body::parse(body.as_bytes())?).await?;
     Ok(answer.status() == StatusCode::ACCEPTED)
 }

@@ -10,6 +10,8 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
 
+use super::access::Acting;
+use super::passing::in_realm;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
 use super::{OperatorDesk, accounts};
@@ -37,7 +39,6 @@ pub async fn can_be_charged(
         if missing.is_empty() {
             return Ok(());
         }
-        super::refuse_parted(door, *realm)?;
         let types = door.engine.voucher_types(*realm).await?;
         missing.retain(|code| types.custom(code).is_err());
     }
@@ -66,20 +67,27 @@ pub async fn can_be_charged(
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))
 )]
-pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn set(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    super::refuse_parted(&desk.door, realm)?;
-    let fees = rules(fees);
-    can_be_charged(&desk.door, &[realm], &fees).await?;
-    let order = ProfileOrder::ChangeFees(fees);
-    let view = accounts::change(engine, realm, Target::Account(account), order).await?;
-    tracing::info!(
-        cvu_last4 = cvu.last4(),
-        "fee schedule of an account changed"
-    );
-    let body = ScheduleBody::of(cvu, &view.account.fees);
-    Ok(json(StatusCode::OK, &body))
+    let work = async {
+        let fees = rules(fees);
+        can_be_charged(&desk.door, &[realm], &fees).await?;
+        let order = ProfileOrder::ChangeFees(fees);
+        let view = accounts::change(engine, realm, Target::Account(account), order).await?;
+        tracing::info!(
+            cvu_last4 = cvu.last4(),
+            "fee schedule of an account changed"
+        );
+        let body = ScheduleBody::of(cvu, &view.account.fees);
+        Ok(json(StatusCode::OK, &body))
+    };
+    in_realm(&desk, &acting, realm, work).await
 }

@@ -14,6 +14,7 @@ use caudal_ledger::tenants::cells::MoveStep;
 use super::OperatorDesk;
 use super::access::Acting;
 use super::approvals::{self, ApprovalBody};
+use super::far::Far;
 use super::keys::mode;
 use super::requests::CELL_MAX;
 use super::restores::{RestoresBody, shown};
@@ -68,9 +69,6 @@ pub(super) async fn moved(desk: &OperatorDesk, id: &str, acting: &Acting, sent: 
     let engine = &desk.door.engine;
     let MoveRealm { mode, cell } = MoveRealm::read(sent)?;
     let platform = engine.platform();
-    let realm = platform.tenant(id)?.realm(mode);
-    super::refuse_parted(&desk.door, realm)?;
-    super::refuse_unowned(&desk.door, cell)?;
     if platform.tenant(id)?.policy.four_eyes.restores && !acting.approved {
         let step = MoveStep::Begin {
             cell,
@@ -81,7 +79,7 @@ pub(super) async fn moved(desk: &OperatorDesk, id: &str, acting: &Acting, sent: 
         platform.decide(PlatformOrder::Move { id, mode, step }, engine.now())?;
         return approvals::ask(desk, acting).await;
     }
-    moves::begin(engine, id, mode, cell).await?;
+    moves::begin(engine, (id, mode), cell, Far::of(desk)).await?;
     let mode = mode.as_str();
     tracing::warn!(tenant = id, mode, cell, "a realm goes into a cell");
     shown(desk, id, StatusCode::OK)

@@ -4,17 +4,54 @@
 //! The admin API and the console both come through here: [`recognise`] takes a credential, [`still`] looks again
 //! whether whoever was let in may still be here, [`audit`] writes what they do.
 //!
-//! **Order.** An entry that says what is about to be done is durable before it is done.
+//! **Order.** An entry that says what is about to be done is durable before it is done. Of several nodes the owner of the first
+//! cell writes it, whoever is asked.
+//!
+//! **Bounds.** Another node has [`NOTE`] to write it.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::body::to_bytes_limited;
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpResponse, web};
+use caudal_actors::cells::FIRST;
 use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::AuditEntry;
 use caudal_ledger::people::{Person, ROOT};
+use serde::{Deserialize, Serialize};
 
 use crate::http::Door;
+use crate::http::body::BODY_BYTES_MAX;
+use crate::http::bytes::Bytes;
 use crate::http::current;
+use crate::http::errors::ApiError;
+use crate::http::node::Node;
+use crate::http::node::errand::{Done, Errand, For};
+use crate::http::respond::json;
+use crate::http::words::Refusal;
 
 pub use caudal_ledger::people::audit::Outcome;
 pub use caudal_ledger::people::{Power, Role};
+
+/// Where entries are taken from other nodes.
+pub(super) const AUDIT: &str = "/node/audit";
+/// What the owner of the first cell passes on to that of a realm's cell, once it is written down.
+pub(super) const CARRIED: [&str; 9] = [
+    "readActor",
+    "passivateActor",
+    "setFeeSchedule",
+    "suspendAccountByOperator",
+    "reactivateAccountByOperator",
+    "decideCase",
+    "decideTransfer",
+    "redeliverRangeByOperator",
+    "redeliverByOperator",
+];
+/// How long an entry waits for another node that owns the first cell: whoever looks waits so long for it.
+const NOTE: Duration = Duration::from_secs(5);
+/// The largest answer to an entry, in bytes.
+const ENTRY_BYTES: usize = 4 << 10;
 
 /// Who acts.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -100,5 +137,78 @@ pub async fn audit(
         request_id: current::request().id,
         outcome,
     };
-    door.engine.audit(entry).await
+    noted(door, entry).await
+}
+
+/// The other owner of the first cell, where this node is not it.
+pub(super) fn owner_elsewhere(door: &Door) -> Option<&Arc<Node>> {
+    door.node.as_ref().filter(|_| !door.is_owners())
+}
+
+/// What the owner of the first cell says of an entry.
+#[derive(Serialize, Deserialize)]
+struct Noted {
+    entry: u64,
+}
+
+/// Has an entry written into the audit log by whoever may; its sequence, when it is durable.
+///
+/// # Errors
+/// When it could not be, or nobody knows.
+async fn noted(door: &Door, entry: AuditEntry) -> Result<u64, Failure> {
+    let Some(node) = owner_elsewhere(door) else {
+        return door.engine.audit(entry).await;
+    };
+    let errand = Errand {
+        to: For::Cell(FIRST),
+        method: Method::POST,
+        path: AUDIT.to_owned(),
+        acting: None,
+        body: serde_json::to_vec(&entry).map_err(|_| Failure::Bug)?.into(),
+        repeats: false,
+        most: Some(NOTE),
+    };
+    match node.run(door, errand).await? {
+        Done::Here(_inside) => door.engine.audit(entry).await,
+        Done::There(answer) if answer.status().is_success() => {
+            let body = to_bytes_limited(answer.into_body(), ENTRY_BYTES).await;
+            let body = body.ok().and_then(Result::ok);
+            let noted = body.and_then(|body| serde_json::from_slice::<Noted>(&body).ok());
+            noted.map(|it| it.entry).ok_or(Failure::OutcomeUnknown)
+        }
+        Done::There(_) => Err(Failure::ShuttingDown),
+    }
+}
+
+/// Writes what another node does or shows, if whoever it lets in may still be there.
+pub(super) async fn take(
+    door: web::Data<Door>,
+    Bytes(sent): Bytes<BODY_BYTES_MAX>,
+) -> Result<HttpResponse, ApiError> {
+    let entry: AuditEntry = serde_json::from_slice(&sent).map_err(|_| Refusal::NoRoute)?;
+    let people = door.engine.staff().people;
+    let works = match entry.role {
+        Role::Root => entry.operator == ROOT && root(&door).is_some(),
+        role => {
+            let person = people.named(&entry.operator);
+            person.is_some_and(|it| it.works() && it.role == role)
+        }
+    };
+    let may = match entry.outcome {
+        // How something ended is written whoever they are by now, if they have begun it.
+        Outcome::Done { of, .. } | Outcome::Failed { of, .. } => {
+            let begun = door.engine.audited(of).await?;
+            let whose = |it: &AuditEntry| (it.operator.clone(), it.role, it.action.clone());
+            begun.is_some_and(|it| it.outcome == Outcome::Begun && whose(&it) == whose(&entry))
+        }
+        // What is carried out by that is begun here and nowhere else.
+        Outcome::Begun => works && !CARRIED.contains(&entry.action.as_str()),
+        Outcome::Looked | Outcome::Denied => works,
+        Outcome::Asked { .. } => false,
+    };
+    if !may {
+        return Err(Refusal::NoAdminKey.into());
+    }
+    let entry = door.engine.audit(entry).await?;
+    Ok(json(StatusCode::OK, &Noted { entry }))
 }

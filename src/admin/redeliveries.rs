@@ -10,6 +10,8 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::OperatorDesk;
+use super::access::Acting;
+use super::passing::in_realm;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::current;
@@ -41,7 +43,6 @@ async fn again(
         to: to.number,
         every_kind,
     };
-    super::refuse_parted(&desk.door, realm)?;
     let engine = &desk.door.engine;
     engine.order_webhook(realm, number, order, asker).await?;
     let body = RedeliveryBody {
@@ -60,11 +61,14 @@ async fn again(
     params(("id" = String, Path, description = "The id of a delivery, `dlv_…`")),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>, acting: Acting) -> Answer {
     let id = DeliveryId::parse(&path).ok_or(Rejection::DeliveryNotFound)?;
     let WebhookId { realm, number } = id.webhook;
-    let found = desk.door.engine.delivery(realm, number, id.event).await?;
-    again(&desk, realm, number, (found.event, found.event), true).await
+    let work = async {
+        let found = desk.door.engine.delivery(realm, number, id.event).await?;
+        again(&desk, realm, number, (found.event, found.event), true).await
+    };
+    in_realm(&desk, &acting, realm, work).await
 }
 
 request! {
@@ -87,11 +91,24 @@ request! {
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub async fn range(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn range(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
     let id = WebhookId::parse(&path).ok_or(Rejection::WebhookNotFound)?;
-    let WebhookId { realm, number } = id;
+    let sent = RedeliverByOperator::read(sent)?;
+    in_realm(&desk, &acting, id.realm, ranged(&desk, id, sent)).await
+}
+
+/// The same where the realm is served.
+async fn ranged(
+    desk: &OperatorDesk,
+    WebhookId { realm, number }: WebhookId,
+    RedeliverByOperator { from, to }: RedeliverByOperator,
+) -> Answer {
     let engine = &desk.door.engine;
-    let RedeliverByOperator { from, to } = RedeliverByOperator::read(sent)?;
     engine.webhook(realm, number).await?;
     let last = engine.last_event(realm)?;
     let named = async |field: &str, text: &str| {
@@ -109,5 +126,5 @@ pub async fn range(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent:
     if from.number > to.number {
         return Err(ApiError::field("from", Mistake::After { other: "to" }));
     }
-    again(&desk, realm, number, (from, to), false).await
+    again(desk, realm, number, (from, to), false).await
 }

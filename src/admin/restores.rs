@@ -18,6 +18,7 @@ use utoipa::ToSchema;
 use super::OperatorDesk;
 use super::access::Acting;
 use super::approvals::{self, ApprovalBody};
+use super::far::Far;
 use super::keys::mode;
 use crate::http::body::Body;
 use crate::http::body::read::{instant, integer, text};
@@ -190,9 +191,7 @@ request! {
 )]
 pub async fn begin(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let BeginRestore { mode, at } = BeginRestore::read(sent)?;
-    let realm = desk.door.engine.platform().tenant(&path)?.realm(mode);
-    super::refuse_parted(&desk.door, realm)?;
-    let number = restores::begin(&desk.door.engine, &path, mode, at).await?;
+    let number = restores::begin(&desk.door.engine, (&path, mode), at, Far::of(&desk)).await?;
     let (tenant, mode) = (path.as_str(), mode.as_str());
     tracing::warn!(tenant, mode, number, at = %at, "a realm is copied as it was at an instant");
     shown(&desk, &path, StatusCode::CREATED)
@@ -268,7 +267,7 @@ pub(super) async fn switched(desk: &OperatorDesk, id: &str, acting: &Acting, sen
     let engine = &desk.door.engine;
     let SwitchGeneration { mode, generation } = SwitchGeneration::read(sent)?;
     let realm = engine.platform().tenant(id)?.realm(mode);
-    super::refuse_parted(&desk.door, realm)?;
+    super::refuse_unowned(&desk.door, desk.door.engine.cells().standing(realm).cell)?;
     let wary = engine.platform().tenant(id)?.policy.four_eyes.restores;
     if wary && !acting.approved {
         engine.may_switch(id, mode, generation)?;

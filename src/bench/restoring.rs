@@ -163,7 +163,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Restoring> {
 /// Begins a copy of the other realm as it is now.
 async fn begun(site: &Site) -> anyhow::Result<Copying> {
     let now = site.engine.now();
-    restores::begin(&site.engine, NEIGHBOUR, Mode::Test, now).await?;
+    restores::begin(&site.engine, (NEIGHBOUR, Mode::Test), now, None).await?;
     site.engine.copying().context("no copy is made")
 }
 

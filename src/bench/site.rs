@@ -332,7 +332,7 @@ impl Site {
             grace: GRACE,
             tls: None,
         };
-        let server = server::start(door, listener, &how, Some(extra))?;
+        let server = server::start(door, listener, &how, extra)?;
         Ok(Self {
             engine,
             keyring,

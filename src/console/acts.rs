@@ -1,13 +1,15 @@
 //! What is done from the console, and who looked at what: all of it stands in the audit log.
 //!
 //! **Order.** As at the admin API: that something is about to be done is durable before it is done, and how it ended
-//! stands in a second entry. Without the first nothing is done.
+//! stands in a second entry. Without the first nothing is done. Of several nodes the owner of the first cell does what acts on a
+//! realm or on the platform, and writes it down.
 
 use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::visit::{Sent, Visit};
 use crate::admin::access::Came;
+use crate::admin::elsewhere::passed;
 use crate::admin::people::{Outcome, Power, audit};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
@@ -26,6 +28,8 @@ pub struct Act<'a> {
     pub power: Power,
     /// Whether somebody has to say why, and whether it is done only when it could be written down first.
     pub grave: bool,
+    /// The body of that operation, where the owner of the first cell is to do it, whichever node is asked.
+    pub body: Option<&'a str>,
 }
 
 /// What became of something.
@@ -62,6 +66,7 @@ impl Visit {
             subject,
             power: Power::Read,
             grave: false,
+            body: None,
         };
         self.note(&act, "", Outcome::Looked).await?;
         Ok(())
@@ -74,6 +79,7 @@ impl Visit {
             subject: action,
             power,
             grave: false,
+            body: None,
         };
         self.may(&act).await
     }
@@ -116,19 +122,39 @@ impl Sent {
         self.between(act, async { (work.await, None) }).await
     }
 
+    /// Has the owner of the first cell do it, where that is another node.
+    async fn elsewhere(
+        &self,
+        act: &Act<'_>,
+        reason: &str,
+        body: &str,
+    ) -> Result<Option<bool>, ApiError> {
+        let (desk, who) = (&self.visit.desk, &self.visit.session.who);
+        passed(desk, who, act.action, (act.subject, reason), body).await
+    }
+
     async fn between(
         &self,
         act: Act<'_>,
         work: impl Future<Output = (Result<Ended, ApiError>, Option<Came>)>,
     ) -> Result<Ended, ApiError> {
-        self.visit.may(&act).await?;
         let reason = match act.grave {
-            true => self.reason()?,
-            false => String::new(),
+            true => self.reason(),
+            false => Ok(String::new()),
         };
+        if let (Some(body), Ok(reason)) = (act.body, &reason)
+            && let Some(asked) = self.elsewhere(&act, reason, body).await?
+        {
+            return Ok(if asked { Ended::Asked } else { Ended::Done });
+        }
+        self.visit.may(&act).await?;
+        let reason = reason?;
         let begun = self.visit.note(&act, &reason, Outcome::Begun).await;
         let of = match begun {
-            Ok(of) => Some(of),
+            Ok(of) => {
+                self.begun.set(of);
+                Some(of)
+            }
             Err(why) if act.grave => return Err(why.into()),
             // A full disk must not keep anybody from verifying or shipping the journal.
             Err(why) => {
@@ -141,6 +167,8 @@ impl Sent {
         let outcome = of.and_then(|of| match &done {
             Ok(Ended::Asked) => None,
             Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),
+            // It may have been done: that it was begun stands alone.
+            Err(why) if why.is_unknown() => None,
             Err(why) => Some(Outcome::Failed {
                 of,
                 status: why.status.as_u16(),

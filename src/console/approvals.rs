@@ -153,6 +153,7 @@ async fn voted(sent: &Sent, number: &str) -> Result<(), ApiError> {
         subject: number,
         power: Power::Approve,
         grave: true,
+        body: Some("{}"),
     };
     let reason = sent.reason()?;
     let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);

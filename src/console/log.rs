@@ -31,6 +31,7 @@ pub async fn change(sent: Sent) -> HttpResponse {
         subject: "log",
         power: Power::Act,
         grave: true,
+        body: None,
     };
     let work = async {
         match asked(&sent) {

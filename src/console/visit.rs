@@ -5,6 +5,7 @@
 //!
 //! **Bounds.** A form has [`FORM_BYTES_MAX`] and the time of any body.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::pin::Pin;
@@ -297,6 +298,8 @@ pub struct Sent {
     pub visit: Visit,
     /// The fields of the form.
     pub fields: BTreeMap<String, String>,
+    /// The entry of the audit log that says that it was begun; 0 before.
+    pub begun: Cell<u64>,
 }
 
 /// Whether a browser says that a request comes from a page of another service. Those that say nothing are no browsers
@@ -355,7 +358,11 @@ impl FromRequest for Sent {
             if foreign || !visit.session.is_token(given) {
                 return Err(Foreign(visit.looks.tongue).into());
             }
-            Ok(Self { visit, fields })
+            Ok(Self {
+                visit,
+                fields,
+                begun: Cell::new(0),
+            })
         })
     }
 }

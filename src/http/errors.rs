@@ -140,7 +140,7 @@ impl ApiError {
         }
     }
 
-    /// 503 for what another node does, or nobody does yet; `why` says whom to ask.
+    /// 503 for what another node does, or nobody does yet; `why` says whom to ask, or is what that node says.
     pub fn not_here(why: String) -> Self {
         let failure = Failure::ShuttingDown;
         Self {
@@ -173,6 +173,15 @@ impl ApiError {
             Why::NotRead(BankError::Failed { .. } | BankError::Refused(_)) => "bank_failed",
             Why::NotReady { failure, .. } => code(failure),
         }
+    }
+
+    /// Whether nobody knows if it was done.
+    pub fn is_unknown(&self) -> bool {
+        let failure = match &self.why {
+            Why::Failed(failure) | Why::NotReady { failure, .. } => failure,
+            Why::Fields(_) | Why::Refused(_) | Why::NotRead(_) => return false,
+        };
+        *failure == Failure::OutcomeUnknown
     }
 
     /// The fields that are wrong, or that differ from an earlier request.

@@ -13,6 +13,7 @@
 //! **Bounds.** A request waits for an owner for [`Node::patience`]; the bodies that wait take [`BODIES_BYTES`] at most.
 
 mod aim;
+pub mod errand;
 pub mod hand_over;
 mod parcel;
 pub mod pass;

@@ -24,6 +24,7 @@ use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
 use super::{Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes};
+use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::console::Console;
@@ -140,13 +141,13 @@ fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
 
 /// Starts the admin listener, with the console on it.
 fn operate(
-    door: &Door,
+    desk: &Arc<OperatorDesk>,
     listener: TcpListener,
 ) -> Result<(admin::Running, Arc<Console>), StartError> {
-    let console = Console::start(door);
+    let console = Console::start(&desk.door);
     let shared = Arc::clone(&console);
     let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
-    let admin = admin::start(door.clone(), listener, beside);
+    let admin = admin::start(desk, listener, beside);
     let failed = |why| StartError::io("starting the admin listener", why);
     Ok((admin.map_err(failed)?, console))
 }
@@ -195,18 +196,18 @@ impl Parts {
             entrance: Entrance::Clients,
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
-        let (admin, console) = operate(&door, listener)?;
+        let desk = OperatorDesk::new(door.clone());
+        let (admin, console) = operate(&desk, listener)?;
         let listener = listen(options.listen, "listen")?;
         let bounds = bounds(options.limits, room, &door.gate);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
         let failed = |why| StartError::io("starting the public listener", why);
-        let public = server::start(door.clone(), listener, &how, options.extra);
+        let public = server::start(door.clone(), listener, &how, further(options.extra));
         let (public, grace) = (public.map_err(failed)?, options.grace);
         notify(sandbox.as_ref(), public.addr)?;
-        let engine = &door.engine;
-        let (nodes, catch_up) = begin(ahead, &door, (options.catch_up, &how))?;
-        let watched = |plan| memory::watch(Arc::clone(engine), plan);
+        let (nodes, catch_up) = begin(ahead, &desk, (options.catch_up, &how))?;
+        let watched = |plan| memory::watch(Arc::clone(&door.engine), plan);
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
@@ -300,18 +301,27 @@ fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
     Bounds::new(limits, Arc::clone(gate))
 }
 
+/// The routes that a caller adds.
+fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
+    move |config| {
+        if let Some(extra) = extra {
+            extra(config);
+        }
+    }
+}
+
 /// Answers other nodes, where there may be any; without them the banks' lists are read from now on.
 fn begin(
     ahead: Option<nodes::Ahead>,
-    door: &Door,
+    desk: &Arc<OperatorDesk>,
     (lists, how): (Option<Duration>, &Listening),
 ) -> Result<(Option<nodes::Running>, Option<JoinHandle<()>>), StartError> {
     let Some(ahead) = ahead else {
-        let engine = &door.engine;
+        let engine = &desk.door.engine;
         let start = |every| catch_up::start(Arc::clone(engine), every);
         return Ok((None, lists.map(start)));
     };
-    let nodes = ahead.begin(door, (lists, how))?;
+    let nodes = ahead.begin(desk, (lists, how))?;
     Ok((Some(nodes), None))
 }
 

@@ -32,12 +32,13 @@ use super::cells::All;
 use super::listening::{listen as listen_at, stop};
 use super::turning::{Turns, turns};
 use super::{CellLog, ServiceOptions, StartError, catch_up, cell, cells, folder};
+use crate::admin::OperatorDesk;
 use crate::http::node::hand_over::NotGiven;
 use crate::http::node::{KNOWN_FOR, Membership, Node};
 use crate::http::tls::{self, Tls};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance};
-use crate::{notices, server};
+use crate::{admin, notices, server};
 
 /// Connections of the listener of the other nodes.
 const CONNECTIONS: usize = 4096;
@@ -195,11 +196,11 @@ impl Ahead {
     /// When the listener cannot be used.
     pub(super) fn begin(
         self,
-        door: &Door,
+        desk: &Arc<OperatorDesk>,
         (every, how): (Option<Duration>, &Listening),
     ) -> Result<Running, StartError> {
         let failed = |why| StartError::io("starting the listener of other nodes", why);
-        let node = door.node.clone();
+        let (door, node) = (&desk.door, desk.door.node.clone());
         let node = node.ok_or_else(|| failed(std::io::Error::other("there is no node")))?;
         let limits = ConnectionLimits {
             connections: CONNECTIONS,
@@ -217,7 +218,8 @@ impl Ahead {
             entrance: Entrance::Nodes,
             ..door.clone()
         };
-        let server = server::start(entrance, self.joined.listener, &how, None).map_err(failed)?;
+        let routes = admin::for_nodes(desk);
+        let server = server::start(entrance, self.joined.listener, &how, routes).map_err(failed)?;
         let address: SocketAddr = server.addr;
         let encrypted = node.tls().is_some();
         tracing::info!(node = node.name(), %address, encrypted, "listens to the other nodes");
@@ -432,7 +434,7 @@ impl Here {
             }
             tokio::time::sleep(if lacks { AGAIN } else { LOOK_OFTEN }).await;
         }
-        while let Err(why) = self.wake().await {
+        while let Err(why) = self.wake_and_serve().await {
             tracing::error!(
                 why,
                 cell,
@@ -443,10 +445,22 @@ impl Here {
             }
             tokio::time::sleep(AGAIN).await;
         }
+    }
+
+    /// Has the cell wake and serves it, as long as this node owns it. Whoever gives it away waits until that has ended: what
+    /// was given away is not served again behind it.
+    async fn wake_and_serve(&self) -> Result<(), String> {
+        let (node, cell) = (&self.node, self.cell);
+        let _kept = node.kept(cell).await;
+        if !self.owns() {
+            return Ok(());
+        }
+        self.wake().await?;
         if cell == FIRST {
             node.platform_is_here(true);
         }
         node.serve(cell, true);
+        Ok(())
     }
 
     async fn wake(&self) -> Result<(), String> {
@@ -459,7 +473,7 @@ impl Here {
             let announced = announced.map_err(|why| why.to_string())?;
             announced.map_err(|why| why.to_string())?;
         }
-        engine.wake(self.cell).map_err(|why| why.to_string())
+        engine.wake(self.cell).await.map_err(|why| why.to_string())
     }
 
     /// Serves the cell no more, and has its realms come to rest.

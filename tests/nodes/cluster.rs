@@ -8,6 +8,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal::service::{CellLog, Peers, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::server::{Server, cells, shared};
@@ -26,8 +29,17 @@ pub use load::{Done, Load};
 pub const SHORT: Duration = Duration::from_secs(5);
 /// One that does not, however busy the machine is: nobody can wait for its end.
 const LONG: Duration = Duration::from_secs(600);
-/// What nodes show each other.
+/// The secret of the nodes.
 pub const SECRET: &str = "a secret of nodes, of 32 characters or more";
+/// The pepper of all nodes.
+const PEPPER: &str = "a pepper that all nodes have";
+
+/// What they show each other, of both.
+pub fn shown() -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, PEPPER.as_bytes());
+    let text = format!("caudal nodes {SECRET}");
+    URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()))
+}
 
 /// Nodes that share a cell, or several.
 pub struct Cluster {
@@ -153,7 +165,7 @@ impl Cluster {
                 }),
             }),
             cells: self.cells,
-            pepper: Some("a pepper that all nodes have".into()),
+            pepper: Some(PEPPER.into()),
             banking: self.bank.banking(PATIENT),
             ..ServiceOptions::for_tests(data)
         };
@@ -205,6 +217,11 @@ impl Cluster {
     /// Has the bank tell a node what happens.
     pub fn bank_tells(&self, n: usize) {
         self.bank.tells(&self.urls.lock().unwrap()[n]);
+    }
+
+    /// A client of a node's admin listener.
+    pub fn operator(&self, n: usize) -> Client {
+        Client::new(&self.nodes[n].as_ref().unwrap().admin_url, None)
     }
 
     /// Asks the admin API of a node.

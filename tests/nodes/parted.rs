@@ -1,6 +1,10 @@
 //! Several cells on several nodes: each cell has an owner of its own, and its tenants are served there, whichever node
 //! is asked.
 
+mod moved;
+mod operators;
+mod secret;
+
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -16,6 +20,9 @@ use crate::support::{Client, SOON, wait_until};
 /// How many cells and nodes there are.
 const MANY: u32 = 3;
 
+/// The admin key of the nodes.
+const ROOT: &str = caudal::service::TEST_ADMIN_KEY;
+
 /// A tenant in each cell, and each cell with an owner of its own: node N owns cell N.
 struct Parted {
     nodes: Cluster,
@@ -26,6 +33,8 @@ struct Tenant {
     id: String,
     key: String,
     cvu: String,
+    /// What was acknowledged before, in whole pesos.
+    before: usize,
 }
 
 impl Parted {
@@ -57,7 +66,12 @@ impl Parted {
         let client = self.nodes.client(cell_node(cell)).with_key(Some(&key));
         types(&client).await;
         let cvu = account(&client).await;
-        Tenant { id, key, cvu }
+        Tenant {
+            id,
+            key,
+            cvu,
+            before: 0,
+        }
     }
 
     fn client(&self, node: usize, tenant: usize) -> Client {
@@ -179,25 +193,6 @@ async fn what_the_first_cell_says_holds_for_the_tenants_of_every_cell() {
         (answer.json["code"] == "limit_exceeded").then_some(())
     })
     .await;
-    // What acts on a realm elsewhere is refused, and it is said where it lies.
-    let path = format!("/admin/accounts/{cvu}/suspend");
-    let body = json!({"reason": "a reason"});
-    let (status, why) = parted.nodes.admin(0, "POST", &path, Some(&body)).await;
-    assert_eq!(status, 503, "{why}");
-    let said = why["message"].as_str().unwrap();
-    assert!(said.contains("cell 1") && said.contains("node-1"), "{said}");
-    for (tenant, to) in [(1, 0), (0, 2)] {
-        let path = format!("/admin/tenants/{}/move", parted.tenants[tenant].id);
-        let body = json!({"mode": "test", "cell": to});
-        let (status, why) = parted.nodes.admin(0, "POST", &path, Some(&body)).await;
-        assert_eq!(status, 503, "{why}");
-    }
-    // With its cell at the owner of the first one it is done.
-    parted.nodes.owns(1, 0).await;
-    let path = format!("/admin/accounts/{cvu}/suspend");
-    let body = json!({"reason": "a reason"});
-    let (status, done) = parted.nodes.admin(0, "POST", &path, Some(&body)).await;
-    assert_eq!(status, 200, "{done}");
     // A key that is revoked ends everywhere.
     let id = parted.tenants[2].key.split('_').nth(2).unwrap().to_owned();
     let path = format!("/admin/keys/{id}");

@@ -93,6 +93,7 @@ const ACTORS: &[&str] = &[
     "records",
     "cells",
     "failure",
+    "elsewhere",
     "times",
     "writing",
     "loads",

@@ -1,13 +1,16 @@
 //! How the supervisors of an engine follow the platform: who is new is started, the others get their settings. Of a
 //! realm whose cell rests only its bank is known, so that it is seen who is on which collector account.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
+use caudal_ledger::tenants::cells::Standing;
 
 use super::Realms;
 use super::keeper::Kept;
+use super::starting::Ahead;
 use crate::banks::{RealmBank, Relation};
 use crate::cells::FIRST;
 use crate::failure::Failure;
@@ -16,10 +19,23 @@ use crate::platform;
 use crate::realms::{self, RealmMessage};
 use crate::settings::Settings;
 
+/// Realms that were loaded before they are taken up, as each stood then.
+pub(super) type LoadedAhead = BTreeMap<RealmId, (Standing, Ahead)>;
+
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
     pub(super) fn follow(self: &Arc<Self>, platform: &Platform) -> Result<(), Failure> {
+        self.follow_with(platform, BTreeMap::new())
+    }
+
+    /// The same, with realms that were loaded already: one that stands otherwise by now is loaded again.
+    pub(super) fn follow_with(
+        self: &Arc<Self>,
+        platform: &Platform,
+        mut ahead: LoadedAhead,
+    ) -> Result<(), Failure> {
         let stale = self.stale(platform);
+        let left = self.left(platform);
         self.cells.follow(platform)?;
         for (kept, goes_on) in stale {
             kept.reload(goes_on);
@@ -37,6 +53,11 @@ impl Realms {
             let held = platform.is_held(realm);
             if resting.contains(&platform.standing(realm).cell) {
                 self.follow_elsewhere(realm, relation, held);
+                if left.contains(&realm) {
+                    // It has left for another node's cell, and rests.
+                    self.supervisors
+                        .remove_if(&realm, |_, known| !known.mailbox.connected());
+                }
                 continue;
             }
             let settings = Settings::of(platform, tenant, mode);
@@ -52,11 +73,49 @@ impl Realms {
                     *now = Arc::new(settings);
                 }
                 // The others are as they are now all the same.
-                None => failed = failed.and(self.add(realm, settings, relation, (open, held))),
+                None => {
+                    let loaded = ahead.remove(&realm);
+                    let loaded =
+                        loaded.filter(|(as_it_stood, _)| *as_it_stood == platform.standing(realm));
+                    let loaded = loaded.map(|(_, loaded)| loaded);
+                    let added = self.add(realm, settings, relation, (open, held), loaded);
+                    failed = failed.and(added);
+                }
             }
         }
         self.count_collectors();
         failed
+    }
+
+    /// Loads the realms that lie in a cell which rests, and has nothing of them act: whoever takes them up does so at once.
+    ///
+    /// # Errors
+    /// When one cannot be loaded.
+    pub(super) fn load_ahead(
+        &self,
+        platform: &Platform,
+        cell: u32,
+    ) -> Result<LoadedAhead, Failure> {
+        let mut ahead = BTreeMap::new();
+        for (tenant, mode) in platform::realms(platform) {
+            let realm = tenant.realm(mode);
+            let standing = platform.standing(realm);
+            let open = platform.is_open(realm) && !platform.is_leaving(realm);
+            // What was not followed yet is loaded when it is.
+            let followed = standing == self.cells.standing(realm);
+            if standing.cell != cell || !open || !followed || self.supervisors.contains_key(&realm)
+            {
+                continue;
+            }
+            let (settings, held) = (
+                Settings::of(platform, tenant, mode),
+                platform.is_held(realm),
+            );
+            let relation = Relation::of(tenant, mode);
+            let loaded = self.ahead(realm, settings, relation, (open, held))?;
+            ahead.insert(realm, (standing, loaded));
+        }
+        Ok(ahead)
     }
 
     /// The keepers of realms that are served here as they stood before, because another node has changed how they stand, and
@@ -71,6 +130,15 @@ impl Realms {
         let goes_on = |realm| platform.is_open(realm) && !platform.is_leaving(realm);
         stale
             .map(|known| (known.kept.clone(), goes_on(*known.key())))
+            .collect()
+    }
+
+    /// The realms that lie in another cell than before.
+    fn left(&self, platform: &Platform) -> BTreeSet<RealmId> {
+        let known = self.supervisors.iter().map(|known| *known.key());
+        let cell_of = |realm: &RealmId| self.cells.standing(*realm).cell;
+        known
+            .filter(|realm| platform.standing(*realm).cell != cell_of(realm))
             .collect()
     }
 

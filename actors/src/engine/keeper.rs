@@ -14,30 +14,22 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use actix::{Actor as _, AsyncContext as _, Context};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_storage::{Store, StoreError};
-use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
+use caudal_storage::{Store as _, StoreError};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
+use super::starting::{Ahead, Started};
 use super::{Engine, Realms, Supervised};
-use crate::banks::{RealmBank, Relation};
+use crate::banks::Relation;
 use crate::failure::Failure;
-use crate::hold::Hold;
-use crate::lanes::{Lane, Traffic};
-use crate::life::{self, Gone};
-use crate::loads::Loads;
-use crate::lookout::Lookout;
-use crate::mailbox::{Mailbox, Waiting};
-use crate::realms::{self, RealmMessage, RealmSupervisor};
-use crate::records::reads;
-use crate::scribe::Shared;
+use crate::lanes::Lane;
+use crate::realms::RealmMessage;
 use crate::settings::Settings;
-use crate::threads::Threads;
 
 /// A realm that has stood so long is calm: its next fall is a first.
 const CALM: Duration = Duration::from_secs(60);
@@ -49,17 +41,6 @@ const PAUSE_LAST: Duration = Duration::from_secs(60);
 const ASK_AGAIN: Duration = Duration::from_millis(10);
 /// Wishes that wait for one keeper at most.
 const WISHES_MAX: usize = 16;
-
-/// A supervisor that was started.
-#[derive(Debug)]
-pub(super) struct Started {
-    /// The way to it.
-    pub mailbox: Mailbox<RealmSupervisor>,
-    /// Its way to the store.
-    pub lane: Arc<Lane>,
-    /// Ends when nothing of its life is left.
-    pub gone: Gone,
-}
 
 /// A realm whose supervisor has fallen lately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,6 +111,17 @@ impl Kept {
         done.await.map_err(|_| Failure::ShuttingDown)?
     }
 
+    /// Has the realm rest; what to wait for. Nobody waits here, so it may be said while others must not be heard.
+    ///
+    /// # Errors
+    /// When too much is asked of its keeper.
+    pub(super) fn retiring(&self) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
+        let (reply, done) = oneshot::channel();
+        let sent = self.wishes.try_send(Wish::Retire(reply));
+        sent.map_err(|_| Failure::Overloaded)?;
+        Ok(done)
+    }
+
     /// Has the realm served or at rest, as the platform's facts say; nobody waits for it.
     pub(super) fn serve(&self, open: bool) {
         if self.open.swap(open, Ordering::AcqRel) != open {
@@ -157,30 +149,45 @@ impl Kept {
 }
 
 impl Realms {
-    /// Takes up a realm that is new here, and has it kept: served where it is open, at rest where not.
+    /// Takes up a realm that is new here, and has it kept: served where it is open, at rest where not. `ahead` is what was
+    /// loaded of it already, as it stands now.
     pub(super) fn add(
         self: &Arc<Self>,
         realm: RealmId,
         settings: Settings,
         relation: Relation,
         (open, held): (bool, bool),
+        ahead: Option<Ahead>,
     ) -> Result<(), Failure> {
-        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
-        let bank = Arc::new(RealmBank::new(&self.outside.banks, relation, hold));
-        let settings = Arc::new(RwLock::new(Arc::new(settings)));
-        let published = Arc::new(Notify::new());
-        let load = || {
-            let (settings, bank) = (Arc::clone(&settings), Arc::clone(&bank));
-            self.start(realm, settings, bank, Arc::clone(&published))
+        let made = match ahead {
+            Some(ahead) => ahead,
+            None => self.ahead(realm, settings.clone(), relation.clone(), (open, held))?,
         };
-        let started = open.then(load).transpose()?;
+        let Ahead {
+            settings: place,
+            bank,
+            published,
+            loaded,
+        } = made;
+        // What changed since it was loaded holds for it, too.
+        bank.follow(&self.outside.banks, relation);
+        bank.hold().set(held);
+        *place.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
+        let started = loaded.filter(|_| open).map(|loaded| self.begin(loaded));
+        let started = match started {
+            None if open => {
+                let (settings, bank) = (Arc::clone(&place), Arc::clone(&bank));
+                Some(self.start(realm, settings, bank, Arc::clone(&published))?)
+            }
+            started => started,
+        };
         let (mailbox, lane) = match &started {
             Some(started) => (started.mailbox.clone(), Arc::clone(&started.lane)),
             None => self.nobody(realm),
         };
         let kept = keep(self, realm, started);
         let known = Supervised {
-            settings,
+            settings: place,
             bank,
             published,
             mailbox,
@@ -191,81 +198,6 @@ impl Realms {
         self.supervisors.insert(realm, known);
         self.elsewhere.remove(&realm);
         Ok(())
-    }
-
-    /// Who has written lately in the cell of a realm.
-    fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
-        let cell = self.cells.standing(realm).cell;
-        Arc::clone(&self.traffic.entry(cell).or_default())
-    }
-
-    /// The way to the supervisor of a realm that has none.
-    fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
-        let addr = Context::<RealmSupervisor>::new().address();
-        let store = self.cells.of(realm);
-        let lane = Lane::new(realm, store, self.traffic(realm));
-        (
-            Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
-            lane,
-        )
-    }
-
-    /// Starts the supervisor of a realm, as the store knows it.
-    fn start(
-        &self,
-        realm: RealmId,
-        settings: Arc<RwLock<Arc<Settings>>>,
-        bank: Arc<RealmBank>,
-        published: Arc<Notify>,
-    ) -> Result<Started, Failure> {
-        let store = self.cells.of(realm);
-        let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, self.traffic(realm));
-        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
-        let (heart, life, gone) = life::begin();
-        let at = usize::try_from(realm.0)
-            .unwrap_or(0)
-            .checked_rem(self.arbiters.len());
-        let shared = Shared {
-            realm,
-            life,
-            loads: Loads::new(Arc::clone(&store), realm),
-            store,
-            lane: Arc::clone(&lane),
-            pace: Arc::clone(&self.pace),
-            clock: Arc::clone(&self.clock),
-            hold: Arc::clone(bank.hold()),
-            bank,
-            bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
-            lookout: Arc::new(Lookout::since(last)),
-            pauses: self.pauses,
-            schedule: self.schedule,
-            event_rules: self.event_rules,
-            times: self.times.clone(),
-            meter: Arc::default(),
-            settings,
-            claims: self.claims.clone(),
-            published,
-            trail: Arc::default(),
-            sink: Arc::clone(&self.outside.sink),
-            couriers: self.couriers.clone(),
-            threads: match at.filter(|_| self.spread) {
-                Some(at) => Threads::beside(&self.arbiters, at),
-                None => Threads::default(),
-            },
-        };
-        let waiting = Waiting::default();
-        let supervisor =
-            RealmSupervisor::load((heart, shared), self.residency.join(), waiting.clone())?;
-        let addr = match at.and_then(|at| self.arbiters.get(at)) {
-            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
-            None => supervisor.start(),
-        };
-        Ok(Started {
-            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
-            lane,
-            gone,
-        })
     }
 }
 
@@ -490,7 +422,7 @@ impl Engine {
         self.realms.claims.held(realm)
     }
 
-    fn kept(&self, realm: RealmId) -> Result<Kept, Failure> {
+    pub(super) fn kept(&self, realm: RealmId) -> Result<Kept, Failure> {
         let known = self.realms.supervisors.get(&realm);
         let kept = known.map(|known| known.value().kept.clone());
         kept.ok_or_else(|| self.realms.absent(realm))

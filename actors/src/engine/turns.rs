@@ -13,12 +13,17 @@
 //! two lives of a realm act at once. A realm is only started while its cell is awake, and one state of the platform is taken up
 //! after the other: realms first, then keys, so that a key opens a realm that is there.
 //!
+//! A cell wakes or rests, never both at once: what rests waits until waking has ended. The realms of a cell that wakes are loaded while
+//! it rests, when nobody writes in it, and start at once with the state of the platform that is taken up then; one that stands
+//! otherwise by then is loaded again.
+//!
 //! **Failure.** A realm that does not come to rest is an error, and its cell rests half: it has to be waited for
 //! again before it may wake. A node that lacks a cell which the platform knows takes up nothing.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
 use actix::Actor as _;
 use caudal_ledger::ids::RealmId;
@@ -26,12 +31,16 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Platform;
 use caudal_storage::StoreError;
 
+use super::following::LoadedAhead;
 use super::{Engine, Realms, clock};
 use crate::cells::{Cells, FIRST};
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::platform::{self, Keys, KnownKey, PlatformActor, Published};
 use crate::records::{APPROVALS_STREAM, PEOPLE_STREAM, PLATFORM_STREAM, Tail};
+
+/// The pause before a realm that could not be started is tried again, as long as nothing else has changed.
+const START_AGAIN: Duration = Duration::from_secs(1);
 
 /// The platform as of the last change that was taken up.
 type State = Arc<RwLock<Arc<Platform>>>;
@@ -58,16 +67,17 @@ fn take_up(
     platform: &Arc<Platform>,
 ) -> Result<(), Failure> {
     let turn = realms.publishes();
-    taken_up((keys, realms, state), platform, &turn)
+    taken_up((keys, realms, state), platform, LoadedAhead::new(), &turn)
 }
 
 /// Takes up a state of the platform in a turn in which it was read, or which comes behind those before.
 fn taken_up(
     (keys, realms, state): (&Keys, &Arc<Realms>, &State),
     platform: &Arc<Platform>,
+    ahead: LoadedAhead,
     _turn: &MutexGuard<'_, ()>,
 ) -> Result<(), Failure> {
-    let followed = realms.follow(platform);
+    let followed = realms.follow_with(platform, ahead);
     publish_keys(keys, platform);
     *state.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(platform);
     followed
@@ -106,7 +116,8 @@ impl Realms {
         Mailbox::new(platform, Waiting::default(), platform::MAILBOX)
     }
 
-    fn publishes(&self) -> MutexGuard<'_, ()> {
+    /// Held while a state of the platform is taken up: until it is dropped none is.
+    pub(super) fn publishes(&self) -> MutexGuard<'_, ()> {
         self.publishing
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -115,6 +126,11 @@ impl Realms {
     /// The cells that rest; they stay so while this is held.
     pub(super) fn resting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Held by whoever has a cell wake or rest.
+    fn turn_of(&self, cell: u32) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.waking.entry(cell).or_default())
     }
 
     /// Whether nothing of a realm acts here, because its cell rests.
@@ -151,6 +167,8 @@ impl Engine {
     /// # Errors
     /// When a realm does not come to rest; it is asked again by another call.
     pub async fn rest(&self, cell: u32) -> Result<(), Failure> {
+        let turn = self.realms.turn_of(cell);
+        let _turn = turn.lock().await;
         self.realms.resting().insert(cell);
         let all = self.realms.supervisors.iter().map(|it| *it.key());
         let all: Vec<RealmId> = all.collect();
@@ -163,10 +181,17 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets go of a realm that is at rest, and that another node is to serve.
-    pub(super) fn leaves_to_others(&self, realm: RealmId) {
-        self.realms.lets_go(realm);
+    /// Lets go of a realm that is at rest where another node is to serve it; whether that is so.
+    pub(super) fn leaves_to_others(&self, realm: RealmId) -> bool {
+        // Held: a cell that wakes takes its realms up only once it is none of these.
+        let resting = self.realms.resting();
+        let leaves = resting.contains(&self.cells.standing(realm).cell);
+        if leaves {
+            self.realms.lets_go(realm);
+        }
+        drop(resting);
         self.realms.count_collectors();
+        leaves
     }
 
     /// Whether the platform and its people are not written here, or soon will not be: the first cell rests.
@@ -184,21 +209,46 @@ impl Engine {
         self.realms.rests_for(realm)
     }
 
-    /// Has everything of a cell act again, as the store knows it now.
+    /// Has everything of a cell act again, as the store knows it now. Its realms are loaded off the thread that asks, where the
+    /// engine has threads of its own, and nobody of another cell waits for it.
     ///
     /// # Errors
     /// When the platform or a realm cannot be read from the store, or this process lacks a cell.
-    pub fn wake(&self, cell: u32) -> Result<(), Failure> {
+    pub async fn wake(self: &Arc<Self>, cell: u32) -> Result<(), Failure> {
+        let turn = self.realms.turn_of(cell).lock_owned().await;
+        if self.realms.arbiters.is_empty() {
+            return self.woken(cell);
+        }
+        let engine = Arc::clone(self);
+        let woken = tokio::task::spawn_blocking(move || {
+            // Also where nobody waits for it any more: it ends before the cell may rest.
+            let _turn = turn;
+            engine.woken(cell)
+        });
+        woken.await.map_err(|_| Failure::Bug)?
+    }
+
+    fn woken(&self, cell: u32) -> Result<(), Failure> {
+        // The platform's actor is here, or will be, or it is read as it lies.
+        let written = cell != FIRST && !self.is_at_rest();
+        let known = match written {
+            true => self.platform(),
+            false => Arc::new(PlatformActor::load(self.cells.platform().as_ref())?.0),
+        };
+        self.cells.all_here(&known)?;
+        if !written {
+            self.clock.begin(clock::known(&self.cells, &known)?);
+        }
+        let ahead = self.realms.load_ahead(&known, cell)?;
         // What is read in this turn is no older than what was taken up before it.
         let turn = self.realms.publishes();
         if cell != FIRST && !self.is_at_rest() {
-            // The platform's actor is here, and what it has published is the last word.
+            // What the platform's actor has published is the last word.
             self.realms.resting().remove(&cell);
-            return self.realms.follow(&self.platform());
+            return self.realms.follow_with(&self.platform(), ahead);
         }
         let loaded = PlatformActor::load(self.cells.platform().as_ref())?;
         self.cells.all_here(&loaded.0)?;
-        self.clock.begin(clock::known(&self.cells, &loaded.0)?);
         let now = Arc::new(loaded.0.clone());
         if cell == FIRST {
             let ministry = self.realms.ministry(loaded, Arc::clone(&self.published));
@@ -208,11 +258,13 @@ impl Engine {
             *self.staff.write().unwrap_or_else(PoisonError::into_inner) = office;
         }
         self.realms.resting().remove(&cell);
-        self.taken_up(&now, &turn)
+        let state = (&self.keys, &self.realms, &self.state);
+        taken_up(state, &now, ahead, &turn)
     }
 
     fn taken_up(&self, platform: &Arc<Platform>, turn: &MutexGuard<'_, ()>) -> Result<(), Failure> {
-        taken_up((&self.keys, &self.realms, &self.state), platform, turn)
+        let state = (&self.keys, &self.realms, &self.state);
+        taken_up(state, platform, LoadedAhead::new(), turn)
     }
 
     /// Follows what another node has changed of tenants, keys and people; whether there was anything. Where the
@@ -231,17 +283,31 @@ impl Engine {
         if self.seen.load(Ordering::Acquire) == heads || !self.is_at_rest() {
             return Ok(false);
         }
+        let mut failed = self
+            .unstarted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let again = failed.is_some_and(|(of, at)| of == heads && at.elapsed() < START_AGAIN);
+        if again {
+            return Ok(false);
+        }
         let turn = self.realms.publishes();
         let (platform, _) = PlatformActor::load(store.as_ref())?;
         self.cells.all_here(&platform)?;
         let taken_up = self.taken_up(&Arc::new(platform), &turn);
         drop(turn);
-        if let Err(why) = taken_up {
-            tracing::error!(%why, "a realm that another node has changed could not be started");
-        }
         self.office().look_again(store.as_ref())?;
-        // What could not be read is looked for again.
-        self.seen.store(heads, Ordering::Release);
+        // What could not be read or started is looked for again.
+        *failed = match taken_up {
+            Ok(()) => {
+                self.seen.store(heads, Ordering::Release);
+                None
+            }
+            Err(why) => {
+                tracing::error!(%why, "a realm that another node has changed could not be started, and is tried again");
+                Some((heads, Instant::now()))
+            }
+        };
         Ok(true)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use caudal_ledger::balance::Direction;
+use caudal_ledger::facts::RealmFact;
 use caudal_ledger::ids::{RealmId, VoucherId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
@@ -16,7 +17,7 @@ use crate::accounts::Placed;
 use crate::failure::Failure;
 use crate::realms::{Adjustment, PostingMessage, TypesMessage};
 use crate::records::projection::Place;
-use crate::records::reads;
+use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
 
 impl Engine {
@@ -33,11 +34,16 @@ impl Engine {
         .await
     }
 
-    /// All voucher types of a realm, and those that it had.
+    /// All voucher types of a realm, and those that it had; of one that another node serves, those that are known here.
     ///
     /// # Errors
     /// Those of every door.
     pub async fn voucher_types(&self, realm: RealmId) -> Result<VoucherTypes, Failure> {
+        if self.rests_for(realm) {
+            return self
+                .scan(realm, Cost::Page, move |store| types(store, realm))
+                .await;
+        }
         self.ask(realm, DEADLINE, TypesMessage::All).await
     }
 
@@ -108,6 +114,17 @@ impl Engine {
         let found = self.scan(realm, Cost::Point, read).await?;
         Ok(found.ok_or(Rejection::VoucherNotFound)?)
     }
+}
+
+fn types(store: &dyn Index, realm: RealmId) -> Result<VoucherTypes, StoreError> {
+    let mut types = VoucherTypes::default();
+    reads::fold(
+        store,
+        realm_stream(realm, REALM),
+        0,
+        |fact: RealmFact, _, _| types.apply(&fact),
+    )?;
+    Ok(types)
 }
 
 fn by_external(

@@ -44,7 +44,7 @@ async fn a_realm_that_cannot_be_loaded_after_its_move_is_tried_again() {
         assert!(engine.resumed_in_turn(REALM).await.is_err());
         store.break_rows(false);
     };
-    let (moved, ()) = tokio::join!(engine.moves(REALM, nothing(), last), mended);
+    let (moved, ()) = tokio::join!(engine.moves((REALM, None), nothing(), last), mended);
     assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
     let served = async {
         while engine.balance(REALM, FIRST).await.is_err() {
@@ -75,7 +75,7 @@ async fn a_realm_that_acts_although_it_is_closed_rests_before_the_last_of_it_is_
         commits.set(world.store.stats().commits);
         Err(NotCopied::Unwanted)
     };
-    let moved = world.engine.moves(REALM, nothing(), last).await;
+    let moved = world.engine.moves((REALM, None), nothing(), last).await;
     assert_eq!(moved.unwrap_err(), NotCopied::Unwanted);
     let refused = world.post("IN", 1, "late").await;
     assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);

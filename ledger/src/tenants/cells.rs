@@ -167,6 +167,11 @@ impl Platform {
             .is_some_and(|it| it.leaving.is_some())
     }
 
+    /// For which copy a realm rests wherever it is.
+    pub fn leaves_for(&self, realm: RealmId) -> Option<u32> {
+        self.generations(realm)?.leaving
+    }
+
     /// What has every realm stay that leaves its cell: whoever moved it is gone.
     pub fn stays(&self, at: Timestamp) -> Vec<PlatformFact> {
         let tenants = self.tenants.values();

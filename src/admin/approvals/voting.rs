@@ -11,7 +11,8 @@ use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 use super::{ApprovalBody, entry, number, shown};
-use crate::admin::access::Acting;
+use crate::admin::access::{Acting, OPERATIONS};
+use crate::admin::behalf::together;
 use crate::admin::people::{Operator, Outcome, Power};
 use crate::admin::{OperatorDesk, cases, moves, restores, tenants};
 use crate::http::Door;
@@ -136,8 +137,10 @@ async fn carry_out(
     approver: Acting,
     begun: u64,
 ) -> Option<Value> {
-    let done = match perform(&desk, &proposal, &approver).await {
+    let done = match perform(&desk, &proposal, (&approver, begun)).await {
         Ok(answer) => answer,
+        // It may have been done: that it was begun stands alone, as after a crash.
+        Err(why) if why.is_unknown() => return None,
         Err(why) => why.error_response(),
     };
     let (code, number) = (done.status(), proposal.number);
@@ -159,16 +162,24 @@ async fn carry_out(
 }
 
 /// Does what was approved, as whoever asked and whoever approved it.
-async fn perform(desk: &OperatorDesk, proposal: &Proposal, approver: &Acting) -> Answer {
+async fn perform(
+    desk: &OperatorDesk,
+    proposal: &Proposal,
+    (approver, begun): (&Acting, u64),
+) -> Answer {
+    let operation = OPERATIONS.iter().find(|it| it.id == proposal.action);
     let acting = Acting {
         operator: Operator {
-            name: format!("{} + {}", proposal.by, approver.operator.name),
+            name: together(&proposal.by, &approver.operator.name),
             role: proposal.role,
             credential: None,
         },
         reason: Some(proposal.reason.clone()).filter(|reason| !reason.is_empty()),
         subject: proposal.subject.clone(),
+        body: proposal.body.clone().into(),
+        operation: operation.ok_or(Failure::Bug)?,
         approved: true,
+        entry: begun,
         ..approver.clone()
     };
     let sent = Body::parse(proposal.body.as_bytes())?;

@@ -21,7 +21,7 @@ use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
 use crate::admin::OperatorDesk;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
-use crate::admin::refuse_parted;
+use crate::admin::passing::in_realm;
 use crate::bodies::transfers::{TransferBody, transfer};
 use crate::http::body::Body;
 use crate::http::current;
@@ -71,7 +71,6 @@ async fn of_transfer_by(
     id: TransferId,
     sent: Body,
 ) -> Result<Settled<TransferView>, ApiError> {
-    refuse_parted(&desk.door, id.0.realm)?;
     let sent = DecideTransfer::read(sent)?;
     let (outcome, force) = (sent.outcome, sent.force.unwrap_or(false));
     let decision = sent.decision(acting, desk.door.engine.now())?;
@@ -98,7 +97,6 @@ async fn of_suspense_by(
     id: SuspenseId,
     sent: Body,
 ) -> Result<Settled<Parked>, ApiError> {
-    refuse_parted(&desk.door, id.realm)?;
     let sent = DecideSuspense::read(sent)?;
     let credit_to = match (sent.outcome, sent.cvu) {
         (Resolution::Credit, Some(cvu)) => Some(cvu),
@@ -133,7 +131,6 @@ async fn of_unbooked_by(
     id: UnbookedId,
     sent: Body,
 ) -> Result<Settled<Unbooked>, ApiError> {
-    refuse_parted(&desk.door, id.realm)?;
     let sent = DecideUnbooked::read(sent)?;
     let Dismissal::Dismiss = sent.outcome;
     let decision = sent.decision(acting, desk.door.engine.now())?;
@@ -192,7 +189,18 @@ pub async fn decide(
 
 /// The same, at once or when a second person has approved it.
 pub async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
-    let body = match CaseId::parse(id).ok_or(Rejection::CaseNotFound)? {
+    let id = CaseId::parse(id).ok_or(Rejection::CaseNotFound)?;
+    let realm = match id {
+        CaseId::Transfer(id) => id.0.realm,
+        CaseId::Suspense(id) => id.realm,
+        CaseId::Unbooked(id) => id.realm,
+    };
+    in_realm(desk, acting, realm, settled(desk, id, acting, sent)).await
+}
+
+/// The same where the realm is served.
+async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -> Answer {
+    let body = match id {
         CaseId::Transfer(id) => {
             let decided = of_transfer_by(desk, acting, id, sent).await;
             let decided = decided.map_err(|error| match error.why {
@@ -241,6 +249,9 @@ pub async fn transfer_decided(
 ) -> Answer {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
     let VoucherId { realm, .. } = id.0;
-    let decided = of_transfer_by(desk, acting, id, sent).await?;
-    Ok(decided.map(|view| transfer(realm, &view)).answer())
+    let work = async {
+        let decided = of_transfer_by(desk, acting, id, sent).await?;
+        Ok(decided.map(|view| transfer(realm, &view)).answer())
+    };
+    in_realm(desk, acting, realm, work).await
 }

@@ -105,21 +105,26 @@ pub fn about_unbooked(visit: &Visit, id: &str, unbooked: &Unbooked) -> Option<Bl
 
 /// Takes the decision, or asks for a second person where the tenant's policy wants one.
 pub async fn decide(sent: Sent, path: web::Path<String>) -> HttpResponse {
+    let body = body(&sent);
     let act = Act {
         action: "decideCase",
         subject: &path,
         power: Power::Act,
         grave: true,
+        body: Some(&body),
     };
-    match sent.does_or_asks(act, decided(&sent, &path)).await {
+    match sent
+        .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
+        .await
+    {
         Ok(Ended::Done) => sent.visit.done(&format!("/console/cases/{path}")),
         Ok(Ended::Asked) => seen("/console/approvals"),
         Err(why) => sent.visit.show(Err(why)),
     }
 }
 
-async fn decided(sent: &Sent, id: &str) -> Result<Ended, ApiError> {
-    let visit = &sent.visit;
+/// The body of the operation.
+fn body(sent: &Sent) -> String {
     // The fields are named as those of the operation; an empty one is one that is not sent.
     let names = ["outcome", "by", "reason", "bankReference", "cvu"];
     let given = |name: &str| {
@@ -131,8 +136,12 @@ async fn decided(sent: &Sent, id: &str) -> Result<Ended, ApiError> {
     if sent.fields.get("force").is_some_and(|value| value == "yes") {
         body.insert("force".to_owned(), Value::from(true));
     }
-    let (body, reason) = (Value::from(body).to_string(), sent.reason()?);
+    Value::from(body).to_string()
+}
+
+async fn decided(sent: &Sent, id: &str, body: &str) -> Result<Ended, ApiError> {
+    let (visit, reason) = (&sent.visit, sent.reason()?);
     let who = &visit.session.who;
-    let asked = decide_case(&visit.desk, who, (id, &reason), &body).await?;
+    let asked = decide_case(&visit.desk, who, (id, &reason), (body, &sent.begun)).await?;
     Ok(if asked { Ended::Asked } else { Ended::Done })
 }

@@ -1,4 +1,4 @@
-//! For which cell a request is: that of the realm of its key, or that of whatever a bank tells.
+//! For which cell a request is: that of the realm of its key, that of whatever a bank tells, or the one that an errand names.
 //!
 //! **Order.** It is asked before each try, so what this node hears meanwhile of keys and of where realms lie counts. Whoever
 //! serves asks for itself: two nodes that do not agree try again until they do.
@@ -15,9 +15,11 @@ use std::time::{Duration, Instant};
 use actix_web::dev::ServiceRequest;
 use actix_web::web::Bytes;
 use caudal_actors::cells::FIRST;
+use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
+use caudal_ledger::ids::RealmId;
 
-use super::parcel::NOTICES;
+use super::parcel::{FOR, NOTICES, is_errand};
 use super::{Node, Seat};
 use crate::http::Door;
 use crate::http::caller::{API_KEY, only};
@@ -28,6 +30,36 @@ const CATCH_UP: Duration = Duration::from_secs(5);
 /// How often it is looked whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
+/// Whose errand it is to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum For {
+    /// The owner of a cell.
+    Cell(u32),
+    /// The owner of the cell in which a realm lies.
+    Realm(RealmId),
+}
+
+impl For {
+    /// As it stands in [`FOR`].
+    pub(super) fn word(self) -> String {
+        match self {
+            Self::Cell(cell) => format!("cell {cell}"),
+            Self::Realm(realm) => format!("realm {}", realm.0),
+        }
+    }
+
+    /// What stands in [`FOR`].
+    fn read(word: &str) -> Option<Self> {
+        let (kind, number) = word.split_once(' ')?;
+        let number = number.parse().ok()?;
+        match kind {
+            "cell" => Some(Self::Cell(number)),
+            "realm" => Some(Self::Realm(RealmId(number))),
+            _ => None,
+        }
+    }
+}
+
 /// By what the cell of a request is found.
 pub(super) enum Aim {
     /// It is the first one.
@@ -36,6 +68,8 @@ pub(super) enum Aim {
     Key(String),
     /// The body of a notice.
     Notice(Bytes),
+    /// It says so itself.
+    At(For),
 }
 
 impl Aim {
@@ -46,6 +80,10 @@ impl Aim {
         }
         if call.match_info().as_str().starts_with(NOTICES) {
             return Self::Notice(Bytes::new());
+        }
+        if is_errand(call.match_info().as_str()) {
+            let word = call.headers().get(FOR).and_then(|word| word.to_str().ok());
+            return word.and_then(For::read).map_or(Self::First, Self::At);
         }
         let key = only(call.request(), &API_KEY).and_then(keys::id_of);
         key.map_or(Self::First, |id| Self::Key(id.to_owned()))
@@ -64,14 +102,33 @@ impl Aim {
         matches!(self, Self::Notice(_))
     }
 
-    /// The cell, as this node knows it now.
+    /// The cell, as this node knows it now; `None` while nobody serves the realm, because it goes into another one.
     ///
     /// # Errors
     /// When a notice cannot be looked up now.
-    pub(super) async fn cell(&self, door: &Door, node: &Node) -> Result<u32, Failure> {
+    pub(super) async fn cell(&self, door: &Door, node: &Node) -> Result<Option<u32>, Failure> {
         let engine = &door.engine;
+        if let Self::Key(id) = self
+            && let Some(known) = engine.key(id)
+            && engine
+                .platform()
+                .is_leaving(known.tenant.realm(known.key.mode))
+        {
+            return Ok(None);
+        }
+        if let Self::At(For::Realm(realm)) = self
+            && engine.platform().is_leaving(*realm)
+        {
+            return Ok(None);
+        }
+        self.lies(engine, door, node).await.map(Some)
+    }
+
+    async fn lies(&self, engine: &Arc<Engine>, door: &Door, node: &Node) -> Result<u32, Failure> {
         match self {
             Self::First => Ok(FIRST),
+            Self::At(For::Cell(cell)) => Ok(*cell),
+            Self::At(For::Realm(realm)) => Ok(engine.cells().standing(*realm).cell),
             Self::Key(id) => Ok(engine.key(id).map_or(FIRST, |known| {
                 let realm = known.tenant.realm(known.key.mode);
                 engine.cells().standing(realm).cell
@@ -81,7 +138,8 @@ impl Aim {
                 if let Some(cell) = whose().await? {
                     return Ok(cell);
                 }
-                node.caught_up(door).await?;
+                let all: Vec<u32> = node.cells().collect();
+                node.caught_up(door, &all).await?;
                 Ok(whose().await?.unwrap_or(FIRST))
             }
         }
@@ -89,15 +147,33 @@ impl Aim {
 }
 
 impl Node {
-    /// Waits until this node has of each cell all that its log had when this was asked.
-    async fn caught_up(&self, door: &Door) -> Result<(), Failure> {
+    /// Waits until this node has of some cells all that their logs had when this was asked.
+    ///
+    /// # Errors
+    /// When it has not in time.
+    pub async fn caught_up(&self, door: &Door, cells: &[u32]) -> Result<(), Failure> {
         let since = Instant::now();
         let ends = |cell| {
             // An owner has it by itself.
             let owned = self.seat(cell).is_some_and(Seat::is_open);
             owned || self.has_all_since(door, cell, since)
         };
-        while !self.cells().all(ends) {
+        while !cells.iter().all(|cell| ends(*cell)) {
+            if since.elapsed() > CATCH_UP {
+                return Err(Failure::ShuttingDown);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Waits until tenants, keys, people and the audit log are known here as they were when this was asked.
+    ///
+    /// # Errors
+    /// When they are not in time.
+    pub async fn told(&self) -> Result<(), Failure> {
+        let since = Instant::now();
+        while !self.writes_platform() && !self.knows_since(Some(since)) {
             if since.elapsed() > CATCH_UP {
                 return Err(Failure::ShuttingDown);
             }
@@ -118,5 +194,20 @@ impl Node {
         let applied = door.engine.cells().cell(cell)?.applied();
         let asked = Instant::now().checked_sub(ago)?;
         (applied >= standing.tail.commit).then_some(asked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_gets_an_errand_reads_what_it_is_about() {
+        for to in [For::Cell(3), For::Realm(RealmId(17))] {
+            assert_eq!(For::read(&to.word()), Some(to));
+        }
+        for wrong in ["", "cell", "cell x", "realm -1", "tenant 1", "cell  1"] {
+            assert_eq!(For::read(wrong), None, "{wrong}");
+        }
     }
 }

@@ -43,6 +43,11 @@ pub enum NotGiven {
 }
 
 impl Node {
+    /// While this is held nobody gives a cell away; `None` where there is no such cell.
+    pub async fn kept(&self, cell: u32) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        Some(self.seat(cell)?.giving.lock().await)
+    }
+
     /// Gives a cell to the node of this name, or to the one that is furthest; gives its name. When this returns, it
     /// may take the cell, and has not yet.
     ///

@@ -31,6 +31,12 @@ const IDEMPOTENCY_KEY: &str = "idempotency-key";
 pub(super) const SECRET: &str = "x-caudal-node";
 /// For whom it asks.
 pub(super) const PEER: &str = "x-caudal-peer";
+/// Whom an errand is for: it says which owner is to do it.
+pub const FOR: &str = "x-caudal-for";
+/// On whose behalf an errand is done, percent-encoded.
+pub const ACTING: &str = "x-caudal-acting";
+/// What nodes ask each other begins with it, or with that of the admin API.
+const ERRANDS: [&str; 2] = ["/node/", "/admin/"];
 /// What the other node says of a request besides its answer. Whatever answers without it is no node of this cell, or
 /// has another secret.
 pub(super) const MOVED: &str = "x-caudal-moved";
@@ -42,7 +48,7 @@ pub(super) const NOTHING: &str = "nothing";
 pub(super) const PERHAPS: &str = "perhaps";
 
 /// Headers of a connection and not of what it carries; and those that are made anew.
-const NOT_SENT: [&str; 12] = [
+const NOT_SENT: [&str; 14] = [
     "connection",
     "keep-alive",
     "proxy-connection",
@@ -56,7 +62,14 @@ const NOT_SENT: [&str; 12] = [
     "accept-encoding",
     SECRET,
     PEER,
+    FOR,
+    ACTING,
 ];
+
+/// Whether a path is that of an errand of a node.
+pub(super) fn is_errand(path: &str) -> bool {
+    ERRANDS.iter().any(|start| path.starts_with(start))
+}
 
 /// A request, ready to be sent as often as has to be.
 pub(super) struct Parcel {
@@ -105,6 +118,38 @@ impl Parcel {
             path,
             headers,
             body: body.await?.0,
+            repeats,
+        })
+    }
+
+    /// An errand of this node, with the headers that make it one.
+    ///
+    /// # Errors
+    /// When its method is none.
+    pub(super) fn errand(
+        node: &Node,
+        (method, path): (&Method, String),
+        own: [(&str, Option<String>); 2],
+        (body, repeats): (Bytes, bool),
+    ) -> Result<Self, Failure> {
+        let mut headers = HeaderMap::new();
+        let secret = node.membership.secret.expose_secret();
+        copy(SECRET, secret.as_bytes(), &mut headers);
+        copy(REQUEST_ID, current::request().id.as_bytes(), &mut headers);
+        if !body.is_empty() {
+            copy("content-type", b"application/json", &mut headers);
+        }
+        for (name, value) in own {
+            if let Some(value) = value {
+                copy(name, value.as_bytes(), &mut headers);
+            }
+        }
+        let method = reqwest::Method::from_bytes(method.as_str().as_bytes());
+        Ok(Self {
+            method: method.map_err(|_| Failure::Bug)?,
+            path,
+            headers,
+            body,
             repeats,
         })
     }

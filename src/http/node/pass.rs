@@ -24,6 +24,7 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::{self, Bytes};
 use actix_web::{Error, FromRequest as _, HttpResponse, ResponseError as _};
+use caudal_actors::cells::FIRST;
 use caudal_actors::failure::Failure;
 use tokio::sync::SemaphorePermit;
 
@@ -92,8 +93,8 @@ async fn serve<B: MessageBody + 'static>(
     let peer = peer.and_then(|peer| peer.to_str().ok()?.parse().ok());
     call.head_mut().peer_addr = peer;
     let admitted = match aimed(&mut call, (door, node)).await {
-        Ok(cell) => node.enter(cell).map(|inside| (cell, inside)),
-        Err(_) => None,
+        Ok(Some(cell)) => node.enter(cell).map(|inside| (cell, inside)),
+        Ok(None) | Err(_) => None,
     };
     let Some((cell, inside)) = admitted else {
         let refusal = ApiError::from(Failure::ShuttingDown);
@@ -113,7 +114,7 @@ async fn serve<B: MessageBody + 'static>(
 async fn aimed(
     call: &mut ServiceRequest,
     (door, node): (&Door, &Arc<Node>),
-) -> Result<u32, ApiError> {
+) -> Result<Option<u32>, ApiError> {
     let mut aim = Aim::of(call, node);
     if aim.needs_body() {
         let (request, payload) = call.parts_mut();
@@ -147,7 +148,7 @@ async fn pass<B: MessageBody + 'static>(
 ) -> Result<Through<B>, Error> {
     let aim = Aim::of(&call, node);
     if !aim.needs_body()
-        && let Ok(cell) = aim.cell(door, node).await
+        && let Ok(Some(cell)) = aim.cell(door, node).await
         && let Some(inside) = node.enter(cell)
     {
         let answer = next.call(call).await?;
@@ -155,7 +156,7 @@ async fn pass<B: MessageBody + 'static>(
         return Ok(answer.map_into_left_body());
     }
     let refused = match Held::of(&mut call, node, aim).await {
-        Ok(held) => match held.settle(door, node).await {
+        Ok(held) => match settle((&held.parcel, &held.aim), (door, node), node.patience()).await {
             Ok(Settled::Answered(answer)) => {
                 if !answer.status().is_client_error() {
                     wire::recognise(call.request());
@@ -178,7 +179,7 @@ async fn pass<B: MessageBody + 'static>(
 }
 
 /// How a request ended that was not served at once.
-enum Settled {
+pub(super) enum Settled {
     /// It may be served here now.
     Here(Inside),
     /// Another node has answered it.
@@ -221,94 +222,100 @@ impl<'a> Held<'a> {
             _room: room,
         })
     }
+}
 
-    /// Waits until the request is answered, or may be served here.
-    async fn settle(&self, door: &Door, node: &Arc<Node>) -> Result<Settled, Failure> {
-        let count = |figure: &AtomicU64| figure.fetch_add(1, Ordering::Relaxed);
-        let until = Instant::now() + node.patience();
-        let mut unknown = false;
-        loop {
-            let cell = self.aim.cell(door, node).await?;
-            let mut turns = node.seat(cell).ok_or(Failure::Bug)?.serves.subscribe();
-            if let Some(inside) = node.enter(cell) {
-                return Ok(Settled::Here(inside));
+/// Waits until the request is answered, or may be served here.
+pub(super) async fn settle(
+    (parcel, aim): (&Parcel, &Aim),
+    (door, node): (&Door, &Arc<Node>),
+    most: Duration,
+) -> Result<Settled, Failure> {
+    let count = |figure: &AtomicU64| figure.fetch_add(1, Ordering::Relaxed);
+    let until = Instant::now() + most;
+    let mut unknown = false;
+    loop {
+        let found = aim.cell(door, node).await?;
+        // One that goes into another cell is looked for again like one that has no owner.
+        let cell = found.map_or(FIRST, |cell| cell);
+        let mut turns = node.seat(cell).ok_or(Failure::Bug)?.serves.subscribe();
+        if let Some(inside) = found.and_then(|cell| node.enter(cell)) {
+            return Ok(Settled::Here(inside));
+        }
+        let mut pause = LOOK_EVERY;
+        let tried = match found.and_then(|cell| node.owner(cell)) {
+            Some(owner) => try_at(parcel, node, (cell, &owner)).await,
+            None => Tried::Nothing,
+        };
+        match tried {
+            Tried::Answered(answer) => {
+                count(&node.passed.answered);
+                return Ok(Settled::Answered(answer));
             }
-            let mut pause = LOOK_EVERY;
-            let tried = match node.owner(cell) {
-                Some(owner) => self.try_at(node, (cell, &owner)).await,
-                None => Tried::Nothing,
-            };
-            match tried {
-                Tried::Answered(answer) => {
-                    count(&node.passed.answered);
-                    return Ok(Settled::Answered(answer));
-                }
-                Tried::Unknown if !self.parcel.repeats => {
-                    count(&node.passed.unknown);
-                    return Err(Failure::OutcomeUnknown);
-                }
-                Tried::Unknown => unknown = true,
-                Tried::Nothing => {}
-                Tried::Untrusted => pause = UNTRUSTED_EVERY,
+            Tried::Unknown if !parcel.repeats => {
+                count(&node.passed.unknown);
+                return Err(Failure::OutcomeUnknown);
             }
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                count(&node.passed.refused);
-                return Err(match unknown {
-                    true => Failure::OutcomeUnknown,
-                    false => Failure::ShuttingDown,
-                });
-            }
-            count(&node.passed.again);
-            tokio::select! {
-                _ = turns.changed() => {}
-                () = tokio::time::sleep(pause.min(left)) => {}
-            }
+            Tried::Unknown => unknown = true,
+            Tried::Nothing => {}
+            Tried::Untrusted => pause = UNTRUSTED_EVERY,
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            count(&node.passed.refused);
+            return Err(match unknown {
+                true => Failure::OutcomeUnknown,
+                false => Failure::ShuttingDown,
+            });
+        }
+        count(&node.passed.again);
+        tokio::select! {
+            _ = turns.changed() => {}
+            () = tokio::time::sleep(pause.min(left)) => {}
         }
     }
+}
 
-    async fn try_at(&self, node: &Node, (cell, owner): (u32, &Owner)) -> Tried {
-        let sent = async {
-            let answer = self.parcel.to(node, &owner.address).send().await;
-            let answer = match answer {
-                Ok(answer) => answer,
-                Err(why) if why.is_connect() || tls::is_refused(&why) => {
-                    if let Some(why) = tls::refusal(&why) {
-                        node.met_untrusted(&owner.address, &why);
-                        return Tried::Untrusted;
-                    }
-                    return Tried::Nothing;
+async fn try_at(parcel: &Parcel, node: &Node, (cell, owner): (u32, &Owner)) -> Tried {
+    let sent = async {
+        let answer = parcel.to(node, &owner.address).send().await;
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(why) if why.is_connect() || tls::is_refused(&why) => {
+                if let Some(why) = tls::refusal(&why) {
+                    node.met_untrusted(&owner.address, &why);
+                    return Tried::Untrusted;
                 }
-                Err(why) => {
-                    // Without its URL, which names accounts.
-                    tracing::debug!(why = %why.without_url(), "the owner did not answer");
-                    return Tried::Unknown;
-                }
-            };
-            let says = parcel::says(&answer);
-            if !matches!(says, Says::Stranger) {
-                node.met_friend();
+                return Tried::Nothing;
             }
-            match says {
-                Says::Nothing => return Tried::Nothing,
-                Says::Perhaps if self.parcel.repeats => return Tried::Unknown,
-                Says::Perhaps | Says::Served => {}
-                Says::Stranger => {
-                    node.met_stranger(&owner.address);
-                    return Tried::Nothing;
-                }
-            }
-            match parcel::answer(answer).await {
-                Ok(answer) => Tried::Answered(answer),
-                Err(_) => Tried::Unknown,
+            Err(why) => {
+                // Without its URL, which names accounts.
+                tracing::debug!(why = %why.without_url(), "the owner did not answer");
+                return Tried::Unknown;
             }
         };
-        tokio::select! {
-            biased;
-            tried = sent => tried,
-            () = succeeded(node, (cell, owner)) => Tried::Unknown,
-            () = tokio::time::sleep(ANSWER) => Tried::Unknown,
+        let says = parcel::says(&answer);
+        if !matches!(says, Says::Stranger) {
+            node.met_friend();
         }
+        match says {
+            Says::Nothing => return Tried::Nothing,
+            Says::Perhaps => return Tried::Unknown,
+            Says::Served => {}
+            Says::Stranger => {
+                node.met_stranger(&owner.address);
+                return Tried::Nothing;
+            }
+        }
+        match parcel::answer(answer).await {
+            Ok(answer) => Tried::Answered(answer),
+            Err(_) => Tried::Unknown,
+        }
+    };
+    tokio::select! {
+        biased;
+        tried = sent => tried,
+        () = succeeded(node, (cell, owner)) => Tried::Unknown,
+        () = tokio::time::sleep(ANSWER) => Tried::Unknown,
     }
 }
 

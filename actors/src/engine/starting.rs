@@ -1,0 +1,184 @@
+//! Loads the supervisor of a realm, and has it act: in one step, or where a cell wakes the one before the other.
+
+use std::sync::{Arc, RwLock};
+
+use actix::{Actor as _, AsyncContext as _, Context};
+use caudal_ledger::ids::RealmId;
+use caudal_storage::Store;
+use tokio::sync::{Notify, Semaphore};
+
+use super::Realms;
+use crate::banks::{RealmBank, Relation};
+use crate::failure::Failure;
+use crate::hold::Hold;
+use crate::lanes::{Lane, Traffic};
+use crate::life::{self, Gone};
+use crate::loads::Loads;
+use crate::lookout::Lookout;
+use crate::mailbox::{Mailbox, Waiting};
+use crate::realms::{self, RealmSupervisor};
+use crate::records::reads;
+use crate::scribe::Shared;
+use crate::settings::Settings;
+use crate::threads::Threads;
+
+/// A supervisor that was started.
+#[derive(Debug)]
+pub(super) struct Started {
+    /// The way to it.
+    pub(super) mailbox: Mailbox<RealmSupervisor>,
+    /// Its way to the store.
+    pub(super) lane: Arc<Lane>,
+    /// Ends when nothing of its life is left.
+    pub(super) gone: Gone,
+}
+
+/// A supervisor that was loaded and does not act yet. Where it is dropped, nothing has.
+pub(super) struct Loaded {
+    supervisor: RealmSupervisor,
+    /// The thread that it is for.
+    at: Option<usize>,
+    waiting: Waiting,
+    lane: Arc<Lane>,
+    gone: Gone,
+}
+
+/// A realm that was loaded before it is taken up.
+pub(super) struct Ahead {
+    pub(super) settings: Arc<RwLock<Arc<Settings>>>,
+    pub(super) bank: Arc<RealmBank>,
+    pub(super) published: Arc<Notify>,
+    pub(super) loaded: Option<Loaded>,
+}
+
+impl Realms {
+    /// Loads a realm that is new here, and has nothing of it act.
+    pub(super) fn ahead(
+        &self,
+        realm: RealmId,
+        settings: Settings,
+        relation: Relation,
+        (open, held): (bool, bool),
+    ) -> Result<Ahead, Failure> {
+        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
+        let bank = Arc::new(RealmBank::new(&self.outside.banks, relation, hold));
+        let settings = Arc::new(RwLock::new(Arc::new(settings)));
+        let published = Arc::new(Notify::new());
+        let load = || {
+            let (settings, bank) = (Arc::clone(&settings), Arc::clone(&bank));
+            self.load(realm, settings, bank, Arc::clone(&published))
+        };
+        let loaded = open.then(load).transpose()?;
+        Ok(Ahead {
+            settings,
+            bank,
+            published,
+            loaded,
+        })
+    }
+
+    /// Who has written lately in the cell of a realm.
+    fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
+        let cell = self.cells.standing(realm).cell;
+        Arc::clone(&self.traffic.entry(cell).or_default())
+    }
+
+    /// The way to the supervisor of a realm that has none.
+    pub(super) fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
+        let addr = Context::<RealmSupervisor>::new().address();
+        let store = self.cells.of(realm);
+        let lane = Lane::new(realm, store, self.traffic(realm));
+        (
+            Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
+            lane,
+        )
+    }
+
+    /// Starts the supervisor of a realm, as the store knows it.
+    pub(super) fn start(
+        &self,
+        realm: RealmId,
+        settings: Arc<RwLock<Arc<Settings>>>,
+        bank: Arc<RealmBank>,
+        published: Arc<Notify>,
+    ) -> Result<Started, Failure> {
+        let loaded = self.load(realm, settings, bank, published)?;
+        Ok(self.begin(loaded))
+    }
+
+    /// Loads the supervisor of a realm, as the store knows it.
+    fn load(
+        &self,
+        realm: RealmId,
+        settings: Arc<RwLock<Arc<Settings>>>,
+        bank: Arc<RealmBank>,
+        published: Arc<Notify>,
+    ) -> Result<Loaded, Failure> {
+        let store = self.cells.of(realm);
+        let last = reads::events::last_at(store.as_ref(), realm)?;
+        let lane = Lane::new(realm, store, self.traffic(realm));
+        let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
+        let (heart, life, gone) = life::begin();
+        let at = usize::try_from(realm.0)
+            .unwrap_or(0)
+            .checked_rem(self.arbiters.len());
+        let shared = Shared {
+            realm,
+            life,
+            loads: Loads::new(Arc::clone(&store), realm),
+            store,
+            lane: Arc::clone(&lane),
+            pace: Arc::clone(&self.pace),
+            clock: Arc::clone(&self.clock),
+            hold: Arc::clone(bank.hold()),
+            bank,
+            bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
+            lookout: Arc::new(Lookout::since(last)),
+            pauses: self.pauses,
+            schedule: self.schedule,
+            event_rules: self.event_rules,
+            times: self.times.clone(),
+            meter: Arc::default(),
+            settings,
+            claims: self.claims.clone(),
+            published,
+            trail: Arc::default(),
+            sink: Arc::clone(&self.outside.sink),
+            couriers: self.couriers.clone(),
+            threads: match at.filter(|_| self.spread) {
+                Some(at) => Threads::beside(&self.arbiters, at),
+                None => Threads::default(),
+            },
+        };
+        let waiting = Waiting::default();
+        let supervisor =
+            RealmSupervisor::load((heart, shared), self.residency.join(), waiting.clone())?;
+        Ok(Loaded {
+            supervisor,
+            at,
+            waiting,
+            lane,
+            gone,
+        })
+    }
+
+    /// Has a supervisor act that was loaded.
+    pub(super) fn begin(&self, loaded: Loaded) -> Started {
+        let Loaded {
+            supervisor,
+            at,
+            waiting,
+            lane,
+            gone,
+        } = loaded;
+        let addr = match at.and_then(|at| self.arbiters.get(at)) {
+            Some(arbiter) => RealmSupervisor::start_in_arbiter(arbiter, move |_| supervisor),
+            None => supervisor.start(),
+        };
+        Started {
+            mailbox: Mailbox::new(addr, waiting, realms::MAILBOX),
+            lane,
+            gone,
+        }
+    }
+}

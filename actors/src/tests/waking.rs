@@ -1,0 +1,317 @@
+//! A cell that wakes: nobody of another one waits for it, it rests only when that has ended, and a realm that could not be
+//! started is tried again.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use caudal_ledger::facts::PlatformFact;
+use caudal_ledger::tenants::Mode;
+use caudal_ledger::tenants::cells::MoveStep;
+use caudal_storage::{
+    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
+};
+
+use super::harness::nap;
+use super::*;
+use crate::cells::Cells;
+use crate::engine::Outside;
+use crate::records::{PLATFORM_STREAM, REALM as OF_REALM, entry};
+use crate::times::Times;
+
+/// Nobody waits longer, however slow the machine is: then the test fails.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What becomes of reading a realm's own entries.
+#[derive(Debug, Default)]
+enum Reading {
+    #[default]
+    Goes,
+    Fails,
+    /// It says that it has begun, and waits for a word.
+    Waits(Sender<()>, Receiver<()>),
+}
+
+/// Two cells; the second one is read as it is told.
+struct Two {
+    stores: [Arc<dyn Store>; 2],
+    reading: Arc<Mutex<Reading>>,
+}
+
+/// A store that is read as it is told.
+#[derive(Debug)]
+struct Minded {
+    within: Arc<FaultyStore>,
+    reading: Arc<Mutex<Reading>>,
+}
+
+impl Minded {
+    fn minds(&self, stream: StreamId) -> Result<(), StoreError> {
+        if stream.realm == 0 || stream.kind != OF_REALM {
+            return Ok(());
+        }
+        let mut now = self.reading.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*now {
+            Reading::Goes => Ok(()),
+            Reading::Fails => Err(StoreError::Closed),
+            Reading::Waits(begun, word) => {
+                begun.send(()).ok();
+                let told = word.recv_timeout(LONG);
+                *now = Reading::Goes;
+                told.map_err(|_| StoreError::Closed)
+            }
+        }
+    }
+}
+
+impl Index for Minded {
+    fn applied(&self) -> CommitNo {
+        self.within.applied()
+    }
+    fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
+        self.within.head(stream)
+    }
+    fn read(
+        &self,
+        stream: StreamId,
+        from: u64,
+        to: u64,
+        order: SortOrder,
+        limit: usize,
+    ) -> Result<Vec<Entry>, StoreError> {
+        self.minds(stream)?;
+        self.within.read(stream, from, to, order, limit)
+    }
+    fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
+        self.within.seq_at(stream, at)
+    }
+    fn entry(&self, position: Position) -> Result<Entry, StoreError> {
+        self.within.entry(position)
+    }
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        self.within.get(key)
+    }
+    fn scan(
+        &self,
+        from: &[u8],
+        to: &[u8],
+        order: SortOrder,
+        limit: usize,
+    ) -> Result<Vec<Pair>, StoreError> {
+        self.within.scan(from, to, order, limit)
+    }
+    fn replay(
+        &self,
+        from: CommitNo,
+        visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
+    ) -> Result<CommitNo, StoreError> {
+        self.within.replay(from, visit)
+    }
+}
+
+impl Store for Minded {
+    fn submit(&self, commit: Commit, done: Done) {
+        self.within.submit(commit, done);
+    }
+    fn barrier(&self, done: Done) {
+        self.within.barrier(done);
+    }
+    fn stats(&self) -> Stats {
+        self.within.stats()
+    }
+    fn ready(&self) -> Result<(), StoreError> {
+        self.within.ready()
+    }
+    fn close(&self) -> Result<(), StoreError> {
+        self.within.close()
+    }
+}
+
+fn store(seed: u64) -> Arc<FaultyStore> {
+    let store = FaultyStore::new(Arc::new(Rows), seed);
+    store.set_automatic(true);
+    store
+}
+
+impl Two {
+    fn new() -> Self {
+        let reading = Arc::<Mutex<Reading>>::default();
+        let second = Minded {
+            within: store(2),
+            reading: Arc::clone(&reading),
+        };
+        let first = store(1);
+        let added = PlatformFact::CellAdded {
+            cell: 1,
+            store: "the second".to_owned(),
+        };
+        let at = Timestamp::from_millis(1_700_000_000_000);
+        let commit = Commit {
+            entries: vec![entry(PLATFORM_STREAM, 1, at, &added).unwrap()],
+            hints: Vec::new(),
+        };
+        first.submit(commit, Box::new(|done| assert!(done.is_ok())));
+        Self {
+            stores: [first, Arc::new(second)],
+            reading,
+        }
+    }
+
+    /// A node that rests at first.
+    fn node(&self) -> Arc<Engine> {
+        let [first, second] = self.stores.clone();
+        let banks = Arc::new(|_: &Relation| {
+            let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
+            Ok(bank)
+        });
+        let outside = Outside {
+            banks,
+            sink: Arc::new(crate::ports::webhooks::Nobody),
+            held: tokio::sync::watch::channel(false).1,
+        };
+        let options = EngineOptions {
+            arbiters: 1,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::timed(
+            Cells::several(first, vec![second]),
+            Arc::<TestClock>::default(),
+            outside,
+            options.resting(true),
+            Times::default(),
+        );
+        Arc::new(engine.unwrap())
+    }
+
+    fn reads(&self, how: Reading) {
+        *self.reading.lock().unwrap_or_else(PoisonError::into_inner) = how;
+    }
+}
+
+/// Makes a tenant in a cell; its realm of live keys.
+async fn tenant(engine: &Engine, id: &str, cell: u32) -> RealmId {
+    let new = NewTenant {
+        id: id.into(),
+        name: id.into(),
+        policy: Policy::default(),
+        limits: Limits::default(),
+        total_limits: TotalLimits::default(),
+        fees: Vec::new(),
+        banks: BankRelations::default(),
+    };
+    let order = PlatformOrder::CreateTenant(new, cell);
+    let platform = engine.administer(order).await.unwrap();
+    platform.tenant(id).unwrap().realm(Mode::Live)
+}
+
+/// Whether a realm is served.
+async fn serves(engine: &Engine, realm: RealmId) -> bool {
+    let order = CreateVoucherType {
+        code: TypeCode::parse("IN").unwrap(),
+        name: "In".into(),
+        sense: Sense::Credit,
+        description: None,
+        category: None,
+    };
+    match engine.create_type(realm, order, plain()).await {
+        Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,
+        Err(Failure::ShuttingDown | Failure::Rejected(Rejection::TenantNotFound)) => false,
+        Err(why) => panic!("{why}"),
+    }
+}
+
+#[actix::test]
+async fn while_a_cell_wakes_the_others_are_served_and_it_rests_only_when_that_has_ended() {
+    let two = Two::new();
+    let node = two.node();
+    node.wake(0).await.unwrap();
+    let (here, there) = (tenant(&node, "t0", 0).await, tenant(&node, "t1", 1).await);
+    let ((begun, begins), (word, told)) = (channel(), channel());
+    two.reads(Reading::Waits(begun, told));
+    let waking = {
+        let node = Arc::clone(&node);
+        actix::spawn(async move { node.wake(1).await })
+    };
+    let since = Instant::now();
+    while begins.try_recv().is_err() {
+        assert!(since.elapsed() < LONG, "it does not begin");
+        nap().await;
+    }
+    // Orders of another cell, and of the platform.
+    assert!(serves(&node, here).await);
+    tenant(&node, "t2", 0).await;
+    assert!(!serves(&node, there).await, "nothing of it acts yet");
+    let resting = {
+        let node = Arc::clone(&node);
+        actix::spawn(async move { node.rest(1).await })
+    };
+    nap().await;
+    assert!(!resting.is_finished() && !waking.is_finished());
+    word.send(()).unwrap();
+    waking.await.unwrap().unwrap();
+    resting.await.unwrap().unwrap();
+    assert!(node.rests(1) && !serves(&node, there).await);
+    node.wake(1).await.unwrap();
+    assert!(serves(&node, there).await);
+    assert!(serves(&node, here).await);
+}
+
+#[actix::test]
+async fn a_realm_that_could_not_be_started_is_tried_again() {
+    let two = Two::new();
+    let (first, second) = (two.node(), two.node());
+    first.wake(0).await.unwrap();
+    second.wake(1).await.unwrap();
+    two.reads(Reading::Fails);
+    let realm = tenant(&first, "t1", 1).await;
+    assert!(second.look_again().unwrap(), "it has seen the tenant");
+    assert!(!serves(&second, realm).await);
+    two.reads(Reading::Goes);
+    let since = Instant::now();
+    while !serves(&second, realm).await {
+        assert!(since.elapsed() < LONG, "it is never tried again");
+        second.look_again().unwrap();
+        nap().await;
+    }
+    assert!(!second.look_again().unwrap(), "there is nothing new");
+}
+
+#[actix::test]
+async fn whoever_asks_late_whether_a_realm_rests_has_none_rest_that_stays() {
+    let two = Two::new();
+    let (first, second) = (two.node(), two.node());
+    first.wake(0).await.unwrap();
+    second.wake(1).await.unwrap();
+    let realm = tenant(&first, "t1", 1).await;
+    second.look_again().unwrap();
+    assert!(serves(&second, realm).await);
+    let said = async |step| {
+        let (id, mode) = ("t1".to_owned(), Mode::Live);
+        let order = PlatformOrder::Move { id, mode, step };
+        let platform = first.administer(order).await.unwrap();
+        second.look_again().unwrap();
+        platform
+    };
+    let begin = MoveStep::Begin {
+        cell: 0,
+        behind: 0,
+        anew: false,
+    };
+    let number = said(begin).await.moving(realm, 0).unwrap();
+    for _ in 0..2 {
+        said(MoveStep::Leave { number }).await;
+        second.rested(realm, number).await.unwrap();
+        assert!(!serves(&second, realm).await);
+        said(MoveStep::Stay { number }).await;
+        let served = async {
+            while !serves(&second, realm).await {
+                nap().await;
+            }
+        };
+        tokio::select! {
+            rested = second.rested(realm, number) => panic!("it rests: {rested:?}"),
+            served = tokio::time::timeout(LONG, served) => served.expect("it goes on"),
+        }
+        assert!(serves(&second, realm).await);
+    }
+}

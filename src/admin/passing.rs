@@ -1,0 +1,154 @@
+//! What operators do at a node and another one carries out.
+//!
+//! **Shape.** Any node is asked. What acts is judged and written down by the owner of the first cell, where the platform and
+//! the audit log are ([`super::access`]); it passes on what only the owner of a realm's cell can do ([`in_realm`]). What is each node's
+//! own (its log, its clock, its cells) is done there, and written down by that owner, like what somebody looked at
+//! ([`super::people`]). For whom it is travels along ([`Behalf`]); the handler is the same everywhere.
+//!
+//! **Order.** What is passed to the owner of a realm's cell has its entry already, and gets the other one when the answer is back.
+//! A second person is asked for where it is written down: the owner of the realm says that one is needed, and nothing is done.
+//!
+//! **Bounds.** A request waits for an owner as those of clients do.
+//!
+//! **Failure.** What was sent and never answered is not sent again: the outcome is unknown, and the entry that it was begun
+//! stands alone, as after a crash. What the owner did not take was not done.
+
+use actix_web::HttpResponse;
+use actix_web::body::to_bytes_limited;
+use actix_web::http::{Method, StatusCode};
+use caudal_actors::cells::FIRST;
+use caudal_actors::failure::Failure;
+use caudal_ledger::ids::RealmId;
+
+use serde_json::Value;
+
+use super::OperatorDesk;
+use super::access::{Acting, Operation};
+use super::approvals;
+use super::behalf::Behalf;
+use super::people::{self, Operator};
+use crate::http::Door;
+use crate::http::errors::ApiError;
+use crate::http::node::errand::{Done, Errand, For};
+
+/// The largest refusal of another node that is read, in bytes.
+pub(super) const REFUSAL_BYTES: usize = 64 << 10;
+
+type Answer = Result<HttpResponse, ApiError>;
+
+/// Has the owner of the first cell do an operation that another door of this listener asks for; `None` where this node is it.
+pub(super) async fn asked_of_first(
+    door: &Door,
+    operator: &Operator,
+    operation: &Operation,
+    (subject, reason): (&str, &str),
+    body: String,
+) -> Result<Option<HttpResponse>, ApiError> {
+    let Some(node) = people::owner_elsewhere(door) else {
+        return Ok(None);
+    };
+    let reason = Some(reason).filter(|reason| !reason.is_empty());
+    let errand = Errand {
+        to: For::Cell(FIRST),
+        method: method(operation)?,
+        path: operation.at(subject),
+        acting: Some(Behalf::new(operator, reason).said()?),
+        body: body.into(),
+        repeats: false,
+        most: None,
+    };
+    match node.run(door, errand).await? {
+        Done::There(answer) => Ok(Some(answer)),
+        Done::Here(_) => Ok(None),
+    }
+}
+
+fn method(operation: &Operation) -> Result<Method, Failure> {
+    Method::from_bytes(operation.method.as_bytes()).map_err(|_| Failure::Bug)
+}
+
+/// Does work in a realm: here, or, where another node owns its cell, by the same operation there.
+pub(super) async fn in_realm(
+    desk: &OperatorDesk,
+    acting: &Acting,
+    realm: RealmId,
+    work: impl Future<Output = Answer>,
+) -> Answer {
+    let door = &desk.door;
+    let Some(node) = door.node.as_ref() else {
+        return work.await;
+    };
+    // What was passed here was let in as the owner's.
+    let leaves = || door.engine.platform().is_leaving(realm);
+    if acting.passed || door.serves(realm) && !leaves() {
+        return work.await;
+    }
+    let behalf = Behalf::new(&acting.operator, acting.reason.as_deref());
+    let behalf = behalf.written(&acting.subject, acting.entry, acting.approved);
+    let errand = Errand {
+        to: For::Realm(realm),
+        method: method(acting.operation)?,
+        path: acting.operation.at(&acting.subject),
+        acting: Some(behalf.said()?),
+        body: acting.body.clone(),
+        repeats: acting.operation.method == Method::GET.as_str(),
+        most: None,
+    };
+    match node.run(door, errand).await? {
+        Done::Here(inside) => {
+            let done = work.await;
+            drop(inside);
+            done
+        }
+        Done::There(answer) if answer.status() == StatusCode::ACCEPTED => {
+            approvals::ask(desk, acting).await
+        }
+        Done::There(answer) if answer.status() == StatusCode::SERVICE_UNAVAILABLE => {
+            refused(answer).await
+        }
+        Done::There(answer) => Ok(answer),
+    }
+}
+
+/// What the owner of a realm's cell says that has not done it, or does not know whether it has.
+async fn refused(answer: HttpResponse) -> Answer {
+    let (head, body) = answer.into_parts();
+    let body = to_bytes_limited(body, REFUSAL_BYTES).await;
+    let body = body
+        .ok()
+        .and_then(Result::ok)
+        .ok_or(Failure::OutcomeUnknown)?;
+    let said = serde_json::from_slice::<Value>(&body).map_err(|_| Failure::OutcomeUnknown)?;
+    let unknown = ApiError::from(Failure::OutcomeUnknown);
+    let code = said.get("code").and_then(Value::as_str);
+    match code {
+        None => Err(unknown),
+        Some(code) if code == unknown.code() => Err(unknown),
+        Some(_) => Ok(head.set_body(body).map_into_boxed_body()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[actix_web::test]
+    async fn what_may_have_been_done_elsewhere_is_no_refusal() {
+        for (body, unknown) in [
+            (r#"{"code":"outcome_unknown"}"#, true),
+            ("no answer of a node", true),
+            ("", true),
+            (r#"{"code":"shutting_down"}"#, false),
+            (r#"{"code":"overloaded"}"#, false),
+        ] {
+            let answer = HttpResponse::ServiceUnavailable().body(body);
+            match refused(answer).await {
+                Err(why) => assert!(unknown && why.is_unknown(), "{body}"),
+                Ok(answer) => {
+                    let same = to_bytes_limited(answer.into_body(), REFUSAL_BYTES).await;
+                    assert!(!unknown && same.unwrap().unwrap() == body, "{body}");
+                }
+            }
+        }
+    }
+}

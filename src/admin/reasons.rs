@@ -1,0 +1,51 @@
+//! Why somebody acts, and the body of what acts: both are read before anything is done.
+
+use actix_web::dev::{Payload, ServiceRequest};
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest as _, HttpRequest, web};
+use caudal_ledger::people::audit::REASON_MAX;
+use caudal_ledger::text::line;
+use serde::Deserialize;
+
+use crate::http::body::BODY_BYTES_MAX;
+use crate::http::bytes::Bytes;
+use crate::http::errors::ApiError;
+use crate::http::words::Refusal;
+
+/// The header in which whoever acts says why.
+pub const REASON: HeaderName = HeaderName::from_static("x-reason");
+
+/// The body of a request, which is there for its handler again.
+pub(super) async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiError> {
+    let (request, payload) = call.parts_mut();
+    let Bytes(bytes) = Bytes::<BODY_BYTES_MAX>::from_request(request, payload).await?;
+    let again = bytes.clone();
+    let again = futures_util::stream::once(async move { Ok(again) });
+    call.set_payload(Payload::Stream {
+        payload: Box::pin(again),
+    });
+    Ok(bytes)
+}
+
+/// Why somebody acts: what the header says, else the field of the body.
+pub(super) fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> {
+    #[derive(Deserialize)]
+    struct Said {
+        reason: Option<String>,
+    }
+    let wrong = || ApiError::from(Refusal::ReasonRequired);
+    let mut headers = request.headers().get_all(&REASON);
+    match (headers.next(), headers.next()) {
+        (Some(_), Some(_)) => Err(wrong()),
+        (Some(one), None) => {
+            let text = std::str::from_utf8(one.as_bytes()).map_err(|_| wrong())?;
+            line(text, REASON_MAX).map(Some).map_err(|_| wrong())
+        }
+        (None, _) => {
+            let said: Option<Said> = serde_json::from_slice(body).ok();
+            let text = said.and_then(|said| said.reason);
+            // One that is wrong is named by whoever reads the body.
+            Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What a node asks the owner of a cell for by itself: an errand of an operator, or of the node.
+//!
+//! **Shape.** An errand is a request like those that are passed on ([`super::pass`]), made here and not by a client. It
+//! names the cell or the realm that it is about ([`For`]), so whoever gets it judges by its own knowledge whether it is the
+//! owner, and does nothing where it is not. For whom it is done stands in [`ACTING`], which is believed at the listener of nodes
+//! alone, behind their secret.
+//!
+//! **Bounds.** It waits for an owner as a request does, or for as long as it says; its body and its answer are those of a request.
+//!
+//! **Failure.** What had been sent and was not answered is tried again only where the errand may be done twice.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::HttpResponse;
+use actix_web::body::BoxBody;
+use actix_web::http::Method;
+use actix_web::web::Bytes;
+use caudal_actors::failure::Failure;
+
+use super::aim::Aim;
+use super::parcel::{FOR, Parcel};
+use super::pass::{Settled, settle};
+use super::{Inside, Node};
+use crate::http::Door;
+
+pub use super::aim::For;
+pub use super::parcel::ACTING;
+
+/// An errand.
+#[derive(Clone, Debug)]
+pub struct Errand {
+    /// Who is to do it.
+    pub to: For,
+    /// The method of its request.
+    pub method: Method,
+    /// The path.
+    pub path: String,
+    /// What stands in [`ACTING`].
+    pub acting: Option<String>,
+    /// The body: JSON, or nothing.
+    pub body: Bytes,
+    /// Whether it may be done twice.
+    pub repeats: bool,
+    /// How long it waits for an owner, where that is less than a request does.
+    pub most: Option<Duration>,
+}
+
+/// How an errand ended.
+pub enum Done {
+    /// It is this node's to do; the cell is not given away before this is dropped.
+    Here(Inside),
+    /// Another node has answered it.
+    There(HttpResponse<BoxBody>),
+}
+
+impl Node {
+    /// Has an errand done by whoever is to do it.
+    ///
+    /// # Errors
+    /// [`Failure::ShuttingDown`] where nobody did it in time, [`Failure::OutcomeUnknown`] where nobody knows.
+    pub async fn run(self: &Arc<Self>, door: &Door, errand: Errand) -> Result<Done, Failure> {
+        let aim = Aim::At(errand.to);
+        let word = errand.to.word();
+        let most = errand
+            .most
+            .map_or(self.patience(), |it| it.min(self.patience()));
+        let Errand {
+            method,
+            path,
+            acting,
+            body,
+            repeats,
+            ..
+        } = errand;
+        let headers = [(FOR, Some(word)), (ACTING, acting)];
+        let parcel = Parcel::errand(self, (&method, path), headers, (body, repeats))?;
+        match settle((&parcel, &aim), (door, self), most).await? {
+            Settled::Here(inside) => Ok(Done::Here(inside)),
+            Settled::Answered(answer) => Ok(Done::There(answer)),
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! Whoever has what the nodes show each other, and nothing else, has nothing done that was not begun by somebody who may.
+
+use caudal_ledger::people::Role;
+use caudal_ledger::people::audit::{AuditEntry, Outcome};
+use serde_json::{Value, json};
+
+use super::super::cluster::shown;
+use super::{Parted, ROOT};
+use crate::support::Client;
+
+impl Parted {
+    /// Asks the listener that a node has for the others.
+    async fn forged(
+        &self,
+        node: usize,
+        (to, path): (&str, &str),
+        acting: Option<&Value>,
+        body: &Value,
+    ) -> (u16, Value) {
+        let url = format!("http://{}", self.nodes.address(node).await);
+        let call = Client::new(&url, None).call("POST", path).json(body);
+        let mut call = call
+            .header("x-caudal-node", &shown())
+            .header("x-caudal-for", to);
+        if let Some(acting) = acting {
+            call = call.header("x-caudal-acting", &acting.to_string());
+        }
+        let answer = call.await;
+        (answer.status, answer.json)
+    }
+
+    /// The sequence of the last entry of an action with an outcome.
+    async fn entry(&self, action: &str, outcome: &str) -> u64 {
+        let all = self.written(action).await;
+        let mut found = all.iter().filter(|it| it["outcome"] == outcome);
+        found.next().unwrap()["sequence"].as_u64().unwrap()
+    }
+}
+
+fn acting(subject: &str, entry: u64, approved: bool) -> Value {
+    json!({"name": "root", "role": "Root", "credential": null, "reason": "none",
+        "subject": subject, "entry": entry, "approved": approved})
+}
+
+#[actix_web::test]
+async fn the_secret_of_the_nodes_alone_lets_nobody_act() {
+    let Some(mut parted) = Parted::start().await else {
+        return;
+    };
+    let cvu = parted.tenants[1].cvu.clone();
+    let body = json!({"reason": "a test", "code": "fraud"});
+    let path = |what: &str| format!("/admin/accounts/{cvu}/{what}");
+    for what in ["suspend", "reactivate", "suspend"] {
+        parted.does(0, ("POST", &path(what)), &body).await;
+    }
+    let looked = format!("/admin/actors/{cvu}");
+    parted.does(0, ("GET", &looked), &Value::Null).await;
+    let (suspended, reactivated) = ("suspendAccountByOperator", "reactivateAccountByOperator");
+    let entries = [
+        ("none", 0),
+        ("one that is not there", 1_000_000),
+        ("of another action", parted.entry(suspended, "begun").await),
+        ("one that ended", parted.entry(reactivated, "begun").await),
+        ("an end", parted.entry(reactivated, "done").await),
+        ("a look", parted.entry("readActor", "looked").await),
+    ];
+    for (which, entry) in entries {
+        for (subject, approved) in [(cvu.as_str(), false), (&cvu, true), ("tnt_first", false)] {
+            let acting = acting(subject, entry, approved);
+            let about = ("cell 1", path("reactivate"));
+            let (status, why) = parted
+                .forged(1, (about.0, &about.1), Some(&acting), &body)
+                .await;
+            assert_eq!(status, 401, "{which} {subject} {approved}: {why}");
+        }
+    }
+    // What the owner of the first cell does itself is never passed on.
+    let person = json!({"name": "mallory", "role": "operator"});
+    let begun = parted.entry(suspended, "begun").await;
+    let written = acting("people", begun, true);
+    let people = ("cell 0", "/admin/people");
+    let (status, why) = parted.forged(0, people, Some(&written), &person).await;
+    assert_eq!(status, 401, "{why}");
+    // Nor does another node write down what such an operation begins with, or how another one ended.
+    for (operator, outcome) in [
+        ("root", json!("Begun")),
+        ("nobody", json!("Begun")),
+        ("root", json!({"Done": {"of": 1_000_000, "status": 200}})),
+        ("mallory", json!({"Done": {"of": begun, "status": 200}})),
+        ("root", json!({"Asked": {"approval": 1}})),
+    ] {
+        let entry = json!({"operator": operator, "role": "Root", "action": suspended,
+            "subject": cvu, "reason": "", "request_id": "forged", "outcome": outcome});
+        let (status, why) = parted
+            .forged(0, ("cell 0", "/node/audit"), None, &entry)
+            .await;
+        assert_eq!(status, 401, "{entry}: {why}");
+    }
+    let page = "/admin/audit?limit=200";
+    let (_, all) = parted.asks((0, ROOT), ("GET", page), &Value::Null).await;
+    assert!(!all.to_string().contains("forged") && !all.to_string().contains("mallory"));
+    let shown = parted
+        .client(0, 1)
+        .get(&format!("/v1/accounts/{cvu}"))
+        .await;
+    assert_eq!(shown.is(200)["status"], "suspended");
+    // With an entry that says that it was begun, and only until it ended, it is what the owner of a realm's cell does for another.
+    let note = async |outcome| {
+        let entry = AuditEntry {
+            operator: "root".to_owned(),
+            role: Role::Root,
+            action: reactivated.to_owned(),
+            subject: cvu.clone(),
+            reason: String::new(),
+            request_id: "a test".to_owned(),
+            outcome,
+        };
+        let owner = parted.nodes.services().next().unwrap();
+        owner.engine.audit(entry).await.unwrap()
+    };
+    let of = note(Outcome::Begun).await;
+    let written = acting(&cvu, of, false);
+    let path = path("reactivate");
+    for (ended, expected) in [(false, 200), (true, 401)] {
+        if ended {
+            note(Outcome::Done { of, status: 200 }).await;
+        }
+        let about = ("cell 1", path.as_str());
+        let (status, why) = parted.forged(1, about, Some(&written), &body).await;
+        assert_eq!(status, expected, "{why}");
+    }
+    parted.nodes.stop().await;
+}
