@@ -67,7 +67,7 @@ fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
             entries,
             ..Commit::default()
         };
-        let done = |done| made.submit(Commit { entries, hints }, done);
+        let done = |done| made.submit(commit, done);
         came(done);
     }
     put(made.as_ref(), at_rest(store));

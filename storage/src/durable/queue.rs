@@ -267,7 +267,11 @@ mod tests {
             assert!(matches!(taken, Ok(()) | Err(StoreError::Overloaded)));
             taken.is_ok()
         };
-        let take = || queue.take(512, 1 << 20, None).map(|group| group.notes.len());
+        let take = || {
+            queue
+                .take(512, 1 << 20, None)
+                .map(|group| group.notes.len())
+        };
         for _ in 0..3 {
             assert!(note(600) && !note(401) && note(400) && !note(1));
             assert_eq!(take(), Some(2));

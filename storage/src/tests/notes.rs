@@ -18,6 +18,14 @@ const FLOOD: u64 = 1_000;
 struct Asked(Arc<AtomicUsize>);
 
 impl Projection for Asked {
+    fn single(&self) -> &[u8] {
+        Words.single()
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        Words.rest_key(stream)
+    }
+
     fn version(&self) -> u32 {
         Words.version()
     }
