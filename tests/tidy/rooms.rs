@@ -62,6 +62,7 @@ const LEDGER: &[&str] = &[
 /// The rooms of `storage`, and files with a place of their own; each may know those before it.
 const STORAGE: &[&str] = &[
     "num",
+    "tally",
     "sync",
     "codec",
     "api",

@@ -303,7 +303,8 @@ pub(super) fn accounts(
         let right = projection::listed(&account);
         part.places.entry(at.0).or_default().add(scale, at, &right);
         let row = directory.row(store, at)?;
-        let row = row.map(|row| decode::<Listed>(&row)).transpose()?;
+        // One that cannot be read is looked at again, too.
+        let row = row.and_then(|row| decode::<Listed>(&row).ok());
         // What it asks for waits with the account, not in it.
         let listed = row.is_some_and(|row| {
             let asked_code = None;

@@ -182,3 +182,22 @@ impl Walk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_full_up_to_the_last_line_that_there_is_and_no_number_is_too_large() {
+        let (mut rows, scale) = (Rows::default(), Scale::new());
+        for line in 0..3 * BLOCK {
+            let full = (0..9).filter(|block| rows.is_full(*block));
+            let ended = (1..=line).filter(|number| marks::is_last(*number));
+            assert_eq!(full.count(), ended.count(), "{line} lines");
+            for block in [u64::MAX / BLOCK, u64::MAX / BLOCK + 1, u64::MAX] {
+                assert!(!rows.is_full(block));
+            }
+            rows.lines.add(&scale, &line.to_be_bytes(), &[]);
+        }
+    }
+}

@@ -114,12 +114,13 @@ impl Walked {
             movements,
             streams,
         };
-        let before = report.count;
-        let named = match hands {
-            Hands::One(step) => this.name(store, &doubts, &mut **step, &mut report),
-            Hands::Two => this.name(store, &doubts, &mut || true, &mut report),
+        let unnamed = match hands {
+            Hands::One(step) => this.name(store, &doubts, &mut **step, &mut report)?,
+            Hands::Two => this.name(store, &doubts, &mut || true, &mut report)?,
         };
-        if named.is_ok() && report.count == before && this.still(store) {
+        // what else was found may be why they cannot be compared
+        let clean = report.count == 0 && this.report.count == 0;
+        if clean && unnamed.is_none() && this.still(store) {
             for realm in realms {
                 let realm = realm.0;
                 report.differs(format!(
@@ -127,7 +128,7 @@ impl Walked {
                 ));
             }
         }
-        Ok((report, failed.or(kept(named)?)))
+        Ok((report, failed.or(unnamed)))
     }
 
     /// Whether nobody has written to the store since the journal was read.
@@ -153,8 +154,8 @@ impl Walked {
             movements: self.histories.keys().map(|at| at.0).collect(),
             streams: false,
         };
-        self.name(store, &doubts, &mut || true, &mut report)?;
-        Ok(report)
+        let unnamed = self.name(store, &doubts, &mut || true, &mut report)?;
+        unnamed.map_or(Ok(report), Err)
     }
 
     fn last_of(&self, realm: RealmId) -> Option<AccountNo> {
@@ -223,20 +224,22 @@ impl Walked {
         work
     }
 
-    /// Names what differs of what is in doubt.
+    /// Names what differs of what is in doubt; gives the first error of bytes that are wrong, which keeps nothing else from being
+    /// looked at.
     fn name(
         &self,
         store: &dyn Index,
         doubts: &Doubts,
         step: Step<'_>,
         report: &mut Report,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<StoreError>, StoreError> {
+        let mut failed = None;
         if !doubts.movements.is_empty() {
-            self.name_movements(store, &doubts.movements, step, report)?;
+            failed = kept(self.name_movements(store, &doubts.movements, step, report))?;
         }
         for at in &doubts.accounts {
             if !step() {
-                return Ok(());
+                return Ok(None);
             }
             let Some(history) = self.histories.get(at) else {
                 continue;
@@ -245,20 +248,21 @@ impl Walked {
             match named::account_and_streams(store, *at, history, report) {
                 // That it cannot be loaded follows from what the report says.
                 Err(StoreError::Corrupt(_) | StoreError::Invalid(_)) if said => {}
-                looked => looked?,
+                looked => failed = failed.or(kept(looked)?),
             }
         }
         for at in &doubts.rests {
             // one of those that were compared with their streams above
             let done = doubts.accounts.contains(at) && at.1.0 % IN_FULL == 1;
             if !step() {
-                return Ok(());
+                return Ok(None);
             }
             if !done {
-                named::in_full(store, *at, report)?;
+                let looked = named::in_full(store, *at, report);
+                failed = failed.or(kept(looked)?);
             }
         }
-        Ok(())
+        Ok(failed)
     }
 
     fn name_movements(
@@ -307,8 +311,8 @@ fn all_of(realm: RealmId) -> std::ops::RangeInclusive<At> {
 }
 
 /// An error of bytes that are wrong, which is told behind what was found; any other one ends the work.
-fn kept(named: Result<(), StoreError>) -> Result<Option<StoreError>, StoreError> {
-    match named {
+fn kept(looked: Result<(), StoreError>) -> Result<Option<StoreError>, StoreError> {
+    match looked {
         Ok(()) => Ok(None),
         Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(Some(why)),
         Err(why) => Err(why),

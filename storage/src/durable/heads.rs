@@ -31,14 +31,13 @@ impl Heads {
         let mut decided_on = commit.decided_on.iter();
         let there = decided_on.try_for_each(|(stream, seq)| {
             let last = self.last(*stream, *seq, look)?;
-            match last.map_or(0, |head| head.seq) {
-                found if found < *seq => Err(StoreError::OutOfSequence {
-                    stream: *stream,
-                    found,
-                    offered: *seq,
-                }),
-                _ => Ok(()),
-            }
+            let found = last.map_or(0, |head| head.seq);
+            let lacks = StoreError::OutOfSequence {
+                stream: *stream,
+                found,
+                offered: *seq,
+            };
+            if found < *seq { Err(lacks) } else { Ok(()) }
         });
         if there.is_err() {
             self.take_back();

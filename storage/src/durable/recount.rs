@@ -199,9 +199,18 @@ mod tests {
 
     use super::*;
 
+    /// Merges no runs, which would have other filters.
+    fn open(path: &std::path::Path) -> Arc<DurableStore> {
+        let options = StoreOptions {
+            merge_fan_in: 1000,
+            ..StoreOptions::small()
+        };
+        DurableStore::open(path, options, Arc::new(Words)).unwrap()
+    }
+
     /// Three streams of two realms, some of whose rows are in runs and some in memory.
     fn store(path: &std::path::Path) -> Arc<DurableStore> {
-        let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Words)).unwrap();
+        let store = open(path);
         for seq in 1..=300 {
             let elsewhere = StreamId {
                 realm: 2,
@@ -305,13 +314,11 @@ mod tests {
     #[test]
     fn what_a_filter_denies_is_found_as_missing() {
         let dir = tempfile::tempdir().unwrap();
-        let written = store(dir.path());
-        written.close().unwrap();
-        drop(written);
-        // now all rows are in runs
+        drop(store(dir.path()));
+        // all of its rows are in runs
         let opened = || {
-            let store = DurableStore::open(dir.path(), StoreOptions::small(), Arc::new(Words));
-            let store = store.unwrap();
+            open(dir.path()).close().unwrap();
+            let store = open(dir.path());
             assert_eq!(found(&store, None), Vec::<String>::new());
             store
         };
