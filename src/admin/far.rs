@@ -24,7 +24,7 @@ use caudal_actors::elsewhere::{Asked, Elsewhere, ROOM, is_row_at_rest};
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Fact, Head, Index, Pair, Position, Row, SortOrder, Stats, Store,
+    Commit, CommitNo, Differing, Done, Entry, Fact, Head, Index, Pair, Position, Row, SortOrder, Stats, Store,
     StoreError, StreamId,
 };
 use serde::{Deserialize, Serialize};
@@ -310,6 +310,14 @@ impl Index for FarStore {
     ) -> Result<CommitNo, StoreError> {
         self.known.replay(from, visit)
     }
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        self.known.streams_differ(commits, realm, step)
+    }
 }
 
 impl Store for FarStore {
@@ -408,6 +416,7 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
     let commit = Commit {
         entries: entries?,
         hints: Vec::new(),
+            decided_on: Vec::new(),
     };
     let (send, done) = oneshot::channel();
     store.submit(commit, Box::new(move |outcome| drop(send.send(outcome))));

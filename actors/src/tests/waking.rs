@@ -9,7 +9,7 @@ use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::tenants::cells::MoveStep;
 use caudal_storage::{
-    Commit, CommitNo, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
 };
 
 use super::harness::nap;
@@ -107,6 +107,14 @@ impl Index for Minded {
     ) -> Result<CommitNo, StoreError> {
         self.within.replay(from, visit)
     }
+    fn streams_differ(
+        &self,
+        commits: (CommitNo, CommitNo),
+        realm: Option<u32>,
+        step: &mut dyn FnMut() -> bool,
+    ) -> Result<Differing, StoreError> {
+        self.within.streams_differ(commits, realm, step)
+    }
 }
 
 impl Store for Minded {
@@ -149,6 +157,7 @@ impl Two {
         let commit = Commit {
             entries: vec![entry(PLATFORM_STREAM, 1, at, &added).unwrap()],
             hints: Vec::new(),
+            decided_on: Vec::new(),
         };
         first.submit(commit, Box::new(|done| assert!(done.is_ok())));
         Self {
