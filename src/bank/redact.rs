@@ -4,12 +4,16 @@
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Amount;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 
 /// The longest body in the journal, in bytes.
 pub(super) const JOURNAL_MAX: usize = 2 * 1024;
 /// The longest body that is given out, in bytes.
 pub(super) const SHOWN_MAX: usize = 4 * 1024;
+/// The longest body of which it is seen whether it has become short enough without persons, if it is a list; of a longer
+/// one only its length is kept, in bytes.
+const LIST_READ_MAX: usize = 8 * JOURNAL_MAX;
 /// The longest message that is kept of a body that is too long, in bytes.
 const MESSAGE_MAX: usize = 1_000;
 /// How deep a body may be nested.
@@ -51,6 +55,12 @@ pub(super) fn last4(cvu: &str) -> String {
 
 /// A body for the journal.
 pub(super) fn for_the_journal(body: &[u8]) -> String {
+    // A page of movements: each is looked at by whoever asked for it, and would be once more here.
+    if body.len() > LIST_READ_MAX
+        && let Ok(items) = serde_json::from_slice::<Vec<IgnoredAny>>(body)
+    {
+        return counted(items.len());
+    }
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => within(clean(value, 0), JOURNAL_MAX),
         Err(_) if body.is_empty() => String::new(),
@@ -74,7 +84,7 @@ fn within(value: Value, max: usize) -> String {
         return text;
     }
     if let Some(items) = value.as_array() {
-        return json!({"items": items.len()}).to_string();
+        return counted(items.len());
     }
     let short = |key: &str| {
         let text = value.get(key).and_then(Value::as_str).unwrap_or_default();
@@ -89,6 +99,11 @@ fn within(value: Value, max: usize) -> String {
     } else {
         "{}".to_owned()
     }
+}
+
+/// What is kept of a list that is too long.
+fn counted(items: usize) -> String {
+    json!({"items": items}).to_string()
 }
 
 /// A code is a short word.
@@ -260,6 +275,24 @@ mod tests {
         let page = vec![body; 200];
         let shown_json = for_the_journal(json!(page).to_string().as_bytes());
         assert_eq!(shown_json, "{\"items\":200}");
+    }
+
+    #[test]
+    fn of_a_list_its_items_are_kept_or_their_number() {
+        let list = |length: usize| json!([{"status": "DONE", "description": "x".repeat(length)}]);
+        let kept = |length: usize| for_the_journal(list(length).to_string().as_bytes());
+        assert_eq!(
+            kept(JOURNAL_MAX),
+            r#"[{"description":"…","status":"DONE"}]"#
+        );
+        assert_eq!(kept(LIST_READ_MAX), r#"{"items":1}"#);
+        let mut broken = list(LIST_READ_MAX).to_string();
+        broken.pop();
+        let length = broken.len();
+        assert_eq!(
+            for_the_journal(broken.as_bytes()),
+            format!("(not JSON: {length} bytes)")
+        );
     }
 
     #[test]
