@@ -64,7 +64,7 @@ enum Command {
     /// Show the nodes of a running cell, and move it from one to another
     #[command(subcommand)]
     Cell(cell::Cell),
-    /// Say who may run a service, and as what
+    /// Manage the people who may run a service, and their roles
     #[command(subcommand)]
     Admin(people::Admin),
     /// List, approve and refuse what waits for a second person
@@ -89,13 +89,13 @@ enum Command {
         #[arg(long, value_enum)]
         catalogue: Option<CatalogueName>,
     },
-    /// Print what a shell completes this command line with
+    /// Print completions of this command line for a shell
     Completions {
         /// The shell
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
-    /// Write the pages of the manual, one for each command
+    /// Write the manual pages, one for each command
     Man {
         /// The folder that gets them
         #[arg(value_name = "DIR")]

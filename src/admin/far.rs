@@ -24,8 +24,8 @@ use caudal_actors::elsewhere::{Asked, Elsewhere, ROOM, is_row_at_rest};
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, Entry, Fact, Head, Index, Pair, Position, Row, SortOrder, Stats, Store,
-    StoreError, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Fact, Head, Index, Pair, Position, Row, SortOrder,
+    Stats, Store, StoreError, StreamId,
 };
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
@@ -416,7 +416,7 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
     let commit = Commit {
         entries: entries?,
         hints: Vec::new(),
-            decided_on: Vec::new(),
+        decided_on: Vec::new(),
     };
     let (send, done) = oneshot::channel();
     store.submit(commit, Box::new(move |outcome| drop(send.send(outcome))));

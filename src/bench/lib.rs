@@ -101,7 +101,7 @@ pub struct Args {
     /// Connections of the long load.
     #[arg(long, default_value_t = 256)]
     load_connections: usize,
-    /// Load at the actors' own door instead of by HTTP.
+    /// Load through the engine directly instead of over HTTP.
     #[arg(long)]
     engine: bool,
     /// Vouchers on the account whose past balances are asked for; 0 leaves it out.
@@ -120,43 +120,46 @@ pub struct Args {
     /// Events that wait for a webhook when it is switched on.
     #[arg(long, value_name = "EVENTS", default_value_t = 10_000)]
     backlog: u64,
-    /// Events behind a dead webhook.
+    /// Events that wait for a dead webhook.
     #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
     undelivered: u64,
-    /// Only measure a quiet tenant alone and beside another one's floods, five times for so many seconds each.
+    /// Only measure a quiet tenant alone and beside another one's floods, five times for this many seconds
+    /// each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
-    /// Of neighbours: what passes of each a second while the other asks, too, as `realm_pace` of the settings does; 0 lets
-    /// everything pass, and sets no limit of rates either [default: what `serve` does].
+    /// With --neighbours: how many requests of each realm pass a second while the other is active, too, like the
+    /// setting `realm_pace`; 0 lets everything pass, without rate limits [default: what `serve` does].
     #[arg(long, value_name = "N", requires = "neighbours")]
     realm_pace: Option<u32>,
-    /// Of neighbours: give one half of the processors to the service, the other to the clients.
+    /// With --neighbours: give one half of the processors to the service, the other to the clients.
     #[arg(long, requires = "neighbours")]
     pin: bool,
-    /// Only measure a tenant alone and beside copies of another one's realm, five times for so many seconds each.
+    /// Only measure a tenant alone and beside copies of another one's realm, five times for this many seconds
+    /// each.
     #[arg(long, value_name = "SECONDS", conflicts_with_all = ["overload", "neighbours"])]
     restoring: Option<u64>,
-    /// Only ask for twice what the service can do, for so many seconds; raise the limit of open files
-    /// before (`ulimit -n 20000`).
+    /// Only send twice the load that the service can take, for this many seconds; raise the limit of
+    /// open files first (`ulimit -n 20000`).
     #[arg(long, value_name = "SECONDS")]
     overload: Option<u64>,
     /// Only the large load: 20 million vouchers over 2 million accounts by tenths, then cold accounts, a kill, and the whole
     /// ledger. About 45 minutes and 20 GiB of disk with a release build; it says so first.
     #[arg(long, conflicts_with_all = ["neighbours", "overload", "instructions"])]
     large: bool,
-    /// Of the large load only one part in so many; its figures mean little.
+    /// With --large: run only one part in this many; its figures mean little.
     #[arg(long, value_name = "N", default_value_t = 1, requires = "large",
         value_parser = clap::value_parser!(u64).range(1..=large::PARTS_MAX))]
     scale: u64,
-    /// Only compare logs: on the disk, and in the empty database at a URL without encryption, or, without a URL, in servers of
-    /// PostgreSQL that are started for it, with and without a standby. Beside it the same postings are made by plain SQL.
+    /// Only compare logs: on the disk, and in the empty database at a URL without encryption, or, without a URL, in
+    /// servers of PostgreSQL that are started for it, with and without a standby. The same postings are made by plain
+    /// SQL, for comparison.
     #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = logs::AUTO, conflicts_with_all = ["neighbours", "overload", "large"])]
     log: Option<SecretString>,
-    /// Only count the instructions of an answer of each kind (needs valgrind), held against the table of this program; one
-    /// that costs more than 5 % more is a failure.
+    /// Only count the instructions of an answer of each kind (needs valgrind) and compare them with the table of this
+    /// program; it is a failure if one costs more than 5 % more.
     #[arg(long)]
     instructions: bool,
-    /// Write the table of these counts to a file, and fail for none.
+    /// Write these counts to a file as a new table, and compare nothing.
     #[arg(long, value_name = "FILE", requires = "instructions")]
     instructions_to: Option<PathBuf>,
     /// Threads that serve HTTP [default: as many as there are processors].
@@ -165,10 +168,10 @@ pub struct Args {
     /// Threads for actors.
     #[arg(long, default_value_t = 2)]
     arbiters: usize,
-    /// Have the accounts of the tenant live on the other threads than its supervisor's, as `spread` of the settings does.
+    /// Let the accounts of the tenant live on the threads beside its supervisor's, like the setting `spread`.
     #[arg(long)]
     spread: bool,
-    /// Have the process keep to so much memory, the load's own included, as `memory_bytes` of the settings does.
+    /// The memory that the process aims at, the load's own included, like the setting `memory_bytes`.
     #[arg(long, value_name = "BYTES")]
     memory_bytes: Option<u64>,
 }

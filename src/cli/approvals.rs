@@ -13,7 +13,7 @@ use super::remote::{items, refusal, shown};
 /// An errand about approvals.
 #[derive(Debug, Subcommand)]
 pub enum Approvals {
-    /// List what waits, and the last of what was decided
+    /// List what waits, and the latest decisions
     List {
         #[command(flatten)]
         asking: Asking,

@@ -24,8 +24,8 @@ use super::terminal::{self, say, wait};
 
 /// Back up the journal, or verify a backup
 ///
-/// A running service ships by itself to its setting `backup.to`; without --data, this command has it ship now and waits.
-/// A backup that is cut off goes on where it was when the command runs again.
+/// A running service ships by itself to its setting `backup.to`; without --data, this command makes it ship now and
+/// waits. An interrupted backup continues where it was when the command runs again.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -34,7 +34,7 @@ pub struct Args {
     /// The data folder of a stopped service; overrides CAUDAL_ADMIN_URL
     #[arg(long, value_name = "DIR", requires = "to")]
     data: Option<PathBuf>,
-    /// Where to: a folder, best of another machine, or s3://BUCKET/PREFIX
+    /// The destination: a folder, best on another machine, or s3://BUCKET/PREFIX
     #[arg(long, value_name = "PLACE", requires = "data")]
     to: Option<String>,
     #[command(flatten)]

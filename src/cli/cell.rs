@@ -22,7 +22,7 @@ pub enum Cell {
         #[arg(long)]
         json: bool,
     },
-    /// Have the owner of a cell give it to another node: its requests pause briefly. Ask that owner's admin API
+    /// Hand a cell from its owner to another node: its requests pause briefly. Ask that owner's admin API
     HandOver {
         #[command(flatten)]
         which: Which,
@@ -33,10 +33,10 @@ pub enum Cell {
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
     },
-    /// Take a tenant's realm into another cell of a running service: its requests pause briefly at the end
+    /// Move a tenant's realm into another cell of a running service: its requests pause briefly at the end
     ///
-    /// A client whose request waits too long gets 503 or an unknown outcome, and asks again with the same Idempotency-Key.
-    /// A move that was interrupted goes on when this command names the same realm and cell again.
+    /// A client whose request waits too long gets 503 or an unknown outcome, and repeats it with the same
+    /// Idempotency-Key. An interrupted move continues when this command names the same realm and cell again.
     MoveRealm {
         /// The tenant
         #[arg(long, value_name = "ID")]

@@ -60,14 +60,15 @@ pub struct Args {
     /// `caudal serve` says more
     #[arg(long, value_name = "URL")]
     log: Option<SecretString>,
-    /// Begin anew: remove what an earlier `caudal dev` kept in the folder
+    /// Start over: remove what an earlier `caudal dev` kept in the folder
     #[arg(long)]
     reset: bool,
-    /// Three nodes on one log in PostgreSQL with a synchronous standby, all on this machine, to look at; PostgreSQL's
-    /// server has to be installed. The addresses are those of the first node; the others are ten ports further each
+    /// Run three nodes on one log in PostgreSQL with a synchronous standby, all on this machine, for a first look;
+    /// PostgreSQL's server has to be installed. The addresses are those of the first node; each further node uses
+    /// ports ten higher
     #[arg(long, conflicts_with_all = ["log", "backup_to", "reset"])]
     cluster: bool,
-    /// Start nodes and servers of a cluster again when they end; without it, it is told and they stay away
+    /// Restart nodes and servers of a cluster when they end; without it, their end is only printed
     #[arg(long, requires = "cluster")]
     restart: bool,
 }

@@ -18,8 +18,8 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080
 /// Ask a service on this machine whether it takes requests: exit code 0 when it does, else 1.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Either listener, for instance http://127.0.0.1:8080; unless set, where CAUDAL_LISTEN has the service listen,
-    /// or http://127.0.0.1:8080
+    /// The address of either listener, for instance http://127.0.0.1:8080; unless set, the one in CAUDAL_LISTEN, or
+    /// http://127.0.0.1:8080
     #[arg(long, value_name = "URL")]
     url: Option<Url>,
     /// How long to wait

@@ -28,8 +28,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The longest message of the stream, in bytes.
 const MESSAGE_MAX: usize = 4 << 20;
 
-/// Follow the events of a key and post each to a URL, for instance of the program that you write: signed as webhooks
-/// are, one line each. It goes on until Ctrl-C.
+/// Follow the events of a key and post each to a URL, for instance of a receiver that you are writing, signed like a
+/// webhook. Prints a line for each event and runs until Ctrl-C.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where events are posted to, for instance http://127.0.0.1:9000/hooks

@@ -13,15 +13,15 @@ use super::remote::shown;
 /// An errand about what a service logs, or about the log that its records are in.
 #[derive(Debug, Subcommand)]
 pub enum Log {
-    /// Show how much is logged, and for how long a change of it goes on
+    /// Show how much is logged, and how long a change still lasts
     Show {
         #[command(flatten)]
         asking: Asking,
     },
     /// Log more or less of some parts for a while; it ends by itself
     ///
-    /// Where the service was started with a level for a narrower target, such as `caudal::bank=warn`, that one
-    /// holds against `caudal=debug`: name the narrower target.
+    /// If the service was started with a level for a more specific target, such as `caudal::bank=warn`, that
+    /// one wins over `caudal=debug`: name the more specific target.
     Set {
         /// Targets and levels, e.g. `caudal::bank=debug,caudal_actors=debug` (levels: warn, info, debug, trace)
         directives: String,

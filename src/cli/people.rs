@@ -14,7 +14,7 @@ const PAGE: u64 = 200;
 /// Errands about whoever runs a service.
 #[derive(Debug, clap::Subcommand)]
 pub enum Admin {
-    /// Let people in with a role and a credential of their own, replace and revoke it
+    /// Add people with a role and a credential of their own; replace and revoke credentials
     #[command(subcommand)]
     People(People),
 }
@@ -22,11 +22,11 @@ pub enum Admin {
 /// Errands about people.
 #[derive(Debug, clap::Subcommand)]
 pub enum People {
-    /// Let a person in; the credential is shown only now
+    /// Add a person; the credential is shown only now
     Add {
-        /// How they are called in the audit log, for ever: small letters, digits, . _ - @
+        /// Their permanent name in the audit log: small letters, digits, . _ - @
         name: String,
-        /// What they are here for
+        /// Their role
         #[arg(long)]
         role: Role,
         #[command(flatten)]
@@ -41,14 +41,14 @@ pub enum People {
     Role {
         /// Their name
         name: String,
-        /// What they are to be here for
+        /// Their new role
         role: Role,
         #[command(flatten)]
         asking: Asking,
     },
     /// Issue another credential to a person; the one before stops working
     Rotate {
-        /// Their name; your own credential is replaced when it is left out
+        /// Their name; without it your own credential is replaced
         name: Option<String>,
         #[command(flatten)]
         asking: Asking,
@@ -62,7 +62,7 @@ pub enum People {
     },
 }
 
-/// What a person is here for.
+/// The role of a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 pub enum Role {
     /// Reads

@@ -41,9 +41,9 @@ pub enum Realm {
     Export(Taken),
     Check(Check),
     Import(Import),
-    /// Have an imported or closed realm served from the next start on
+    /// Serve an imported or closed realm from the next start on
     Open(Which),
-    /// Have a realm served no more from the next start on: it goes on elsewhere
+    /// Stop serving a realm from the next start on, because it continues elsewhere
     ///
     /// An export that is made afterwards has all of it.
     Close(Which),
@@ -51,8 +51,8 @@ pub enum Realm {
 
 /// Write a realm to a file that `caudal realm import` reads, or to a folder of tables for people
 ///
-/// A depot (`--from`) can be read while the service runs; `caudal backup` ships to it what is newest. The tables add up to
-/// what the ledger keeps; where they do not, nothing is written.
+/// A backup (`--from`) can be read while the service runs; run `caudal backup` first to ship the newest records to it.
+/// The sums of the tables are compared with those of the ledger; if they differ, nothing is written.
 #[derive(Debug, clap::Args)]
 pub struct Taken {
     /// The data folder of a stopped service
@@ -78,7 +78,7 @@ pub struct Taken {
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
-    /// Which generation of the realm, where it was taken back to an instant; the one that is in force unless set
+    /// Which generation of a realm that was restored to an instant; the one in force unless set
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=i64::from(GENERATION_MAX)))]
     generation: Option<u32>,
     /// As what
@@ -115,9 +115,9 @@ pub struct Check {
 
 /// Put a realm's file into the data folder of a stopped service, and verify all of it
 ///
-/// The tenant is made of the file where there is none of its id. The realm keeps its number, which nobody else may have
-/// here. It is served once it is opened, and not before all of it is here. An import that is cut off goes on where it was
-/// when the command runs again; a later file of the same realm can be imported over an earlier one until it is opened.
+/// If there is no tenant of that id, it is created from the file. The realm keeps its number, which no other tenant may
+/// have here. It is served only after it is complete and opened. An interrupted import continues where it was when the
+/// command runs again; until the realm is opened, a later file of the same realm can be imported over an earlier one.
 #[derive(Debug, clap::Args)]
 pub struct Import {
     /// The file
@@ -125,7 +125,7 @@ pub struct Import {
     /// The data folder of a stopped service
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// Have it served from the next start on. Nobody else may serve it then
+    /// Serve it from the next start on. No other installation may serve it then
     #[arg(long)]
     open: bool,
     /// Print what was done as JSON

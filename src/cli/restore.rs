@@ -25,12 +25,12 @@ use tenant::{Force, Wanted};
 
 /// Restore a backup into a new data folder, and verify it; or take one realm of a running service back to an instant
 ///
-/// With --from: records are written as they were, the index is made anew, and everything is verified as by `caudal verify`.
-/// A restore that is cut off begins anew when the command runs again.
+/// With --from: records are written as they were, the index is rebuilt, and everything is verified as by
+/// `caudal verify`. An interrupted restore begins anew when the command runs again.
 ///
-/// With --tenant: the realm is copied as it was at --at, beside it and while everybody goes on; the copy is compared and
-/// verified, and put into force. Transfers and webhooks of the realm are held from then on until --release. --generation puts another
-/// one into force, 0 being what the realm always was. Without any of these its generations are listed.
+/// With --tenant: the realm is copied as it was at --at while all clients keep working; the copy is compared, verified
+/// and put into force. From then on transfers and webhooks of the realm are held until --release. --generation puts
+/// another generation into force; 0 is the original one. Without any of these its generations are listed.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where the backup is: a folder, or s3://BUCKET/PREFIX
@@ -46,10 +46,10 @@ pub struct Args {
     /// --new-history. With --tenant: the instant, and no commit
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
-    /// Make it a history of its own: a store with a new id, which does not go on in the place of the one that was backed up
+    /// Make it a new history: a store with a new id, which does not replace the one that was backed up
     #[arg(long)]
     new_history: bool,
-    /// The tenant whose realm is meant, at a running service
+    /// The tenant whose realm is restored, at a running service
     #[arg(
         long,
         value_name = "ID",
@@ -76,7 +76,7 @@ pub struct Args {
         conflicts_with = "at"
     )]
     generation: Option<u64>,
-    /// Release what is held since another generation came into force
+    /// Release what has been held since another generation came into force
     #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation"])]
     release: bool,
     /// End the copy that is being made

@@ -60,10 +60,10 @@ pub struct Args {
     /// The last day, whole
     #[arg(long, value_name = "DAY")]
     last: String,
-    /// What it is written as
+    /// The format
     #[arg(long, value_enum, default_value = "pdf")]
     format: Format,
-    /// The file, which must not be there yet
+    /// The file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     to: PathBuf,
     /// The address of the API; that of the running `caudal dev` unless set

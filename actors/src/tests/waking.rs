@@ -9,7 +9,8 @@ use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::tenants::cells::MoveStep;
 use caudal_storage::{
-    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store, StreamId,
+    Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
+    StreamId,
 };
 
 use super::harness::nap;
