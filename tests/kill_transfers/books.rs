@@ -87,6 +87,13 @@ async fn ended(site: &Site) -> Duration {
 /// What came back while nobody heard, the bank's notices given up: reconciliation names it, and it
 /// is reported again as the bank's people would. Gives how many there were.
 async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
+    // The bank reverses a while after it completed: until then a notice is still to come.
+    wait_until("the bank has reversed what it reverses", ENDS, async || {
+        let received = site.listed("TRANSFERENCIAS_RECIBIDAS").await;
+        let reversals = received.iter().filter(|it| it["type"] == "REVERSAL");
+        (reversals.count() == expected.reversed).then_some(())
+    })
+    .await;
     wait_until("no notice is on its way", ENDS, async || {
         let state = site.bank.get("/sandbox/state").await.is(200);
         (state["notices"]["pending"] == 0).then_some(())

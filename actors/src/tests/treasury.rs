@@ -478,19 +478,16 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     let key = crate::records::keys::totals(REALM);
     let mut row = world.store.get(&key).unwrap().unwrap();
     row[15] += 1;
-    let value = Some(row);
     let hint = caudal_storage::Row {
         key: key.to_vec(),
-        value,
+        value: Some(row),
     };
     let commit = Commit {
-        entries: Vec::new(),
         hints: vec![hint],
         ..Commit::default()
     };
-    world
-        .store
-        .submit(commit, Box::new(|done| assert!(done.is_ok())));
+    let store = &world.store;
+    store.submit(commit, Box::new(|done| assert!(done.is_ok())));
     let report = verify::engine(&world.engine).await.unwrap();
     let wrong = "realm 1: the sums of the index are not those of the journal";
     assert_eq!(report.differences, [wrong]);
