@@ -3,6 +3,7 @@
 
 mod cells;
 mod machine;
+pub mod moments;
 mod past;
 
 use std::fs;
@@ -28,7 +29,7 @@ use crate::support::service::Setup;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
 /// Objects as small as a test needs them.
-const SMALL: Cut = Cut {
+pub const SMALL: Cut = Cut {
     run_bytes: 16 << 10,
     tails: 4,
 };

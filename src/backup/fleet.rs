@@ -11,6 +11,14 @@
 //! later ones of the first cell. The two wait for each other nowhere else. So a machine may be lost at any moment: the
 //! cells in the depot are consistent with each other, and are restored without cutting anything off.
 //!
+//! **Several nodes.** Where cells have owners of their own, the owner of the first one ships all of them, the others from the
+//! copies that it follows. Two things that hold by themselves in one process are waited for there ([`super::run`]). A
+//! follower may see a record of the first cell before its owner has it on its own disk: between [`Fleet::looks`] and
+//! [`Fleet::leads_to`] the first cell writes everything that was begun. And a copy may lack what the first cell says of that
+//! cell: before the first step it catches up with its log. Two nodes that ship at once, around a hand-over, ship parts of the
+//! same logs in the same order, so what lies there still fits. The clocks of owners may differ by
+//! [`JUMP_MAX`], so where the first cell gives an instant and no commit, the other cell is shipped that much further.
+//!
 //! **Failure.** A cell that cannot be shipped does not delay the others until a record of the first cell depends on it:
 //! then nothing is shipped before that cell is. Failures are reported at the end of the round.
 
@@ -18,6 +26,8 @@ use std::sync::Arc;
 
 use caudal_storage::log::Sealed;
 use caudal_storage::{End, Records, Spot};
+
+use crate::clock::JUMP_MAX;
 
 use super::BackupError;
 use super::depot::Depot;
@@ -32,6 +42,8 @@ pub struct Fleet {
     /// Whether it has all that the last round was about.
     whole: bool,
     others: Vec<Other>,
+    /// Whether other nodes write into them.
+    nodes: bool,
     said: Said,
     round: Option<Round>,
 }
@@ -157,9 +169,16 @@ impl Fleet {
             first,
             whole: false,
             others,
+            nodes: false,
             said,
             round: None,
         })
+    }
+
+    /// The other cells have owners of their own, each with a clock of its own.
+    pub fn of_nodes(mut self) -> Self {
+        self.nodes = true;
+        self
     }
 
     /// Ships the next object; false when everything is there that was durable when the round began, or has failed.
@@ -169,7 +188,10 @@ impl Fleet {
     pub async fn step(&mut self) -> Result<bool, BackupError> {
         let mut round = match self.round.take() {
             Some(round) => round,
-            None => self.begins(),
+            None => {
+                self.looks();
+                self.begun()
+            }
         };
         let more = self.advance(&mut round).await?;
         if more {
@@ -178,18 +200,22 @@ impl Fleet {
         Ok(more)
     }
 
-    /// The next step begins a round, whatever is left of the last one.
-    pub fn begins_anew(&mut self) {
+    /// Looks how far the other cells are, which the next round ships up to there; whatever is left of the last round ends.
+    pub fn looks(&mut self) {
         self.round = None;
-    }
-
-    fn begins(&mut self) -> Round {
-        // The others are looked at before the first one.
         for other in &mut self.others {
             other.whole = false;
             other.to = other.shipper.as_ref().ok().map(Shipper::end);
         }
         self.whole = false;
+    }
+
+    /// Looks how far the first cell is, behind [`Self::looks`]: the round goes up to there.
+    pub fn leads_to(&mut self) {
+        self.round = Some(self.begun());
+    }
+
+    fn begun(&self) -> Round {
         Round {
             first: self.first.end(),
             first_done: false,
@@ -242,6 +268,7 @@ impl Fleet {
         let Self {
             first,
             others,
+            nodes,
             said,
             ..
         } = self;
@@ -274,7 +301,7 @@ impl Fleet {
             return Ok(());
         }
         for tie in ties {
-            match owed(others, tie)? {
+            match owed(others, tie, *nodes)? {
                 Some(owed) => round.owed.push(owed),
                 None => round.ends_early(),
             }
@@ -332,7 +359,7 @@ impl Fleet {
 }
 
 /// Up to where another cell has to be shipped for what the first one says; `None` where it is not shipped.
-fn owed(others: &[Other], tie: Tie) -> Result<Option<Owed>, BackupError> {
+fn owed(others: &[Other], tie: Tie, nodes: bool) -> Result<Option<Owed>, BackupError> {
     let nth = others.iter().position(|it| it.cell == tie.cell);
     let other = nth.and_then(|nth| Some((nth, others.get(nth)?)));
     let Some((nth, other)) = other else {
@@ -341,6 +368,10 @@ fn owed(others: &[Other], tie: Tie) -> Result<Option<Owed>, BackupError> {
             "the first cell says of cell {cell} what cannot be shipped: it is not here"
         )));
     };
+    let apart = match nodes {
+        true => JUMP_MAX.as_secs().strict_mul(1000),
+        false => 0,
+    };
     // What the first one says is there by now.
     let end = other.shipper.as_ref().ok().map(Shipper::end);
     Ok(end.map(|to| Owed {
@@ -348,7 +379,7 @@ fn owed(others: &[Other], tie: Tie) -> Result<Option<Owed>, BackupError> {
         to,
         part: Part {
             commit: tie.commit,
-            at: tie.at,
+            at: tie.at.and_then(|at| at.checked_add(apart)),
         },
     }))
 }

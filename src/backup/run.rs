@@ -1,7 +1,9 @@
 //! Ships a running service's journals, continuously, on a thread of its own.
 //!
 //! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped, of all
-//! cells in the order that [`super::fleet`] has.
+//! cells in the order that [`super::fleet`] has. Of several nodes, the owner of the first cell ships ([`Home`]). The end
+//! of a round is found in three steps: how far the other cells are, that the first one has written what was begun, and
+//! that the others, which follow logs, have all that these had then.
 //!
 //! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that is
 //! not shipped, counted from before the last round that shipped everything of it, so it is never too small; that of the
@@ -11,7 +13,7 @@
 //! a failing one keeps from nothing are shipped as often as ever meanwhile.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use caudal_storage::{Records, Spot, Store, StoreError};
@@ -28,6 +30,8 @@ use super::ship::{Cut, Shipped};
 pub const EVERY: Duration = Duration::from_secs(5);
 /// How long one object may take.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How often it is looked whether the other cells are whole.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The pause after the first failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause between two tries.
@@ -49,8 +53,19 @@ pub struct Plan {
 /// Says whether this service is the one that ships: of several nodes, the owner of the cell.
 pub type Ships = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// Reads what the first cell says of the others: of those that ship, only whoever has others asks it.
-pub type Says = Arc<dyn Fn() -> Result<Said, BackupError> + Send + Sync>;
+/// Says whether this node has all that the logs of the cells had at an instant.
+pub type HasAll = Arc<dyn Fn(Instant) -> bool + Send + Sync>;
+
+/// Where the cells that are shipped are written.
+#[derive(Clone)]
+pub struct Home {
+    /// The first one; it is not kept open.
+    pub first: Weak<dyn Store>,
+    /// Whether this service is the one that ships.
+    pub ships: Ships,
+    /// Where cells have owners of their own: whether their copies here are whole.
+    pub has_all: Option<HasAll>,
+}
 
 /// How far a cell has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,8 +132,7 @@ pub struct Backup {
     plan: Plan,
     /// Those of each cell, the first one first.
     records: Vec<Records>,
-    says: Says,
-    ships: Ships,
+    home: Home,
     state: Mutex<State>,
     ring: Notify,
     /// How many have asked for a round, and up to which of them rounds have ended.
@@ -144,16 +158,7 @@ pub struct Running {
     ended: oneshot::Receiver<()>,
 }
 
-/// What a first cell says, for as long as it is open.
-pub fn says(first: &Arc<dyn Store>) -> Says {
-    let first = Arc::downgrade(first);
-    Arc::new(move || match first.upgrade() {
-        Some(store) => Ok(Said::load(store.as_ref())?),
-        None => Err(BackupError::Journal(StoreError::Closed)),
-    })
-}
-
-/// Begins to ship all cells, the first one first, whenever `ships` says so.
+/// Begins to ship all cells, the first one first, whenever this service is the one that ships.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -161,7 +166,7 @@ pub fn start(
     plan: Plan,
     records: Vec<Records>,
     pepper_check: Option<Vec<u8>>,
-    (says, ships): (Says, Ships),
+    home: Home,
 ) -> std::io::Result<Running> {
     let cell = CellState {
         reached: None,
@@ -177,8 +182,7 @@ pub fn start(
     let backup = Arc::new(Backup {
         plan,
         records,
-        says,
-        ships,
+        home,
         state: Mutex::new(state),
         ring: Notify::new(),
         asked: AtomicU64::new(0),
@@ -348,7 +352,7 @@ impl Backup {
         (pepper_check, began): (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
-        if !(self.ships)() {
+        if !(self.home.ships)() {
             // Another node ships: what is there has to be looked at anew.
             *fleet = None;
             self.state()
@@ -360,20 +364,28 @@ impl Backup {
         let Plan { depot, cut, .. } = &self.plan;
         let late = |_| BackupError::depot(depot.place(), "it does not answer");
         let mut ship = match fleet.take() {
-            Some(mut ship) => {
-                ship.begins_anew();
-                ship
-            }
+            Some(ship) => ship,
             None => {
-                let said = match self.records.len() {
-                    0 | 1 => Said::default(),
-                    _ => (self.says)()?,
-                };
-                let begin = Fleet::begin(depot, &self.records, *cut, (pepper_check, said));
+                let with = (pepper_check, self.said()?);
+                let begin = Fleet::begin(depot, &self.records, *cut, with);
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
-                begun.map_err(late)??
+                let begun = begun.map_err(late)??;
+                match self.home.has_all {
+                    Some(_) => begun.of_nodes(),
+                    None => begun,
+                }
             }
         };
+        let settles = tokio::time::timeout(PATIENCE, self.begins(&mut ship)).await;
+        let slow = |_| {
+            BackupError::Refused(format!(
+                "the logs of the cells, or this node's copies of them, were not whole within {} s",
+                PATIENCE.as_secs()
+            ))
+        };
+        if !settles.map_err(slow)?? {
+            return Ok(());
+        }
         loop {
             self.shown(&ship);
             let step = tokio::time::timeout(PATIENCE, ship.step()).await;
@@ -396,6 +408,53 @@ impl Backup {
             *fleet = Some(ship);
         }
         failed.map_or(Ok(()), Err)
+    }
+
+    /// What the first cell says of the others.
+    fn said(&self) -> Result<Said, BackupError> {
+        if self.records.len() < 2 {
+            return Ok(Said::default());
+        }
+        let closed = || BackupError::Journal(StoreError::Closed);
+        let first = self.home.first.upgrade().ok_or_else(closed)?;
+        Ok(Said::load(first.as_ref())?)
+    }
+
+    /// Begins a round; false where that has to wait for whoever ships next. See [`super::fleet`] for the order.
+    async fn begins(&self, ship: &mut Fleet) -> Result<bool, BackupError> {
+        ship.looks();
+        let alone = self.records.len() < 2;
+        let open = alone || self.written().await?;
+        ship.leads_to();
+        let Some(has_all) = self.home.has_all.as_ref().filter(|_| !alone) else {
+            // what is closed here has all that it will have
+            return Ok(true);
+        };
+        let since = Instant::now();
+        while open && (self.home.ships)() {
+            if has_all(since) {
+                return Ok(true);
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        Ok(false)
+    }
+
+    /// Waits until the first cell has written all that was begun; false where it is closed.
+    async fn written(&self) -> Result<bool, BackupError> {
+        let Some(first) = self.home.first.upgrade() else {
+            return Ok(false);
+        };
+        let (send, done) = oneshot::channel();
+        first.barrier(Box::new(move |outcome| drop(send.send(outcome))));
+        drop(first);
+        match done.await {
+            Ok(Ok(_)) => Ok(true),
+            Err(_) | Ok(Err(StoreError::Closed)) => Ok(false),
+            // it is another node's by now
+            Ok(Err(StoreError::NotOwner { .. })) => Ok(false),
+            Ok(Err(why)) => Err(BackupError::Journal(why)),
+        }
     }
 
     fn shown(&self, fleet: &Fleet) {

@@ -370,11 +370,30 @@ fn ship(
     node: &Option<Arc<Node>>,
 ) -> Result<Option<run::Running>, StartError> {
     let Some(plan) = plan else { return Ok(None) };
-    let (says, node) = (run::says(engine.cells().platform()), node.clone());
+    let first = Arc::downgrade(engine.cells().platform());
+    let has_all = node.as_ref().map(|node| has_all(engine, node));
+    let node = node.clone();
     let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves(FIRST)));
+    let home = run::Home {
+        first,
+        ships,
+        has_all,
+    };
     let failed = |why| StartError::io("starting the backup", why);
-    let running = run::start(plan, records, folder::pepper_mark(data)?, (says, ships));
+    let running = run::start(plan, records, folder::pepper_mark(data)?, home);
     running.map(Some).map_err(failed)
+}
+
+/// Whether a node has all of every cell as of an instant, for as long as the cells are open.
+fn has_all(engine: &Engine, node: &Arc<Node>) -> run::HasAll {
+    let (cells, node) = (engine.cells().all(), Arc::clone(node));
+    let cells: Vec<_> = (FIRST..).zip(cells.map(Arc::downgrade)).collect();
+    Arc::new(move |since| {
+        cells.iter().all(|(cell, store)| {
+            let store = store.upgrade();
+            store.is_some_and(|store| node.has_all_since(&*store, *cell, since))
+        })
+    })
 }
 
 /// Tells the embedded sandbox bank where notices go.

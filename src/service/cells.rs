@@ -64,18 +64,12 @@ fn unread(why: &StoreError) -> StartError {
 /// # Errors
 /// When they cannot.
 pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
-    let several = options.cells > 1;
     let why = match options {
         it if !(1..=CELLS_MAX).contains(&it.cells) => {
             format!(
                 "storage.cells is {}, and has to be from 1 to {CELLS_MAX}",
                 it.cells
             )
-        }
-        it if several && it.cell.is_some() && it.backup.is_some() => {
-            "storage.cells: with cell.log, backups are of one cell; with several, leave backup.to out and back up the \
-             database of cell.log"
-                .to_owned()
         }
         _ => return Ok(()),
     };

@@ -333,7 +333,8 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
             continue;
         }
         // What is read now has at least what the log had then.
-        let Some(at) = node.has_all_as_of(&door, FIRST) else {
+        let first = door.engine.cells().platform();
+        let Some(at) = node.has_all_as_of(first.as_ref(), FIRST) else {
             continue;
         };
         match door.engine.look_again() {

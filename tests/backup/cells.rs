@@ -1,102 +1,22 @@
 //! Backups of several cells: whatever moment a machine is lost at, what lies there fits together, and a restore to an
 //! instant brings all cells to it.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use caudal::backup::BackupError;
-use caudal::backup::chain;
-use caudal::backup::depot::{Depot, Later, Listed};
 use caudal::backup::run::Plan;
-use caudal::backup::verify::follow;
 use tempfile::TempDir;
 
+use super::moments::Remembering;
 use super::{asked, at, command, objects, restored, shipped, text, verified, with_pepper};
 use crate::cells::{begun, brought, standing};
 use crate::portable::instant::{copied, instant};
 use crate::portable::{issued, shown, worked};
 use crate::support::service::{OTHER, Setup, TestClock};
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
-
-/// Objects by their names.
-type Objects = BTreeMap<String, Vec<u8>>;
-
-/// A depot in memory that knows what it had after each change.
-#[derive(Debug, Default)]
-struct Remembering {
-    moments: Mutex<Vec<Objects>>,
-    /// What names it refuses have in them.
-    refuses: Option<&'static str>,
-}
-
-impl Remembering {
-    fn now(&self) -> Objects {
-        self.moments
-            .lock()
-            .unwrap()
-            .last()
-            .cloned()
-            .unwrap_or_default()
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Objects)) {
-        let mut now = self.now();
-        change(&mut now);
-        self.moments.lock().unwrap().push(now);
-    }
-
-    /// What it had at one of its moments.
-    fn at(objects: Objects) -> Self {
-        Self {
-            moments: Mutex::new(vec![objects]),
-            refuses: None,
-        }
-    }
-}
-
-impl Depot for Remembering {
-    fn place(&self) -> String {
-        "memory".to_owned()
-    }
-
-    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
-        Box::pin(async move {
-            if self.refuses.is_some_and(|part| name.contains(part)) {
-                return Err(BackupError::depot(name, "refused"));
-            }
-            self.change(|now| {
-                now.entry(name.to_owned()).or_insert(bytes);
-            });
-            Ok(())
-        })
-    }
-
-    fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
-        Box::pin(async move { Ok(self.now().get(name).cloned()) })
-    }
-
-    fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>> {
-        let now = self.now();
-        let named = now.iter().filter(move |(name, _)| name.starts_with(prefix));
-        let listed = named.map(|(name, bytes)| Listed {
-            name: name.clone(),
-            size: u64::try_from(bytes.len()).unwrap(),
-        });
-        let listed: Vec<_> = listed.collect();
-        Box::pin(async move { Ok(listed) })
-    }
-
-    fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
-        Box::pin(async move {
-            self.change(|now| drop(now.remove(name)));
-            Ok(())
-        })
-    }
-}
 
 /// The chains of all cells as they are in a backup, with the number of the last commit of each.
 fn of_cells(found: &Value) -> Vec<(Value, Value)> {
@@ -266,10 +186,7 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
 
 #[actix_web::test]
 async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
-    let depot = Arc::new(Remembering {
-        refuses: Some("/cells/1/"),
-        ..Remembering::default()
-    });
+    let depot = Arc::new(Remembering::refusing("/cells/1/"));
     let mut service = TestService::with(Setup {
         cells: 2,
         backup: Some(Plan {
@@ -358,18 +275,7 @@ async fn whatever_lies_there_at_any_moment_fits_together() {
     created(&service).await;
     assert_eq!(shipped(&service).await["error"], Value::Null);
     service.end(true).await;
-    let moments = depot.moments.lock().unwrap().clone();
-    let mut seen = 0;
-    for objects in moments {
-        let depot = Remembering::at(objects);
-        let Ok(whole) = chain::whole(&depot, None).await else {
-            assert_eq!(seen, 0, "the first cell comes first");
-            continue;
-        };
-        let found = follow(&depot, &whole, &mut |_| ()).await;
-        assert!(found.is_ok(), "moment {seen}: {found:?}");
-        seen += 1;
-    }
+    let seen = depot.fits_at_every_moment().await;
     assert!(seen > 12, "{seen}");
 }
 

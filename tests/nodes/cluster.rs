@@ -11,6 +11,7 @@ use std::time::Duration;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use caudal::backup::run::Plan;
 use caudal::service::{CellLog, Peers, Service, ServiceOptions};
 use caudal_ledger::tenants::Mode;
 use caudal_postgres::server::{Server, cells, shared};
@@ -32,7 +33,7 @@ const LONG: Duration = Duration::from_secs(600);
 /// The secret of the nodes.
 pub const SECRET: &str = "a secret of nodes, of 32 characters or more";
 /// The pepper of all nodes.
-const PEPPER: &str = "a pepper that all nodes have";
+pub const PEPPER: &str = "a pepper that all nodes have";
 
 /// What they show each other, of both.
 pub fn shown() -> String {
@@ -57,6 +58,8 @@ pub struct Cluster {
     tenant: String,
     lease: Duration,
     encrypted: bool,
+    /// Where the owner of the first cell ships all of them.
+    backup: Option<Plan>,
 }
 
 impl Cluster {
@@ -67,27 +70,33 @@ impl Cluster {
 
     /// The same with leases of this length.
     pub async fn with(count: usize, lease: Duration) -> Option<Self> {
-        Self::made((count, 1), lease, None).await
+        Self::made((count, 1), lease, (None, None)).await
     }
 
     /// So many nodes with so many cells, all of which the first node owns.
     pub async fn parted(count: usize, cells: u32) -> Option<Self> {
-        Self::made((count, cells), LONG, None).await
+        Self::made((count, cells), LONG, (None, None)).await
+    }
+
+    /// The same, and what is written is shipped.
+    pub async fn shipping(count: usize, cells: u32, plan: Plan) -> Option<Self> {
+        Self::made((count, cells), LONG, (None, Some(plan))).await
     }
 
     /// The same with connections between nodes that are encrypted, by certificates of an authority.
     pub async fn encrypted(count: usize, authority: &Authority) -> Option<Self> {
-        Self::made((count, 1), LONG, Some(authority)).await
+        Self::made((count, 1), LONG, (Some(authority), None)).await
     }
 
     async fn made(
         (count, many): (usize, u32),
         lease: Duration,
-        authority: Option<&Authority>,
+        (authority, backup): (Option<&Authority>, Option<Plan>),
     ) -> Option<Self> {
         let server = shared()?;
         let mut nodes = Self {
             encrypted: authority.is_some(),
+            backup,
             bank: Bank::start(),
             key: String::new(),
             server,
@@ -167,6 +176,7 @@ impl Cluster {
             cells: self.cells,
             pepper: Some(PEPPER.into()),
             banking: self.bank.banking(PATIENT),
+            backup: self.backup.clone(),
             ..ServiceOptions::for_tests(data)
         };
         let service = Service::start(options).unwrap();

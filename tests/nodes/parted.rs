@@ -4,6 +4,7 @@
 mod moved;
 mod operators;
 mod secret;
+mod shipped;
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -39,7 +40,10 @@ struct Tenant {
 
 impl Parted {
     async fn start() -> Option<Self> {
-        let nodes = Cluster::parted(3, MANY).await?;
+        Some(Self::of(Cluster::parted(3, MANY).await?).await)
+    }
+
+    async fn of(nodes: Cluster) -> Self {
         for cell in 0..MANY {
             nodes.owns(cell, cell_node(cell)).await;
         }
@@ -51,7 +55,7 @@ impl Parted {
             let tenant = parted.tenant(cell).await;
             parted.tenants.push(tenant);
         }
-        Some(parted)
+        parted
     }
 
     /// A tenant in a cell, with its types and an account.

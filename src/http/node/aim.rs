@@ -18,6 +18,7 @@ use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
+use caudal_storage::Store;
 
 use super::parcel::{FOR, NOTICES, is_errand};
 use super::{Node, Seat};
@@ -154,9 +155,8 @@ impl Node {
     pub async fn caught_up(&self, door: &Door, cells: &[u32]) -> Result<(), Failure> {
         let since = Instant::now();
         let ends = |cell| {
-            // An owner has it by itself.
-            let owned = self.seat(cell).is_some_and(Seat::is_open);
-            owned || self.has_all_since(door, cell, since)
+            let store = door.engine.cells().cell(cell);
+            store.is_some_and(|store| self.has_all_since(store.as_ref(), cell, since))
         };
         while !cells.iter().all(|cell| ends(*cell)) {
             if since.elapsed() > CATCH_UP {
@@ -182,16 +182,18 @@ impl Node {
         Ok(())
     }
 
-    /// Whether this node has all that the log of a cell had at an instant or later.
-    fn has_all_since(&self, door: &Door, cell: u32, since: Instant) -> bool {
-        let at = self.has_all_as_of(door, cell);
-        at.is_some_and(|at| at >= since)
+    /// Whether this node has in its store all that the log of a cell had at an instant or later.
+    pub fn has_all_since(&self, store: &dyn Store, cell: u32, since: Instant) -> bool {
+        // An owner has it by itself.
+        let owned = self.seat(cell).is_some_and(Seat::is_open);
+        let at = self.has_all_as_of(store, cell);
+        owned || at.is_some_and(|at| at >= since)
     }
 
-    /// As of when this node has all of a cell, as far as the log said what there is; `None` while it lacks some.
-    pub fn has_all_as_of(&self, door: &Door, cell: u32) -> Option<Instant> {
+    /// As of when this node has all of a cell in its store, as far as the log said what there is; `None` while it lacks some.
+    pub fn has_all_as_of(&self, store: &dyn Store, cell: u32) -> Option<Instant> {
         let (standing, ago) = self.standing(cell)?;
-        let applied = door.engine.cells().cell(cell)?.applied();
+        let applied = store.applied();
         let asked = Instant::now().checked_sub(ago)?;
         (applied >= standing.tail.commit).then_some(asked)
     }

@@ -8,7 +8,7 @@ use crate::support::{SOON, wait_until};
 
 impl Parted {
     /// Has a tenant's realm go into a cell, whatever stands in the way at first, and waits until it is there.
-    async fn moves(&self, asked: usize, tenant: usize, cell: u32) {
+    pub(super) async fn moves(&self, asked: usize, tenant: usize, cell: u32) {
         let path = format!("/admin/tenants/{}/move", self.tenants[tenant].id);
         let body = json!({"mode": "test", "cell": cell});
         wait_until("it lies in the other cell", SOON, async || {
@@ -19,7 +19,7 @@ impl Parted {
     }
 
     /// Every node shows what was acknowledged, once.
-    async fn shows(&self, tenant: usize, count: usize) {
+    pub(super) async fn shows(&self, tenant: usize, count: usize) {
         for node in 0..3 {
             let client = self.client(node, tenant);
             let available = client.available(&self.tenants[tenant].cvu).await;
@@ -27,7 +27,7 @@ impl Parted {
         }
     }
 
-    fn load(&self, tenant: usize, clients: usize) -> Load {
+    pub(super) fn load(&self, tenant: usize, clients: usize) -> Load {
         let it = &self.tenants[tenant];
         Load::of(&self.nodes, vec![(it.key.clone(), it.cvu.clone())], clients)
     }
@@ -132,7 +132,7 @@ impl Parted {
     }
 
     /// The cells that a node owns.
-    async fn owned(&self, node: usize) -> Vec<u32> {
+    pub(super) async fn owned(&self, node: usize) -> Vec<u32> {
         let (_, cells) = self.nodes.admin(node, "GET", "/admin/cells", None).await;
         let cells = cells.as_array().unwrap().iter();
         let owned = cells.filter(|cell| cell["owns"] == true);

@@ -1,0 +1,123 @@
+//! A depot that knows what it had after each change.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use caudal::backup::BackupError;
+use caudal::backup::chain;
+use caudal::backup::depot::{Depot, Later, Listed};
+use caudal::backup::verify::follow;
+
+/// Objects by their names.
+type Objects = BTreeMap<String, Arc<Vec<u8>>>;
+
+/// A depot in memory that knows what it had after each change.
+#[derive(Debug, Default)]
+pub struct Remembering {
+    moments: Mutex<Vec<Objects>>,
+    /// What names it refuses have in them.
+    refuses: Option<&'static str>,
+}
+
+impl Remembering {
+    /// One that takes no object with this in its name.
+    pub fn refusing(part: &'static str) -> Self {
+        Self {
+            refuses: Some(part),
+            ..Self::default()
+        }
+    }
+
+    /// Checks what lay there after each change, as a restore would: all cells fit together. Gives how many of these there
+    /// were.
+    pub async fn fits_at_every_moment(&self) -> usize {
+        let moments = self.moments.lock().unwrap().clone();
+        let mut seen = 0;
+        for objects in moments {
+            let depot = Self::at(objects);
+            let Ok(whole) = chain::whole(&depot, None).await else {
+                assert_eq!(seen, 0, "the first cell comes first");
+                continue;
+            };
+            let found = follow(&depot, &whole, &mut |_| ()).await;
+            assert!(found.is_ok(), "moment {seen}: {found:?}");
+            seen += 1;
+        }
+        seen
+    }
+
+    /// Writes what lies there now into a folder, which is a depot then.
+    pub fn write_to(&self, place: &Path) {
+        for (name, bytes) in self.now() {
+            let file = place.join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, bytes.as_slice()).unwrap();
+        }
+    }
+
+    fn now(&self) -> Objects {
+        self.moments
+            .lock()
+            .unwrap()
+            .last()
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Objects)) {
+        let mut now = self.now();
+        change(&mut now);
+        self.moments.lock().unwrap().push(now);
+    }
+
+    /// What it had at one of its moments.
+    fn at(objects: Objects) -> Self {
+        Self {
+            moments: Mutex::new(vec![objects]),
+            refuses: None,
+        }
+    }
+}
+
+impl Depot for Remembering {
+    fn place(&self) -> String {
+        "memory".to_owned()
+    }
+
+    fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            if self.refuses.is_some_and(|part| name.contains(part)) {
+                return Err(BackupError::depot(name, "refused"));
+            }
+            self.change(|now| {
+                now.entry(name.to_owned())
+                    .or_insert_with(|| Arc::new(bytes));
+            });
+            Ok(())
+        })
+    }
+
+    fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {
+        Box::pin(async move { Ok(self.now().get(name).map(|bytes| bytes.to_vec())) })
+    }
+
+    fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>> {
+        let now = self.now();
+        let named = now.iter().filter(move |(name, _)| name.starts_with(prefix));
+        let listed = named.map(|(name, bytes)| Listed {
+            name: name.clone(),
+            size: u64::try_from(bytes.len()).unwrap(),
+        });
+        let listed: Vec<_> = listed.collect();
+        Box::pin(async move { Ok(listed) })
+    }
+
+    fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.change(|now| drop(now.remove(name)));
+            Ok(())
+        })
+    }
+}

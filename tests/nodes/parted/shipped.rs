@@ -1,0 +1,87 @@
+//! The cells of several owners on their way to one depot, whoever ships, and what is restored from there.
+
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+
+use caudal::backup::run::Plan;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::super::cluster::{Cluster, PEPPER};
+use super::{MANY, Parted};
+use crate::backup::moments::Remembering;
+use crate::backup::{SMALL, restored};
+use crate::support::{SOON, wait_until};
+
+/// Has whoever owns the first cell ship, until nothing is left.
+async fn all_is_shipped(parted: &Parted) {
+    wait_until("everything is shipped", SOON, async || {
+        let owner = parted.nodes.owner_in(0).await;
+        let path = "/admin/backup";
+        let (_, now) = parted
+            .nodes
+            .admin(owner, "POST", path, Some(&json!({})))
+            .await;
+        let cells = now["cells"].as_array().unwrap();
+        let whole = |it: &Value| it["lagBytes"] == 0 && it["commit"] == it["lastCommit"];
+        (now["error"] == Value::Null && cells.iter().all(whole)).then_some(())
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn the_owner_of_the_first_cell_ships_all_cells_whoever_owns_them() {
+    let depot = Arc::new(Remembering::default());
+    let plan = Plan {
+        depot: Arc::<Remembering>::clone(&depot),
+        every: Duration::from_secs(2),
+        cut: SMALL,
+    };
+    let Some(nodes) = Cluster::shipping(3, MANY, plan).await else {
+        return;
+    };
+    let mut parted = Parted::of(nodes).await;
+    let loads = [0, 1, 2].map(|tenant| parted.load(tenant, 2));
+    // The first cell changes hands, its owner dies, and a realm goes from cell to cell meanwhile.
+    for (round, cell) in [2, 0, 1].into_iter().enumerate() {
+        for load in &loads {
+            load.more(20).await;
+        }
+        parted.moves(round, 1, cell).await;
+        parted.nodes.owns(0, (round + 1) % 3).await;
+    }
+    let dies = parted.nodes.owner_in(0).await;
+    loads.iter().for_each(|load| load.avoids(dies));
+    let owned = parted.owned(dies).await;
+    parted.nodes.kill(dies).await;
+    for cell in owned {
+        parted.nodes.lapses(cell);
+    }
+    for load in &loads {
+        load.more(20).await;
+    }
+    parted.nodes.begin(dies);
+    parted.nodes.seen(dies).await;
+    parted.moves(0, 1, 2).await;
+    let mut counts = Vec::new();
+    for (tenant, load) in loads.into_iter().enumerate() {
+        let count = load.end().await.acknowledged.len();
+        parted.shows(tenant, count).await;
+        counts.push(count);
+    }
+    parted.level().await;
+    all_is_shipped(&parted).await;
+    parted.nodes.stop().await;
+    let seen = depot.fits_at_every_moment().await;
+    assert!(seen > 12, "{seen}");
+    let dir = TempDir::new().unwrap();
+    let [from, pepper, data] = ["backup", "pepper", "new"].map(|name| dir.path().join(name));
+    depot.write_to(&from);
+    fs::create_dir(&pepper).unwrap();
+    fs::write(pepper.join("pepper"), PEPPER).unwrap();
+    let done = restored(&from, &data, &pepper, &[]);
+    let vouchers = done["verified"]["vouchers"].as_u64().unwrap();
+    let all: usize = counts.iter().sum();
+    assert!(usize::try_from(vouchers).unwrap() >= all, "{done}");
+}
