@@ -58,6 +58,8 @@ pub enum End {
 pub enum Way {
     /// HTTP.
     Http(SocketAddr),
+    /// HTTP, with this pause of each connection after an answer.
+    Calm(SocketAddr, Duration),
     /// The actors' own.
     Engine(RealmId),
 }
@@ -259,7 +261,9 @@ impl Run {
         for _ in 0..self.job.connections {
             let run = Rc::clone(&self);
             let connection = match &self.job.way {
-                Way::Http(to) => Some(Connection::open(*to).await.context("connecting")?),
+                Way::Http(to) | Way::Calm(to, _) => {
+                    Some(Connection::open(*to).await.context("connecting")?)
+                }
                 Way::Engine(_) => None,
             };
             asking.push(tokio::task::spawn_local(async move {
@@ -312,6 +316,9 @@ impl Run {
                         let shown = body.get(..SHOWN).unwrap_or(body);
                         format!("{status} {}", String::from_utf8_lossy(shown))
                     });
+                    if let Way::Calm(_, pause) = self.job.way {
+                        tokio::time::sleep(pause).await;
+                    }
                 }
                 Err(why) => {
                     self.answered(&asked, start.elapsed(), &Acknowledged::Nothing, || {

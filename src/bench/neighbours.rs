@@ -2,7 +2,8 @@
 //! in turns, so that whatever else the machine does is in both.
 //!
 //! **Shape.** Floods, each on as many connections as its kind takes: one large batch after the other, single vouchers, and
-//! balances. Tenants have the bounds that `serve` sets unless told otherwise. The clients share the processors with the
+//! balances. The quiet tenant pauses after each answer, so no pace of realms that allows it 250 requests a second holds it up.
+//! Tenants have the bounds that `serve` sets unless told otherwise. The clients share the processors with the
 //! service, unless they are pinned to their own; what they take of them is told.
 //!
 //! **Bar.** The median over the turns of the 99th hundredth beside a flood by that alone is at most [`TIMES_MAX`].
@@ -27,6 +28,8 @@ use super::tally::Tally;
 
 /// Connections of the quiet tenant.
 const QUIET: usize = 1;
+/// How long it pauses after each answer.
+const PAUSE: Duration = Duration::from_millis(4);
 /// How much longer its answers may take beside a flood, in thousandths.
 const TIMES_MAX: u64 = 1200;
 /// Before a run counts.
@@ -271,23 +274,25 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
 }
 
 impl Stage {
-    fn job(&self, connections: usize, mix: Mix, (warm_up, time): (Duration, Duration)) -> Job {
-        Job {
-            way: Way::Http(self.site.addr),
-            connections,
-            mix,
-            end: End::After(warm_up, time),
-        }
-    }
-
     /// Measures the quiet tenant alone, then beside a flood.
     async fn turn(&mut self, clients: usize, mix: Mix) -> anyhow::Result<Turn> {
-        let quiet = || self.job(QUIET, self.vouchers, (WARM_UP, self.plan.time));
+        let to = self.site.addr;
+        let quiet = || Job {
+            way: Way::Calm(to, PAUSE),
+            connections: QUIET,
+            mix: self.vouchers,
+            end: End::After(WARM_UP, self.plan.time),
+        };
         let [own, theirs] = self.tallies.clone();
         let (alone, own) = load::run(&self.site, quiet(), own).await?;
         // It begins before the quiet one counts, and ends after it.
         let longer = self.plan.time.saturating_add(WARM_UP);
-        let flood = self.job(clients, mix, (Duration::ZERO, longer));
+        let flood = Job {
+            way: Way::Http(to),
+            connections: clients,
+            mix,
+            end: End::After(Duration::ZERO, longer),
+        };
         let flood = load::run_as(&self.site, &self.loud, flood, theirs);
         let (beside, flood) = tokio::join!(load::run(&self.site, quiet(), own), flood);
         let ((beside, own), (flood, theirs)) = (beside?, flood?);
