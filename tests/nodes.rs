@@ -86,13 +86,15 @@ async fn any_node_takes_requests_and_the_owner_judges_them() {
         assert_eq!(ready.1["part"] == "follower", n != owner, "{}", ready.1);
         assert_eq!(nodes.measured(n, "caudal_ready").await, "1", "at {n}");
     }
-    // Operators ask any node, too: the owner does it, and the others follow.
+    // Operators ask any node, too: the owner does it, and whoever was asked shows it at once, the others soon.
     let body = json!({"name": "dos"});
     let follower = (owner + 1) % 3;
     let made = nodes.admin(follower, "POST", "/admin/tenants", Some(&body));
     let made = made.await;
     assert_eq!(made.0, 201, "{}", made.1);
     let path = format!("/admin/tenants/{}", made.1["id"].as_str().unwrap());
+    let shown = nodes.admin(follower, "GET", &path, None).await;
+    assert_eq!(shown.1["name"], "dos", "{}", shown.1);
     for n in 0..3 {
         wait_until("the node knows of the tenant", SOON, async || {
             let shown = nodes.admin(n, "GET", &path, None).await;

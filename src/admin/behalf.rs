@@ -189,7 +189,12 @@ pub(super) async fn to_first(
         most: None,
     };
     match node.run(door, errand).await? {
-        Done::There(answer) => Ok(Some(answer)),
+        Done::There(answer) => {
+            if answer.status().is_success() {
+                node.follows_now(door).await;
+            }
+            Ok(Some(answer))
+        }
         Done::Here(_) => Ok(None),
     }
 }

@@ -8,7 +8,8 @@
 //! **Order.** What is passed to the owner of a realm's cell has its entry already, and gets the other one when the answer is back.
 //! A second person is asked for where it is written down: the owner of the realm says that one is needed, and nothing is done.
 //!
-//! **Bounds.** A request waits for an owner as those of clients do.
+//! **Bounds.** A request waits for an owner as those of clients do. Where another node has done it, it waits until this one
+//! knows, but not long ([`crate::http::node::Node::follows_now`]).
 //!
 //! **Failure.** What was sent and never answered is not sent again: the outcome is unknown, and the entry that it was begun
 //! stands alone, as after a crash. What the owner did not take was not done.
@@ -58,7 +59,12 @@ pub(super) async fn asked_of_first(
         most: None,
     };
     match node.run(door, errand).await? {
-        Done::There(answer) => Ok(Some(answer)),
+        Done::There(answer) => {
+            if answer.status().is_success() {
+                node.follows_now(door).await;
+            }
+            Ok(Some(answer))
+        }
         Done::Here(_) => Ok(None),
     }
 }

@@ -182,6 +182,16 @@ impl Node {
         Ok(())
     }
 
+    /// Waits until this node knows what another one has just done, so that whoever asks here next sees it. One that does not
+    /// know in time follows later: it is done.
+    pub async fn follows_now(&self, door: &Door) {
+        let all: Vec<u32> = self.cells().collect();
+        let known = self.caught_up(door, &all).await;
+        if known.and(self.told().await).is_err() {
+            tracing::warn!("this node has not followed what another one has done for it");
+        }
+    }
+
     /// Whether this node has in its store all that the log of a cell had at an instant or later.
     pub fn has_all_since(&self, store: &dyn Store, cell: u32, since: Instant) -> bool {
         // An owner has it by itself.
