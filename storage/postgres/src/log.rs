@@ -87,6 +87,7 @@ impl PostgresLog {
             session: Mutex::default(),
             id: Mutex::default(),
             begin,
+            lease: Mutex::default(),
         });
         let begun = Arc::clone(&core);
         let opened = wait(&runtime, async move { begun.begin().await });
@@ -239,8 +240,11 @@ impl Log for PostgresLog {
     }
 
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
+        let asked = Instant::now();
+        self.core.holds(None);
         // Where the answer to the first try is lost, its lease has to end.
         let epoch = self.take(owner.to_owned(), nodes::kept_for(owner), length)?;
+        self.core.holds(asked.checked_add(length));
         Ok(Lease {
             epoch,
             length: Some(length),
@@ -255,11 +259,14 @@ impl Log for PostgresLog {
 
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
         let (number, lasts) = (number(epoch.0)?, millis(length)?);
+        let asked = Instant::now();
         if epoch == Epoch(0) || self.touch(sql::RENEW, number, Some(lasts))? != Some(1) {
+            self.core.holds(None);
             let epoch = self.head()?.epoch;
             return Err(LogError::Deposed { epoch });
         }
         self.wait(move |core| async move { core.check().await })?;
+        self.core.holds(asked.checked_add(length));
         Ok(Lease {
             epoch,
             length: Some(length),
@@ -267,12 +274,17 @@ impl Log for PostgresLog {
     }
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
-        self.touch(sql::RELEASE, number(epoch.0)?, None).map(|_| ())
+        let released = self.touch(sql::RELEASE, number(epoch.0)?, None).map(drop);
+        self.core.holds(None);
+        released
     }
 
     fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError> {
         let (cell, epoch, to) = (self.cell(), number(epoch.0)?, to.to_owned());
-        self.wait(move |core| async move { nodes::offer(&core, cell, epoch, &to).await })
+        let offered =
+            self.wait(move |core| async move { nodes::offer(&core, cell, epoch, &to).await });
+        self.core.holds(None);
+        offered
     }
 
     fn report(&mut self, node: &Presence) -> Result<(), LogError> {

@@ -53,6 +53,8 @@ pub enum Trouble {
 pub(crate) enum Fault {
     /// The server refused it because of other transactions: nothing was done.
     Again(String),
+    /// The server lacks room, memory, connections or what else its configuration limits: nothing was done.
+    Short(String),
     /// The server takes no writes any more: nothing was done.
     Demoted(String),
     /// The server refused it: nothing was done.
@@ -278,31 +280,53 @@ fn fault(why: &tokio_postgres::Error) -> Fault {
     let Some(refused) = why.as_db_error() else {
         return Fault::Broken(why.to_string());
     };
-    let code = refused.code();
-    let unsure = *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
-        || code.code().starts_with("08")
-        || code.code().starts_with("57P");
-    if unsure || refused.parsed_severity() != Some(Severity::Error) {
-        return Fault::Broken(refused.message().to_owned());
+    let said = || refused.message().to_owned();
+    match sort(refused.code(), refused.parsed_severity()) {
+        Sort::Again => Fault::Again(said()),
+        Sort::Short => Fault::Short(refusal(refused)),
+        Sort::Demoted => Fault::Demoted(said()),
+        Sort::Refused => Fault::Refused(Box::new(refused.clone())),
+        Sort::Broken => Fault::Broken(said()),
+    }
+}
+
+/// Which [`Fault`] an error of the server is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Sort {
+    Again,
+    Short,
+    Demoted,
+    Refused,
+    Broken,
+}
+
+fn sort(code: &SqlState, severity: Option<Severity>) -> Sort {
+    let class = |class: &str| code.code().starts_with(class);
+    let unsure = *code == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN || class("08") || class("57P");
+    if unsure || severity != Some(Severity::Error) {
+        return Sort::Broken;
     }
     let again = [
         SqlState::T_R_SERIALIZATION_FAILURE,
         SqlState::T_R_DEADLOCK_DETECTED,
     ];
     if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-        return Fault::Demoted(refused.message().to_owned());
-    }
-    if again.contains(code) {
-        Fault::Again(refused.message().to_owned())
+        Sort::Demoted
+    } else if again.contains(code) {
+        Sort::Again
+    } else if class("53") {
+        Sort::Short
     } else {
-        Fault::Refused(Box::new(refused.clone()))
+        Sort::Refused
     }
 }
 
 /// A fault of a connection that was just made.
 pub(crate) fn lost(fault: Fault) -> Trouble {
     match fault {
-        Fault::Again(why) | Fault::Demoted(why) | Fault::Broken(why) => Trouble::Unreachable(why),
+        Fault::Again(why) | Fault::Short(why) | Fault::Demoted(why) | Fault::Broken(why) => {
+            Trouble::Unreachable(why)
+        }
         Fault::Refused(why) => Trouble::Unfit(refusal(&why)),
     }
 }
@@ -364,6 +388,35 @@ fn standbys(names: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_says_whether_it_passes_and_whether_anything_was_done() {
+        let (error, fatal) = (Some(Severity::Error), Some(Severity::Fatal));
+        let table = [
+            ("40001", error, Sort::Again),
+            ("40P01", error, Sort::Again),
+            ("53000", error, Sort::Short),
+            ("53100", error, Sort::Short),
+            ("53200", error, Sort::Short),
+            ("53300", error, Sort::Short),
+            ("53400", error, Sort::Short),
+            ("25006", error, Sort::Demoted),
+            ("23505", error, Sort::Refused),
+            ("42P01", error, Sort::Refused),
+            ("54000", error, Sort::Refused),
+            ("40003", error, Sort::Broken),
+            ("08006", error, Sort::Broken),
+            ("57P01", error, Sort::Broken),
+            ("53100", fatal, Sort::Broken),
+            ("53300", fatal, Sort::Broken),
+            ("53100", Some(Severity::Panic), Sort::Broken),
+            ("40001", None, Sort::Broken),
+        ];
+        for (code, severity, expected) in table {
+            let found = sort(&SqlState::from_code(code), severity);
+            assert_eq!(found, expected, "{code} {severity:?}");
+        }
+    }
 
     #[test]
     fn standbys_are_counted_as_the_server_waits_for_them() {

@@ -26,6 +26,9 @@ pub struct Limits {
     pub answer: Duration,
     /// How long a call tries again, on new connections, before it gives up.
     pub patience: Duration,
+    /// How long a call tries again while the server says that it lacks something (room, memory, connections). An owner
+    /// never does so beyond its lease.
+    pub short: Duration,
 }
 
 impl Default for Limits {
@@ -34,6 +37,7 @@ impl Default for Limits {
             connect: Duration::from_secs(3),
             answer: Duration::from_secs(10),
             patience: Duration::from_secs(15),
+            short: Duration::from_millis(500),
         }
     }
 }

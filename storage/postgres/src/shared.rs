@@ -1,6 +1,9 @@
 //! What a handle shares with the thread that drives its connection: the connection, and how often and how
 //! long is tried again.
 //!
+//! **Bounds.** A server that lacks something is asked again for a moment ([`Limits::short`](crate::Limits)), by an owner
+//! never beyond its lease: then whoever waits hears that nothing was done, and the owner gets to renew its lease.
+//!
 //! **Failure.** Only the server's own `ERROR` says that nothing was done. After anything else an append is not
 //! sent again from here.
 
@@ -34,6 +37,8 @@ pub(crate) struct Core {
     pub(crate) id: Mutex<Option<LogId>>,
     /// What the first connection does where there is none.
     pub(crate) begin: Begin,
+    /// Until when the lease that was taken by this handle surely lasts; `None` where it has none.
+    pub(crate) lease: Mutex<Option<Instant>>,
 }
 
 /// What is done where the server has no log for the cell.
@@ -131,6 +136,20 @@ impl Core {
         Ok(())
     }
 
+    /// The lease lasts until then, or is none any more.
+    pub(crate) fn holds(&self, until: Option<Instant>) {
+        *lock(&self.lease) = until;
+    }
+
+    /// How long a call that began then asks a server again that lacks something.
+    fn short(&self, began: Instant) -> Duration {
+        let short = self.settings.limits.short;
+        lock(&self.lease).map_or(short, |until| {
+            let left = until.checked_duration_since(began);
+            left.map_or(Duration::ZERO, |left| left.min(short))
+        })
+    }
+
     pub(crate) fn drop_session(&self) {
         *lock(&self.session) = None;
     }
@@ -180,6 +199,7 @@ impl Core {
         params: Params<'_>,
     ) -> Result<Answer, LogError> {
         let most = self.settings.limits.answer;
+        let mut patience = self.settings.limits.patience;
         let began = Instant::now();
         let mut pause = PAUSE;
         loop {
@@ -193,6 +213,10 @@ impl Core {
                     Ok(done) => return Ok(done),
                     Err(Fault::Refused(why)) => return Err(yet(&refusal(&why))),
                     Err(Fault::Again(why)) => yet(&why),
+                    Err(Fault::Short(why)) => {
+                        patience = patience.min(self.short(began));
+                        yet(&why)
+                    }
                     Err(Fault::Demoted(why)) => {
                         self.drop_session();
                         yet(&why)
@@ -207,7 +231,7 @@ impl Core {
                 },
             };
             Status::count(&self.status.retries);
-            if began.elapsed() + pause > self.settings.limits.patience {
+            if began.elapsed() + pause > patience {
                 return Err(why);
             }
             tokio::time::sleep(pause).await;

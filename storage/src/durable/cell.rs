@@ -22,13 +22,28 @@ use crate::sync::lock;
 const TRIES: u32 = 5;
 /// A lease is renewed this often in its length.
 const RENEWALS: u32 = 3;
+/// At most so often in its length is it tried to be renewed while that fails.
+const RENEWAL_TRIES: u32 = 30;
+/// The longest pause between such tries.
+const RENEWAL_PAUSE: Duration = Duration::from_millis(500);
 
 /// A lease that has to be renewed.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     length: Duration,
-    /// When it was last asked for.
+    /// When it was last asked for, of those times that it was given.
     asked: Instant,
+    /// When it was last tried to be renewed since.
+    tried: Option<Instant>,
+}
+
+impl Held {
+    /// When it is to be renewed: a log that refuses, and says so at once, is not asked without a pause.
+    fn due(&self) -> Instant {
+        let due = self.asked + self.length / RENEWALS;
+        let pause = RENEWAL_PAUSE.min(self.length / RENEWAL_TRIES);
+        self.tried.map_or(due, |tried| due.max(tried + pause))
+    }
 }
 
 /// The log of a cell, and this node's part in it.
@@ -73,16 +88,18 @@ impl Cell {
     }
 
     fn holds(&mut self, lease: &Lease, asked: Instant) {
-        self.lease = lease.length.map(|length| Held { length, asked });
+        self.lease = lease.length.map(|length| Held {
+            length,
+            asked,
+            tried: None,
+        });
     }
 
     /// How long the lease need not be renewed; `None` where it never has to be.
     pub(crate) fn rests(&self) -> Option<Duration> {
-        let held = self.lease?;
-        let every = held.length / RENEWALS;
+        let due = self.lease?.due();
         Some(
-            every
-                .checked_sub(held.asked.elapsed())
+            due.checked_duration_since(Instant::now())
                 .unwrap_or(Duration::ZERO),
         )
     }
@@ -92,10 +109,12 @@ impl Cell {
     /// # Errors
     /// As [`Log::renew`].
     pub(crate) fn renew(&mut self) -> Result<(), LogError> {
-        if let Some(held) = self.lease {
+        if let Some(held) = &mut self.lease {
             let asked = Instant::now();
-            let lease = self.log.renew(self.epoch, held.length)?;
-            self.holds(&lease, asked);
+            let renewed = self.log.renew(self.epoch, held.length);
+            // The pause begins when the log has said no.
+            held.tried = Some(Instant::now());
+            self.holds(&renewed?, asked);
         }
         Ok(())
     }
@@ -253,4 +272,34 @@ fn readable(sealed: &Sealed<'_>) -> Result<(), LogError> {
          versions of all nodes"
     );
     Err(LogError::Read(StoreError::Corrupt(Arc::from(why))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_that_is_not_renewed_is_tried_again_after_a_pause_until_it_ends() {
+        let asked = Instant::now();
+        let ms = Duration::from_millis;
+        for (length, pause) in [(5_000, 166), (2_000, 66), (60_000, 500)] {
+            let mut held = Held {
+                length: ms(length),
+                asked,
+                tried: None,
+            };
+            assert_eq!(held.due(), asked + ms(length) / 3);
+            // One that fails before it is time moves nothing.
+            held.tried = Some(asked);
+            assert_eq!(held.due(), asked + ms(length) / 3);
+            let mut tries = 0;
+            while held.due() < asked + held.length {
+                let at = held.due();
+                assert!(held.tried.is_none_or(|tried| at >= tried + ms(pause)));
+                held.tried = Some(at);
+                tries += 1;
+            }
+            assert!((19..=82).contains(&tries), "{length}: {tries}");
+        }
+    }
 }

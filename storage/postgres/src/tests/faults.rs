@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use caudal_storage::conformance::{Words, commit, entry, stream, submit};
 use caudal_storage::log::{Log, LogError, Sealed};
 use caudal_storage::{
-    CommitNo, DurableStore, Index as _, Part, SortOrder, Store as _, StoreOptions,
+    CommitNo, DurableStore, Index as _, Part, SortOrder, Store as _, StoreError, StoreOptions,
 };
 
 use super::proxy::{Lost, Proxy};
@@ -235,4 +235,152 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
     }) else {
         panic!("nothing is acknowledged without the standby")
     };
+}
+
+/// Refuses what is done to a table for a cell with a code, so many times or always, and counts how often.
+struct Refusing<'a> {
+    server: &'a Server,
+    name: String,
+}
+
+impl<'a> Refusing<'a> {
+    fn new(
+        server: &'a Server,
+        cell: u32,
+        (when, table): (&str, &str),
+        code: &str,
+        times: u64,
+    ) -> Self {
+        let name = format!("short_{cell}_{when}_{table}_{code}");
+        // A sequence counts, whatever becomes of the transaction.
+        server.sql(
+            "postgres",
+            &format!(
+                "CREATE SEQUENCE {name}; CREATE FUNCTION {name}() RETURNS trigger AS $$ BEGIN \
+                 IF nextval('{name}') <= {times} THEN RAISE EXCEPTION 'short' USING ERRCODE = '{code}'; END IF; \
+                 RETURN NEW; END $$ LANGUAGE plpgsql; CREATE TRIGGER {name} BEFORE {when} ON {table} \
+                 FOR EACH ROW WHEN (NEW.cell = {cell}) EXECUTE FUNCTION {name}()"
+            ),
+        );
+        Self { server, name }
+    }
+
+    /// How often it was asked.
+    fn asked(&self) -> u64 {
+        let query = format!(
+            "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {}",
+            self.name
+        );
+        self.server.sql("postgres", &query).parse().unwrap()
+    }
+
+    fn end(self) -> u64 {
+        let asked = self.asked();
+        let sql = format!("DROP FUNCTION {0}() CASCADE; DROP SEQUENCE {0}", self.name);
+        self.server.sql("postgres", &sql);
+        asked
+    }
+}
+
+/// A cell, where that name is taken.
+fn another() -> u32 {
+    cell()
+}
+
+/// Much longer than a lease, on whatever machine.
+const PATIENT: Duration = Duration::from_secs(120);
+/// It refuses for good.
+const ALWAYS: u64 = u64::MAX >> 1;
+const APPENDED: (&str, &str) = ("INSERT", "caudal_log");
+const OWNED: (&str, &str) = ("UPDATE", "caudal_cell");
+
+#[test]
+fn a_server_that_is_short_of_something_is_asked_again() {
+    let Some(server) = shared() else { return };
+    let cell = cell();
+    let mut log = server.open(cell);
+    let epoch = log.acquire("one", LONG).unwrap().epoch;
+    for code in ["53100", "53200", "53300", "53400"] {
+        let short = Refusing::new(&server, cell, APPENDED, code, 2);
+        let bytes = next(&log, code.as_bytes());
+        log.append(epoch, &Sealed::parse(&bytes).unwrap()).unwrap();
+        assert_eq!(short.end(), 3, "{code}");
+    }
+    let short = Refusing::new(&server, cell, OWNED, "53200", 2);
+    assert_eq!(log.renew(epoch, LONG).unwrap().epoch, epoch);
+    assert_eq!(short.end(), 3);
+    assert_eq!(log.tail().unwrap().commit, CommitNo(4));
+    // A log that is begun is, too.
+    let other = another();
+    let short = Refusing::new(&server, other, ("INSERT", "caudal_cell"), "53100", 2);
+    assert_eq!(server.open(other).tail().unwrap().commit, CommitNo(0));
+    assert_eq!(short.end(), 3);
+}
+
+#[test]
+fn a_server_that_stays_short_is_not_asked_beyond_the_lease_and_nothing_was_done() {
+    let Some(server) = shared() else { return };
+    let cell = cell();
+    let mut settings = server.settings(server.port, cell);
+    (settings.limits.patience, settings.limits.short) = (PATIENT, PATIENT);
+    let mut log = PostgresLog::open(settings).unwrap();
+    let epoch = log.acquire("one", Duration::from_secs(2)).unwrap().epoch;
+    let bytes = next(&log, b"x");
+    let record = Sealed::parse(&bytes).unwrap();
+    let (begin, short) = (
+        log.tail().unwrap(),
+        Refusing::new(&server, cell, APPENDED, "53100", ALWAYS),
+    );
+    let began = Instant::now();
+    let refused = log.append(epoch, &record);
+    assert!(began.elapsed() < PATIENT, "the lease ended long before");
+    assert!(matches!(refused, Err(LogError::Yet(_))), "{refused:?}");
+    assert!(short.end() >= 1);
+    assert_eq!(log.tail().unwrap(), begin, "nothing was done");
+    // Nobody has taken the cell: it goes on.
+    log.append(epoch, &record).unwrap();
+    assert_eq!(log.tail().unwrap(), record.tail());
+}
+
+#[test]
+fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
+    let Some(server) = shared() else { return };
+    let (dir, cell) = (tempfile::tempdir().unwrap(), cell());
+    let mut settings = server.settings(server.port, cell);
+    settings.limits.short = Duration::from_millis(100);
+    let part = Part::Owner {
+        name: "one".to_owned(),
+        lease: Duration::from_secs(2),
+        patience: Duration::ZERO,
+    };
+    let store = join(dir.path(), settings.clone(), &part);
+    let one = |n: u64| commit(vec![entry(stream(0), n, &(n - 1).to_be_bytes())]);
+    submit(store.as_ref(), one(1)).unwrap();
+    for (round, code) in (1..).zip(["53100", "53200"]) {
+        // Neither a record nor a renewal is taken.
+        let short = Refusing::new(&server, cell, OWNED, code, ALWAYS);
+        let refused = submit(store.as_ref(), one(round + 1));
+        assert!(
+            matches!(refused, Err(StoreError::Unreachable(_))),
+            "{refused:?}"
+        );
+        let asked = short.asked();
+        // It tries to renew, though nobody orders anything.
+        while short.asked() <= asked + 3 {}
+        let lease = format!("SELECT lease_until < now() FROM caudal_cell WHERE cell = {cell}");
+        while server.sql("postgres", &lease) != "t" {}
+        short.end();
+        // What was refused was not done: the same place is free.
+        while server.sql("postgres", &lease) != "f" {}
+        let done = loop {
+            match submit(store.as_ref(), one(round + 1)) {
+                // The machine may have stood still for longer than the lease.
+                Err(StoreError::Unreachable(_)) => {}
+                done => break done.unwrap(),
+            }
+        };
+        assert_eq!(done, CommitNo(round + 1));
+    }
+    store.close().unwrap();
+    check(settings, &[3]);
 }

@@ -78,6 +78,7 @@ pub fn limits() -> Limits {
         connect: Duration::from_secs(5),
         answer: Duration::from_secs(20),
         patience: Duration::from_secs(40),
+        short: Duration::from_secs(40),
     }
 }
 
