@@ -1,5 +1,7 @@
 //! `caudal cell`: the cells and their nodes, and tenants that go from one cell into another, through the admin API.
 
+mod spread;
+
 use caudal_ledger::ids;
 use clap::Subcommand;
 use reqwest::Method;
@@ -33,6 +35,19 @@ pub enum Cell {
         #[arg(long, value_name = "NODE")]
         to: Option<String>,
     },
+    /// Hand cells over until each node that is up owns as many as the others, or one more: after a fail-over or a new node
+    ///
+    /// Shows the plan and asks. One cell after the other goes to its node; requests of that cell pause briefly.
+    Spread {
+        #[command(flatten)]
+        which: Which,
+        /// The address of the admin API of a further node, with the same key: each cell is handed over by its owner
+        #[arg(long, value_name = "URL")]
+        also: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
     /// Move a tenant's realm into another cell of a running service: its requests pause briefly at the end
     ///
     /// A client whose request waits too long gets 503 or an unknown outcome, and repeats it with the same
@@ -57,6 +72,7 @@ pub fn run(errand: Cell) -> Result<(), Exit> {
     match errand {
         Cell::Status { which, json } => status(&which.find()?, json),
         Cell::HandOver { which, cell, to } => hand_over(&which.find()?, (cell, to.as_deref())),
+        Cell::Spread { which, also, yes } => wait(spread::spread(&which.find()?, &also, yes)),
         Cell::MoveRealm {
             tenant,
             mode,

@@ -32,7 +32,7 @@ pub struct Which {
 }
 
 /// A service that is asked.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Remote {
     base: Url,
     key: SecretString,
@@ -95,6 +95,12 @@ impl Remote {
             client: builder.build().map_err(Exit::failed)?,
             reason: None,
         })
+    }
+
+    /// Another service, asked with the same key.
+    pub fn also(&self, url: &str) -> Result<Self, Exit> {
+        let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
+        Self::of(url.parse::<Url>().map_err(wrong)?, self.key.clone())
     }
 
     /// The same, which says why.

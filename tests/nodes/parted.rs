@@ -5,6 +5,7 @@ mod moved;
 mod operators;
 mod secret;
 mod shipped;
+mod spread;
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
