@@ -24,6 +24,7 @@ pub mod chain;
 pub mod depot;
 pub mod fits;
 pub mod fleet;
+pub mod level;
 pub mod names;
 pub mod object;
 pub mod restore;

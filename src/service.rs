@@ -20,6 +20,7 @@ mod folder;
 mod listening;
 pub mod moving;
 mod nodes;
+mod shipping;
 mod turning;
 
 use std::fmt;

@@ -2,6 +2,7 @@
 //! checked and restored by the commands, each as a program of its own.
 
 mod cells;
+mod lagging;
 mod machine;
 pub mod moments;
 mod past;
@@ -18,6 +19,7 @@ use caudal::backup::chain;
 use caudal::backup::depot::{self, Depot, Later, Listed};
 use caudal::backup::fits::Said;
 use caudal::backup::fleet::Fleet;
+use caudal::backup::level::{Alone, Level};
 use caudal::backup::run::Plan;
 use caudal::backup::ship::Cut;
 use caudal_actors::records::projection::Rows;
@@ -277,7 +279,9 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
         // it makes a little progress in each life, or none
         let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 5);
         let life = async {
-            let (cells, known) = (from_ref(&records), (Some(&b"m"[..]), Said::default()));
+            let level: Arc<dyn Level> = Arc::new(Alone);
+            let cells = (from_ref(&records), level);
+            let known = (Some(&b"m"[..]), Said::default());
             let mut fleet = Fleet::begin(&depot, cells, small, known).await?;
             while fleet.step().await? {}
             Ok::<_, BackupError>(fleet.stands())

@@ -24,6 +24,9 @@ pub(super) struct BackupBody {
     store: Option<String>,
     /// How often the tail is shipped, in seconds.
     tail_seconds: Option<u64>,
+    /// The node that ships all cells, which is the owner of cell 0; null where there are no other nodes, or none is known
+    /// to own it. On any other node what follows is null but for what that node did itself.
+    shipped_by: Option<String>,
     /// The last commit that is there; null until that is known.
     commit: Option<u64>,
     /// The last durable commit of the service.
@@ -41,7 +44,7 @@ pub(super) struct BackupBody {
     failures: Option<u64>,
     /// Why the last round failed; null when it did not. It is tried again by itself.
     pub(super) error: Option<String>,
-    /// Each cell, the first one first, where there are several; else none.
+    /// Each cell, the first one first, where there are several and this node ships; else none.
     cells: Vec<CellBackupBody>,
 }
 
@@ -85,15 +88,22 @@ impl BackupBody {
         let stores = desk.door.engine.cells().numbered();
         let cells: Vec<_> = stores.zip(&progress.cells).map(told).collect();
         Self {
-            cells: if cells.len() > 1 { cells } else { Vec::new() },
+            cells: match progress.ships && cells.len() > 1 {
+                true => cells,
+                false => Vec::new(),
+            },
             to: Some(progress.place),
             store: Some(progress.store),
             tail_seconds: Some(progress.every.as_secs()),
+            shipped_by: progress.shipper,
             commit: progress.commit,
             last_commit: desk.door.engine.stats().last_commit,
-            lag_seconds: Some(progress.lag.as_secs()),
-            lag_bytes: Some(progress.lag_bytes),
-            complete_seconds_ago: progress.complete.map(|it| it.as_secs()),
+            lag_seconds: progress.ships.then_some(progress.lag.as_secs()),
+            lag_bytes: progress.ships.then_some(progress.lag_bytes),
+            complete_seconds_ago: progress
+                .complete
+                .filter(|_| progress.ships)
+                .map(|it| it.as_secs()),
             objects: Some(progress.shipped.objects),
             bytes: Some(progress.shipped.bytes),
             failures: Some(progress.failures),

@@ -62,7 +62,7 @@ struct JournalFigures {
     disk_bytes: u64,
 }
 
-/// Where the journal is kept besides; `GET /admin/backup` says more.
+/// Where the journal is kept besides, on the node that ships; `GET /admin/backup` says more.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = StatusOfBackup)]

@@ -16,10 +16,10 @@ use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::{PLATFORM_STREAM, Tail, decode};
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::ids::{Mode, RealmId};
-use caudal_ledger::tenants::Platform;
+use caudal_ledger::tenants::{Copied, Platform};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::log::{Lying, Sealed};
-use caudal_storage::{Commit, Index, StoreError};
+use caudal_storage::{Commit, CommitNo, Index, Records, StoreError};
 
 use super::BackupError;
 use super::chain::{Until, entries};
@@ -33,8 +33,45 @@ pub struct Tie {
     pub lies: RealmId,
     /// The commit that the cell has to have, where it was said.
     pub commit: Option<u64>,
-    /// When that was said, in milliseconds since 1970 UTC, where no commit was: the cell has to have all that it had then.
-    pub at: Option<u64>,
+    /// What the cell has to have, where no commit was said.
+    pub copied: Option<Lies>,
+}
+
+/// A copy, by how much it is and where it begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lies {
+    /// The commit of its cell behind which all of it lies.
+    pub behind: u64,
+    /// How many entries it came to.
+    pub entries: u64,
+}
+
+impl Tie {
+    /// The commit with which a cell has it, where that was said or is found; `None` while too little is there. Reads its
+    /// journal from where the copy begins.
+    ///
+    /// # Errors
+    /// When the journal cannot be read, or an entry of it fails its checksum.
+    pub fn had_with(&self, records: &Records) -> Result<Option<u64>, BackupError> {
+        let Some(Lies { behind, entries }) = self.copied.filter(|it| it.entries > 0) else {
+            return Ok(Some(self.commit.map_or(0, |commit| commit)));
+        };
+        let (mut there, mut with, mut wrong) = (0_u64, None, None);
+        records.read_from(CommitNo(behind.strict_add(1)), &mut |record| {
+            let whole = record.visit(&mut |entry| {
+                let of_copy = entry.stream.realm == self.lies.0;
+                there = there.strict_add(u64::from(of_copy));
+                true
+            });
+            if !whole {
+                wrong = Some(BackupError::unsound(record));
+            } else if there >= entries {
+                with = Some(record.tail().commit.0);
+            }
+            whole && with.is_none()
+        })?;
+        wrong.map_or(Ok(with), Err)
+    }
 }
 
 /// What the first cell says, up to a record.
@@ -92,17 +129,20 @@ impl Said {
                 )));
             }
         }
-        Ok(self.tie(&fact, entry.at).filter(|tie| tie.cell > 0))
+        Ok(self.tie(&fact).filter(|tie| tie.cell > 0))
     }
 
-    fn tie(&self, fact: &PlatformFact, said: u64) -> Option<Tie> {
-        let of = |id: &str, mode: Mode, number: u32, (commit, at)| {
+    fn tie(&self, fact: &PlatformFact) -> Option<Tie> {
+        let of = |id: &str, mode: Mode, number: u32, (commit, copied): (_, Option<Copied>)| {
             let realm = self.platform.tenants.get(id)?.realm(mode);
             Some(Tie {
                 cell: self.platform.cell_of(realm, number),
                 lies: realm.under(number),
                 commit,
-                at,
+                copied: copied.map(|copied| Lies {
+                    behind: self.platform.behind_of(realm, number),
+                    entries: copied.entries,
+                }),
             })
         };
         if let PlatformFact::RealmMoved {
@@ -117,8 +157,11 @@ impl Said {
         }
         match fact {
             PlatformFact::RestoreCopied {
-                id, mode, number, ..
-            } => of(id, *mode, *number, (None, Some(said))),
+                id,
+                mode,
+                number,
+                copied,
+            } => of(id, *mode, *number, (None, Some(*copied))),
             _ => None,
         }
     }

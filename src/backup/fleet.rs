@@ -12,26 +12,27 @@
 //! cells in the depot are consistent with each other, and are restored without cutting anything off.
 //!
 //! **Several nodes.** Where cells have owners of their own, the owner of the first one ships all of them, the others from the
-//! copies that it follows. Two things that hold by themselves in one process are waited for there ([`super::run`]). A
-//! follower may see a record of the first cell before its owner has it on its own disk: between [`Fleet::looks`] and
-//! [`Fleet::leads_to`] the first cell writes everything that was begun. And a copy may lack what the first cell says of that
-//! cell: before the first step it catches up with its log. Two nodes that ship at once, around a hand-over, ship parts of the
-//! same logs in the same order, so what lies there still fits. The clocks of owners may differ by
-//! [`JUMP_MAX`], so where the first cell gives an instant and no commit, the other cell is shipped that much further.
+//! copies that it follows. What holds by itself in one process is waited for there ([`Level`]). A follower may see a
+//! record of the first cell, and act on it, before its owner has it on its own disk: so the end of the first cell is read
+//! once everything is here that its log had when the ends of the others were read. And a copy may lack what the first cell
+//! says of that cell: so it catches up with its log first, and the record waits for the commit with which the cell has it,
+//! never for an instant, because each owner has a clock of its own. A depot may have more of a cell than the copy has,
+//! shipped by another node: a shipper looks what is there, and then catches up. Two nodes that ship at once, around a
+//! hand-over, ship parts of the same logs, each in this order, so what lies there still fits.
 //!
-//! **Failure.** A cell that cannot be shipped does not delay the others until a record of the first cell depends on it:
-//! then nothing is shipped before that cell is. Failures are reported at the end of the round.
+//! **Failure.** A cell that cannot be shipped, or whose copy does not catch up, does not delay the others until a record of
+//! the first cell depends on it: then nothing is shipped before that cell is. Failures are reported at the end of the round.
 
 use std::sync::Arc;
 
 use caudal_storage::log::Sealed;
 use caudal_storage::{End, Records, Spot};
-
-use crate::clock::JUMP_MAX;
+use futures_util::future::join_all;
 
 use super::BackupError;
 use super::depot::Depot;
 use super::fits::{Said, Tie};
+use super::level::{FIRST, Level};
 use super::names::Whose;
 use super::ship::{Cut, Shipped, Shipper};
 
@@ -42,8 +43,7 @@ pub struct Fleet {
     /// Whether it has all that the last round was about.
     whole: bool,
     others: Vec<Other>,
-    /// Whether other nodes write into them.
-    nodes: bool,
+    level: Arc<dyn Level>,
     said: Said,
     round: Option<Round>,
 }
@@ -54,6 +54,8 @@ struct Other {
     cell: u32,
     /// Why it is not shipped, where it is not.
     shipper: Result<Shipper, BackupError>,
+    /// Why not all of it is here that is in its log, or that the first one says is there, where that is so.
+    late: Option<BackupError>,
     /// How far its journal was when the round began.
     to: Option<End>,
     /// Whether it has all that the last round was about.
@@ -80,27 +82,8 @@ struct Round {
 struct Owed {
     nth: usize,
     to: End,
-    /// What of it.
-    part: Part,
-}
-
-/// How much of a cell is shipped.
-#[derive(Clone, Copy, Default, Debug)]
-struct Part {
-    /// The commit up to which; `None` for all.
-    commit: Option<u64>,
-    /// The instant up to which, in milliseconds since 1970 UTC; `None` for all. What was done later may be what the first cell
-    /// says later.
-    at: Option<u64>,
-}
-
-impl Part {
-    /// Whether a record is of it. What fails its checksum is shipped as it is: the first one does not wait for it.
-    fn has(&self, record: &Sealed<'_>) -> bool {
-        let early = |commit| record.first_commit().0 <= commit;
-        let then = |at| record.latest().is_none_or(|latest| latest <= at);
-        self.commit.is_none_or(early) && self.at.is_none_or(then)
-    }
+    /// The commit up to which: what was done later may follow from what the first cell says later.
+    commit: u64,
 }
 
 /// How far a cell is.
@@ -121,12 +104,13 @@ impl Round {
 }
 
 impl Other {
-    /// Ships the next object of a part of it; whether there is more.
-    async fn step(&mut self, to: End, part: Part) -> bool {
+    /// Ships the next object of it, up to a commit where one is given; whether there is more.
+    async fn step(&mut self, to: End, until: Option<u64>) -> bool {
         let Ok(shipper) = &mut self.shipper else {
             return false;
         };
-        let wants = &mut |record: &Sealed<'_>| part.has(record);
+        let wants =
+            &mut |record: &Sealed<'_>| until.is_none_or(|last| record.first_commit().0 <= last);
         match shipper.step_to(to, wants).await {
             Ok(more) => more,
             Err(why) => {
@@ -134,6 +118,17 @@ impl Other {
                 false
             }
         }
+    }
+
+    /// Whether the depot has it up to a commit.
+    fn has(&self, commit: u64) -> bool {
+        let reached = self.shipper.as_ref().ok().map(Shipper::reached);
+        reached.is_some_and(|reached| reached.tail().commit.0 >= commit)
+    }
+
+    /// Why it is not shipped, or not all of it, where that is so.
+    fn failure(&self) -> Option<&BackupError> {
+        self.shipper.as_ref().err().or(self.late.as_ref())
     }
 }
 
@@ -145,7 +140,7 @@ impl Fleet {
     /// When the first one cannot be shipped, as [`Shipper::begin`] says.
     pub async fn begin(
         depot: &Arc<dyn Depot>,
-        cells: &[Records],
+        (cells, level): (&[Records], Arc<dyn Level>),
         cut: Cut,
         (pepper_check, said): (Option<&[u8]>, Said),
     ) -> Result<Self, BackupError> {
@@ -153,14 +148,17 @@ impl Fleet {
             return Err(BackupError::Refused("there is no cell to ship".to_owned()));
         };
         let history = records.history();
-        let first = Shipper::begin(Arc::clone(depot), records.clone(), cut, pepper_check).await?;
+        let here = (records.clone(), level.as_ref());
+        let first = Shipper::begin(Arc::clone(depot), here, cut, pepper_check).await?;
         let mut others = Vec::new();
         for (cell, records) in (1..).zip(rest) {
             let whose = Whose { history, cell };
-            let shipper = Shipper::of(whose, Arc::clone(depot), records.clone(), cut).await;
+            let here = (records.clone(), level.as_ref());
+            let shipper = Shipper::of(whose, Arc::clone(depot), here, cut).await;
             others.push(Other {
                 cell,
                 shipper,
+                late: None,
                 to: None,
                 whole: false,
             });
@@ -169,16 +167,10 @@ impl Fleet {
             first,
             whole: false,
             others,
-            nodes: false,
+            level,
             said,
             round: None,
         })
-    }
-
-    /// The other cells have owners of their own, each with a clock of its own.
-    pub fn of_nodes(mut self) -> Self {
-        self.nodes = true;
-        self
     }
 
     /// Ships the next object; false when everything is there that was durable when the round began, or has failed.
@@ -188,10 +180,7 @@ impl Fleet {
     pub async fn step(&mut self) -> Result<bool, BackupError> {
         let mut round = match self.round.take() {
             Some(round) => round,
-            None => {
-                self.looks();
-                self.begun()
-            }
+            None => self.begins().await?,
         };
         let more = self.advance(&mut round).await?;
         if more {
@@ -200,29 +189,33 @@ impl Fleet {
         Ok(more)
     }
 
-    /// Looks how far the other cells are, which the next round ships up to there; whatever is left of the last round ends.
-    pub fn looks(&mut self) {
+    /// The next step begins a round, whatever is left of the last one.
+    pub fn begins_anew(&mut self) {
         self.round = None;
-        for other in &mut self.others {
+    }
+
+    async fn begins(&mut self) -> Result<Round, BackupError> {
+        self.whole = false;
+        let level = self.level.as_ref();
+        let levels = self.others.iter().map(|other| level.level(other.cell));
+        let levels = join_all(levels).await;
+        // The others are looked at before the first one.
+        for (other, levelled) in self.others.iter_mut().zip(levels) {
             other.whole = false;
+            other.late = levelled.err();
             other.to = other.shipper.as_ref().ok().map(Shipper::end);
         }
-        self.whole = false;
-    }
-
-    /// Looks how far the first cell is, behind [`Self::looks`]: the round goes up to there.
-    pub fn leads_to(&mut self) {
-        self.round = Some(self.begun());
-    }
-
-    fn begun(&self) -> Round {
-        Round {
+        if !self.others.is_empty() {
+            // Whatever they have follows from what the log of the first one has by now.
+            self.level.level(FIRST).await?;
+        }
+        Ok(Round {
             first: self.first.end(),
             first_done: false,
             next: 0,
             owed: Vec::new(),
             waits: 0,
-        }
+        })
     }
 
     async fn advance(&mut self, round: &mut Round) -> Result<bool, BackupError> {
@@ -239,11 +232,11 @@ impl Fleet {
             return Ok(false);
         };
         let more = match other.to {
-            Some(to) => other.step(to, Part::default()).await,
+            Some(to) => other.step(to, None).await,
             None => false,
         };
         if !more {
-            other.whole = other.shipper.is_ok();
+            other.whole = other.failure().is_none();
             round.next = round.next.strict_add(1);
         }
         Ok(true)
@@ -254,11 +247,11 @@ impl Fleet {
         let Some(other) = self.others.get_mut(owed.nth) else {
             return;
         };
-        if other.step(owed.to, owed.part).await {
+        if other.step(owed.to, Some(owed.commit)).await {
             return;
         }
         round.owed.pop();
-        if other.shipper.is_err() {
+        if !other.has(owed.commit) {
             round.ends_early();
         }
     }
@@ -268,7 +261,6 @@ impl Fleet {
         let Self {
             first,
             others,
-            nodes,
             said,
             ..
         } = self;
@@ -301,12 +293,38 @@ impl Fleet {
             return Ok(());
         }
         for tie in ties {
-            match owed(others, tie, *nodes)? {
-                Some(owed) => round.owed.push(owed),
-                None => round.ends_early(),
-            }
+            let Some(owed) = self.owed(tie).await? else {
+                round.ends_early();
+                break;
+            };
+            round.owed.push(owed);
         }
         Ok(())
+    }
+
+    /// Up to where another cell has to be shipped for what the first one says; `None` where it is not shipped, or does not
+    /// have it here.
+    async fn owed(&mut self, tie: Tie) -> Result<Option<Owed>, BackupError> {
+        let cell = tie.cell;
+        let Some(nth) = self.others.iter().position(|it| it.cell == cell) else {
+            return Err(BackupError::Refused(format!(
+                "the first cell says of cell {cell} what cannot be shipped: it is not here"
+            )));
+        };
+        // What the first one says is in the log of that cell by now.
+        let levelled = self.level.level(cell).await;
+        let other = self.others.get_mut(nth);
+        let Some((other, Ok(shipper))) = other.map(|it| (&mut it.late, &it.shipper)) else {
+            return Ok(None);
+        };
+        let to = shipper.end();
+        match levelled.and_then(|()| shipper.had_with(&tie)) {
+            Ok(commit) => Ok(Some(Owed { nth, to, commit })),
+            Err(why) => {
+                *other = Some(why);
+                Ok(None)
+            }
+        }
     }
 
     /// How far each cell is.
@@ -347,39 +365,13 @@ impl Fleet {
         self.whole
     }
 
-    /// Why another cell than the first is not shipped, where one is not.
+    /// Why another cell than the first is not shipped, or not all of it, where one is not.
     pub fn failure(&self) -> Option<BackupError> {
         let why = |other: &Other| {
-            let why = other.shipper.as_ref().err()?;
+            let why = other.failure()?;
             let cell = other.cell;
             Some(BackupError::Refused(format!("cell {cell}: {why}")))
         };
         self.others.iter().find_map(why)
     }
-}
-
-/// Up to where another cell has to be shipped for what the first one says; `None` where it is not shipped.
-fn owed(others: &[Other], tie: Tie, nodes: bool) -> Result<Option<Owed>, BackupError> {
-    let nth = others.iter().position(|it| it.cell == tie.cell);
-    let other = nth.and_then(|nth| Some((nth, others.get(nth)?)));
-    let Some((nth, other)) = other else {
-        let cell = tie.cell;
-        return Err(BackupError::Refused(format!(
-            "the first cell says of cell {cell} what cannot be shipped: it is not here"
-        )));
-    };
-    let apart = match nodes {
-        true => JUMP_MAX.as_secs().strict_mul(1000),
-        false => 0,
-    };
-    // What the first one says is there by now.
-    let end = other.shipper.as_ref().ok().map(Shipper::end);
-    Ok(end.map(|to| Owed {
-        nth,
-        to,
-        part: Part {
-            commit: tie.commit,
-            at: tie.at.and_then(|at| at.checked_add(apart)),
-        },
-    }))
 }

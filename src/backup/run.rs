@@ -1,9 +1,7 @@
 //! Ships a running service's journals, continuously, on a thread of its own.
 //!
 //! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped, of all
-//! cells in the order that [`super::fleet`] has. Of several nodes, the owner of the first cell ships ([`Home`]). The end
-//! of a round is found in three steps: how far the other cells are, that the first one has written what was begun, and
-//! that the others, which follow logs, have all that these had then.
+//! cells in the order that [`super::fleet`] has. Of several nodes, the owner of the first cell ships ([`Level`]).
 //!
 //! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that is
 //! not shipped, counted from before the last round that shipped everything of it, so it is never too small; that of the
@@ -23,6 +21,7 @@ use super::BackupError;
 use super::depot::Depot;
 use super::fits::Said;
 use super::fleet::Fleet;
+use super::level::{FIRST, Level};
 use super::names::hex;
 use super::ship::{Cut, Shipped};
 
@@ -30,8 +29,6 @@ use super::ship::{Cut, Shipped};
 pub const EVERY: Duration = Duration::from_secs(5);
 /// How long one object may take.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// How often it is looked whether the other cells are whole.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The pause after the first failure; it doubles.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause between two tries.
@@ -50,21 +47,13 @@ pub struct Plan {
     pub cut: Cut,
 }
 
-/// Says whether this service is the one that ships: of several nodes, the owner of the cell.
-pub type Ships = Arc<dyn Fn() -> bool + Send + Sync>;
-
-/// Says whether this node has all that the logs of the cells had at an instant.
-pub type HasAll = Arc<dyn Fn(Instant) -> bool + Send + Sync>;
-
 /// Where the cells that are shipped are written.
 #[derive(Clone)]
 pub struct Home {
     /// The first one; it is not kept open.
     pub first: Weak<dyn Store>,
-    /// Whether this service is the one that ships.
-    pub ships: Ships,
-    /// Where cells have owners of their own: whether their copies here are whole.
-    pub has_all: Option<HasAll>,
+    /// Who ships, and how much of each cell is here.
+    pub level: Arc<dyn Level>,
 }
 
 /// How far a cell has come.
@@ -81,6 +70,10 @@ pub struct CellProgress {
 /// How far shipping has come.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
+    /// Whether this service ships. Where it does not, how far the depot is behind is not known here: commits are `None`, lags zero.
+    pub ships: bool,
+    /// The name of the node that ships, where there are several and one is known to.
+    pub shipper: Option<String>,
     /// Where to.
     pub place: String,
     /// The id of the store.
@@ -245,24 +238,35 @@ impl Backup {
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
+        let level = &self.home.level;
+        let ships = level.ships();
+        let shipper = level.shipper().map(|name| name.to_string());
         let state = self.state();
-        let cell = |(cell, records): (&CellState, &Records)| {
+        let cell = |(number, (cell, records)): (u32, (&CellState, &Records))| {
             let reached = cell.reached.unwrap_or_else(|| records.beginning());
-            let lag_bytes = records.behind(&reached);
+            let lag_bytes = match ships {
+                true => records.behind(&reached),
+                false => 0,
+            };
+            // What its log has and this copy of it lacks is not there either.
+            let all = level.age(number).filter(|_| lag_bytes == 0);
             CellProgress {
-                commit: cell.reached.map(|it| it.tail().commit.0),
-                lag: match lag_bytes {
-                    0 => Duration::ZERO,
-                    _ => cell.complete.elapsed(),
+                commit: cell.reached.filter(|_| ships).map(|it| it.tail().commit.0),
+                lag: match ships {
+                    true => all.unwrap_or_else(|| cell.complete.elapsed()),
+                    false => Duration::ZERO,
                 },
                 lag_bytes,
             }
         };
-        let cells: Vec<_> = state.cells.iter().zip(&self.records).map(cell).collect();
+        let cells = state.cells.iter().zip(&self.records);
+        let cells: Vec<_> = (FIRST..).zip(cells).map(cell).collect();
         let ever = state.cells.iter().all(|it| it.ever);
         let since = state.cells.iter().map(|it| it.complete.elapsed()).max();
         let lags = cells.iter().map(|it| it.lag);
         Progress {
+            ships,
+            shipper,
             place: self.plan.depot.place(),
             store: self
                 .records
@@ -345,47 +349,52 @@ impl Backup {
         self.answered.send_replace(u64::MAX);
     }
 
-    /// Ships until nothing waits, or somebody wants it to end.
+    /// Ships, where this service is the one that does.
     async fn round(
+        &self,
+        fleet: &mut Option<Fleet>,
+        begun: (Option<&[u8]>, Instant),
+        last: bool,
+    ) -> Result<(), BackupError> {
+        let level = &self.home.level;
+        let done = match level.ships() {
+            true => self.shipped(fleet, begun, last).await,
+            false => Ok(()),
+        };
+        if level.ships() {
+            return done;
+        }
+        // Another node ships, or is about to: what is there has to be looked at anew.
+        *fleet = None;
+        for cell in &mut self.state().cells {
+            cell.reached = None;
+            cell.is_whole(begun.1);
+        }
+        Ok(())
+    }
+
+    /// Ships until nothing waits, or somebody wants it to end.
+    async fn shipped(
         &self,
         fleet: &mut Option<Fleet>,
         (pepper_check, began): (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
-        if !(self.home.ships)() {
-            // Another node ships: what is there has to be looked at anew.
-            *fleet = None;
-            self.state()
-                .cells
-                .iter_mut()
-                .for_each(|it| it.is_whole(began));
-            return Ok(());
-        }
         let Plan { depot, cut, .. } = &self.plan;
         let late = |_| BackupError::depot(depot.place(), "it does not answer");
         let mut ship = match fleet.take() {
-            Some(ship) => ship,
+            Some(mut ship) => {
+                ship.begins_anew();
+                ship
+            }
             None => {
                 let with = (pepper_check, self.said()?);
-                let begin = Fleet::begin(depot, &self.records, *cut, with);
+                let cells = (self.records.as_slice(), Arc::clone(&self.home.level));
+                let begin = Fleet::begin(depot, cells, *cut, with);
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
-                let begun = begun.map_err(late)??;
-                match self.home.has_all {
-                    Some(_) => begun.of_nodes(),
-                    None => begun,
-                }
+                begun.map_err(late)??
             }
         };
-        let settles = tokio::time::timeout(PATIENCE, self.begins(&mut ship)).await;
-        let slow = |_| {
-            BackupError::Refused(format!(
-                "the logs of the cells, or this node's copies of them, were not whole within {} s",
-                PATIENCE.as_secs()
-            ))
-        };
-        if !settles.map_err(slow)?? {
-            return Ok(());
-        }
         loop {
             self.shown(&ship);
             let step = tokio::time::timeout(PATIENCE, ship.step()).await;
@@ -393,7 +402,8 @@ impl Backup {
             if !step.map_err(late)?? {
                 break;
             }
-            if !last && self.stopping.load(Ordering::Acquire) {
+            let ends = !last && self.stopping.load(Ordering::Acquire);
+            if ends || !self.home.level.ships() {
                 break;
             }
         }
@@ -418,43 +428,6 @@ impl Backup {
         let closed = || BackupError::Journal(StoreError::Closed);
         let first = self.home.first.upgrade().ok_or_else(closed)?;
         Ok(Said::load(first.as_ref())?)
-    }
-
-    /// Begins a round; false where that has to wait for whoever ships next. See [`super::fleet`] for the order.
-    async fn begins(&self, ship: &mut Fleet) -> Result<bool, BackupError> {
-        ship.looks();
-        let alone = self.records.len() < 2;
-        let open = alone || self.written().await?;
-        ship.leads_to();
-        let Some(has_all) = self.home.has_all.as_ref().filter(|_| !alone) else {
-            // what is closed here has all that it will have
-            return Ok(true);
-        };
-        let since = Instant::now();
-        while open && (self.home.ships)() {
-            if has_all(since) {
-                return Ok(true);
-            }
-            tokio::time::sleep(LOOK_EVERY).await;
-        }
-        Ok(false)
-    }
-
-    /// Waits until the first cell has written all that was begun; false where it is closed.
-    async fn written(&self) -> Result<bool, BackupError> {
-        let Some(first) = self.home.first.upgrade() else {
-            return Ok(false);
-        };
-        let (send, done) = oneshot::channel();
-        first.barrier(Box::new(move |outcome| drop(send.send(outcome))));
-        drop(first);
-        match done.await {
-            Ok(Ok(_)) => Ok(true),
-            Err(_) | Ok(Err(StoreError::Closed)) => Ok(false),
-            // it is another node's by now
-            Ok(Err(StoreError::NotOwner { .. })) => Ok(false),
-            Ok(Err(why)) => Err(BackupError::Journal(why)),
-        }
     }
 
     fn shown(&self, fleet: &Fleet) {

@@ -17,6 +17,8 @@ use caudal_storage::{End, Records, Spot};
 use super::BackupError;
 use super::chain::own;
 use super::depot::Depot;
+use super::fits::Tie;
+use super::level::Level;
 use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of};
 use super::object::pack;
 
@@ -75,12 +77,12 @@ impl Shipper {
     /// When the depot has records that the journal has not, or one of them cannot be read.
     pub async fn begin(
         depot: Arc<dyn Depot>,
-        records: Records,
+        (records, level): (Records, &dyn Level),
         cut: Cut,
         pepper_check: Option<&[u8]>,
     ) -> Result<Self, BackupError> {
         let whose = Whose::first(records.history());
-        let shipper = Self::of(whose, depot, records, cut).await?;
+        let shipper = Self::of(whose, depot, (records, level), cut).await?;
         if let Some(mark) = pepper_check {
             let name = format!("{}/{PEPPER_CHECK}", whose.folder());
             shipper.depot.put(&name, mark.to_vec()).await?;
@@ -95,10 +97,12 @@ impl Shipper {
     pub(super) async fn of(
         whose: Whose,
         depot: Arc<dyn Depot>,
-        records: Records,
+        (records, level): (Records, &dyn Level),
         cut: Cut,
     ) -> Result<Self, BackupError> {
         let all = own(depot.as_ref(), &whose).await?;
+        // Another node may have shipped what is not here yet.
+        level.level(whose.cell).await?;
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
         let place = |end: Option<Tail>| match end {
@@ -135,6 +139,21 @@ impl Shipper {
     /// How many bytes of the journal wait, roughly.
     pub fn behind(&self) -> u64 {
         self.records.behind(&self.reached)
+    }
+
+    /// The commit with which this cell has what the first one says is there.
+    ///
+    /// # Errors
+    /// When it does not have it, or its journal cannot be read.
+    pub(super) fn had_with(&self, tie: &Tie) -> Result<u64, BackupError> {
+        let end = self.records.last()?;
+        let with = tie.had_with(&self.records)?;
+        with.filter(|with| *with <= end).ok_or_else(|| {
+            BackupError::Refused(format!(
+                "it ends with commit {end} here, and lacks what the first cell says was copied into it. The first cell is \
+                 not shipped any further before it is here"
+            ))
+        })
     }
 
     /// How far the journal is now.

@@ -1,12 +1,14 @@
 //! `caudal backup`: ships a journal elsewhere, and checks what was shipped.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Kept, Walked};
 use caudal::backup::depot::{self, Depot};
 use caudal::backup::fits::Said;
 use caudal::backup::fleet::{Fleet, Stand};
+use caudal::backup::level::{Alone, Level};
 use caudal::backup::names::hex;
 use caudal::backup::ship::Cut;
 use caudal::backup::verify;
@@ -122,7 +124,8 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let said = Said::load(stopped.store.as_ref()).map_err(Exit::failed)?;
     let done = wait(async {
         let with = (mark.as_deref(), said);
-        let mut fleet = Fleet::begin(&depot, &records, Cut::default(), with).await?;
+        let level: Arc<dyn Level> = Arc::new(Alone);
+        let mut fleet = Fleet::begin(&depot, (&records, level), Cut::default(), with).await?;
         let all = fleet.behind();
         let bar = terminal::bytes("shipping", all);
         while fleet.step().await? {
@@ -167,6 +170,12 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
         return Err(Exit::failed(
             "the service has no place for backups: set backup.to in its settings, or stop it and use --data and --to",
         ));
+    }
+    if done.get("lagSeconds").is_none_or(Value::is_null) {
+        let by = shown(&done, "shippedBy");
+        return Err(Exit::failed(format!(
+            "this node does not ship: the owner of cell 0 does ({by}). Ask that node"
+        )));
     }
     print(&done, json, "shipped up to commit")
 }

@@ -38,7 +38,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
 
 fn backup(status: &Value) -> String {
     match status.get("backup") {
-        None | Some(Value::Null) => "backup    none: backup.to is not set".to_owned(),
+        None | Some(Value::Null) => {
+            "backup    none here: backup.to is not set, or another node ships".to_owned()
+        }
         Some(it) => match it.get("error").and_then(Value::as_str) {
             None => format!("backup    {} s behind", shown(it, "lagSeconds")),
             Some(why) => format!("backup    {} s behind: {why}", shown(it, "lagSeconds")),

@@ -72,6 +72,12 @@ fn made(visit: &Visit) -> Page {
         }
         Some(backup) => {
             let (tongue, progress) = (visit.tongue(), backup.progress());
+            if !progress.ships {
+                let (by, text) = (progress.shipper, visit.say(Word::ShippedElsewhere));
+                let by = by.unwrap_or_else(|| "?".to_owned());
+                blocks.push(Block::Note(Tone::Quiet, format!("{text}: {by}")));
+                return visit.page(Part::Backups, visit.say(Word::Backups), blocks);
+            }
             let last = visit.engine().stats().last_commit;
             // What a failed round means is said there; that something was done says nothing then.
             match &progress.error {

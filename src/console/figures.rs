@@ -91,6 +91,7 @@ fn backup(visit: &Visit) -> Cell {
         Some(progress) if progress.error.is_some() => {
             Cell::of(Kind::State(Tone::Bad), visit.say(Word::Failing))
         }
+        Some(progress) if !progress.ships => Cell::figure(""),
         Some(progress) => visit.tongue().lasting(progress.lag.as_secs()),
     };
     cell.to("/console/backups")

@@ -382,6 +382,7 @@ texts! {
     NoBackup = "Sin copia", "None";
     NoBackupHint = "El diario no se copia a ningún lado. Configure backup.to en el servicio.",
         "The journal is kept nowhere besides. Set backup.to in the settings of the service.";
+    ShippedElsewhere = "La copia la hace el nodo que tiene la celda 0", "The node that owns cell 0 ships";
     Failing = "Falla", "Failing";
     Place = "Lugar", "Place";
     Store = "Almacén", "Store";

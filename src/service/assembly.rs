@@ -9,27 +9,26 @@ use std::time::{Duration, Instant};
 use actix_web::rt::System;
 use actix_web::rt::task::JoinHandle;
 use actix_web::web::ServiceConfig;
-use caudal_actors::cells::FIRST;
 use caudal_actors::engine::{Banks, Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::webhooks::WebhookSink;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::people::{Person, Power};
 use caudal_sandbox::{self as sandbox, Sandbox};
-use caudal_storage::{Records, Store};
+use caudal_storage::Store;
 use secrecy::SecretString;
 use tokio::sync::oneshot;
 
 use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
+use super::shipping::ship;
 use super::{Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes};
 use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::console::Console;
 use crate::http::gate::Gate;
-use crate::http::node::Node;
 use crate::http::rate::{Rate, RateLimit};
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
@@ -359,41 +358,6 @@ fn outside(
         sink: hooks::counted(measures, sink),
         held: outgoing.watch(),
     }
-}
-
-/// Begins to ship the journals to where they are kept besides, if anywhere.
-fn ship(
-    plan: Option<run::Plan>,
-    records: Vec<Records>,
-    engine: &Engine,
-    data: &Path,
-    node: &Option<Arc<Node>>,
-) -> Result<Option<run::Running>, StartError> {
-    let Some(plan) = plan else { return Ok(None) };
-    let first = Arc::downgrade(engine.cells().platform());
-    let has_all = node.as_ref().map(|node| has_all(engine, node));
-    let node = node.clone();
-    let ships: run::Ships = Arc::new(move || node.as_ref().is_none_or(|node| node.serves(FIRST)));
-    let home = run::Home {
-        first,
-        ships,
-        has_all,
-    };
-    let failed = |why| StartError::io("starting the backup", why);
-    let running = run::start(plan, records, folder::pepper_mark(data)?, home);
-    running.map(Some).map_err(failed)
-}
-
-/// Whether a node has all of every cell as of an instant, for as long as the cells are open.
-fn has_all(engine: &Engine, node: &Arc<Node>) -> run::HasAll {
-    let (cells, node) = (engine.cells().all(), Arc::clone(node));
-    let cells: Vec<_> = (FIRST..).zip(cells.map(Arc::downgrade)).collect();
-    Arc::new(move |since| {
-        cells.iter().all(|(cell, store)| {
-            let store = store.upgrade();
-            store.is_some_and(|store| node.has_all_since(&*store, *cell, since))
-        })
-    })
 }
 
 /// Tells the embedded sandbox bank where notices go.

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::api::{Position, StoreError};
+use crate::api::{CommitNo, Position, StoreError};
 use crate::durable::identity::Identity;
 use crate::journal::format::SEGMENT_HEADER;
 use crate::journal::{Journal, position, split};
@@ -104,6 +104,37 @@ impl Records {
             Ok(visit(&sealed))
         })?;
         Ok(reached)
+    }
+
+    /// Visits each durable record from the one with a commit on, until `visit` says stop (`false`). Reads from the
+    /// beginning of that commit's segment.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn read_from(
+        &self,
+        commit: CommitNo,
+        visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
+    ) -> Result<(), StoreError> {
+        let from = self.journal.segment_of(commit.0);
+        self.journal.records(from, &mut |_, record| {
+            let before = record.header.last_commit() < commit.0;
+            Ok(before || visit(&Sealed::of(*record)))
+        })
+    }
+
+    /// The number of the last durable commit; 0 when there is none. Reads one segment.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub fn last(&self) -> Result<u64, StoreError> {
+        let mut last = 0;
+        let from = self.journal.segment_of(u64::MAX);
+        self.journal.records(from, &mut |_, record| {
+            last = record.header.last_commit();
+            Ok(true)
+        })?;
+        Ok(last)
     }
 
     /// How far the journal is durable now.
