@@ -123,8 +123,8 @@ pub(super) struct Said<'a> {
     pub body: &'a [u8],
 }
 
-/// Refuses what this node's copy of the audit log does not say was begun. Of what is only looked at it is looked whether whoever
-/// does may be here.
+/// Refuses an operation that does not stand as begun in this node's copy of the audit log. Reads have no entry: for these it
+/// checks that the operator may do them.
 pub(super) async fn begun(door: &Door, behalf: &Behalf, said: Said<'_>) -> Result<(), ApiError> {
     let refused = || ApiError::from(Refusal::NoAdminKey);
     if !CARRIED.contains(&said.id) || behalf.subject.as_deref() != Some(said.subject) {
@@ -164,7 +164,7 @@ fn is_approved(door: &Door, (both, body): (&str, &[u8]), entry: &AuditEntry) -> 
     })
 }
 
-/// The name of two people, of whom one asked for something and the other one approved it.
+/// The name of two people: one asked for something, the other one approved it.
 pub(super) fn together(asked: &str, approved: &str) -> String {
     format!("{asked} + {approved}")
 }

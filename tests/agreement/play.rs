@@ -18,7 +18,7 @@ pub struct Play {
     pub service: TestService,
     clock: Arc<TestClock>,
     pub book: Book,
-    /// CUITs of holders, of whom some have several accounts.
+    /// CUITs of holders; some have several accounts.
     pub holders: Vec<String>,
     aliases: Vec<String>,
 }

@@ -1,5 +1,5 @@
-//! Holds the index against what the journal says, at the least cost: this clears, and what it does not clear is looked at
-//! again one by one, by whoever names what differs.
+//! Compares the index with the journal at the least cost. Accounts and movements whose sums agree are done; the others are
+//! compared again one by one, by the code that names the differences.
 //!
 //! **Shape.** Pieces of work that know nothing of each other, so that two threads can share them. What is found by a key
 //! of its own for each movement or account is added up ([`Tally`]) and compared with the rows as they lie, in one walk

@@ -60,7 +60,7 @@ fn rows(store: &DurableStore) -> Vec<Pair> {
     all.unwrap()
 }
 
-/// Opens a store; what was recalled, which is what was projected.
+/// Opens a store, and gives the entries that were recalled, which are those that were projected.
 fn opened(path: &Path) -> (Arc<DurableStore>, Vec<(CommitNo, Entry)>) {
     let noted = Arc::new(Noted::default());
     let rows = Arc::<Noted>::clone(&noted);
