@@ -49,6 +49,12 @@ impl For {
         }
     }
 
+    /// Whose errand a request of a node is; `None` of what a node only passes on, which cannot say so.
+    pub(super) fn of(call: &ServiceRequest) -> Option<Self> {
+        let word = call.headers().get(FOR)?.to_str().ok()?;
+        Self::read(word)
+    }
+
     /// What stands in [`FOR`].
     fn read(word: &str) -> Option<Self> {
         let (kind, number) = word.split_once(' ')?;
@@ -83,8 +89,7 @@ impl Aim {
             return Self::Notice(Bytes::new());
         }
         if is_errand(call.match_info().as_str()) {
-            let word = call.headers().get(FOR).and_then(|word| word.to_str().ok());
-            return word.and_then(For::read).map_or(Self::First, Self::At);
+            return For::of(call).map_or(Self::First, Self::At);
         }
         let key = only(call.request(), &API_KEY).and_then(keys::id_of);
         key.map_or(Self::First, |id| Self::Key(id.to_owned()))

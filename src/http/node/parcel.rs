@@ -2,6 +2,10 @@
 //!
 //! **Bounds.** A body is read whole, within its time and [`BODY_BYTES`], so that it can be sent again. An answer of a
 //! known length up to [`WHOLE_BYTES`] is read whole, too; any other goes through as it comes.
+//!
+//! **Paths.** A client writes the path, and this node sends it with the secret of the nodes. A URL resolves `..`, encoded or
+//! not, and takes `\` for `/`: such a path would leave the families that clients may ask, and is refused
+//! ([`is_sent_as_it_is`]).
 
 use actix_web::body::{BoxBody, SizedStream};
 use actix_web::dev::ServiceRequest;
@@ -10,13 +14,16 @@ use actix_web::web::Bytes;
 use actix_web::{FromRequest as _, HttpResponse};
 use caudal_actors::failure::Failure;
 use futures_util::stream::unfold;
+use percent_encoding::percent_decode_str;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use secrecy::ExposeSecret as _;
+use url::Url;
 
 use super::Node;
 use crate::http::bytes;
 use crate::http::current;
 use crate::http::errors::ApiError;
+use crate::http::words::Refusal;
 
 /// The largest body, in bytes: that of a batch.
 pub(super) const BODY_BYTES: usize = 1024 * 1024;
@@ -71,6 +78,15 @@ pub(super) fn is_errand(path: &str) -> bool {
     ERRANDS.iter().any(|start| path.starts_with(start))
 }
 
+/// Whether another node gets this path, query included, with the same segments as it stands here.
+fn is_sent_as_it_is(path: &str) -> bool {
+    // What the host is called changes no path.
+    let sent = Url::parse(&format!("http://node{path}"));
+    let own = path.split_once('?').map_or(path, |(own, _)| own);
+    let bytes = |path| percent_decode_str(path).collect::<Vec<_>>();
+    sent.is_ok_and(|sent| sent.host_str() == Some("node") && bytes(sent.path()) == bytes(own))
+}
+
 /// A request, ready to be sent as often as has to be.
 pub(super) struct Parcel {
     method: reqwest::Method,
@@ -86,9 +102,14 @@ impl Parcel {
     /// Reads a request whole.
     ///
     /// # Errors
-    /// When its body is too large or too slow, or its method is none.
+    /// When its body is too large or too slow, its method is none, or its path is another one for who gets it.
     pub(super) async fn of(call: &mut ServiceRequest, node: &Node) -> Result<Self, ApiError> {
         let (request, payload) = call.parts_mut();
+        let path = request.uri().path_and_query();
+        let path = path.map_or_else(|| request.path().to_owned(), ToString::to_string);
+        if !is_sent_as_it_is(&path) {
+            return Err(Refusal::NoRoute.into());
+        }
         let body = bytes::Bytes::<BODY_BYTES>::from_request(request, payload);
         let mut headers = HeaderMap::new();
         for (name, value) in request.headers() {
@@ -111,8 +132,6 @@ impl Parcel {
             || request.match_info().as_str().starts_with(NOTICES);
         let method = request.method().as_str().as_bytes();
         let method = reqwest::Method::from_bytes(method).map_err(|_| Failure::Bug)?;
-        let path = request.uri().path_and_query();
-        let path = path.map_or_else(|| request.path().to_owned(), ToString::to_string);
         Ok(Self {
             method,
             path,
@@ -125,7 +144,7 @@ impl Parcel {
     /// An errand of this node, with the headers that make it one.
     ///
     /// # Errors
-    /// When its method is none.
+    /// When its method is none, or its path is another one for who gets it.
     pub(super) fn errand(
         node: &Node,
         (method, path): (&Method, String),
@@ -143,6 +162,9 @@ impl Parcel {
             if let Some(value) = value {
                 copy(name, value.as_bytes(), &mut headers);
             }
+        }
+        if !is_sent_as_it_is(&path) {
+            return Err(Failure::Bug);
         }
         let method = reqwest::Method::from_bytes(method.as_str().as_bytes());
         Ok(Self {
@@ -228,4 +250,37 @@ pub(super) async fn answer(mut from: reqwest::Response) -> reqwest::Result<HttpR
         Some(length) => answer.body(SizedStream::new(length, rest)),
         None => answer.streaming(rest),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_elsewhere_than_it_says_is_not_sent() {
+        for same in [
+            "/v1/accounts",
+            "/v1/accounts/0000000000000000000000?limit=1&q=a/../b",
+            "/v1/comprobantes/by-external/a%2Fb%20c",
+            "/v1/comprobantes/by-external/..a",
+            "/v1/lookup/alias/a|b\"c",
+            "/wallet/v1/Cuentas?q=%2e%2e",
+        ] {
+            assert!(is_sent_as_it_is(same), "{same}");
+        }
+        for other in [
+            "/v1/../node/audit",
+            "/v1/%2e%2e/node/audit",
+            "/v1/.%2E/node/audit",
+            "/v1/./accounts",
+            "/v1/a/..",
+            "/v1\\..\\node\\audit",
+            "/v1\\accounts",
+            "@elsewhere/v1",
+            ":1/v1",
+            "",
+        ] {
+            assert!(!is_sent_as_it_is(other), "{other}");
+        }
+    }
 }

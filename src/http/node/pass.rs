@@ -3,7 +3,8 @@
 //! **Shape.** The innermost layer of both listeners of a node: that of clients, and that of the other nodes, where
 //! nothing is served without the secret that nodes share. What comes from a node is served where this one owns the cell, or refused, and
 //! [`parcel::MOVED`] says which; it is never passed on again. The owner judges keys, limits and scopes, for the peer that the
-//! other node names.
+//! other node names. A client's path cannot become one of the nodes' own: it is sent only if it stays as it is
+//! ([`parcel`]), and an errand names its cell in a header that no client can send.
 //!
 //! **Order.** Whether this node serves is asked before each try, so a request that waits is served here once the cell
 //! is this node's.
@@ -28,9 +29,9 @@ use caudal_actors::cells::FIRST;
 use caudal_actors::failure::Failure;
 use tokio::sync::SemaphorePermit;
 
-use super::aim::Aim;
+use super::aim::{Aim, For};
 use super::parcel::{
-    self, BODY_BYTES, MOVED, NOTHING, PEER, PERHAPS, Parcel, SECRET, SERVED, Says,
+    self, BODY_BYTES, MOVED, NOTHING, PEER, PERHAPS, Parcel, SECRET, SERVED, Says, is_errand,
 };
 use super::{Inside, Node, Owner};
 use crate::http::bytes;
@@ -75,6 +76,12 @@ fn travels(path: &str) -> bool {
     of.iter().any(|family| path.starts_with(family))
 }
 
+/// Whether another node may ask for this: what it passes on of a client, or an errand of its own, which says so.
+fn is_askable(call: &ServiceRequest) -> bool {
+    let path = call.match_info().as_str();
+    travels(path) || is_errand(path) && For::of(call).is_some()
+}
+
 /// Serves what another node passes on.
 async fn serve<B: MessageBody + 'static>(
     mut call: ServiceRequest,
@@ -82,7 +89,8 @@ async fn serve<B: MessageBody + 'static>(
     (door, node): (&Door, &Arc<Node>),
 ) -> Result<Through<B>, Error> {
     let shown = call.headers_mut().remove(SECRET).next();
-    if !shown.is_some_and(|shown| node.knows(shown.as_bytes())) {
+    let known = shown.is_some_and(|shown| node.knows(shown.as_bytes()));
+    if !known || !is_askable(&call) {
         let refusal = ApiError::from(Refusal::NoRoute);
         return Ok(call
             .into_response(refusal.error_response())
