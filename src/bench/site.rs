@@ -12,6 +12,7 @@ use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
 use caudal::http::Entrance;
+use caudal::http::bulk::BulkSlots;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
 use caudal::http::rate::{Rate, RateLimit};
@@ -299,7 +300,7 @@ impl Site {
             keyring: Arc::clone(&keyring),
             root: None,
             gate: Arc::new(Gate::default()),
-            room: Arc::default(),
+            room: Arc::new(BulkSlots::start()?),
             hooks: Arc::new(Hooks {
                 reach: Reach::loopback(),
                 sealer: Sealer::new(PEPPER)?,

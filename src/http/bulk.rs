@@ -1,7 +1,8 @@
 //! Slots for bulk: how many items of batches may be on their way at once, and who reads them.
 //!
 //! **Shape.** What a batch needs of the processor before and after it is posted (reading and writing
-//! a megabyte of JSON) is done off the threads that serve requests, a few at a time.
+//! a megabyte of JSON) is done off the threads that serve requests, a few at a time. The threads that do it give way
+//! to all others: a batch takes milliseconds there, and a voucher that came meanwhile needs a hundredth of that.
 //!
 //! **Bounds.** [`ITEMS_MAX`] items of all realms, [`ITEMS_OF_REALM_MAX`] of one; [`WORKS_MAX`] works
 //! of all realms at once, one of each. Beyond it a batch waits for its turn, first come first served
@@ -9,12 +10,15 @@
 //! nothing done, when the turn does not come. So a flooding realm waits only for itself.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use caudal_actors::engine::DEADLINE;
 use caudal_actors::failure::Failure;
 use caudal_ledger::ids::RealmId;
+use rustix::process::nice;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Half of what the store's queue holds: single postings find place beside the batches.
@@ -28,6 +32,21 @@ const WORKS_MAX: usize = 2;
 pub const INLINE_BYTES: usize = 16 * 1024;
 /// How many items are read or written where requests are served.
 pub const INLINE_ITEMS: usize = 64;
+
+/// How far the threads that read and write batches give way, in steps of the system's `nice`: beside one busy thread that
+/// serves they get a tenth of a processor, and all of it that nobody else wants.
+const STEPS: i32 = 10;
+
+/// Makes a thread give way for as long as it runs. A system that refuses is no reason not to work.
+fn stand_back() {
+    let steps = std::env::var("X_NICE_BULK")
+        .ok()
+        .and_then(|it| it.parse().ok())
+        .unwrap_or(STEPS);
+    if let Err(why) = nice(steps) {
+        tracing::debug!(%why, "a thread for batches runs like the others");
+    }
+}
 
 /// Lets other threads have the processor after each [`INLINE_ITEMS`] items that were read or written: whoever has just been
 /// asked something small needs it for a moment, and would wait for a whole slice of it.
@@ -44,6 +63,8 @@ pub struct BulkSlots {
     works: Arc<Semaphore>,
     realms: Mutex<HashMap<RealmId, Own>>,
     longest: Duration,
+    /// The threads that read and write. Nothing else runs there, and it is there until this is dropped.
+    threads: Option<Runtime>,
 }
 
 /// What a realm has of it.
@@ -59,9 +80,12 @@ pub struct Turn {
     _permits: [OwnedSemaphorePermit; 2],
 }
 
-impl Default for BulkSlots {
-    fn default() -> Self {
-        Self::new(DEADLINE)
+impl Drop for BulkSlots {
+    /// Waits for no work: whoever asked for it is gone.
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
     }
 }
 
@@ -71,13 +95,28 @@ fn semaphore(permits: u32) -> Arc<Semaphore> {
 }
 
 impl BulkSlots {
-    fn new(longest: Duration) -> Self {
-        Self {
+    /// The room of a service. Its threads begin with the first work.
+    ///
+    /// # Errors
+    /// What the system says when it has nothing to wait for threads with.
+    pub fn start() -> io::Result<Self> {
+        Self::patient(DEADLINE)
+    }
+
+    /// The same, where a batch waits so long for its turn.
+    fn patient(longest: Duration) -> io::Result<Self> {
+        let threads = Builder::new_current_thread()
+            .max_blocking_threads(WORKS_MAX)
+            .thread_name("caudal-bulk")
+            .on_thread_start(stand_back)
+            .build()?;
+        Ok(Self {
             items: semaphore(ITEMS_MAX),
             works: Arc::new(Semaphore::new(WORKS_MAX)),
             realms: Mutex::default(),
             longest,
-        }
+            threads: Some(threads),
+        })
     }
 
     fn own(&self, realm: RealmId) -> Own {
@@ -112,7 +151,8 @@ impl BulkSlots {
     ) -> Result<T, Failure> {
         let own = self.own(realm).work;
         let turn = self.turn([own, Arc::clone(&self.works)], 1).await?;
-        let done = tokio::task::spawn_blocking(move || {
+        let threads = self.threads.as_ref().ok_or(Failure::Bug)?;
+        let done = threads.spawn_blocking(move || {
             let result = work();
             drop(turn);
             result
@@ -147,7 +187,7 @@ mod tests {
 
     #[actix_web::test]
     async fn a_batch_waits_until_others_of_its_realm_have_left() {
-        let room = BulkSlots::new(Duration::from_millis(5));
+        let room = BulkSlots::patient(Duration::from_millis(5)).unwrap();
         let first = room.enter(LOUD, 2000).await.unwrap();
         let second = room.enter(LOUD, 48).await.unwrap();
         assert_eq!(room.enter(LOUD, 1).await.unwrap_err(), Failure::Overloaded);
@@ -166,7 +206,7 @@ mod tests {
 
     #[actix_web::test]
     async fn one_work_of_a_realm_is_done_at_once_and_a_panic_is_a_bug() {
-        let room = BulkSlots::new(Duration::from_millis(5));
+        let room = BulkSlots::patient(Duration::from_millis(5)).unwrap();
         let (go, wait) = std::sync::mpsc::channel::<()>();
         let busy = room.work(LOUD, move || wait.recv().is_ok());
         let others = async {

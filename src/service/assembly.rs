@@ -28,6 +28,7 @@ use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
 use crate::console::Console;
+use crate::http::bulk::BulkSlots;
 use crate::http::gate::Gate;
 use crate::http::rate::{Rate, RateLimit};
 use crate::http::strangers::Strangers;
@@ -138,6 +139,11 @@ fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
     Ok(Arc::new(measures))
 }
 
+/// Room for batches, and the threads that read and write them.
+fn batches() -> Result<BulkSlots, StartError> {
+    BulkSlots::start().map_err(|why| StartError::io("starting the threads for batches", why))
+}
+
 /// Starts the admin listener, with the console on it.
 fn operate(
     desk: &Arc<OperatorDesk>,
@@ -178,7 +184,7 @@ impl Parts {
             engine: Arc::new(engine),
             keyring: Arc::new(Keyring::new(&pepper)),
             gate: Arc::new(Gate::default()),
-            room: Arc::default(),
+            room: Arc::new(batches()?),
             hooks: Arc::new(hooks),
             calendar: options.calendar,
             deadlines: options.deadlines,

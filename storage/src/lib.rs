@@ -14,6 +14,7 @@
 #![deny(missing_docs)]
 
 pub mod api;
+mod background;
 mod codec;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;

@@ -14,6 +14,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::api::StoreError;
+use crate::background::give_way;
 use crate::codec::all_zero;
 use crate::durable::ahead;
 use crate::durable::applier::Applier;
@@ -77,9 +78,17 @@ pub(super) fn start(
         Ok(())
     };
     let index = Arc::clone(&shared.index);
-    spawn("caudal-storage-flush", Box::new(move || index.flush_loop()))?;
+    let flush = move || {
+        give_way();
+        index.flush_loop();
+    };
+    spawn("caudal-storage-flush", Box::new(flush))?;
     let index = Arc::clone(&shared.index);
-    spawn("caudal-storage-merge", Box::new(move || index.merge_loop()))?;
+    let merge = move || {
+        give_way();
+        index.merge_loop();
+    };
+    spawn("caudal-storage-merge", Box::new(merge))?;
     let applier = match apply(&shared, &mut cell, last, part) {
         Ok(applier) => applier,
         Err(e) => {
@@ -103,7 +112,11 @@ pub(super) fn start(
     let work = move || seen.witness.run(&seen.health);
     spawn("caudal-storage-witness", Box::new(work))?;
     let seen = Arc::clone(&shared);
-    spawn("caudal-storage-check", Box::new(move || seen.checker.run()))?;
+    let check = move || {
+        give_way();
+        seen.checker.run();
+    };
+    spawn("caudal-storage-check", Box::new(check))?;
     shared.witness.tell("the store is open");
     let ids = threads
         .iter()

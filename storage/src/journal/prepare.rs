@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 
 use crate::api::StoreError;
+use crate::background::give_way;
 use crate::files::Files;
 use crate::folder::Folder;
 use crate::health::Health;
@@ -181,6 +182,7 @@ impl Preparer {
         let thread = std::thread::Builder::new()
             .name("caudal-storage-prepare".to_owned())
             .spawn(move || {
+                give_way();
                 for number in orders {
                     let make = || prepare(&files, &folder, &id, number, size);
                     let made = patiently(&shared, &its_health, make);
