@@ -209,6 +209,7 @@ impl Journal {
 
     /// The entry whose frame is at a position.
     ///
+    /// # Errors
     /// `Invalid` when no entry can lie at the position; otherwise when no intact frame begins there, or the system
     /// refuses to read.
     pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {

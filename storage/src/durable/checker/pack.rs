@@ -1,6 +1,6 @@
 //! Chooses the segments that the background thread compresses, and handles those that stay as they were.
 //!
-//! **Order.** A segment is compressed when it is attested in the checkpoint and the index on disk goes the set number of
+//! **Order.** A segment is compressed once the checkpoint attests it and the index on disk reaches the set number of
 //! segments beyond it; then the checkpoint names the new file.
 //!
 //! **Bounds.** The rate of the check, alternating with it; the disk needs room for one more segment above the floor.
