@@ -51,7 +51,7 @@ impl BlockStore {
             let part = part.map(|(n, (key, block))| match n % LEAF == LEAF - 1 {
                 true => {
                     ninths.push((key, IVec::from(block)));
-                    // One change more of the leaf, so that the ninth block is the tenth.
+                    // One extra change of the leaf, so that the ninth block becomes its tenth change.
                     (key, IVec::from(&[0]))
                 }
                 false => (key, IVec::from(block)),
