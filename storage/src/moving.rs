@@ -17,7 +17,7 @@ use crate::durable::{Records, Spot};
 use crate::log::{Epoch, Log, LogError, Sealed, Standing, Tail};
 use crate::num::u64_of;
 
-/// How often a record is sent again after its append failed or its answer was lost.
+/// How often a record is sent in all, if its append fails or its answer is lost.
 const TRIES: u32 = 5;
 /// The beginning of the name under which a cell is reserved while a folder is the log; its mark follows. Names of nodes
 /// have no line ends.

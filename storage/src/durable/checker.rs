@@ -68,7 +68,7 @@ struct Work {
     /// For each run, the round in which it was last read.
     runs: BTreeMap<u64, u64>,
     rounds: Rounds,
-    /// The content of the last slot written.
+    /// The content of the last slot.
     slot: Option<Slot>,
     current: Option<Current>,
     /// Segments that could not be read in this round.

@@ -297,7 +297,7 @@ impl Drop for Preparer {
         drop(self.order.take());
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // a segment that was ordered and is only made now is dropped
+            // drop the receiver, so that the thread cannot block on handing over an ordered segment
             drop(std::mem::replace(&mut self.ready, sync_channel(0).1));
             if thread.join().is_err() {
                 tracing::error!("the thread that prepares segments panicked");
