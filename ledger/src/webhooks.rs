@@ -144,7 +144,8 @@ pub struct Webhook {
 impl Webhook {
     /// The types that it wants, among those that its format can carry.
     pub fn kinds(&self) -> EventKinds {
-        // The words were validated when they were set; if one is no longer known, the webhook wants no events.
+        // The words were validated when they were set; if one is no longer known, the webhook counts as wanting all
+        // types.
         let wanted = self.types.as_ref().map_or(EventKinds::EVERY, |words| {
             EventKinds::parse(words.iter().map(String::as_str)).unwrap_or_default()
         });

@@ -179,7 +179,7 @@ fn a_course_waits_for_lanes_that_move_but_not_for_those_that_wait() {
     let mut progress = looked();
     let course = main(&mut progress);
     assert_eq!(course.room(|_| false), AHEAD_MAX);
-    // Nothing of A before event 1 is open, and the next number is 5.
+    // All of A before event 1 has ended, event 1 is under way, and the next number is 5.
     assert_eq!(course.room(|account| account == A), AHEAD_MAX - 5);
     course.next = 2 * AHEAD_MAX;
     assert_eq!(course.room(|account| account == A), 0);

@@ -284,7 +284,7 @@ impl Checker {
         self.show(&work);
     }
 
-    /// Reads each segment in which a read met damage as a whole. A segment that still takes records is taken to be
+    /// Reads the whole of each segment in which a read met damage. A segment that still takes records is taken to be
     /// damaged without a second read.
     fn look_at_suspects(&self, work: &mut Work) {
         while let Some((number, (offset, why))) = self.health.next_suspect() {

@@ -169,7 +169,7 @@ impl Bloom {
 /// A filter to which keys are being added.
 ///
 /// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected and
-/// added [`TOGETHER`], which lets the lines of several keys be fetched from memory at the same time.
+/// added [`TOGETHER`] at a time, which lets the lines of several keys be fetched from memory at once.
 #[derive(Debug)]
 pub(crate) struct Filling {
     bloom: Bloom,
