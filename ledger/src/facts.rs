@@ -301,7 +301,7 @@ pub enum PlatformFact {
         /// What was copied.
         copied: Copied,
     },
-    /// Another generation of a realm is in force from here on, and outgoing messages of the realm are held.
+    /// Another generation of a realm is in force from here on, and everything that leaves the realm is held.
     GenerationSet {
         /// The id of the tenant.
         id: String,
@@ -312,7 +312,7 @@ pub enum PlatformFact {
         /// From when it is in force.
         at: Timestamp,
     },
-    /// Outgoing messages of a realm are no longer held.
+    /// Whatever leaves a realm is no longer held.
     OutgoingReleased {
         /// The id of the tenant.
         id: String,
@@ -420,7 +420,8 @@ pub struct Answer {
     pub body: String,
     /// When it was answered.
     pub at: Timestamp,
-    /// The account whose opening will complete the answer, while `status` is 0.
+    /// The account whose opening will complete the answer, while `status` is 0 because the outcome at the bank is
+    /// unknown.
     #[serde(default)]
     pub account: Option<AccountNo>,
     /// Where the rest of a long body is: the sequence of the first entry that has it, and the number of such entries.

@@ -30,7 +30,7 @@ pub struct Generations {
     /// The times from which each generation was in force, oldest first; before all of them, the first generation was.
     switches: Vec<(Timestamp, u32)>,
     copies: BTreeMap<u32, Generation>,
-    /// Whether outgoing messages are held.
+    /// Whether everything that leaves the realm is held.
     pub held: bool,
     /// How often another history came into force.
     pub turns: u32,

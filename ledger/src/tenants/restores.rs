@@ -40,7 +40,7 @@ pub enum RestoreStep {
     },
     /// Put the generation with this number into force. The realm must rest.
     Switch(u32),
-    /// Release the held outgoing messages.
+    /// Release whatever is held.
     Release,
 }
 
@@ -74,7 +74,7 @@ impl Platform {
         self.generations(realm).map_or(0, |it| it.in_force)
     }
 
-    /// Whether outgoing messages of a realm are held.
+    /// Whether everything that leaves a realm is held.
     pub fn is_held(&self, realm: RealmId) -> bool {
         self.generations(realm).is_some_and(|it| it.held)
     }
@@ -189,7 +189,7 @@ impl Platform {
         }])
     }
 
-    /// The fact that releases held messages; none if nothing is held.
+    /// The fact that releases whatever is held; none if nothing is.
     fn release(&self, (id, mode): (&str, Mode)) -> Result<Vec<PlatformFact>, Rejection> {
         let realm = self.tenant(id)?.realm(mode);
         let id = id.to_owned();
@@ -288,7 +288,7 @@ mod tests {
             let (_, copy) = known.copies().next_back().unwrap();
             assert_eq!(copy.point.from, from, "{instant}");
         }
-        // back to the first generation; messages are held then, too
+        // back to the first generation; what leaves the realm is held then, too
         release(&mut platform).unwrap();
         assert_eq!(switch(&mut platform, 0, 600), Ok(1));
         assert!(platform.is_held(realm));

@@ -1,8 +1,8 @@
 //! sled as a store of immutable blocks.
 //!
 //! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so a block that is
-//! stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own (see [`apart`]); all
-//! others are in the main one, with the manifest.
+//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own (see [`apart`]);
+//! all others are in the main one, with the manifest.
 //!
 //! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
 //!
