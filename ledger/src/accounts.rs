@@ -1,13 +1,12 @@
-//! An account: its holder, its state, its money, and the rules for what may happen to it next.
+//! An account: its holder, its state, its money, and the rules for its next change.
 //!
-//! **Shape.** One [`Account`] is folded from its profile ([`AccountFact`]), its ledger
-//! ([`Voucher`]s) and its transfers ([`TransferRecord`]s). `decide_*` answers an order with facts or
-//! a [`Rejection`] and changes nothing; `apply_*` takes facts in and cannot refuse. Decisions about
-//! money are in `movements`, those about transfers in `transfers`.
+//! **Shape.** One [`Account`] is folded from its profile ([`AccountFact`]), its ledger ([`Voucher`]s) and its transfers
+//! ([`TransferRecord`]s). `decide_*` answers an order with facts or a [`Rejection`] and changes nothing; `apply_*`
+//! applies facts and cannot refuse. Decisions about money are in `movements`, those about transfers in `transfers`.
 //!
-//! **The bank.** What needs the bank is two facts: requested (on disk before the bank is asked),
-//! then changed or refused. Between them the account is `pending` and refuses another such order.
-//! An enrolment in remuneration waits for the fund beside that, perhaps for days.
+//! **The bank.** An order that needs the bank leads to two facts: requested (on disk before the bank is asked), then
+//! changed or refused. Between them the account is `pending` and refuses another such order. An enrolment in
+//! remuneration waits for the fund independently of that, perhaps for days.
 
 mod cases;
 mod drafts;
@@ -45,7 +44,7 @@ pub use shapes::{
 };
 
 impl Account {
-    /// The account that a registration makes.
+    /// The account that a registration creates.
     pub fn registered(registration: &Registration, at: Timestamp) -> Self {
         let Registration {
             number,
@@ -97,11 +96,11 @@ impl Account {
         }
     }
 
-    /// Decides a change of the profile; no facts when nothing would change.
+    /// Decides a change of the profile; returns no facts when nothing would change.
     ///
     /// # Errors
-    /// When the state of the account does not allow it, another operation waits for the bank, or
-    /// the order contradicts what is known of the holder.
+    /// When the state of the account does not allow it, another operation waits for the bank, or the order contradicts
+    /// the known data of the holder.
     pub fn decide(
         &self,
         order: &ProfileOrder,
@@ -153,7 +152,7 @@ impl Account {
             {
                 Err(Rejection::AccountNotFound)
             }
-            // The switch is the wallet account's, whatever becomes of its CVU.
+            // The switch belongs to the wallet account, whatever becomes of its CVU.
             ProfileOrder::SetEnabled(enabled) => {
                 let fact = AccountFact::EnabledChanged { enabled: *enabled };
                 Ok(if *enabled == self.enabled {
@@ -180,7 +179,7 @@ impl Account {
         }
     }
 
-    /// KYC data is the wallet account's: it changes with or without a CVU.
+    /// Decides a change of KYC data. It belongs to the wallet account, so it changes with or without a CVU.
     fn decide_kyc(
         &self,
         kyc: &Kyc,
@@ -205,7 +204,7 @@ impl Account {
         Ok(if same { Vec::new() } else { vec![fact] })
     }
 
-    /// The account's own alias again changes nothing, in whatever case.
+    /// Decides a new alias. The account's own alias, in whatever case, changes nothing.
     fn decide_alias(&self, alias: &Alias) -> Result<Vec<AccountFact>, Rejection> {
         self.open_for_changes()?;
         if self.alias.as_ref() == Some(alias) {
@@ -217,7 +216,7 @@ impl Account {
         }])
     }
 
-    /// The status of an account that exists for its tenant and is not closed.
+    /// The status of an account that its tenant can see and that is not closed.
     fn open_for_changes(&self) -> Result<Status, Rejection> {
         match self.status {
             Status::Active | Status::Suspended => Ok(self.status),
@@ -237,7 +236,7 @@ impl Account {
 
     fn decide_close(&self, policy: &Policy) -> Result<Vec<AccountFact>, Rejection> {
         if self.status == Status::Closed {
-            // One that is being opened again will not be closed.
+            // An account that is being opened again cannot be closed.
             return self.nothing_pending().map(|()| Vec::new());
         }
         self.open_for_changes()?;
@@ -260,7 +259,7 @@ impl Account {
         Ok(vec![AccountFact::IdentityRequested(identity)])
     }
 
-    /// Who holds the account from now on; it is called as the first of its holders is.
+    /// The new identity of the account; the account takes the name of its first holder.
     fn identity(
         &self,
         person_type: Option<PersonType>,
@@ -291,7 +290,7 @@ impl Account {
         })
     }
 
-    /// The facts that an answer of the bank makes of what is pending; none when nothing is.
+    /// The facts that result when the bank answers the pending request; none when nothing is pending.
     pub fn settle(&self, answer: &BankAnswer) -> Vec<AccountFact> {
         use BankAnswer::{Done, Opened, Refused};
         let fact = match (&self.pending, answer) {
@@ -332,8 +331,7 @@ impl Account {
         vec![fact]
     }
 
-    /// The facts by which an opening that is pending is asked for again under another client id;
-    /// none when no opening is pending.
+    /// The facts that request a pending opening again under another client id; none when no opening is pending.
     pub fn ask_as(&self, client_id: u64) -> Vec<AccountFact> {
         match self.pending.clone() {
             Some(Pending::Opening { alias, .. }) => {
@@ -358,7 +356,7 @@ impl Account {
         }
     }
 
-    /// Takes in what was decided of a transfer.
+    /// Applies a fact of a transfer.
     pub fn apply_transfer(&mut self, record: &TransferRecord, at: Timestamp) {
         if let TransferFact::Requested(transfer) = &record.fact {
             self.transfers.insert(record.transfer, transfer.clone());
@@ -371,7 +369,7 @@ impl Account {
         }
     }
 
-    /// The sum of what open holds and transfers keep apart, in centavos: what `held` must be.
+    /// The sum that open holds and transfers set apart, in centavos: `held` must equal it.
     pub fn set_apart(&self) -> i128 {
         let holds = self.holds.values().filter_map(Hold::remaining);
         let holds = holds.map(Amount::money);
@@ -379,27 +377,26 @@ impl Account {
             let Charges { fee, tax } = transfer.charges;
             [transfer.amount.money(), fee, tax]
         });
-        // No number of parts that fits into memory leaves the range.
+        // The sum stays in range for any number of parts that fits into memory.
         holds
             .chain(transfers)
             .fold(0, |sum: i128, part| sum.strict_add(part.centavos().into()))
     }
 
-    /// Whether a voucher is the next one of this account: its place, its time and its balance. Nothing
-    /// is applied that is not: a decision that gave something else is a fault of ours, and a journal
-    /// that holds something else is broken.
+    /// Whether a voucher is the next one of this account, by its place, time and balance. Only such vouchers are
+    /// applied: if a decision gives another one, that is a bug, and if the journal holds another one, it is broken.
     pub fn is_next(&self, voucher: &Voucher) -> bool {
         self.sequence.checked_add(1) == Some(voucher.sequence)
             && self.last_movement_at.is_none_or(|last| last <= voucher.at)
             && self.balance.after(voucher.direction, voucher.amount) == Ok(voucher.after)
     }
 
-    /// Whether as much is held as open holds and transfers keep apart. It looks at each of them.
+    /// Whether `held` equals the sum that open holds and transfers set apart. It visits each of them.
     pub fn holds_what_is_set_apart(&self) -> bool {
         self.set_apart() == i128::from(self.balance.held.centavos())
     }
 
-    /// Takes in a movement.
+    /// Applies a movement.
     pub fn apply_voucher(&mut self, voucher: &Voucher) {
         self.balance = voucher.after;
         self.sequence = voucher.sequence;
@@ -421,14 +418,14 @@ impl Account {
         }
     }
 
-    /// Forgets what is open, before it is taken in from the index.
+    /// Forgets open holds and transfers, before they are loaded from the index.
     pub fn forget_open(&mut self) {
         self.holds.clear();
         self.ends.clear();
         self.transfers.clear();
     }
 
-    /// Takes in a hold that is open, as the index knows it.
+    /// Adds an open hold that was loaded from the index.
     pub fn open_hold(&mut self, hold: Hold) {
         if let Some(end) = hold.expires_at {
             self.ends.insert((end, hold.sequence));

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// An alias as its holder wrote it: 6 to 20 ASCII letters, digits, dots and dashes, the form that
-/// the national alias system accepts. Compared without case.
+/// the national alias system accepts. Comparison ignores case.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Alias(String);
@@ -18,7 +18,7 @@ pub struct Alias(String);
 pub struct AliasError;
 
 impl Alias {
-    /// Reads an alias and keeps its case for display.
+    /// Parses an alias and keeps its case for display.
     ///
     /// # Errors
     /// When the text has another length or another character.

@@ -1,4 +1,4 @@
-//! A balance and what each direction of movement does to it.
+//! A balance, and the effect of each direction of movement on it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -44,7 +44,8 @@ impl Direction {
         }
     }
 
-    /// Whether it adds to what is available; the others take from it or from what was set apart.
+    /// Whether it adds to the available money; the others take from the available or the held
+    /// money.
     pub const fn adds(self) -> bool {
         match self {
             Self::Credit | Self::Release => true,
@@ -77,31 +78,31 @@ impl FromStr for Direction {
     }
 }
 
-/// What an account has: `total = available + held`, all at least 0.
+/// The money of an account: `total = available + held`, all at least 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Balance {
-    /// What can be spent, in centavos, at least 0.
+    /// Money that can be spent, in centavos, at least 0.
     pub available: Money,
-    /// What open holds and open transfers keep apart, in centavos, at least 0. It still belongs
-    /// to the holder.
+    /// Money that open holds and open transfers set apart, in centavos, at least 0. It still
+    /// belongs to the holder.
     pub held: Money,
 }
 
-/// Why a movement cannot be.
+/// Why a movement is impossible.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BalanceError {
-    /// More than is available.
+    /// The amount exceeds the available money.
     InsufficientFunds,
-    /// More than is held.
+    /// The amount exceeds the held money.
     InsufficientHeld,
     /// The sum would leave the range of money.
     Overflow,
 }
 
 impl Balance {
-    /// `available + held`, in centavos: what the holder has.
+    /// `available + held`, in centavos: all money of the holder.
     pub fn total(self) -> Money {
-        // Every balance is made by `after`, which checked this very sum.
+        // Every balance is made by `after`, which has checked this sum.
         Money::from_centavos(
             self.available
                 .centavos()
@@ -112,8 +113,8 @@ impl Balance {
     /// The balance after a movement of an amount.
     ///
     /// # Errors
-    /// When more would leave than is available or held, or the total would pass the range of 64
-    /// bits.
+    /// When the amount exceeds the available or held money, or the total would leave the range of
+    /// 64 bits.
     pub fn after(self, direction: Direction, amount: Amount) -> Result<Self, BalanceError> {
         let a = amount.money();
         let more = |m: Money| m.plus(a).ok_or(BalanceError::Overflow);

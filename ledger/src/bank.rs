@@ -1,20 +1,21 @@
-//! What the bank says: of a transfer, what one is for, and of a request that it did not accept.
+//! The bank's statements: about a transfer, its concept, and a request that the bank did not
+//! accept.
 
 use serde::{Deserialize, Serialize};
 
 use crate::money::Amount;
 
-/// The bank's own answer about a request that it did not accept. It is shown to the tenant as it
-/// is kept.
+/// The bank's own answer to a request that it did not accept. It is shown to the tenant as stored
+/// here.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankRefusal {
     /// The HTTP status of the bank, 100 to 599.
     pub status: u16,
-    /// Its body as JSON text, cut at a limit and without other clients' data.
+    /// The body of the answer as JSON text, cut at a limit and without other clients' data.
     pub body: String,
 }
 
-/// What a transfer is for: the three-letter concepts of the central bank (BCRA) for immediate
+/// The purpose of a transfer: the three-letter concepts of the central bank (BCRA) for immediate
 /// transfers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -35,7 +36,7 @@ pub enum Concept {
     Hon,
     /// Salaries (`haberes`).
     Hab,
-    /// Anything else (`varios`); what an order without a concept has.
+    /// Anything else (`varios`); used for an order without a concept.
     #[default]
     Var,
 }
@@ -70,17 +71,17 @@ impl Concept {
     }
 }
 
-/// What the bank says of a transfer.
+/// The bank's statement about the state of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BankWord {
     /// The money has left the sender for good.
     Completed,
-    /// It will not be: the money never left.
+    /// It failed for good: the money never left.
     Failed {
-        /// Why, in the bank's words.
+        /// The reason, in the bank's words.
         reason: String,
     },
-    /// It is on its way, or the bank does not know yet; the bank is asked again.
+    /// It is on its way, or the bank does not know yet; the bank will be asked again.
     InProgress,
     /// The bank does not know and will not find out; a person decides.
     Lost,
@@ -89,7 +90,7 @@ pub enum BankWord {
 /// A transfer as the bank reports it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankTransfer {
-    /// The bank's own id of it.
+    /// The bank's own id of the transfer.
     pub bank_id: String,
     /// The id on the rail, once it has one.
     pub coelsa_id: Option<String>,

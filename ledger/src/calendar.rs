@@ -1,10 +1,10 @@
 //! Banking days: the days on which banks are closed come in as data, by year.
 //!
-//! **Three dates.** What happens on a business day is processed on it when banks are open, else on
-//! the next banking day, and published on the banking day after that.
+//! **Three dates.** Anything that happens on a business day is processed on that day if banks are
+//! open, otherwise on the next banking day, and is published on the banking day after that.
 //!
-//! **Bounds.** A year that the data does not cover has no banking days that anyone could know: the
-//! answer is an error, never a guess, because decrees change the lists every year.
+//! **Bounds.** For a year that the data does not cover, banking days are unknown: the answer is an
+//! error, never a guess, because decrees change the lists every year.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use chrono::Datelike;
 
 use crate::time::BusinessDay;
 
-/// The days on which banks are closed, beside Saturdays and Sundays.
+/// The days on which banks are closed, in addition to Saturdays and Sundays.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Calendar {
     closed: BTreeMap<i32, BTreeSet<BusinessDay>>,
@@ -21,7 +21,7 @@ pub struct Calendar {
 /// Why there is no answer, or no calendar.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CalendarError {
-    /// Nobody has said which days of this year are holidays.
+    /// The data does not say which days of this year are holidays.
     #[error("the calendar does not cover {0}")]
     Uncovered(i32),
     /// The text is not a year of four digits, 1970 to 9998.
@@ -30,7 +30,7 @@ pub enum CalendarError {
     /// The text is not a day of its year.
     #[error("{day} is no day of {year}; days are written MM-DD")]
     NoDay {
-        /// The year under which it stands.
+        /// The year in which it is listed.
         year: i32,
         /// The text, as it was written.
         day: String,
@@ -38,11 +38,11 @@ pub enum CalendarError {
 }
 
 impl Calendar {
-    /// Reads lists of days, `MM-DD`, by their year, `YYYY`. A year with an empty list is covered:
-    /// banks are closed on its weekends alone.
+    /// Parses lists of days, `MM-DD`, by their year, `YYYY`. A year with an empty list is covered:
+    /// banks are then closed only on weekends.
     ///
     /// # Errors
-    /// The first year or day that cannot be read.
+    /// The first year or day that cannot be parsed.
     pub fn read<'a, D: IntoIterator<Item = &'a str>>(
         years: impl IntoIterator<Item = (&'a str, D)>,
     ) -> Result<Self, CalendarError> {
@@ -79,21 +79,21 @@ impl Calendar {
         Ok(!day.is_weekend() && !closed.contains(&day))
     }
 
-    /// The day on which what happens on a day is processed (`fecha de proceso`): the same where
-    /// banks are open, else the next on which they are.
+    /// The day on which events of a day are processed (`fecha de proceso`): the same day if banks
+    /// are open, otherwise the next banking day.
     ///
     /// # Errors
-    /// When a day that has to be looked at is of a year that is not covered.
+    /// When it needs a day of a year that is not covered.
     pub fn processed(&self, mut day: BusinessDay) -> Result<BusinessDay, CalendarError> {
-        // Ends: the data covers finitely many years.
+        // This ends, because the data covers finitely many years.
         while !self.is_banking_day(day)? {
             day = day.next();
         }
         Ok(day)
     }
 
-    /// The day on which what happens on a day is published (`fecha de publicación`): the banking
-    /// day after it is processed.
+    /// The day on which events of a day are published (`fecha de publicación`): the banking day
+    /// after the day on which they are processed.
     ///
     /// # Errors
     /// As [`Self::processed`].

@@ -1,19 +1,19 @@
-//! Cases: what waits for a person's decision, and the decisions themselves.
+//! Cases: matters that wait for a person's decision, and the decisions themselves.
 //!
-//! **Shape.** Three kinds: a transfer in `audit`, which is decided `completed` or `rejected`
+//! **Shape.** There are three kinds: a transfer in `audit`, which a person decides as `completed` or `rejected`
 //! ([`Verdict`](crate::transfers::Verdict)); money that arrived and that no account could take ([`Parked`]), which is
-//! credited to a CVU of its realm or returned to its sender through the bank; and what the bank says and the ledger
-//! cannot book ([`Unbooked`]), which is booked as soon as it can be, or dismissed. Every decision records who made it
-//! and why ([`Decision`]), and is a fact.
+//! credited to a CVU of its realm or returned to its sender through the bank; and statements of the bank that the
+//! ledger cannot book ([`Unbooked`]), which are booked as soon as possible, or dismissed. Every decision records who
+//! made it and why ([`Decision`]), and is a fact.
 //!
-//! **Returning.** The money lies on the collector account and belongs to no CVU, and a bank sends
-//! nothing in the name of a CVU that is closed or was never given out. So a return leaves the
-//! collector account itself, under a reference of its own: that of what arrived and of how many tries
-//! there have been ([`OriginId::of_return`](crate::ids::OriginId::of_return)). Only the bank's answer ends it, as with any transfer; a refusal leaves the case
-//! open, with the bank's reason, and the next try has another reference.
+//! **Returning.** The money is on the collector account and belongs to no CVU, and a bank sends nothing in the name of
+//! a CVU that is closed or was never issued. So a return leaves from the collector account itself, under a reference of
+//! its own, derived from the arrival and the number of the try
+//! ([`OriginId::of_return`](crate::ids::OriginId::of_return)). Only the bank's answer ends it, as with any transfer;
+//! after a refusal the case stays open, with the bank's reason, and the next try has another reference.
 //!
-//! **Order.** Money in suspense is decided once: while the bank is asked to return it nothing else
-//! can be decided, and a decision stands whatever arrives later.
+//! **Order.** Money in suspense is decided once: while the bank is asked to return it nothing else can be decided, and
+//! a decision stands whatever arrives later.
 
 mod suspense;
 mod unbooked;
@@ -31,19 +31,19 @@ pub const BY_MAX: usize = 100;
 /// The longest reason of a decision, in characters.
 pub const REASON_MAX: usize = 500;
 
-/// The account number under which returns are kept: no account has it.
+/// The account number under which returns are stored; no account has it.
 pub const RETURNS: AccountNo = AccountNo(AccountNo::MAX + 1);
 
-/// What a person decided, by name and reason.
+/// A person's decision, with name and reason.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Decision {
-    /// Who, as they named themselves: 1 to [`BY_MAX`] characters.
+    /// The person's name, as they gave it: 1 to [`BY_MAX`] characters.
     pub by: String,
-    /// Why: 1 to [`REASON_MAX`] characters.
+    /// The reason: 1 to [`REASON_MAX`] characters.
     pub reason: String,
-    /// When the service took the decision.
+    /// When the service accepted the decision.
     pub at: Timestamp,
-    /// The bank's name for what the decision rests on (a call, a letter, a ticket).
+    /// The bank's name for the evidence behind the decision (a call, a letter, a ticket).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank_reference: Option<String>,
     /// Whether it was decided although the bank had not given up.
@@ -58,7 +58,7 @@ pub enum CaseKind {
     Transfer,
     /// Money that no account could take.
     Suspense,
-    /// What the bank says and the ledger cannot book.
+    /// A statement of the bank that the ledger cannot book.
     Unbooked,
 }
 
@@ -85,8 +85,8 @@ impl CaseKind {
     }
 }
 
-/// The place of a record of suspense, or of what could not be booked: the account that it was
-/// about, and the record's number there.
+/// The place of a record of suspense, or of an unbooked statement: the account that it concerns, and the record's
+/// number there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct SuspensePlace {
     /// The account; 0 when none is known.
@@ -95,29 +95,27 @@ pub struct SuspensePlace {
     pub sequence: u64,
 }
 
-/// The id of money in suspense: realm and place, with a tag of the rail's id of it. Written
-/// `sus_` and 32 characters.
+/// The id of money in suspense: realm and place, with a tag derived from the rail's id of the money. Written as `sus_`
+/// and 32 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SuspenseId {
     /// The realm to which the bank sent the money.
     pub realm: RealmId,
     /// The place in it.
     pub place: SuspensePlace,
-    /// Drawn from the rail's id of the money, so that an id never names other money where a place
-    /// is taken twice.
+    /// Derived from the rail's id of the money, so that an id never names other money if a place is used twice.
     pub tag: Tag,
 }
 
-/// The id of what the bank says and the ledger cannot book: realm and place, with a tag of what it says.
-/// Written `unb_` and 32 characters.
+/// The id of a statement of the bank that the ledger cannot book: realm and place, with a tag derived from the
+/// statement. Written as `unb_` and 32 characters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct UnbookedId {
     /// The realm whose CVU the bank named.
     pub realm: RealmId,
     /// The place in it.
     pub place: SuspensePlace,
-    /// Drawn from what the bank says, so that an id never names another record where a place is
-    /// taken twice.
+    /// Derived from the bank's statement, so that an id never names another record if a place is used twice.
     pub tag: Tag,
 }
 
@@ -148,19 +146,19 @@ fn write(
     id.write(prefix, f)
 }
 
-/// The id of a case: that of its transfer, of its money in suspense, or of what could not be booked.
+/// The id of a case: of its transfer, its money in suspense, or its unbooked statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CaseId {
     /// A transfer in `audit`.
     Transfer(TransferId),
     /// Money that no account could take.
     Suspense(SuspenseId),
-    /// What the bank says and the ledger cannot book.
+    /// A statement of the bank that the ledger cannot book.
     Unbooked(UnbookedId),
 }
 
 impl CaseId {
-    /// Reads it; each kind has a form of its own.
+    /// Parses the id of a case; each kind has a form of its own.
     pub fn parse(text: &str) -> Option<Self> {
         let transfer = TransferId::parse(text).map(Self::Transfer);
         let suspense = || SuspenseId::parse(text).map(Self::Suspense);
@@ -170,7 +168,7 @@ impl CaseId {
 }
 
 impl SuspenseId {
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let (realm, place, tag) = read(SUSPENSE, text)?;
         Some(Self { realm, place, tag })
@@ -184,7 +182,7 @@ impl std::fmt::Display for SuspenseId {
 }
 
 impl UnbookedId {
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let (realm, place, tag) = read(UNBOOKED, text)?;
         Some(Self { realm, place, tag })

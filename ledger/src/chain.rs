@@ -52,7 +52,7 @@ impl Canonical {
         }
     }
 
-    /// The SHA-256 digest of all that was added.
+    /// The SHA-256 digest of everything that was added.
     pub fn digest(self) -> Digest {
         Digest::of(&self.0)
     }
@@ -70,7 +70,7 @@ impl Digest {
         Self(digest)
     }
 
-    /// Its first bytes, at most 32: what shorter names are drawn from.
+    /// Its first bytes, at most 32, from which shorter names are derived.
     #[expect(clippy::expect_used, reason = "more than 32 bytes do not compile")]
     pub fn first<const N: usize>(&self) -> [u8; N] {
         const { assert!(N <= 32, "a digest has 32 bytes") };

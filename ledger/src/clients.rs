@@ -1,23 +1,22 @@
 //! Client ids: the numbers by which the bank knows accounts, derived from the holder of each
 //! account.
 //!
-//! For one client id a bank always gives the same CVU, as long as the CUIT is the same, and it refuses
-//! a client id that it knows with another CUIT. So a client id must never come to mean another
-//! account, even if a store begins anew or an older copy of it is put back, while the bank remembers
-//! earlier requests.
+//! For one client id a bank always gives the same CVU, as long as the CUIT is the same, and it refuses a client id that
+//! it knows with another CUIT. So a client id must never come to mean another account, even if a store begins anew or
+//! an older copy of it is put back, while the bank remembers earlier requests.
 //!
-//! **Shape.** A digest of the tenant, the holder's CUIT, what tells the accounts of one holder apart
-//! ([`Mark`]), and how many were taken. All of that is the client's own. So a client that opens the
-//! same account again, after a restore or in a new store with the same tenants, gets the CVU that the
-//! account had and not a second one, and nobody gets the CVU of somebody else.
+//! **Shape.** A digest of the tenant, the holder's CUIT, the mark that distinguishes the accounts of one holder
+//! ([`Mark`]), and the number of ids already taken. All of that is the client's own. So a client that opens the same
+//! account again, after a restore or in a new store with the same tenants, gets the CVU that the account had and not a
+//! second one, and nobody gets the CVU of another client.
 //!
-//! **Bounds.** A client id has at most 12 digits, and the first of them are the realm's number: money
-//! for a CVU that nobody here has is known by them. That leaves [`DRAWS`] numbers to draw from, so two
-//! accounts may draw the same. If they belong to one holder, it is noticed here; if not, the bank
-//! refuses it. Either way the next number is drawn.
+//! **Bounds.** A client id has at most 12 digits, and its first digits are the realm's number, by which money for an
+//! unknown CVU is assigned to a realm. That leaves [`DRAWS`] numbers to draw from, so two accounts may draw the same
+//! one. If they belong to one holder, the ledger notices it; if not, the bank refuses it. Either way the next number is
+//! drawn.
 //!
-//! **Order.** The id that was drawn is on disk before the bank is asked. Nobody computes it anew for an
-//! account that waits or has a CVU.
+//! **Order.** The drawn id is on disk before the bank is asked. It is never computed anew for an account that waits or
+//! has a CVU.
 
 use crate::chain::Canonical;
 use crate::cuit::Cuit;
@@ -26,26 +25,24 @@ use crate::ids::{AccountNo, RealmId};
 
 /// How many client ids a realm has.
 pub const DRAWS: u64 = AccountNo::MAX;
-/// How many accounts without a code a holder may have before the further ones are told apart by
-/// their numbers.
+/// How many accounts without a code a holder may have before further ones are distinguished by their numbers.
 pub const UNCODED_MAX: usize = 100;
 
-/// What tells the accounts of one holder apart.
+/// The mark that distinguishes the accounts of one holder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mark<'a> {
-    /// The tenant's own code of the account. The account that has it next, of the same holder, is the
-    /// same one to the bank, in whatever order they are opened.
+    /// The tenant's own code of the account. If another account of the same holder gets the code later, the bank takes
+    /// it for the same account, in whatever order they are opened.
     Code(&'a str),
-    /// Nothing, where it has no code: it gets the first that no other account of the holder has here.
-    /// After a restore the holder's accounts get their CVUs back in the order in which they are opened
-    /// again.
+    /// No mark, for an account without a code: it gets the first id that no other account of the holder has here. After
+    /// a restore the holder's accounts get their CVUs back in the order in which they are opened again.
     Uncoded,
-    /// Its number, where it has no code and the holder has [`UNCODED_MAX`] accounts before it. After a
-    /// restore it gets its CVU back if accounts are opened in the same order as before, else a new one.
+    /// Its number, for an account without a code whose holder has [`UNCODED_MAX`] accounts before it. After a restore
+    /// it gets its CVU back if accounts are opened in the same order as before, otherwise a new one.
     Number(AccountNo),
 }
 
-/// For whom a client id is drawn.
+/// The account for which a client id is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client<'a> {
     /// The realm of the account: the leading digits of the id.
@@ -54,13 +51,13 @@ pub struct Client<'a> {
     pub tenant: &'a str,
     /// The holder's CUIT: the bank ties a client id to one.
     pub cuit: Cuit,
-    /// Which of the holder's accounts.
+    /// The mark among the holder's accounts.
     pub mark: Mark<'a>,
 }
 
 impl Client<'_> {
-    /// The client id that is tried when `taken` others turned out to belong to other accounts: at
-    /// most 12 digits, and the same for the same arguments for ever, because the bank has it.
+    /// The client id to try when `taken` others turned out to belong to other accounts: at most 12 digits, and always
+    /// the same for the same arguments, because the bank keeps it.
     pub fn id(&self, taken: u32) -> u64 {
         let form = Canonical::default()
             .text("client")
@@ -85,8 +82,8 @@ pub fn client_in(cvu: &Cvu) -> Option<u64> {
     cvu.as_str().get(9..21)?.parse().ok()
 }
 
-/// The realm that the client id in a CVU begins with; `None` where the number does not fit a
-/// realm. Whether there is such a realm is not looked at.
+/// The realm with which the client id in a CVU begins; `None` if the number does not fit a realm. Whether such a realm
+/// exists is not checked.
 pub fn realm_in(cvu: &Cvu) -> Option<RealmId> {
     let realm = client_in(cvu)?.checked_div(RealmId::CLIENTS)?;
     u32::try_from(realm).ok().map(RealmId)
@@ -129,7 +126,7 @@ mod tests {
                 }
             }
         }
-        // The bank has it: never another one in a later version.
+        // The bank keeps it, so a later version must not compute another one.
         assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 120_036_969);
         assert_eq!(client("tnt_1", ANA, Mark::Code("shop")).id(0), 126_142_340);
     }

@@ -1,8 +1,8 @@
-//! The other side of a movement: who paid, or who was paid, as far as it was known then.
+//! The other side of a movement: who paid, or who was paid, as far as known at that time.
 //!
-//! **Shape.** Texts as the bank or the tenant gave them, each of which may be missing. A voucher keeps
-//! only what nothing else of it says: the bank follows from the CBU, the id on the rail of money that
-//! arrived is what the voucher belongs to. Vouchers of adjustments, holds and fees have none.
+//! **Shape.** Texts as the bank or the tenant gave them; each may be missing. A voucher keeps only what it does not say
+//! elsewhere: the bank follows from the CBU, and the rail's id of incoming money is what the voucher belongs to.
+//! Vouchers of adjustments, holds and fees have no counterparty.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,22 +12,22 @@ use crate::cvu::Cbu;
 /// The other side of a movement.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counterparty {
-    /// Tax id (CUIT, CUIL or CDI), when the bank gives one; its check digit is not judged.
+    /// Tax id (CUIT, CUIL or CDI), if the bank gives one; its check digit is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuit: Option<String>,
     /// The person's or firm's name, as the bank or the tenant wrote it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// CBU or CVU, 22 digits; not judged where the bank gave it.
+    /// CBU or CVU, 22 digits; not verified if the bank gave it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cbu: Option<String>,
     /// The alias by which the order or the bank named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alias: Option<String>,
-    /// The name of the bank or PSP, where the bank gave one.
+    /// The name of the bank or PSP, if the bank gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bank: Option<String>,
-    /// The id that the movement has on the rail (COELSA).
+    /// The id of the movement on the rail (COELSA).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coelsa_id: Option<String>,
     /// What the money is for: a code of [`crate::bank::Concept`].
@@ -36,8 +36,8 @@ pub struct Counterparty {
 }
 
 impl Counterparty {
-    /// The code and the name of its bank or PSP. Both follow from the CBU; a name that the bank
-    /// gave comes first. `None` where neither is known.
+    /// The code and the name of its bank or PSP. Both follow from the CBU, but a name that the bank gave takes
+    /// precedence. `None` when neither is known.
     pub fn entity(&self) -> Option<(Option<String>, Option<String>)> {
         let key = self.cbu.as_deref().and_then(|key| Cbu::parse(key).ok());
         let code = key.map(|key| key.entity().to_owned());
@@ -46,13 +46,13 @@ impl Counterparty {
         (code.is_some() || name.is_some()).then_some((code, name))
     }
 
-    /// Whether name, tax id, CBU or alias has what is looked for.
+    /// Whether `has` finds what it looks for in the name, tax id, CBU or alias.
     pub fn mentions(&self, has: impl Fn(&str) -> bool) -> bool {
         let texts = [&self.name, &self.cuit, &self.cbu, &self.alias];
         texts.into_iter().flatten().any(|text| has(text))
     }
 
-    /// Adds all that it says to a canonical form.
+    /// Adds all its fields to a canonical form.
     pub(crate) fn canonical(&self, form: Canonical) -> Canonical {
         let Self {
             cuit,

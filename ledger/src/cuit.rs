@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A tax id of a person (CUIT, CUIL or CDI): 11 digits with a prefix that is issued. The last
-/// digit checks the others modulo 11.
+/// A tax id of a person (CUIT, CUIL or CDI): 11 digits with an issued prefix. The last digit checks
+/// the others modulo 11.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cuit([u8; 11]);
@@ -55,7 +55,7 @@ pub enum CuitError {
 const WEIGHTS: [u32; 10] = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
 
 impl Cuit {
-    /// Reads 11 digits with a right check digit.
+    /// Parses 11 digits with a correct check digit.
     ///
     /// # Errors
     /// When the text has another shape, a prefix that is never issued, or a wrong check digit.
@@ -68,8 +68,8 @@ impl Cuit {
         }
     }
 
-    /// Reads 11 digits with a known prefix and any check digit: for a test realm whose policy
-    /// says so, since the banks' own published examples fail the check.
+    /// Parses 11 digits with a known prefix and any check digit: for a test realm whose policy
+    /// allows that, since the banks' own published examples fail the check.
     ///
     /// # Errors
     /// When the text has another shape or a prefix that is never issued.
@@ -94,7 +94,7 @@ impl Cuit {
             .fold(0, u32::saturating_add);
         match 11_u32.saturating_sub(sum % 11) {
             11 => 0,
-            // Never issued with this prefix, but accepted by every validator of the field.
+            // Never issued with this prefix, but accepted by every common validator.
             10 => 9,
             digit => u8::try_from(digit).unwrap_or(0),
         }
@@ -112,7 +112,7 @@ impl Cuit {
         }
     }
 
-    /// What the prefix says about the person.
+    /// The person type that the prefix implies.
     #[expect(
         clippy::expect_used,
         reason = "no value is made without a known prefix"
@@ -137,7 +137,7 @@ impl FromStr for Cuit {
 
 impl TryFrom<String> for Cuit {
     type Error = CuitError;
-    /// Reads what is already stored, so it does not judge the check digit again.
+    /// Parses a stored value, so it does not verify the check digit again.
     fn try_from(text: String) -> Result<Self, CuitError> {
         Self::parse_relaxed(&text)
     }
@@ -156,7 +156,7 @@ impl fmt::Display for Cuit {
 }
 
 impl fmt::Debug for Cuit {
-    /// Personal data: the middle is not shown.
+    /// Hides the middle: it is personal data.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}********", self.prefix())
     }

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Where the check digit of a block stands among the 22 digits, counted from 1: 8 for block 1, 22
-/// for block 2.
+/// The position of a block's check digit among the 22 digits, counted from 1: 8 for block 1, 22 for
+/// block 2.
 pub const fn place(block: u8) -> u8 {
     match block {
         1 => 8,
@@ -84,11 +84,11 @@ fn text_of(digits: &[u8; 22]) -> &str {
 pub struct Cvu([u8; 22]);
 
 impl Cvu {
-    /// Reads 22 digits with right check digits that begin with `000`, name a PSP and have 0 as
-    /// their ninth.
+    /// Parses 22 digits with correct check digits that begin with `000`, name a PSP and have 0 as
+    /// their ninth digit.
     ///
     /// # Errors
-    /// The first of these rules that the text breaks; a check digit is judged before the rest.
+    /// The first of these rules that the text breaks; check digits are verified before the rest.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let digits = parse_22(text)?;
         let text = text_of(&digits);
@@ -123,7 +123,7 @@ impl Cvu {
         self.as_str().get(18..).unwrap_or_default()
     }
 
-    /// PSP and client id as one number below 10^16: all that a CVU says, for tables of many.
+    /// PSP and client id as one number below 10^16, which identifies a CVU in compact tables.
     pub fn number(&self) -> u64 {
         let said = (3..7).chain(9..21).filter_map(|at| self.0.get::<usize>(at));
         said.fold(0, |number: u64, digit| {
@@ -133,17 +133,17 @@ impl Cvu {
     }
 }
 
-/// The key to which a transfer can be sent: the CBU of a bank account (bank 3 digits, branch 4,
-/// check digit, account 13, check digit), or a CVU.
+/// A key to which a transfer can be sent: the CBU of a bank account (bank 3 digits, branch 4, check
+/// digit, account 13, check digit), or a CVU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Cbu([u8; 22]);
 
 impl Cbu {
-    /// Reads a CBU, or a CVU by its stricter rules.
+    /// Parses a CBU, or a CVU by its stricter rules.
     ///
     /// # Errors
-    /// When it is not 22 digits, a check digit is wrong, or a text that begins with `000` is no
+    /// When it is not 22 digits, a check digit is wrong, or a text that begins with `000` is not a
     /// CVU.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         if text.starts_with("000") {
@@ -186,7 +186,7 @@ impl Cbu {
         self.as_str().get(range).unwrap_or_default()
     }
 
-    /// The name of the bank, where the built-in table has its code; a PSP has none there.
+    /// The name of the bank, if the built-in table has its code; it has no PSPs.
     pub fn entity_name(&self) -> Option<&'static str> {
         BANKS
             .iter()

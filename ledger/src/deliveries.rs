@@ -1,19 +1,18 @@
-//! Deliveries: the progress of a webhook, which event to try next, and when.
+//! Deliveries: the progress of a webhook, the next event to send, and the time of the next try.
 //!
-//! **Shape.** A [`Course`] goes through the event log from one number to another. An account with an
-//! event under way has a [`Lane`] in it; later events of that account wait behind, those of others do
-//! not. A webhook has its main course, which never ends, and one for each redelivery.
+//! **Shape.** A [`Course`] goes through the event log from one number to another. An account with an event under way
+//! has a [`Lane`] in it; later events of that account wait behind it, events of other accounts do not. A webhook has
+//! its main course, which never ends, and one for each redelivery.
 //!
-//! **Order.** Within a course the events of an account are sent one after the other: the next one
-//! leaves when the one before was delivered, by whatever course, or given up.
+//! **Order.** Within a course the events of an account are sent one after the other: the next one is sent once the
+//! previous one was delivered, by whatever course, or given up.
 //!
-//! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a
-//! lane that is moving. Waiting events are in the log and not here, however many there are.
+//! **Bounds.** A course has at most [`LANES_MAX`] lanes and stays within [`AHEAD_MAX`] numbers of a lane that is
+//! moving. However many events wait, they stay in the log and take no room here.
 //!
-//! **Failure.** An event is tried again after the pauses of a [`Schedule`], for [`KEEP_TRYING`]. If the
-//! webhook accepted any other event meanwhile, only this one is parked and its account continues; if it
-//! accepted none, the whole webhook stops and keeps its place. After [`BRAKE`] failures in a row one
-//! event is tried at a time.
+//! **Failure.** An event is retried after the pauses of a [`Schedule`], for [`KEEP_TRYING`]. If the webhook accepted
+//! any other event meanwhile, only this one is parked and its account continues; if it accepted none, the whole webhook
+//! stops and keeps its place. After [`BRAKE`] failures in a row, one event is tried at a time.
 
 mod schedule;
 
@@ -24,16 +23,16 @@ use crate::time::Timestamp;
 
 pub use schedule::{BRAKE_PAUSES, PAUSES, Schedule};
 
-/// Accounts with an event under way, at most, in each course.
+/// The most accounts with an event under way in each course.
 pub const LANES_MAX: usize = 256;
-/// Numbers that a course may be ahead of a lane that is moving.
+/// How many numbers a course may be ahead of a lane that is moving.
 pub const AHEAD_MAX: u64 = 4096;
 /// How many failures in a row put a webhook under the brake: it is tried with one event at a
 /// time.
 pub const BRAKE: u32 = 8;
-/// How long an event is tried, in milliseconds: 3 days.
+/// How long an event is retried, in milliseconds: 3 days.
 pub const KEEP_TRYING: u64 = 3 * 24 * 60 * 60 * 1000;
-/// The longest that a receiver may ask to be left alone, in milliseconds: a day.
+/// The longest pause that a receiver may ask for, in milliseconds: a day.
 pub const LEAVE_ALONE_MAX: u64 = 24 * 60 * 60 * 1000;
 /// How many tries of one delivery are kept in its log.
 pub const LOG_MAX: usize = 20;
@@ -43,11 +42,11 @@ pub const LOG_MAX: usize = 20;
 pub struct Head {
     /// The number of the event in the realm's log.
     pub event: u64,
-    /// How often it was tried, without the try that may be under way.
+    /// How often it was tried, not counting a try that may be under way.
     pub tries: u32,
     /// When it was first tried: [`KEEP_TRYING`] counts from here.
     pub since: Timestamp,
-    /// When it is to be tried next.
+    /// When the next try is due.
     pub due: Timestamp,
 }
 
@@ -62,23 +61,23 @@ pub struct Lane {
     pub head: Option<Head>,
 }
 
-/// A way through the event log.
+/// A pass through the event log.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Course {
     /// The number of the replay; 0 for the main course.
     pub replay: u64,
-    /// The next event number to look at: all before it have ended or have a lane.
+    /// The next event number to look at: all events before it have ended or have a lane.
     pub next: u64,
     /// The last event number of a redelivery; `None` for the main course, which goes on.
     pub until: Option<u64>,
-    /// Whether types that the webhook does not want are sent too.
+    /// Whether events of types that the webhook does not want are sent too.
     pub every_kind: bool,
     /// The accounts with an event under way, in no order.
     pub lanes: Vec<Lane>,
 }
 
 impl Course {
-    /// A course from the event after a number on.
+    /// A course that begins with the event after `number`.
     pub fn after(number: u64) -> Self {
         Self {
             next: number.saturating_add(1),
@@ -86,7 +85,7 @@ impl Course {
         }
     }
 
-    /// Whether everything of it has ended.
+    /// Whether all events of the course have ended.
     pub fn has_ended(&self) -> bool {
         self.lanes.is_empty() && self.until.is_some_and(|until| until < self.next)
     }
@@ -113,9 +112,8 @@ impl Course {
         AHEAD_MAX.saturating_sub(ahead.unwrap_or(0)).min(left)
     }
 
-    /// Looks at the next number, which is of an account and wanted or not. Says whether its event
-    /// is to be sent now; it is not when nobody wants it or it waits behind another one of the
-    /// account.
+    /// Looks at the event `number`, which belongs to `account` and is `wanted` or not. Returns whether to send it now;
+    /// it is not sent when it is not wanted or waits behind another event of the account.
     pub fn look(&mut self, number: u64, account: AccountNo, wanted: bool, now: Timestamp) -> bool {
         self.next = number.saturating_add(1);
         if !wanted || self.lane(account).is_some() {
@@ -134,8 +132,8 @@ impl Course {
         true
     }
 
-    /// Notes the next event of an account whose last one has ended, found between what it has seen
-    /// and the course's own place; `None` when all were looked at and there is none.
+    /// Sets the next event of an account whose last one has ended. It was searched between the lane's last event and
+    /// the course's own place; `None` when there is no further event.
     pub fn found(&mut self, account: AccountNo, event: Option<u64>, now: Timestamp) {
         let Some(event) = event else {
             self.lanes.retain(|lane| lane.account != account);
@@ -158,7 +156,7 @@ impl Course {
 pub enum StopReason {
     /// The receiver answered 410: it wants no more.
     Gone,
-    /// It took nothing for [`KEEP_TRYING`].
+    /// It accepted nothing for [`KEEP_TRYING`].
     Unreachable,
 }
 
@@ -167,35 +165,35 @@ pub enum StopReason {
 pub struct Stop {
     /// Why the webhook stopped.
     pub reason: StopReason,
-    /// When the try ended that stopped it.
+    /// When the try that stopped it ended.
     pub at: Timestamp,
-    /// [`crate::webhooks::Webhook::resumed`] at that time: a higher count means that it was
-    /// switched on since.
+    /// [`crate::webhooks::Webhook::resumed`] at that time: a higher count means that the webhook was switched on again
+    /// since.
     pub resumed: u64,
 }
 
-/// How a try ended, as it is kept.
+/// How a try ended, as stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Ending {
-    /// The receiver has it.
+    /// The receiver accepted the event.
     Delivered,
-    /// It will be tried again.
+    /// It will be retried.
     Failed,
-    /// It will not be tried again by itself.
+    /// It will not be retried automatically.
     Parked,
 }
 
-/// What the receiver answered: a status, or the word for why there was none.
+/// The receiver's answer: a status, or a code for why there was none.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Response {
-    /// The HTTP status that it answered.
+    /// The HTTP status of the answer.
     Status(u16),
-    /// A stable word for why there was no answer, such as a timeout or a refused address.
+    /// A stable code for why there was no answer, such as a timeout or a refused address.
     Trouble(String),
 }
 
 impl Response {
-    /// Whether the receiver has it: any 2xx, nothing else.
+    /// Whether the receiver accepted the event: any 2xx, nothing else.
     pub const fn is_delivered(&self) -> bool {
         matches!(self, Self::Status(200..=299))
     }
@@ -208,14 +206,14 @@ pub struct Try {
     pub event: u64,
     /// When the request was begun.
     pub at: Timestamp,
-    /// How long it took, in milliseconds.
+    /// The duration of the request, in milliseconds.
     pub millis: u64,
-    /// What the receiver answered. The journal has it under its first name.
+    /// The receiver's answer; the journal has it under its original name.
     #[serde(rename = "word")]
     pub response: Response,
-    /// What follows for the event.
+    /// The consequence for the event.
     pub ending: Ending,
-    /// When the next try is due, after one that failed.
+    /// When the next try is due, after a failed one.
     pub due: Option<Timestamp>,
 }
 
@@ -224,7 +222,7 @@ pub struct Try {
 pub struct Delivery {
     /// The number of the event in the realm's log.
     pub event: u64,
-    /// How often it was tried in all; more than [`Self::log`] may have.
+    /// How often it was tried in total; may exceed the length of [`Self::log`].
     pub tries: u32,
     /// The last tries, oldest first, at most [`LOG_MAX`].
     pub log: Vec<Try>,
@@ -246,43 +244,42 @@ impl Delivery {
     }
 }
 
-/// How far a webhook has come.
+/// The progress of a webhook.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Progress {
     /// The main course, then those of redeliveries.
     pub courses: Vec<Course>,
-    /// The number of the last replay that was begun; 0 before the first.
+    /// The number of the last replay begun; 0 before the first.
     pub taken: u64,
-    /// How many tries have failed since it last took an event.
+    /// How many tries have failed since the webhook last accepted an event.
     pub streak: u32,
-    /// When it last took an event.
+    /// When it last accepted an event.
     pub taken_at: Option<Timestamp>,
-    /// Its last try that failed.
+    /// The last failed try.
     pub failed: Option<Try>,
-    /// Until when nothing is sent to it, because it asked for that or because of the brake.
+    /// Until when nothing is sent to it, because it asked for a pause or because of the brake.
     pub rest_until: Option<Timestamp>,
-    /// Why it stopped by itself.
+    /// Why it stopped by itself; `None` if it has not.
     pub stopped: Option<Stop>,
-    /// How many events were delivered, redeliveries among them.
+    /// How many events were delivered, including redeliveries.
     pub delivered: u64,
     /// How many events were given up.
     pub parked: u64,
 }
 
-/// What a courier writes down from time to time: the tries since the last time, and how far the
-/// webhook has come.
+/// The periodic record of a courier: the tries since the last record, and the webhook's progress.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DeliveryFact {
     /// The tries, in the order in which they ended.
     pub tries: Vec<Try>,
-    /// How far the webhook has come, these tries included.
+    /// The webhook's progress, including these tries.
     pub progress: Progress,
 }
 
 /// A try that has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// The number of the replay whose course it was of; 0 for the main course.
+    /// The number of the replay to whose course it belongs; 0 for the main course.
     pub replay: u64,
     /// The account whose lane waits for it; 0 for events of the realm itself.
     pub account: AccountNo,
@@ -290,16 +287,16 @@ pub struct Ended {
     pub event: u64,
     /// When the request was begun.
     pub at: Timestamp,
-    /// How long it took, in milliseconds.
+    /// The duration of the request, in milliseconds.
     pub millis: u64,
-    /// What the receiver answered.
+    /// The receiver's answer.
     pub response: Response,
-    /// How long the receiver asks to be left alone, in milliseconds.
+    /// The pause that the receiver asks for, in milliseconds.
     pub retry_after: Option<u64>,
 }
 
 impl Progress {
-    /// A webhook that is sent what comes after a number.
+    /// The progress of a webhook that gets the events after a number.
     pub fn new(after: u64) -> Self {
         Self {
             courses: vec![Course::after(after)],
@@ -314,19 +311,19 @@ impl Progress {
         }
     }
 
-    /// Whether it is tried with one event at a time.
+    /// Whether the webhook is tried with one event at a time.
     pub const fn is_braked(&self) -> bool {
         self.streak >= BRAKE
     }
 
-    /// Whether it has stopped by itself and was not switched on since; `resumed` is how often it
-    /// has been switched on.
+    /// Whether the webhook has stopped by itself and was not switched on again since; `resumed` is how often it has
+    /// been switched on.
     pub fn is_stopped(&self, resumed: u64) -> bool {
         self.stopped.is_some_and(|stop| stop.resumed >= resumed)
     }
 
-    /// Takes up that it was switched on again: everything may be tried at once, and has its whole
-    /// time to be tried in.
+    /// Notes that the webhook was switched on again: everything may be tried at once, and the time to try it starts
+    /// anew.
     pub fn resume(&mut self, now: Timestamp) {
         self.stopped = None;
         self.streak = 0;
@@ -339,7 +336,7 @@ impl Progress {
         }
     }
 
-    /// What waits for its time is due now.
+    /// Makes everything that waits for its time due now.
     fn wake(&mut self, now: Timestamp) {
         for lane in self.courses.iter_mut().flat_map(|course| &mut course.lanes) {
             if let Some(head) = &mut lane.head {
@@ -348,8 +345,8 @@ impl Progress {
         }
     }
 
-    /// An event that the receiver has got by one course is not waited for by another, so that a
-    /// redelivery lets the account go on. One that is due is perhaps on its way, and ends by itself.
+    /// If the receiver got an event by one course, the others stop waiting for it, so that a redelivery lets the
+    /// account continue. An event that is due may be on its way, and ends by itself.
     fn arrived(&mut self, account: AccountNo, event: u64, now: Timestamp) {
         for course in &mut self.courses {
             let lane = course.lane(account);
@@ -379,8 +376,8 @@ impl Progress {
             .find(|course| course.replay == replay)
     }
 
-    /// Takes in how a try ended; gives what is written down, or `None` for a try that no lane
-    /// waits for. `resumed` is how often the webhook has been switched on.
+    /// Records how a try ended; returns the try to store, or `None` for a try that no lane waits for. `resumed` is how
+    /// often the webhook has been switched on.
     pub fn settle(
         &mut self,
         ended: Ended,
@@ -453,7 +450,7 @@ impl Progress {
         Some(attempt)
     }
 
-    /// How long the webhook is left alone after a failure.
+    /// Sets how long the webhook is left alone after a failure.
     fn rest(&mut self, asked: Option<u64>, schedule: &Schedule, now: Timestamp) {
         let asked = asked.map(|millis| millis.min(LEAVE_ALONE_MAX));
         let braked = self.is_braked().then(|| schedule.rest(self.streak));

@@ -1,9 +1,8 @@
 //! Events: how a tenant learns of each change. They are numbered without gaps in each realm.
 //!
-//! An event is not a record of its own. It is a view of the fact that it reports, numbered when the
-//! fact is indexed, so no event exists without its commit, and every commit with such a fact has its
-//! event. Intents (requests to the bank) and refusals that change nothing are not events. Which facts
-//! are events is itself part of history: see [`rules`].
+//! An event is not a record of its own. It is a view of the fact that it reports, numbered when the fact is indexed. So
+//! no event exists without its commit, and every commit with such a fact has its event. Intents (requests to the bank)
+//! and refusals that change nothing are not events. Which facts are events is itself part of history: see [`rules`].
 
 pub mod rules;
 
@@ -20,23 +19,22 @@ use crate::transfers::{Suspense, Transfer, TransferFact, TransferStatus};
 use crate::voucher_types::VoucherType;
 use crate::vouchers::{ReferenceType, Voucher};
 
-/// Where an event is: realm and number, from 1 without gaps, and the tag of the history that it is of.
-/// Written `evt_` and 32 characters that sort like the numbers; 26 without a tag.
+/// The place of an event: realm and number, from 1 without gaps, and the tag of the history to which it belongs.
+/// Written as `evt_` and 32 characters that sort like the numbers; 26 without a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EventId {
     /// The realm whose event it is.
     pub realm: RealmId,
     /// Its number in the realm, from 1.
     pub number: u64,
-    /// The history that it is of; [`Tag::NONE`] where neither its rules nor its record gave it
-    /// one.
+    /// The tag of its history; [`Tag::NONE`] when neither its rules nor its record gave it one.
     pub tag: Tag,
 }
 
 const PREFIX: &str = "evt_";
 
 impl EventId {
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let id = VoucherId::after(PREFIX, text)?;
         (id.account == AccountNo(0)).then_some(Self {
@@ -156,11 +154,11 @@ kinds! {
 }
 
 impl EventKind {
-    /// What a fact of an account's profile publishes; `None` for intents and for refusals that leave
-    /// the account as it was: whoever asked got them as the answer.
+    /// The event of a fact of an account's profile; `None` for intents and for refusals that leave the account as it
+    /// was: the caller got those as the answer.
     pub const fn of_account(fact: &AccountFact) -> Option<Self> {
         match fact {
-            // It is published when it has its CVU.
+            // The event follows when the account has its CVU.
             AccountFact::Registered(registration) if registration.asks_cvu => None,
             AccountFact::Registered(_) => Some(Self::AccountRegistered),
             AccountFact::Opened { .. } => Some(Self::AccountCreated),
@@ -194,8 +192,8 @@ impl EventKind {
         }
     }
 
-    /// What a voucher says of the hold that it opens or is a step of, as the hold is after it;
-    /// `None` for holds that belong to something else, such as a transfer.
+    /// The event of a voucher about the hold that it opens or steps, given the hold after it; `None` for holds that
+    /// belong to something else, such as a transfer.
     pub fn of_hold(voucher: &Voucher, hold: Option<&Hold>) -> Option<Self> {
         if voucher.reference_type != ReferenceType::Hold {
             return None;
@@ -211,8 +209,8 @@ impl EventKind {
         }
     }
 
-    /// What a fact of a transfer publishes, by how the transfer was before it (unless it is the first)
-    /// and is after it; `None` when only the bank's names for it, or the name of who gets it, were learned.
+    /// The event of a fact of a transfer, given its status before (unless the fact is the first) and after; `None` when
+    /// only the bank's ids, or the receiver's name, were learned.
     pub fn of_transfer(
         fact: &TransferFact,
         before: Option<TransferStatus>,
@@ -228,7 +226,7 @@ impl EventKind {
         Some(Self::of_status(after))
     }
 
-    /// What a fact of a transfer publishes beside that: how the transfer ended, when a person said so.
+    /// The additional event of a fact by which a person said how the transfer ended.
     pub const fn of_ending(fact: &TransferFact) -> Option<Self> {
         match fact {
             TransferFact::Decided { verdict, .. } => Some(Self::of_status(verdict.status())),
@@ -253,7 +251,7 @@ impl EventKind {
         }
     }
 
-    /// What a fact of money in suspense publishes; `None` while the bank is asked.
+    /// The event of a fact of money in suspense; `None` while the bank is asked.
     pub const fn of_case(fact: &CaseFact) -> Option<Self> {
         if fact.resolves() {
             Some(Self::SuspenseResolved)
@@ -262,7 +260,7 @@ impl EventKind {
         }
     }
 
-    /// What a fact of a realm publishes; `None` for what concerns the count of events itself.
+    /// The event of a fact of a realm; `None` for facts about the numbering of events itself.
     pub const fn of_realm(fact: &RealmFact) -> Option<Self> {
         match fact {
             RealmFact::VoucherTypeCreated(_) => Some(Self::VoucherTypeCreated),
@@ -277,7 +275,7 @@ impl EventKind {
     }
 }
 
-/// A set of kinds of events: those that a webhook or a list wants.
+/// A set of kinds of events, which a webhook or a list wants.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EventKinds(u64);
 
@@ -288,13 +286,13 @@ impl Default for EventKinds {
 }
 
 impl EventKinds {
-    /// All kinds there are and will be: every one of 64 bits.
+    /// All kinds, present and future: all 64 bits.
     pub const EVERY: Self = Self(u64::MAX);
 
-    /// The kinds that words name: a kind, or a family such as `hold.*`.
+    /// The set that these words name; each word is a kind, or a family such as `hold.*`.
     ///
     /// # Errors
-    /// The first word that names none.
+    /// The first word that names no kind.
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut found = 0;
         for word in words {
@@ -318,7 +316,7 @@ impl EventKinds {
         Self(kinds.iter().fold(0, |bits, kind| bits | kind.bit()))
     }
 
-    /// The kinds that both sets have.
+    /// The kinds in both sets.
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
@@ -329,38 +327,38 @@ impl EventKinds {
     }
 }
 
-/// What an event is about, as it was right after the commit that it reports.
+/// The subject of an event, in its state right after the commit that the event reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
-    /// An account, with its balance and the number of its movements at that time.
+    /// An account, with its balance and the number of its movements at that moment.
     Account(Box<Account>, Balance, u64),
-    /// A voucher: it is the same for ever.
+    /// A voucher, which never changes.
     Voucher(Box<Voucher>),
-    /// A hold, as it was then.
+    /// A hold in its state at that moment.
     Hold(Box<Hold>),
-    /// A transfer, as it was then.
+    /// A transfer in its state at that moment.
     Transfer(Box<Transfer>),
-    /// A voucher type, as it was then.
+    /// A voucher type in its state at that moment.
     VoucherType(Box<VoucherType>),
     /// Money that no account could take.
     Suspense(Box<Suspense>),
-    /// The same with what became of it.
+    /// Money in suspense with its outcome.
     Resolved(Box<Parked>),
 }
 
-/// An event, put together from the fact that it reports.
+/// An event, assembled from the fact that it reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Event {
     /// Its realm, number and tag.
     pub id: EventId,
     /// The instant of the fact that it reports.
     pub at: Timestamp,
-    /// What happened, as a word.
+    /// The kind of change.
     pub kind: EventKind,
-    /// The account that it is of; 0 for what concerns the realm. Events of one account are published in
-    /// their order.
+    /// The account to which the event belongs; 0 for events of the realm itself. Events of one account are published in
+    /// order.
     pub account: AccountNo,
-    /// What it is about.
+    /// The subject of the event.
     pub subject: Subject,
 }
 

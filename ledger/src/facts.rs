@@ -33,33 +33,33 @@ pub enum AccountFact {
     OpeningRequested {
         /// The numeric id by which the bank knows the account.
         client_id: u64,
-        /// The alias that was asked for; the bank assigns one when there is none.
+        /// The alias that was asked for; without one, the bank assigns an alias.
         alias: Option<Alias>,
     },
     /// The bank gave a CVU.
     Opened {
         /// The CVU that the bank gave.
         cvu: Cvu,
-        /// Its alias; `None` when the bank could not set one yet.
+        /// Its alias; `None` if the bank could not set one yet.
         alias: Option<Alias>,
     },
     /// The bank refused to open the account.
     OpeningRefused(BankRefusal),
     /// The bank will be asked to set this alias.
     AliasRequested {
-        /// The alias that the holder is to have.
+        /// The alias that the holder wants.
         alias: Alias,
     },
     /// The bank set the alias.
     AliasChanged {
-        /// The alias as it is now.
+        /// The new alias.
         alias: Alias,
     },
     /// The bank refused the alias.
     AliasRefused(BankRefusal),
-    /// The bank will be asked to take over this identity.
+    /// The bank will be asked to adopt this identity.
     IdentityRequested(Identity),
-    /// The bank took over the identity.
+    /// The bank has adopted the identity.
     IdentityChanged(Identity),
     /// The bank refused the identity.
     IdentityRefused(BankRefusal),
@@ -71,71 +71,70 @@ pub enum AccountFact {
     ClosingRefused(BankRefusal),
     /// Outgoing movements are blocked.
     Suspended {
-        /// A sentence for people: why.
+        /// The reason, as a sentence for people.
         reason: String,
-        /// The reason as a word of a closed list.
+        /// The reason as a code of a closed list.
         code: SuspensionCode,
     },
     /// Outgoing movements are possible again.
     Reactivated,
-    /// KYC data, e-mail and phone as they are now.
+    /// The KYC data, e-mail and phone after a change.
     KycChanged {
-        /// All KYC data, also what did not change.
+        /// All KYC data, including what did not change.
         kyc: Kyc,
-        /// The e-mail address now; `None` when there is none.
+        /// The current e-mail address; `None` when there is none.
         email: Option<String>,
-        /// The phone number now; `None` when there is none.
+        /// The current phone number; `None` when there is none.
         phone: Option<String>,
     },
-    /// The account's own limits as they are now.
+    /// The account's own limits after a change.
     LimitsChanged(Limits),
     /// The wallet account was enabled or disabled.
     EnabledChanged {
         /// Whether it is enabled.
         enabled: bool,
     },
-    /// The account's own fees as they are now.
+    /// The account's own fees after a change.
     FeesChanged(Vec<FeeRule>),
     /// The bank will be asked for a CVU for an account that existed before.
     CvuRequested {
         /// The numeric id by which the bank knows the account.
         client_id: u64,
-        /// What the tenant calls the CVU.
+        /// The tenant's name for the CVU.
         name: Option<String>,
         /// Whether the bank assigns an alias.
         automatic_alias: bool,
     },
-    /// The bank refused a CVU to an account that existed before: it stays as it was.
+    /// The bank refused a CVU to an account that existed before: the account stays as it was.
     CvuRefused(BankRefusal),
-    /// The bank will be asked to take over the name; what else changes waits for it.
+    /// The bank will be asked to adopt the name; the rest of the change waits for it.
     ParticularsRequested(Particulars),
-    /// What the wallet account says of itself changed.
+    /// The particulars of the wallet account changed.
     ParticularsChanged(Particulars),
-    /// The bank refused the name, and so nothing of the change happened.
+    /// The bank refused the name, so nothing of the change happened.
     ParticularsRefused(BankRefusal),
-    /// The fund will be asked to take the account in; the sequence of this fact is the number of
-    /// the enrolment.
+    /// The fund will be asked to accept the account; the sequence of this fact is the number of the enrolment.
     EnrolmentRequested {
         /// The holder's account at the broker.
         brokerage_account: BrokerageAccount,
-        /// The fund; the bank's own choice when there is none.
+        /// The fund; without one, the bank chooses.
         fund: Option<String>,
-        /// The reference by which the bank will know it; none in earlier facts, whose number says it.
+        /// The reference by which the bank will know it; missing in earlier facts, where the number implies it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reference: Option<String>,
     },
-    /// The fund said how far an enrolment is.
+    /// The fund reported the state of an enrolment.
     EnrolmentChanged {
         /// The number of the enrolment.
         enrolment: u64,
-        /// How far it is now.
+        /// The new state.
         state: EnrolmentState,
-        /// The fund, where the bank named it.
+        /// The fund, if the bank named it.
         fund: Option<String>,
-        /// What the bank said when it refused.
+        /// The bank's answer when it refused.
         refusal: Option<BankRefusal>,
     },
-    /// The bank gave the CVU again that was closed: it is open as it was.
+    /// The bank gave a closed CVU again: it is open as before.
     Reopened {
         /// Its alias now; `None` when it has none.
         alias: Option<Alias>,
@@ -147,7 +146,7 @@ pub enum AccountFact {
 pub struct Registration {
     /// Its number in the realm, from 1.
     pub number: AccountNo,
-    /// The person who holds it: the first holder.
+    /// The account's own holder: the first of the holders.
     pub holder: Holder,
     /// The tenant's own code of it, unique in the realm.
     pub code: Option<String>,
@@ -155,16 +154,16 @@ pub struct Registration {
     pub email: Option<String>,
     /// The holder's phone number.
     pub phone: Option<String>,
-    /// Whatever the tenant wants to keep with it, key by key.
+    /// The tenant's own key-value data.
     pub metadata: BTreeMap<String, String>,
-    /// What is known of the holder.
+    /// The KYC data of the holder.
     pub kyc: Kyc,
     /// Whether it is enabled.
     pub enabled: bool,
-    /// The parts of the holder's name, where the tenant gave them apart.
+    /// The parts of the holder's name, if the tenant gave them separately.
     #[serde(default, skip_serializing_if = "Names::is_empty")]
     pub names: Names,
-    /// Whether it is registered to get a CVU at once, so that it is published only when it has it.
+    /// Whether it is registered to get a CVU at once; it is then published only when it has the CVU.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub asks_cvu: bool,
 }
@@ -176,7 +175,7 @@ pub enum LedgerFact {
     Posted(Voucher),
 }
 
-/// The same as [`LedgerFact`], without owning the voucher: how facts are written.
+/// The same as [`LedgerFact`], borrowing the voucher; used for writing facts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename = "LedgerFact")]
 pub enum LedgerFactRef<'a> {
@@ -201,24 +200,23 @@ pub enum RealmFact {
         /// The code of the type.
         code: TypeCode,
     },
-    /// From here on another set of rules says which facts of the realm are events: see
-    /// [`crate::events::rules`].
+    /// From here on another set of rules decides which facts of the realm are events: see [`crate::events::rules`].
     EventRules {
         /// The number of the set, from 1.
         number: u16,
     },
 }
 
-/// A person's word that the machine's clock is right.
+/// A person's confirmation that the machine's clock is right.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ClockWord {
-    /// What the machine's clock said.
+    /// The time of the machine's clock.
     pub says: Timestamp,
-    /// What the service believed until then.
+    /// The time that the service had assumed until then.
     pub believed: Timestamp,
-    /// The operator, as they named themselves.
+    /// The operator's name, as they gave it.
     pub by: String,
-    /// Why the operator believes the clock.
+    /// Why the operator trusts the clock.
     pub reason: String,
 }
 
@@ -227,25 +225,25 @@ pub struct ClockWord {
 pub enum PlatformFact {
     /// A tenant was created.
     TenantCreated(Box<Tenant>),
-    /// A tenant's settings as they are now.
+    /// A tenant's settings after a change.
     TenantChanged {
         /// The id of the tenant.
         id: String,
         /// Its name for people.
         name: String,
-        /// What it has decided about its accounts.
+        /// Its policy for its accounts.
         policy: Policy,
         /// The limits that its accounts inherit.
         limits: Limits,
         /// The fee schedule that its accounts inherit.
         fees: Vec<FeeRule>,
-        /// The limits over the sum of its accounts.
+        /// The limits on the sum over its accounts.
         #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
         total_limits: TotalLimits,
     },
     /// A key was issued.
     KeyIssued(ApiKey),
-    /// A key stops working at an instant (now, when revoked; later, in a rotation).
+    /// The time at which a key stops working was set (now, when revoked; later, in a rotation).
     KeyEnds {
         /// The public id of the key.
         id: String,
@@ -254,190 +252,189 @@ pub enum PlatformFact {
         /// Whether it was revoked, as opposed to rotated out.
         revoked: bool,
     },
-    /// The platform's settings as they are now.
+    /// The platform's settings after a change.
     PlatformChanged {
-        /// Limits for tenants that have none of their own.
+        /// Limits for tenants without limits of their own.
         limits: Limits,
-        /// Fees for tenants that have none of their own.
+        /// Fees for tenants without fees of their own.
         fees: Vec<FeeRule>,
     },
-    /// A tenant's relation to the bank of a mode as it is now.
+    /// A tenant's relation to the bank of a mode after a change.
     BankRelated {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// What it has of its own.
+        /// The tenant's own settings for that bank.
         relation: BankRelation,
     },
     /// A person confirmed the machine's clock, which was in doubt.
     ClockConfirmed(ClockWord),
-    /// A realm comes, goes, opens or closes.
+    /// A realm is created, deleted, opened or closed.
     RealmChanged {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// How it stands from here on.
+        /// Its state from here on.
         state: RealmState,
     },
-    /// A copy of a realm as it was at an instant is made: another generation of it.
+    /// A copy of a realm at an earlier instant is begun: another generation of the realm.
     RestoreBegun {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// The number of the generation, which no other of the realm has.
+        /// The number of the generation, unique in the realm.
         number: u32,
-        /// What is copied.
+        /// The point in time that is copied.
         point: RestorePoint,
     },
-    /// All of the copy is here.
+    /// The copy is complete.
     RestoreCopied {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
         /// The number of the generation.
         number: u32,
-        /// What it came to.
+        /// What was copied.
         copied: Copied,
     },
-    /// Another generation of a realm is in force from here on, and what leaves the realm is held.
+    /// Another generation of a realm is in force from here on, and everything that leaves the realm is held.
     GenerationSet {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
         /// The number of the generation; 0 is the first.
         number: u32,
-        /// Since when.
+        /// From when it is in force.
         at: Timestamp,
     },
-    /// What leaves a realm is held no more.
+    /// Whatever leaves a realm is no longer held.
     OutgoingReleased {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
     },
-    /// There is another cell from here on; or a cell is another store from here on, where a copy of all cells goes on
-    /// beside them.
+    /// There is another cell from here on; or, after a copy of all cells became an installation of its own, a cell has
+    /// another store from here on.
     CellAdded {
         /// Its number, from 1.
         cell: u32,
         /// The id of its store, in hexadecimal digits.
         store: String,
     },
-    /// The first generation of a realm lies in another cell than the first one.
+    /// The first generation of a realm is placed in a cell other than the first.
     RealmPlaced {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
         /// The number of the cell.
         cell: u32,
     },
-    /// A copy of all of a realm is made in another cell: another generation of it.
+    /// A complete copy of a realm is begun in another cell: another generation of the realm.
     MoveBegun {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// The number of the generation, which no other of the realm has.
+        /// The number of the generation, unique in the realm.
         number: u32,
         /// The generation that is copied.
         from: u32,
-        /// The cell that it is copied into.
+        /// The cell into which it is copied.
         cell: u32,
-        /// The last commit of that cell: all of the copy lies behind it.
+        /// The last commit of that cell at the beginning: the whole copy comes after it.
         behind: u64,
-        /// When it was begun.
+        /// When the copy was begun.
         at: Timestamp,
     },
-    /// All of a realm is in another cell, and that generation is in force from here on; nothing is held.
+    /// A realm has moved completely into another cell, and that generation is in force from here on; nothing is held.
     RealmMoved {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
         /// The number of the generation.
         number: u32,
-        /// What it came to.
+        /// What was copied.
         copied: Copied,
-        /// The last commit of its cell: all of the copy lies before it.
+        /// The last commit of its cell: the whole copy comes before it.
         commit: u64,
-        /// Since when.
+        /// From when it is in force.
         at: Timestamp,
     },
-    /// A realm that goes into another cell rests for the last of it, wherever it is served, or does no more.
+    /// A realm that moves into another cell rests for the last part of the copy, wherever it is served, or no longer
+    /// rests.
     RealmLeaves {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
         /// The number of the generation that is being made.
         number: u32,
         /// Whether it rests from here on.
         leaves: bool,
-        /// Since when.
+        /// From when.
         at: Timestamp,
     },
 }
 
-/// A call to the bank, for the auditor: what was asked, what came back, how long it took.
+/// A call to the bank, for the auditor: the request, the answer, and how long it took.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct BankCall {
     /// The operation as the gateway calls it, for instance `create_cvu`.
     pub operation: String,
-    /// The reference by which the bank recognises a repeat of it.
+    /// The reference by which the bank recognises a repeated request.
     pub reference: String,
     /// The request without personal data, as JSON text.
     pub request: String,
     /// The HTTP status; `None` when there was no answer.
     pub status: Option<u16>,
-    /// The answer, cut at a limit.
+    /// The answer's body, cut at a limit.
     pub body: String,
-    /// From sending to the answer, in milliseconds.
+    /// The time from sending the request to the answer, in milliseconds.
     pub millis: u64,
     /// The request id of the call that caused it.
     pub correlation: String,
 }
 
-/// The answer to a request with an `Idempotency-Key`, as it was given.
+/// The stored answer to a request with an `Idempotency-Key`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Answer {
     /// The `Idempotency-Key` of the request.
     pub key: String,
     /// The HTTP method of the request.
     pub method: String,
-    /// The path of the request, as it was asked for.
+    /// The path of the request, as sent.
     pub path: String,
-    /// For each field of the body, a hash of its value: a repeat with another body is told which
-    /// fields differ.
+    /// For each field of the body, a hash of its value: a repeat with another body is told which fields differ.
     pub fields: BTreeMap<String, Digest>,
-    /// The HTTP status that was answered; 0 while the bank's outcome is not known.
+    /// The HTTP status of the answer; 0 while the bank's outcome is unknown.
     pub status: u16,
-    /// The body that was answered, as JSON text, or its beginning (see [`Self::rest`]).
+    /// The body of the answer as JSON text, or its beginning (see [`Self::rest`]).
     pub body: String,
     /// When it was answered.
     pub at: Timestamp,
-    /// The account whose opening will give the answer, while `status` is 0: the bank's outcome was
-    /// not known yet.
+    /// The account whose opening will complete the answer, while `status` is 0 because the outcome at the bank is
+    /// unknown.
     #[serde(default)]
     pub account: Option<AccountNo>,
-    /// Where the rest of a long body is: the sequence of the first of the entries that have it,
-    /// and how many they are.
+    /// Where the rest of a long body is: the sequence of the first entry that has it, and the number of such entries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rest: Option<(u64, u64)>,
 }
 
-/// Whose an alias is: an alias that was given up stays reserved to the CUIT of its holder.
+/// The owner of an alias: an alias that was given up stays reserved for the CUIT of its holder.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AliasOwner {
-    /// The account that has or had it.
+    /// The account that has or had the alias.
     pub account: AccountNo,
-    /// The holder to whom it is reserved.
+    /// The holder for whom it is reserved.
     pub cuit: Cuit,
     /// Whether the account has it now.
     pub current: bool,

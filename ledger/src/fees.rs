@@ -3,8 +3,8 @@
 //! `fee = clamp(amount × percentage + fixed, minimum, maximum)`, then the tax on the fee; each is
 //! rounded half up to centavos, first the fee, then the tax.
 //!
-//! A fee is charged for what a tenant orders and for what arrives from the bank. What merely ends,
-//! such as a hold whose time has come or a transfer that the bank rejects, costs nothing.
+//! Fees are charged for a tenant's orders and for money that arrives from the bank. Mere endings, such as the expiry of
+//! a hold or the bank's rejection of a transfer, cost nothing.
 
 pub mod quotes;
 
@@ -15,7 +15,7 @@ use crate::limits::Level;
 use crate::money::{Amount, Money};
 use crate::voucher_types::TypeCode;
 
-/// The built-in types that are charged. The others are never posted, or are themselves what is charged.
+/// The built-in types that are charged. The other ones are never posted, or are the charges themselves.
 pub const CHARGED: [&str; 8] = [
     "CONFIRM_HOLD",
     "HOLD",
@@ -27,20 +27,20 @@ pub const CHARGED: [&str; 8] = [
     "TRANSFER_REVERSAL",
 ];
 
-/// One entry of a fee schedule. Of several for one type the first counts.
+/// One entry of a fee schedule. If a type has several entries, the first counts.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FeeRule {
-    /// The type whose vouchers it is for.
+    /// The type of the vouchers to which it applies.
     pub code: TypeCode,
     /// The share of the amount, in percent: `1.25` is 1.25 %.
     pub percentage: Decimal,
     /// Added to the percentage, in centavos.
     pub fixed: Money,
-    /// The least fee, in centavos; none is 0.
+    /// The smallest fee, in centavos; none means 0.
     pub minimum: Option<Money>,
-    /// The largest fee, in centavos; it prevails where it is below the minimum.
+    /// The largest fee, in centavos; it takes precedence if it is below the minimum.
     pub maximum: Option<Money>,
-    /// Whether the fee is charged; if not it is only previewed.
+    /// Whether the fee is charged; otherwise it is only previewed.
     pub charge: bool,
     /// The tax on the fee (VAT), in percent of the fee.
     pub tax_rate: Decimal,
@@ -49,14 +49,14 @@ pub struct FeeRule {
 /// A fee and the tax on it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Charges {
-    /// What the movement costs, in centavos, without tax.
+    /// The fee of the movement, in centavos, without tax.
     pub fee: Money,
     /// The tax on the fee, in centavos.
     pub tax: Money,
 }
 
 impl Charges {
-    /// Fee and tax together, in centavos; `None` where that leaves the range of money.
+    /// Fee and tax together, in centavos; `None` if that exceeds the range of money.
     pub fn total(self) -> Option<Money> {
         self.fee.plus(self.tax)
     }
@@ -68,8 +68,8 @@ impl Charges {
 }
 
 impl FeeRule {
-    /// What a movement of an amount costs; `None` where that is more than
-    /// [`Amount::MAX_CENTAVOS`] or cannot be computed exactly.
+    /// The charges of a movement of this amount; `None` if they exceed [`Amount::MAX_CENTAVOS`] or cannot be computed
+    /// exactly.
     pub fn charges(&self, amount: Amount) -> Option<Charges> {
         let hundredth = Decimal::new(1, 2);
         let share = amount
@@ -107,12 +107,12 @@ pub struct Schedules<'a> {
     pub account: &'a [FeeRule],
     /// The entries of its tenant.
     pub psp: &'a [FeeRule],
-    /// The entries of the platform, for tenants that have none.
+    /// The entries of the platform, for tenants without any.
     pub platform: &'a [FeeRule],
 }
 
 impl<'a> Schedules<'a> {
-    /// The entry for a type and the level that has it: a level's entry counts as a whole.
+    /// The entry for a type and the level that has it; an entry replaces those of other levels as a whole.
     pub fn rule(&self, code: &TypeCode) -> (Option<&'a FeeRule>, Level) {
         [
             (self.account, Level::Account),
@@ -127,8 +127,8 @@ impl<'a> Schedules<'a> {
         .unwrap_or((None, Level::None))
     }
 
-    /// What posting an amount of a type is charged: nothing when no entry says `charge`, `None`
-    /// as [`FeeRule::charges`].
+    /// The charges for posting an amount of a type: zero when no entry says `charge`, `None` as for
+    /// [`FeeRule::charges`].
     pub fn charged(&self, code: &TypeCode, amount: Amount) -> Option<Charges> {
         match self.rule(code).0.filter(|rule| rule.charge) {
             Some(rule) => rule.charges(amount),
@@ -207,7 +207,7 @@ mod tests {
         assert_eq!(schedules.rule(&code).1, Level::Account);
         assert_eq!(fee(&schedules), Money::ZERO);
         assert_eq!(Schedules::default().rule(&code).1, Level::None);
-        // The largest amount at the largest sensible rate stays in range or says so.
+        // The largest amount at the largest sensible rate either stays in range or gives `None`.
         assert!(
             rule(1_000_000, true)
                 .charges(Amount::from_centavos(Amount::MAX_CENTAVOS).unwrap())

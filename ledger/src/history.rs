@@ -1,24 +1,24 @@
-//! Checks a history from outside: sequence, time, balance and chain of one CVU's movements.
+//! Checks a history independently: sequence, time, balance and chain of one CVU's movements.
 
 use crate::balance::Balance;
 use crate::chain::Digest;
 use crate::time::Timestamp;
 use crate::vouchers::Voucher;
 
-/// Follows the movements of one CVU from the first and says what does not hold.
+/// Follows the movements of one CVU from the first and reports any violation.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History {
     /// How many movements were seen: the sequence of the last one.
     pub sequence: u64,
-    /// The balance that they lead to.
+    /// The balance after them.
     pub balance: Balance,
-    /// The chain that they lead to.
+    /// The chain after them.
     pub hash: Digest,
     /// When the last one was posted.
     pub at: Timestamp,
 }
 
-/// What does not hold in a history.
+/// A violation in a history.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Flaw {
     /// A gap or a repeat.
@@ -26,20 +26,20 @@ pub enum Flaw {
     Sequence {
         /// The sequence of the last movement seen; 0 before the first.
         last: u64,
-        /// The sequence of the one that came.
+        /// The sequence of the movement that came.
         found: u64,
     },
     /// The movement of this sequence is older than the one before it.
     #[error("movement {0} is older than the one before it")]
     Time(u64),
-    /// The balance after does not follow from the one before.
+    /// The balance after the movement does not follow from the one before.
     #[error("movement {sequence} says {stated:?}, the history gives {right:?}")]
     Balance {
         /// The sequence of the movement.
         sequence: u64,
-        /// The balance that it says it leads to.
+        /// The balance that the movement states.
         stated: Balance,
-        /// What follows from the history; `None` when the movement could not be.
+        /// The balance that follows from the history; `None` if the movement was impossible.
         right: Option<Balance>,
     },
     /// The hash of the movement of this sequence does not follow from the one before.
@@ -48,11 +48,11 @@ pub enum Flaw {
 }
 
 impl History {
-    /// Takes in the next movement.
+    /// Adds the next movement.
     ///
     /// # Errors
-    /// The first thing that does not hold, in the order sequence, time, balance, hash; the
-    /// history stays where it was.
+    /// The first violation, in the order sequence, time, balance, hash; the history stays unchanged
+    /// then.
     pub fn next(&mut self, voucher: &Voucher) -> Result<(), Flaw> {
         let sequence = voucher.sequence;
         if Some(sequence) != self.sequence.checked_add(1) {

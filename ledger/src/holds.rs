@@ -1,7 +1,7 @@
-//! Holds: money set apart, then confirmed or released in parts until nothing of it is left.
+//! Holds: money set apart, then confirmed or released in parts until nothing is left.
 //!
-//! A hold is known by vouchers alone: the one that opens it, and its steps, which name it. So its
-//! state is a fold of them, and `confirmed + released <= amount` is a property of the history.
+//! A hold consists only of vouchers: the one that opens it, and its steps, which name it. So its state is a fold of
+//! them, and `confirmed + released <= amount` is a property of the history.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,10 +13,10 @@ use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::vouchers::{ReferenceType, Voucher};
 
-/// The most holds of one account that are open at the same time.
+/// The most open holds that an account may have at a time.
 pub const OPEN_HOLDS_MAX: usize = 10_000;
 
-/// A hold with all that became of it.
+/// A hold with its present state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Hold {
     /// The sequence of the voucher that opened it: its number in the account.
@@ -24,39 +24,39 @@ pub struct Hold {
     /// The tag of that voucher.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
-    /// The CVU whose money it keeps apart.
+    /// The CVU whose money is held.
     pub cvu: Cvu,
-    /// What was set apart at first, in centavos.
+    /// The amount set apart at first, in centavos.
     pub amount: Amount,
-    /// What of it has left, in centavos.
+    /// The part that has left, in centavos.
     pub confirmed: Money,
-    /// What of it has returned, in centavos.
+    /// The part that has returned, in centavos.
     pub released: Money,
-    /// Whether its rest was released because its time had come.
+    /// Whether the rest was released because the hold expired.
     pub expired: bool,
     /// The tenant's own id of it: unique among the holds of the realm.
     pub external_id: Option<ExternalId>,
     /// A line for people.
     pub description: Option<String>,
-    /// When its rest is released by itself.
+    /// When the rest is released automatically.
     pub expires_at: Option<Timestamp>,
     /// When it was opened.
     pub created_at: Timestamp,
-    /// When nothing of it was left any more.
+    /// When nothing was left of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ended_at: Option<Timestamp>,
 }
 
-/// How a hold stands.
+/// The state of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum HoldStatus {
-    /// Something of it is still set apart.
+    /// A part of it is still set apart.
     Open,
-    /// It has ended, and something of it has left: `confirmed` says how much, `released` what returned.
+    /// It has ended, and some of it has left: `confirmed` says how much, and `released` how much returned.
     Confirmed,
     /// All of it has returned.
     Released,
-    /// Nothing of it has left, and its time had come.
+    /// It expired, and nothing of it has left.
     Expired,
 }
 
@@ -76,7 +76,7 @@ impl HoldStatus {
 }
 
 impl Hold {
-    /// Its id, of an account of a realm.
+    /// Its id, for an account of a realm.
     pub const fn id(&self, realm: RealmId, account: AccountNo) -> HoldId {
         HoldId(VoucherId {
             realm,
@@ -106,7 +106,7 @@ impl Hold {
         })
     }
 
-    /// The hold that a voucher is a step of, by the sequence of the voucher that opened it.
+    /// The number of the hold that a voucher steps: the sequence of the voucher that opened it.
     pub fn of_step(voucher: &Voucher) -> Option<u64> {
         let step = match voucher.direction {
             Direction::Release | Direction::ConfirmHold => true,
@@ -118,15 +118,15 @@ impl Hold {
             .map(|id| id.0.sequence)
     }
 
-    /// Takes in a step: a confirmation or a release of this hold, of at most what remains.
+    /// Applies a step: a confirmation or a release of at most what remains.
     pub fn apply(&mut self, step: &Voucher) {
         let more = |sum: Money| sum.plus(step.amount.money()).unwrap_or(sum);
         match step.direction {
             Direction::ConfirmHold => self.confirmed = more(self.confirmed),
             Direction::Release => {
                 self.released = more(self.released);
-                // The account releases what is due before it takes any other turn, so a release
-                // at or after the end is the end's own.
+                // The account releases expired holds before it does anything else, so a release at or after the end is
+                // the expiry itself.
                 self.expired = self.expired || self.is_due(step.at);
             }
             Direction::Credit | Direction::Debit | Direction::Hold => {}
@@ -136,7 +136,7 @@ impl Hold {
         }
     }
 
-    /// What is still set apart, in centavos; `None` when nothing is.
+    /// The amount still set apart, in centavos; `None` when nothing is.
     pub fn remaining(&self) -> Option<Amount> {
         let rest = self
             .amount
@@ -146,12 +146,12 @@ impl Hold {
         Amount::from_centavos(rest.centavos()).ok()
     }
 
-    /// Whether its time has come: at the instant [`Self::expires_at`] and after it.
+    /// Whether the hold has expired: at [`Self::expires_at`] and later.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
 
-    /// The state that its parts and its end make.
+    /// The state that follows from its parts and its end.
     pub fn status(&self) -> HoldStatus {
         let none = |money: Money| money == Money::ZERO;
         match none(self.confirmed) {
@@ -166,17 +166,17 @@ impl Hold {
 /// The order to set money apart.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OpenHold {
-    /// What is set apart, in centavos.
+    /// The amount to set apart, in centavos.
     pub amount: Amount,
-    /// The tenant's own id: idempotent in the direction `hold` over the realm.
+    /// The tenant's own id, idempotent among the holds of the realm.
     pub external_id: ExternalId,
     /// A line for people.
     pub description: Option<String>,
-    /// When its rest is released by itself.
+    /// When the rest is released automatically.
     pub expires_at: Option<Timestamp>,
 }
 
-/// What is done with a hold.
+/// A step of a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HoldStep {
     /// The money leaves the account.

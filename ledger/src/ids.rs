@@ -1,8 +1,8 @@
-//! Ids that route themselves: a voucher's id says its realm, account and sequence.
+//! Ids that contain their route: a voucher's id states its realm, account and sequence.
 //!
-//! **A place can be taken twice.** After an older copy of a store is put back, new vouchers take
-//! places that already had another meaning in the lost history. So an id has a [`Tag`] beside the
-//! place, derived from its history: an id that was published once never names anything else.
+//! **A place can be used twice.** After an older copy of a store is put back, new vouchers use places that already had
+//! another meaning in the lost history. So an id has a [`Tag`] besides the place, derived from its history: an id that
+//! was published once never names anything else.
 
 mod realm;
 mod tag;
@@ -23,20 +23,20 @@ pub use tag::Tag;
 pub struct AccountNo(pub u64);
 
 impl AccountNo {
-    /// The largest number: it has to fit the bank's client id beside the realm.
+    /// The largest number: it has to fit into the bank's client id after the realm.
     pub const MAX: u64 = RealmId::CLIENTS - 1;
 
-    /// Realm and number as one number of at most 12 digits: `realm × 10,000,000 + account`. It is
-    /// one of the bank's client ids, and the id of the record of a CVU. Which client id an
-    /// account has is drawn: see [`crate::clients`].
+    /// Realm and number as one number of at most 12 digits: `realm × 10,000,000 + account`. It has the form of the
+    /// bank's client ids, and is the id of a CVU's record. Which client id an account really has is drawn: see
+    /// [`crate::clients`].
     pub fn bank_client_id(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
             .saturating_mul(RealmId::CLIENTS)
             .saturating_add(self.0)
     }
 
-    /// The account of a realm that has this number as [`Self::bank_client_id`]; `None` when it is of
-    /// another realm or of no account.
+    /// The account of a realm whose [`Self::bank_client_id`] is `id`; `None` if the number belongs to another realm or
+    /// to no account.
     pub fn of_bank_client_id(id: u64, realm: RealmId) -> Option<Self> {
         let before = u64::from(realm.0).checked_mul(RealmId::CLIENTS)?;
         let number = id.checked_sub(before)?;
@@ -52,9 +52,9 @@ impl fmt::Display for AccountNo {
     }
 }
 
-/// Where a voucher is: realm, account, sequence, and the [`Tag`] of its history. Written `cmp_` and 32
-/// characters of base 32: 26 of the place, which end in a check of all, so that a typing error is no
-/// other voucher, and 6 of the tag. Ids without a tag have 26.
+/// The place of a voucher: realm, account, sequence, and the [`Tag`] of its history. Written as `cmp_` and 32
+/// characters of base 32: 26 for the place, which end in a checksum of everything, so that a typing error does not give
+/// another voucher, and 6 for the tag. Ids without a tag have 26.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct VoucherId {
     /// The realm, of at most 32 bits.
@@ -63,7 +63,7 @@ pub struct VoucherId {
     pub account: AccountNo,
     /// The movement's sequence in the account, of at most 40 bits.
     pub sequence: u64,
-    /// The history that it is of; [`Tag::NONE`] in ids from before there were tags.
+    /// The tag of its history; [`Tag::NONE`] in ids from before tags existed.
     pub tag: Tag,
 }
 
@@ -73,7 +73,7 @@ const FIELD_40: u128 = 0xff_ffff_ffff;
 
 impl VoucherId {
     fn check(high: u128, tag: Tag) -> u128 {
-        // Any fixed mixing that spreads single changes over 16 bits serves.
+        // Any fixed mixing that spreads single changes over 16 bits would do.
         let tag = u128::from(tag.number()).wrapping_mul(0xd1b5_4a32_d192_ed03_8cb9_2ba7_2f3d_8dd7);
         let mixed = high
             .wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835)
@@ -81,13 +81,13 @@ impl VoucherId {
         mixed.wrapping_shr(112)
     }
 
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         Self::after(PREFIX, text)
     }
 
-    /// Reads the digits of a place after another prefix than that of vouchers; `None` for
-    /// anything that [`Self::write`] never wrote.
+    /// Parses the digits of a place after a prefix other than that of vouchers; `None` for anything that
+    /// [`Self::write`] never wrote.
     pub(crate) fn after(prefix: &str, text: &str) -> Option<Self> {
         let digits = text.strip_prefix(prefix)?;
         let (place, tag) = match digits.len() {
@@ -133,7 +133,7 @@ impl VoucherId {
     }
 }
 
-/// The number that digits of base 32 write; `None` where they are none or too many.
+/// The number written in these base-32 digits; `None` for other characters or too many digits.
 fn number(digits: &str) -> Option<u128> {
     let mut value: u128 = 0;
     for byte in digits.bytes() {
@@ -146,7 +146,7 @@ fn number(digits: &str) -> Option<u128> {
     Some(value)
 }
 
-/// A number as this many digits of base 32.
+/// Writes a number as this many base-32 digits.
 #[expect(clippy::expect_used, reason = "five bits are a place among 32 digits")]
 fn base32<const N: usize>(mut value: u128) -> [u8; N] {
     let mut text = [b'0'; N];
@@ -203,20 +203,20 @@ named_by_its_first_voucher! {
     TransferId, "trf_"
 }
 
-/// The reference by which the bank knows a transfer: 15 characters of base 32 that are on disk before
-/// the bank is asked, so that its answers and notices find their way back.
+/// The reference by which the bank knows a transfer: 15 characters of base 32 that are on disk before the bank is
+/// asked, so that the bank's answers and notices can be assigned to it.
 ///
-/// It is a digest of whose order it is and of the tenant's own id of it. So it never repeats: not for
-/// another order, not in another store, not after an older copy of a store was put back. The same
-/// order, sent again by a client after such a copy, has the same reference, and the bank pays it once.
+/// It is a digest of the order's owner and of the tenant's own id of the order. So it never repeats: not for another
+/// order, not in another store, not after an older copy of a store was put back. The same order, sent again by a client
+/// after such a copy, has the same reference, and the bank pays it once.
 ///
-/// Older references said realm, account and transfer; they read on, and their first bit tells
-/// them apart.
+/// Older references contained realm, account and transfer; they can still be parsed, and their first bit distinguishes
+/// them.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct OriginId(u128);
 
-/// What is no reference of a transfer.
+/// The error for a text that is not a reference of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoOrigin;
 
@@ -230,10 +230,10 @@ impl OriginId {
     const ACCOUNT_BITS: u32 = 24;
     const SEQUENCE_BITS: u32 = 31;
     const REALM_AT: u32 = Self::ACCOUNT_BITS.wrapping_add(Self::SEQUENCE_BITS);
-    /// Set in references that are digests.
+    /// The bit that is set in references that are digests.
     const DIGEST: u128 = 1 << 74;
 
-    /// The reference of a tenant's order, in a mode, by the tenant's own id of it.
+    /// The reference of a tenant's order in a mode, derived from the tenant's own id of it.
     pub fn of_order(tenant: &str, mode: Mode, external_id: &ExternalId) -> Self {
         Self::of_form(
             Canonical::default()
@@ -244,8 +244,8 @@ impl OriginId {
         )
     }
 
-    /// The reference of the n-th try to return money in suspense that arrived under an id of the
-    /// rail. The same try, made again after an older copy of the store was put back, has the same.
+    /// The reference of the n-th try to return money in suspense that arrived under an id of the rail. The same try,
+    /// repeated after an older copy of the store was put back, has the same reference.
     pub fn of_return(tenant: &str, mode: Mode, coelsa_id: &str, attempt: u32) -> Self {
         Self::of_form(
             Canonical::default()
@@ -257,13 +257,13 @@ impl OriginId {
         )
     }
 
-    /// The reference that is the digest of a form.
+    /// The reference that is the digest of a canonical form.
     pub(crate) fn of_form(form: Canonical) -> Self {
         let digest = u128::from_be_bytes(form.digest().first());
         Self(Self::DIGEST | (digest & Self::DIGEST.wrapping_sub(1)))
     }
 
-    /// The reference that a transfer had when references said where it is.
+    /// The reference of a transfer from the time when references contained its place.
     pub fn of_place(place: VoucherId) -> Self {
         Self(
             u128::from(place.realm.0).wrapping_shl(Self::REALM_AT)
@@ -272,7 +272,7 @@ impl OriginId {
         )
     }
 
-    /// Where the transfer is, if the reference says so.
+    /// The place of the transfer, if the reference contains it.
     pub fn place(self) -> Option<VoucherId> {
         if self.0 & Self::DIGEST != 0 {
             return None;
@@ -288,12 +288,12 @@ impl OriginId {
         })
     }
 
-    /// Its 16 bytes, big-endian, as keys of rows have them.
+    /// Its 16 bytes, big-endian, as in the keys of rows.
     pub const fn to_bytes(self) -> [u8; 16] {
         self.0.to_be_bytes()
     }
 
-    /// Reads a reference; `None` for anything that was never written by `Display`.
+    /// Parses a reference; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         if text.len() != 15 {
             return None;
@@ -367,7 +367,7 @@ mod tests {
             let id = OriginId::of_place(place);
             prop_assert_eq!(id.to_string().len(), 15);
             prop_assert_eq!(OriginId::parse(&id.to_string()), Some(id));
-            // The highest bit of a realm that no store ever had.
+            // The highest bit of a realm's number was never used by any store.
             prop_assert_eq!(id.place(), (realm < 1 << 19).then_some(place));
         }
     }
@@ -398,7 +398,7 @@ mod tests {
             assert_eq!(OriginId::parse(&id.to_string()), Some(*id));
             assert_eq!(id.place(), None);
         }
-        // It is at the bank: never another one in a later version.
+        // The bank keeps it, so a later version must not compute another one.
         assert_eq!(all[0].to_string(), "TJF76VEKS5RSKT7");
     }
 
@@ -407,7 +407,7 @@ mod tests {
         for text in ["", "cmp_", "cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz", "cmp_ñ", "1"] {
             assert_eq!(VoucherId::parse(text), None, "{text}");
         }
-        // Ids are kept by clients: never others in a later version.
+        // Clients keep ids, so a later version must not write others.
         let at = Timestamp::from_millis(1_700_000_000_000);
         let tag = Tag::after(Digest::of(b"before"), at);
         for (tag, text) in [
@@ -423,7 +423,7 @@ mod tests {
             assert_eq!(id.to_string(), text);
             assert_eq!(VoucherId::parse(text), Some(id));
         }
-        // A tag of another place, none at all, or the one that says that there is none.
+        // The tag of another place, no tag, or the tag that means "no tag".
         let [plain, tagged] = [
             "cmp_00000020000000400000006bzy",
             "cmp_000000200000004000000073hcgebfrm",

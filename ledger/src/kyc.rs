@@ -1,10 +1,8 @@
-//! What is known about a holder: one set of data that both families show, and the rules by which its
-//! texts are taken.
+//! The data known about a holder: one set that both families show, and the rules for accepting its texts.
 //!
-//! **Shape.** Every field is optional; a change sets the fields that it brings, clears those that it marks,
-//! and the rest stays. A rule
-//! takes a text as it was sent and gives what is kept of it, or why it is refused. The holder's own words
-//! (occupation, street …) are any [`line()`] of bounded length.
+//! **Shape.** Every field is optional; a change sets the fields that it brings, clears those that it marks, and the
+//! rest stays. A rule takes a text as it was sent and returns the text to store, or why it is refused. The holder's own
+//! words (occupation, street …) are any [`line()`] of bounded length.
 
 use chrono::{Datelike as _, NaiveDate};
 use serde::{Deserialize, Serialize};
@@ -12,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::text::{TextError, line};
 use crate::time::Timestamp;
 
-/// The highest number that [`Kyc::kyc_level`] may be: a business that was verified.
+/// The highest value of [`Kyc::kyc_level`]: a verified business.
 pub const LEVEL_MAX: u8 = 3;
 /// The longest [`Kyc::document_type`] and [`Kyc::marital_status`], in characters.
 pub const WORD_MAX: usize = 40;
@@ -33,15 +31,15 @@ const PHONE_DIGITS_MIN: usize = 6;
 pub const DNI_DIGITS: (usize, usize) = (6, 9);
 /// The fewest and the most letters and digits of any other identity document.
 pub const DOCUMENT_CHARS: (usize, usize) = (3, 20);
-/// The kind of identity document of which a number has digits alone.
+/// The kind of identity document whose number has only digits.
 const DNI: &str = "DNI";
 /// The digits of an activity code.
 pub const ACTIVITY_DIGITS: usize = 6;
-/// The first and the last year in which somebody may be born.
+/// The first and the last accepted year of birth.
 const BIRTH_YEARS: std::ops::RangeInclusive<i32> = 1850..=9998;
-/// The words of [`sex`].
+/// The accepted values of [`sex`].
 pub const SEXES: &[&str] = &["F", "M", "X"];
-/// The words of [`risk_level`].
+/// The accepted values of [`risk_level`].
 pub const RISK_LEVELS: &[&str] = &["low", "medium", "high"];
 
 /// Declares data of which a change brings some fields and clears others.
@@ -105,21 +103,21 @@ macro_rules! data {
     };
 }
 
-/// Data that takes in a change of itself.
+/// Data to which a change of itself can be applied.
 pub trait Bring {
-    /// What of it a change clears.
+    /// The marks of the fields that a change clears.
     type Marks: Marks;
 
-    /// Takes in what a change brings; the rest stays.
+    /// Sets the fields that a change brings; the rest stays.
     fn bring(&mut self, change: &Self);
 
-    /// Clears what is marked.
+    /// Clears the marked fields.
     fn clear(&mut self, marks: &Self::Marks);
 }
 
-/// Marks of what a change clears.
+/// Marks of the fields that a change clears.
 pub trait Marks: Default + PartialEq {
-    /// The marks by which everything is cleared.
+    /// The marks that clear everything.
     fn all() -> Self;
 
     /// Whether nothing is cleared.
@@ -222,34 +220,34 @@ data! {
 /// Why a text about a holder is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum KycError {
-    /// It is no country code.
+    /// Not a country code.
     #[error("must be a two-letter country code")]
     Country,
-    /// It is no day on which somebody may be born.
+    /// Not a possible day of birth.
     #[error("must be a date as YYYY-MM-DD")]
     BirthDate,
-    /// It is no number of a DNI.
+    /// Not the number of a DNI.
     #[error("must have {} to {} digits, unless documentType is another than DNI", DNI_DIGITS.0, DNI_DIGITS.1)]
     Dni,
-    /// It is no number of any identity document.
+    /// Not the number of any identity document.
     #[error("must have {} to {} letters and digits", DOCUMENT_CHARS.0, DOCUMENT_CHARS.1)]
     Document,
-    /// It is no activity code.
+    /// Not an activity code.
     #[error("must have {ACTIVITY_DIGITS} digits")]
     Activity,
-    /// It is none of a few words.
+    /// Not one of the accepted words.
     #[error("must be one of {}", choices.join(", "))]
     Word {
-        /// The words of which it has to be one.
+        /// The accepted words.
         choices: &'static [&'static str],
     },
-    /// It is no e-mail address.
+    /// Not an e-mail address.
     #[error("must be an e-mail address")]
     Email,
-    /// It is no phone number.
+    /// Not a phone number.
     #[error("must be a phone number")]
     Phone,
-    /// It is no line of text.
+    /// Not a line of text.
     #[error("{why} (1 to {max} characters)")]
     Line {
         /// What is wrong with it.
@@ -274,44 +272,44 @@ fn digits(text: &str, (min, max): (usize, usize), why: KycError) -> Result<Strin
     good.then(|| text.to_owned()).ok_or(why)
 }
 
-/// A country: two letters, of which lower case is raised. Whether there is such a country is not looked at.
+/// A country code: two letters, converted to upper case. Whether such a country exists is not checked.
 ///
 /// # Errors
-/// When it has another shape.
+/// When it has another form.
 pub fn country(text: &str) -> Result<String, KycError> {
     let good = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
     let code = good.then(|| text.to_ascii_uppercase());
     code.ok_or(KycError::Country)
 }
 
-/// The day of somebody's birth, `YYYY-MM-DD` from the year 1850.
+/// A day of birth, `YYYY-MM-DD` from the year 1850.
 ///
 /// # Errors
-/// When it is no such day.
+/// When it is not such a day.
 pub fn birth_date(text: &str) -> Result<String, KycError> {
     let day = NaiveDate::parse_from_str(text, "%Y-%m-%d").ok();
     let born = day.filter(|day| text.len() == 10 && BIRTH_YEARS.contains(&day.year()));
     born.map(|day| day.to_string()).ok_or(KycError::BirthDate)
 }
 
-/// Reads a sex: `F`, `M` or `X`.
+/// Parses a sex: `F`, `M` or `X`.
 ///
 /// # Errors
-/// When it is another word.
+/// When it is another text.
 pub fn sex(text: &str) -> Result<String, KycError> {
     word(text, SEXES)
 }
 
-/// Reads a risk level: `low`, `medium` or `high`.
+/// Parses a risk level: `low`, `medium` or `high`.
 ///
 /// # Errors
-/// When it is another word.
+/// When it is another text.
 pub fn risk_level(text: &str) -> Result<String, KycError> {
     word(text, RISK_LEVELS)
 }
 
-/// The number of an identity document of any kind: 3 to 20 letters without accents and digits. Whether it
-/// is one of the holder's kind of document: [`Kyc::document_fits`].
+/// The number of an identity document of any kind: 3 to 20 unaccented letters and digits. [`Kyc::document_fits`] checks
+/// whether it fits the kind of document.
 ///
 /// # Errors
 /// When it is anything else.
@@ -322,11 +320,11 @@ pub fn document(text: &str) -> Result<String, KycError> {
 }
 
 impl Kyc {
-    /// Whether the number of the identity document is one of its kind: that of a DNI has 6 to 9 digits, and
-    /// so has one of digits alone where no kind is known.
+    /// Whether the number of the identity document fits its kind: a DNI has 6 to 9 digits, and so has a number of only
+    /// digits when the kind is unknown.
     ///
     /// # Errors
-    /// When it is not.
+    /// When it does not fit.
     pub fn document_fits(&self) -> Result<(), KycError> {
         let Some(number) = &self.dni else {
             return Ok(());
@@ -343,7 +341,7 @@ impl Kyc {
     }
 }
 
-/// An activity code of the tax agency: 6 digits, of which leading zeros count.
+/// An activity code of the tax agency: 6 digits; leading zeros count.
 ///
 /// # Errors
 /// When it is anything else.
@@ -352,11 +350,11 @@ pub fn afip_activity(text: &str) -> Result<String, KycError> {
     digits(text, exactly, KycError::Activity)
 }
 
-/// An e-mail address, by its shape: something on both sides of one `@`, without spaces and commas, at most
-/// 254 characters.
+/// An e-mail address, judged by its form: something on both sides of one `@`, without spaces and commas, at most 254
+/// characters.
 ///
 /// # Errors
-/// When it has another shape.
+/// When it has another form.
 pub fn email(text: &str) -> Result<String, KycError> {
     let email = bounded(text, EMAIL_MAX)?;
     let clean = |part: &str| !part.is_empty() && !part.contains([' ', '@', ',']);
@@ -366,11 +364,10 @@ pub fn email(text: &str) -> Result<String, KycError> {
     }
 }
 
-/// A phone number, as it is written: at least 6 digits, among them spaces and `+-().`, at most 30
-/// characters.
+/// A phone number as written: at least 6 digits, with spaces and `+-().` among them, at most 30 characters.
 ///
 /// # Errors
-/// When it has another shape.
+/// When it has another form.
 pub fn phone(text: &str) -> Result<String, KycError> {
     let phone = bounded(text, PHONE_MAX)?;
     let good = |c: char| c.is_ascii_digit() || "+-() .".contains(c);

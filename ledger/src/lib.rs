@@ -1,9 +1,9 @@
 //! Decides: the pure rules of the ledger. No I/O, no clock, no randomness, no async, no logging.
 //!
-//! Everything comes in as an argument: time, ids, policy, what is already known. An aggregate
+//! Everything comes in as an argument: time, ids, policy, existing state. An aggregate
 //! ([`accounts::Account`], [`voucher_types::VoucherTypes`], [`tenants::Platform`]) decides an order
-//! with `decide(&self, order, context) -> Result<_, Rejection>`, which changes nothing, and takes
-//! facts in with `apply(&mut self, fact)`, which cannot refuse. Live posting, dry run, recovery and
+//! with `decide(&self, order, context) -> Result<_, Rejection>`, which changes nothing, and applies
+//! facts with `apply(&mut self, fact)`, which cannot refuse. Live posting, dry run, recovery and
 //! verification run the same two functions.
 
 #![deny(missing_docs, clippy::wildcard_enum_match_arm)]

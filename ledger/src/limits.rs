@@ -1,4 +1,4 @@
-//! Limits of an account's money: six fields, inherited one by one, and the usage that they are compared with.
+//! Limits on an account's money: six fields, inherited one by one, and the usage they are compared with.
 
 mod total;
 
@@ -11,7 +11,7 @@ use crate::vouchers::{GivesBack, ReferenceType, Voucher};
 
 pub use total::{TotalLimits, TotalLimitsChange, TotalUsage};
 
-/// Limits of one level; `None` inherits from the next level, 0 lets nothing pass.
+/// Limits of one level; `None` inherits from the next level, 0 allows nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
@@ -25,8 +25,8 @@ pub struct Limits {
     pub monthly_amount: Option<Money>,
     /// The most movements out in a calendar month.
     pub monthly_count: Option<u64>,
-    /// The largest total, in centavos, that a tenant's credit or an internal transfer may lead
-    /// to. Money from the bank is never refused by it.
+    /// The largest total, in centavos, to which a tenant's credit or an internal transfer may raise the balance. It
+    /// never refuses money from the bank.
     pub max_balance: Option<Money>,
 }
 
@@ -84,7 +84,7 @@ impl Limits {
     }
 }
 
-/// The level that a limit comes from.
+/// The level at which a limit is set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
@@ -139,18 +139,18 @@ impl Levels {
     }
 }
 
-/// Outgoing money of the present business day and calendar month.
+/// Outgoing money of the current business day and calendar month.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
-    /// The business day that the counters are of, with its month; `None` before anything counted.
+    /// The business day of the counters, which also fixes their month; `None` before anything counted.
     pub day: Option<BusinessDay>,
-    /// What has left in that day, in centavos.
+    /// The amount that left on that day, in centavos.
     pub daily_amount: Money,
-    /// How many movements have left in that day.
+    /// How many outgoing movements there were on that day.
     pub daily_count: u64,
-    /// What has left in the month of that day, in centavos.
+    /// The amount that left in the month of that day, in centavos.
     pub monthly_amount: Money,
-    /// How many movements have left in the month of that day.
+    /// How many outgoing movements there were in the month of that day.
     pub monthly_count: u64,
 }
 
@@ -175,8 +175,8 @@ impl Usage {
         }
     }
 
-    /// The usage after a movement: debits and holds count, but for fees; a release gives back what
-    /// was counted, for the day and month that it was counted in.
+    /// The usage after a movement: debits and holds count, except fees; a release gives back what was counted, for the
+    /// day and month in which it was counted.
     #[must_use]
     pub fn after(self, voucher: &Voucher) -> Self {
         let out = match voucher.direction {
@@ -224,16 +224,16 @@ impl Usage {
     }
 }
 
-/// Over which time a limit counts.
+/// The period over which a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Window {
-    /// Each movement by itself.
+    /// Each movement on its own.
     Transaction,
     /// A business day of Buenos Aires.
     Day,
     /// A calendar month of Buenos Aires.
     Month,
-    /// No time: the balance itself.
+    /// No period: the balance itself.
     Balance,
     /// A minute of the clock.
     Minute,
@@ -252,7 +252,7 @@ impl Window {
     }
 }
 
-/// What a limit counts.
+/// A quantity that a limit counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Quantity {
     /// An amount, in centavos.
@@ -261,24 +261,24 @@ pub enum Quantity {
     Count(u64),
 }
 
-/// A limit that a movement would pass, with its figures.
+/// A limit that a movement would exceed, with its figures.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Breach {
-    /// The limit, as it is called on the wire.
+    /// The limit's name on the wire.
     pub limit: &'static str,
     /// The level that sets it.
     pub level: Level,
-    /// Over which time it counts.
+    /// The period over which it counts.
     pub window: Window,
-    /// The most that it allows.
+    /// The most it allows.
     pub maximum: Quantity,
-    /// What of it was used before.
+    /// How much of it was used before.
     pub used: Quantity,
-    /// What the movement would add to that.
+    /// How much the movement would add.
     pub requested: Quantity,
-    /// What is left of it, at least 0.
+    /// How much of it is left, at least 0.
     pub remaining: Quantity,
-    /// When its window begins anew; `None` for one without time.
+    /// When its period begins anew; `None` for a limit without a period.
     pub resets_at: Option<Timestamp>,
 }
 
@@ -286,7 +286,7 @@ impl Levels {
     /// Whether an amount may go out at an instant.
     ///
     /// # Errors
-    /// The first limit that it would pass, in the order per transaction, day, month.
+    /// The first limit that it would exceed, in the order per transaction, day, month.
     pub fn outgoing(&self, usage: Usage, amount: Amount, now: Timestamp) -> Result<(), Breach> {
         let usage = usage.at(now);
         let today = now.business_day();
@@ -328,10 +328,10 @@ impl Levels {
         )
     }
 
-    /// Whether a credit that is not the bank's may come in on top of a total.
+    /// Whether a credit that is not the bank's may be added to a total.
     ///
     /// # Errors
-    /// The largest balance, when the credit would pass it.
+    /// The limit on the balance, when the credit would exceed it.
     pub fn incoming(&self, total: Money, amount: Amount) -> Result<(), Breach> {
         let window = (Window::Balance, None);
         self.money(
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!((next_day.daily_count, next_day.monthly_count), (1, 2));
         let next_month = used.at(at("2026-04-01T03:00:00Z"));
         assert_eq!((next_month.daily_count, next_month.monthly_count), (0, 0));
-        // A release gives back what was counted, in the day and the month that it was counted in.
+        // A release gives back what was counted, in the day and the month in which it was counted.
         let back = |counted, now| {
             let counted_at = at(counted);
             let back = GivesBack {

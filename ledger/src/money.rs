@@ -1,11 +1,11 @@
-//! Money in centavos: exact, checked, never through binary floating point.
+//! Money in centavos: exact, checked, never in binary floating point.
 
 use std::fmt;
 
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
-/// An amount that moves: 1 to [`Amount::MAX_CENTAVOS`] centavos of ARS.
+/// An amount of a movement: 1 to [`Amount::MAX_CENTAVOS`] centavos of ARS.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "i64", into = "i64")]
 pub struct Amount(i64);
@@ -16,10 +16,10 @@ pub enum AmountError {
     /// Not digits with an optional point, or signed, exponential, or with leading zeros.
     #[error("must be a decimal number such as 1234.50: digits, no sign, no exponent")]
     NotANumber,
-    /// More than two decimals that are not zero.
+    /// More than two decimals, not counting trailing zeros.
     #[error("must have at most 2 decimals")]
     TooPrecise,
-    /// Nothing, in any spelling (`0`, `0.00`): an amount moves something.
+    /// Zero, however written (`0`, `0.00`): an amount must move something.
     #[error("must be greater than 0")]
     Zero,
     /// More than [`Amount::MAX_CENTAVOS`] centavos.
@@ -30,15 +30,14 @@ pub enum AmountError {
 impl Amount {
     /// The largest amount, in centavos: 999 999 999 999 999.99 pesos, 17 digits in all.
     pub const MAX_CENTAVOS: i64 = 99_999_999_999_999_999;
-    /// The longest text that is read at all, in bytes: a bound on work, far above any amount.
+    /// The longest text that is parsed at all, in bytes: a bound on work, far above any amount.
     const TEXT_BYTES_MAX: usize = 64;
 
-    /// Reads pesos from the text of a JSON number or string; trailing zeros are allowed
-    /// (`10.500`).
+    /// Parses pesos from the text of a JSON number or string; trailing zeros are allowed (`10.500`).
     ///
     /// # Errors
-    /// When the text is no plain decimal, has a third decimal that is not zero, or is outside
-    /// 0.01 to 999 999 999 999 999.99.
+    /// When the text is not a plain decimal, has a third decimal that is not zero, or is outside 0.01 to 999 999 999
+    /// 999 999.99.
     pub fn parse(text: &str) -> Result<Self, AmountError> {
         match Self::parse_or_zero(text)? {
             0 => Err(AmountError::Zero),
@@ -46,11 +45,10 @@ impl Amount {
         }
     }
 
-    /// Like [`Amount::parse`], but zero is allowed: gives centavos, from 0 up. For limits and
-    /// filters.
+    /// Like [`Amount::parse`], but accepts zero; returns centavos, from 0 up. For limits and filters.
     ///
     /// # Errors
-    /// As [`Amount::parse`], but for [`AmountError::Zero`].
+    /// As [`Amount::parse`], except [`AmountError::Zero`].
     pub fn parse_or_zero(text: &str) -> Result<i64, AmountError> {
         if text.len() > Self::TEXT_BYTES_MAX {
             return Err(AmountError::NotANumber);
@@ -96,7 +94,7 @@ impl Amount {
         self.0
     }
 
-    /// The same as money of a balance.
+    /// The amount as money of a balance.
     pub const fn money(self) -> Money {
         Money(self.0)
     }
@@ -134,34 +132,35 @@ impl Money {
     /// The characters of the longest text: 19 digits, a point, a sign.
     const TEXT_MAX: usize = 21;
 
-    /// This many centavos; negative where a balance or a difference may be.
+    /// This many centavos; may be negative for a balance or a difference.
     pub const fn from_centavos(centavos: i64) -> Self {
         Self(centavos)
     }
 
-    /// The money in centavos; negative where a difference or the bank's own balance may be.
+    /// The money in centavos; may be negative for a difference or the bank's own balance.
     pub const fn centavos(self) -> i64 {
         self.0
     }
 
-    /// The sum, or `None` where it would overflow.
+    /// The sum; `None` if it would overflow.
     pub fn plus(self, other: Self) -> Option<Self> {
         self.0.checked_add(other.0).map(Self)
     }
 
-    /// The difference, or `None` where it would overflow.
+    /// The difference; `None` if it would overflow.
     pub fn minus(self, other: Self) -> Option<Self> {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// The same as a decimal with two places, for formulas with rates.
+    /// The money as a decimal with two places, for formulas with rates.
     pub fn decimal(self) -> Decimal {
         Decimal::new(self.0, 2)
     }
 }
 
 impl fmt::Display for Money {
-    /// Its digits are put down from the last to the first: every answer and every list is full of amounts.
+    /// Writes the digits from last to first without formatting machinery: every answer and every list is full of
+    /// amounts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = [b'-'; Self::TEXT_MAX];
         let mut rest = self.0.unsigned_abs();

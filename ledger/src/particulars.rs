@@ -1,12 +1,12 @@
-//! What a wallet account says of itself: names in their parts, and the change of all of it at once.
+//! The particulars of a wallet account: names in their parts, and a change of everything at once.
 
 use serde::{Deserialize, Serialize};
 
 use crate::cuit::{Cuit, PersonType};
 use crate::kyc::{Kyc, KycMarks, Marks as _};
 
-/// The parts of a holder's name, where the tenant gave them apart. The holder's name follows from
-/// them, so they are forgotten when another name is set.
+/// The parts of a holder's name, if the tenant gave them separately. The holder's name follows from them, so they are
+/// forgotten when another name is set.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Names {
@@ -19,7 +19,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Whether there are none.
+    /// Whether there are no parts.
     pub const fn is_empty(&self) -> bool {
         self.given.is_none() && self.family.is_none() && self.business.is_none()
     }
@@ -36,7 +36,7 @@ impl Names {
         }
     }
 
-    /// The names without the parts that are marked.
+    /// The names without the marked parts.
     #[must_use]
     pub fn without(&self, marks: &NamesMarks) -> Self {
         let keep = |part: &Option<String>, gone: bool| part.clone().filter(|_| !gone);
@@ -47,13 +47,12 @@ impl Names {
         }
     }
 
-    /// Whether they name somebody: a person by both parts, or a firm.
+    /// Whether they name somebody completely: a person by both parts, or a firm.
     pub const fn are_whole(&self) -> bool {
         self.business.is_some() || (self.given.is_some() && self.family.is_some())
     }
 
-    /// The names of a holder who is now called by one name in a single piece: the family name stays when the
-    /// new name ends with it.
+    /// The names of a holder whose name was now given in one piece: the family name stays if the new name ends with it.
     #[must_use]
     pub fn renamed(&self, person: PersonType, name: &str) -> Self {
         if self.holder_name(person).as_deref() == Some(name) {
@@ -72,7 +71,7 @@ impl Names {
         }
     }
 
-    /// The names that one name in a single piece stands for.
+    /// The names for a name given in one piece.
     pub fn of(name: &str, person: PersonType) -> Self {
         let name = Some(name.to_owned());
         match person {
@@ -87,7 +86,7 @@ impl Names {
         }
     }
 
-    /// The holder's name that follows; `None` when there are no names.
+    /// The holder's name that follows from the parts; `None` when there are none.
     pub fn holder_name(&self, person: PersonType) -> Option<String> {
         let own = match (&self.given, &self.family) {
             (Some(given), Some(family)) => Some(format!("{given} {family}")),
@@ -99,7 +98,7 @@ impl Names {
         }
     }
 
-    /// Forgets the parts when the holder has got a name that does not follow from them.
+    /// Forgets the parts when the holder's name does not follow from them.
     pub fn forget_unless(&mut self, person: PersonType, name: &str) {
         if self.holder_name(person).as_deref() != Some(name) {
             *self = Self::default();
@@ -118,11 +117,11 @@ pub struct NamesMarks {
     pub business: bool,
 }
 
-/// The fields that a change of a wallet account empties.
+/// The fields that a change of a wallet account clears.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cleared {
-    /// Parts of the name. Asked for, never decided: the names of a fact are whole.
+    /// Parts of the name. Used only in orders: facts contain whole names.
     #[serde(skip)]
     pub names: NamesMarks,
     /// The tenant's own code of the account.
@@ -146,15 +145,15 @@ impl Cleared {
     }
 }
 
-/// A change of a wallet account: what is `None` stays, unless it is cleared.
+/// A change of a wallet account: fields that are `None` stay, unless they are cleared.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Particulars {
-    /// Another CUIT, while there is no CVU.
+    /// Another CUIT, allowed while there is no CVU.
     pub cuit: Option<Cuit>,
     /// The parts of the holder's name.
     pub names: Names,
-    /// The holder's name that follows from CUIT and names; decided, never asked for.
+    /// The holder's name that follows from CUIT and names; set by the decision, never by the order.
     pub name: Option<String>,
     /// The tenant's own code.
     pub code: Option<String>,
@@ -166,7 +165,7 @@ pub struct Particulars {
     pub kyc: Kyc,
     /// Whether the account is enabled.
     pub enabled: Option<bool>,
-    /// The fields that are emptied.
+    /// The fields to clear.
     #[serde(skip_serializing_if = "Cleared::is_none")]
     pub cleared: Cleared,
 }

@@ -1,12 +1,12 @@
-//! People who run the service: who they are, what each may do, and how that changes.
+//! The people who run the service: who they are, what each may do, and how that changes.
 //!
-//! What they did is in [`audit`], what waits for a second one of them in [`approvals`].
+//! What they did is in [`audit`]; what waits for a second person is in [`approvals`].
 //!
-//! **Shape.** A person has a name, a role and one credential, of which only the keyed digest is kept. A role is a
-//! set of powers ([`Role::may`]); each operation states the power that it needs where it is offered. The name of
-//! a revoked person is never given to anybody else, because the audit log has it.
+//! **Shape.** A person has a name, a role and one credential, of which only the keyed digest is stored. A role is a set
+//! of powers ([`Role::may`]); each operation names the power it needs where it is offered. The name of a revoked person
+//! is never given to anybody else, because the audit log contains it.
 //!
-//! **Bounds.** [`PEOPLE_MAX`] people may work at a time, names are [`NAME_MAX`] characters long at most.
+//! **Bounds.** At most [`PEOPLE_MAX`] people may work at a time; names have at most [`NAME_MAX`] characters.
 
 pub mod approvals;
 pub mod audit;
@@ -23,22 +23,22 @@ use crate::time::Timestamp;
 
 pub use roles::{Power, Role};
 
-/// How many people may have a credential that works at the same time.
+/// How many people may have a working credential at a time.
 pub const PEOPLE_MAX: usize = 200;
-/// How many names there may ever be, those of revoked people among them.
+/// How many names there may ever be, including those of revoked people.
 pub const NAMES_MAX: usize = 10_000;
 /// The longest name of a person, in characters.
 pub const NAME_MAX: usize = 48;
-/// The name under which the configured admin key acts: nobody can be called so.
+/// The name under which the configured admin key acts; no person may have it.
 pub const ROOT: &str = "root";
 
-/// The name of a person: 2 to 48 small letters, digits and `. _ - @`, so that it can stand in a path, a command
+/// The name of a person: 2 to 48 lower-case letters, digits and `. _ - @`, so that it can be used in a path, a command
 /// and a log.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct PersonName(String);
 
-/// A text is no name of a person.
+/// The error for a text that is not a person's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "must be 2 to 48 small letters without accents, digits, dots, dashes, underscores or @, begin with a letter or digit, and not be root"
@@ -46,10 +46,10 @@ pub struct PersonName(String);
 pub struct NotAName;
 
 impl PersonName {
-    /// Reads a name.
+    /// Parses a name.
     ///
     /// # Errors
-    /// When it is none, or [`ROOT`].
+    /// When it is not a valid name, or is [`ROOT`].
     pub fn parse(text: &str) -> Result<Self, NotAName> {
         let good = |b: u8| {
             b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-' | b'@')
@@ -91,7 +91,7 @@ impl fmt::Display for PersonName {
     }
 }
 
-/// What is kept of a credential: never its secret.
+/// The stored part of a credential, never its secret.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Credential {
     /// Its public id, part of the credential itself.
@@ -100,28 +100,28 @@ pub struct Credential {
     pub mac: Digest,
 }
 
-/// What happened to the people.
+/// A change to the people.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PeopleFact {
-    /// A person got a credential, the first one or another; what they had before does not work any more.
+    /// A person got a credential, their first or another; an earlier one no longer works.
     Issued {
-        /// Who.
+        /// The person's name.
         name: PersonName,
-        /// What they are here for.
+        /// The person's role.
         role: Role,
-        /// What is kept of the credential.
+        /// The stored part of the credential.
         credential: Credential,
     },
     /// A person got another role.
     RoleChanged {
-        /// Who.
+        /// The person's name.
         name: PersonName,
-        /// What they are here for now.
+        /// The new role.
         role: Role,
     },
-    /// A person's credential does not work any more.
+    /// A person's credential no longer works.
     Revoked {
-        /// Who.
+        /// The person's name.
         name: PersonName,
     },
 }
@@ -129,17 +129,17 @@ pub enum PeopleFact {
 /// A person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Person {
-    /// Who.
+    /// The person's name.
     pub name: PersonName,
-    /// What they are here for.
+    /// The person's role.
     pub role: Role,
-    /// Their credential, the last one if they were revoked.
+    /// Their credential; after a revocation, the last one.
     pub credential: Credential,
-    /// When they first got one.
+    /// When they first got a credential.
     pub created_at: Timestamp,
-    /// When they got this one.
+    /// When they got the current credential.
     pub issued_at: Timestamp,
-    /// When they were revoked; `None` while they work here.
+    /// When they were revoked; `None` while their credential works.
     pub revoked_at: Option<Timestamp>,
 }
 
@@ -150,66 +150,66 @@ impl Person {
     }
 }
 
-/// What can be ordered about people.
+/// An order about people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PeopleOrder {
-    /// Give a credential to somebody who has none that works.
+    /// Give a credential to somebody without a working one.
     Add {
-        /// Who.
+        /// The person's name.
         name: PersonName,
-        /// What they are here for.
+        /// The person's role.
         role: Role,
-        /// What is kept of the credential.
+        /// The stored part of the credential.
         credential: Credential,
     },
-    /// Give another credential to somebody who has one.
+    /// Give another credential to somebody who has a working one.
     Rotate {
-        /// Who.
+        /// The person's name.
         name: PersonName,
-        /// What is kept of the new credential.
+        /// The stored part of the new credential.
         credential: Credential,
-        /// The id of the one that it takes the place of, where it is to be no other.
+        /// The id of the credential to replace, if it must not be any other.
         instead_of: Option<String>,
     },
     /// Give another role to somebody.
     ChangeRole {
-        /// Who.
+        /// The person's name.
         name: PersonName,
-        /// What they are to be here for.
+        /// The new role.
         role: Role,
     },
     /// End somebody's credential at once.
     Revoke {
-        /// Who.
+        /// The person's name.
         name: PersonName,
     },
 }
 
-/// The people as their facts make them.
+/// The people, derived from their facts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct People {
     all: BTreeMap<String, Person>,
-    /// Names by the id of the credential, revoked ones too.
+    /// Names by the id of the credential, including revoked ones.
     credentials: BTreeMap<String, String>,
 }
 
 impl People {
-    /// All of them, also those that were revoked, by name.
+    /// All people, including revoked ones, by name.
     pub fn all(&self) -> impl Iterator<Item = &Person> {
         self.all.values()
     }
 
-    /// Those whose credential works.
+    /// The people whose credential works.
     pub fn working(&self) -> impl Iterator<Item = &Person> {
         self.all().filter(|person| person.works())
     }
 
-    /// The person of a name, whether they work here or not.
+    /// The person with a name, whether their credential works or not.
     pub fn named(&self, name: &str) -> Option<&Person> {
         self.all.get(name)
     }
 
-    /// Whose a credential is: `None` when nobody has it, or has it any more.
+    /// The person with a working credential; `None` when nobody has it, or its holder got another or was revoked.
     pub fn with_credential(&self, id: &str) -> Option<&Person> {
         let person = self.named(self.credentials.get(id)?)?;
         (person.works() && person.credential.id == id).then_some(person)
@@ -222,10 +222,11 @@ impl People {
             .ok_or(Rejection::PersonNotFound)
     }
 
-    /// What follows of an order.
+    /// Decides an order.
     ///
     /// # Errors
-    /// Somebody who is here already or is not, a role that no person has, and one person too many.
+    /// When the person already has a working credential or has none, no person can have the role, or there are too many
+    /// people.
     pub fn decide(&self, order: PeopleOrder) -> Result<PeopleFact, Rejection> {
         match order {
             PeopleOrder::Add {
@@ -275,7 +276,7 @@ impl People {
         }
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &PeopleFact, at: Timestamp) {
         match fact {
             PeopleFact::Issued {
@@ -356,7 +357,7 @@ mod tests {
             instead_of: Some("one".to_owned()),
         };
         done(&mut people, rotate.clone());
-        // The first one is replaced: it replaces nothing any more.
+        // The first credential was replaced, so it cannot be replaced again.
         assert_eq!(
             people.decide(rotate.clone()),
             Err(Rejection::PersonNotFound)
@@ -377,7 +378,7 @@ mod tests {
         for order in [revoke, role(Role::Approver), rotate] {
             assert_eq!(people.decide(order), Err(Rejection::PersonNotFound));
         }
-        // Whoever comes back is the same person, and the old credentials stay dead.
+        // Somebody who comes back is the same person, and the old credentials stay dead.
         done(&mut people, add("ana", "three"));
         assert_eq!(
             (of(&people, "two"), of(&people, "three")),

@@ -1,9 +1,9 @@
-//! Reconciliation: what follows when a movement as the bank lists it is held against the ledger's.
+//! Reconciliation: compares movements as the bank lists them with those of the ledger.
 //!
-//! **Shape.** [`judge`] compares one movement; [`Tally`] counts what a day has. What is not final on
-//! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. What a person
-//! ended is `decided`, whatever the bank says of it then; [`Judged::contradicted`] says whether the bank's
-//! last word is another one.
+//! **Shape.** [`judge`] compares one movement; [`Tally`] counts the movements of a day. A movement that is not final on
+//! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. A movement that a person ended is
+//! `decided`, whatever the bank says about it later; [`Judged::contradicted`] says whether the bank's last statement
+//! differs from the ledger's ending.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ use crate::money::{Amount, Money};
 use crate::time::BusinessDay;
 use crate::transfers::{BankWord, Transfer, TransferStatus};
 
-/// What reconciliation says of one movement.
+/// The result of comparing one movement.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Agreement {
     /// Bank and ledger agree.
     Matched,
-    /// The bank has it, the ledger has not.
+    /// The bank has it and the ledger does not.
     MissingInLedger,
-    /// The ledger has it, the bank has not.
+    /// The ledger has it and the bank does not.
     MissingAtBank,
     /// Both have it, with different amounts.
     AmountDiffers,
@@ -56,23 +56,22 @@ impl Agreement {
 /// A movement as the bank lists it.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed<'a> {
-    /// How far it is.
+    /// Its state at the bank.
     pub word: &'a BankWord,
     /// The amount that the bank states, in centavos.
     pub amount: Amount,
-    /// The CVU, as the bank writes it.
+    /// The CVU as the bank writes it.
     pub cvu: &'a str,
 }
 
-/// What the ledger has of a movement that the bank lists.
+/// The ledger's record of a movement that the bank lists.
 #[derive(Clone, Copy, Debug)]
 pub enum Ours<'a> {
-    /// The ledger has nothing of it.
+    /// The ledger has no record of it.
     Nothing,
-    /// A voucher that credited so much, in centavos, to this CVU: money that arrived or came
-    /// back.
+    /// A voucher that credited this amount, in centavos, to this CVU: money that arrived or came back.
     Credit(Amount, &'a str),
-    /// Money in suspense that this brought.
+    /// The money in suspense that arrived by it.
     Parked(&'a Parked),
     /// The return of money in suspense that the bank was asked for under this number.
     Return(&'a Parked, u64),
@@ -81,8 +80,8 @@ pub enum Ours<'a> {
 }
 
 impl<'a> Ours<'a> {
-    /// What counts of all that the ledger has of a movement: of money that arrived its case before its
-    /// credit, of money that left the transfer.
+    /// Chooses the relevant record among those of the ledger: for incoming money its case before its credit, for
+    /// outgoing money the transfer.
     pub fn of(
         incoming: bool,
         parked: Option<&'a Parked>,
@@ -100,7 +99,7 @@ impl<'a> Ours<'a> {
         }
     }
 
-    /// Whether it is a credit on another CVU than the bank reports: none of this movement.
+    /// Whether it is a credit on a CVU other than the one that the bank reports, and so belongs to another movement.
     pub fn is_elsewhere(&self, bank: &Listed<'_>) -> bool {
         matches!(self, Self::Credit(_, cvu) if *cvu != bank.cvu)
     }
@@ -109,9 +108,9 @@ impl<'a> Ours<'a> {
 /// The result of one movement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Judged {
-    /// How both sides stand to each other.
+    /// How the two sides compare.
     pub agreement: Agreement,
-    /// Whether the bank's last word is not the one with which the ledger has ended it.
+    /// Whether the bank's last statement differs from the ending in the ledger.
     pub contradicted: bool,
 }
 
@@ -124,7 +123,7 @@ impl From<Agreement> for Judged {
     }
 }
 
-/// What follows of a movement that the bank lists; `None` where no money moved on either side.
+/// Compares a movement that the bank lists; `None` when no money moved on either side.
 pub fn judge(bank: &Listed<'_>, ours: &Ours<'_>) -> Option<Judged> {
     let failed = matches!(bank.word, BankWord::Failed { .. });
     let moving = matches!(bank.word, BankWord::InProgress | BankWord::Lost);
@@ -173,7 +172,7 @@ fn transfer_of(bank: &Listed<'_>, transfer: &Transfer) -> Option<Judged> {
         TransferStatus::Completed | TransferStatus::Reversed => {
             same(transfer.amount, bank.amount, moving)
         }
-        // Nothing moved, neither there nor here.
+        // No money moved on either side.
         TransferStatus::Rejected if failed => return None,
         TransferStatus::Rejected if moving => Agreement::Pending,
         TransferStatus::Rejected => Agreement::MissingInLedger,
@@ -193,7 +192,7 @@ fn return_of(bank: &Listed<'_>, parked: &Parked, number: u64) -> Option<Judged> 
         ParkedState::Returning(it) if it.number == number => same(amount, bank.amount, true),
         ParkedState::Returned(it) if it.number == number && failed => Agreement::MissingAtBank,
         ParkedState::Returned(it) if it.number == number => same(amount, bank.amount, moving),
-        // A try that the bank had refused.
+        // An earlier try, which the bank had refused.
         ParkedState::Waiting
         | ParkedState::Credited { .. }
         | ParkedState::Returning(_)
@@ -209,7 +208,7 @@ fn return_of(bank: &Listed<'_>, parked: &Parked, number: u64) -> Option<Judged> 
     })
 }
 
-/// What follows of a movement of the ledger that the bank does not list.
+/// The result for a movement of the ledger that the bank does not list.
 pub const fn unlisted(transfer: Option<&Transfer>) -> Agreement {
     match transfer {
         Some(transfer) if transfer.decision.is_some() => Agreement::Decided,
@@ -217,11 +216,11 @@ pub const fn unlisted(transfer: Option<&Transfer>) -> Agreement {
     }
 }
 
-/// How many lists of other days are asked for at most, for movements that the ledger has of a day.
+/// How many lists of other days are requested at most for the movements of a day.
 pub const OTHER_DAYS_MAX: usize = 8;
 
-/// On which other days, up to today, the bank may list what the ledger has of a day: the ones before
-/// and after, and those on which what was settled late had `begun`.
+/// The other days, up to today, on which the bank may list the ledger's movements of a day: the days before and after,
+/// and those on which movements that were settled late had `begun`.
 pub fn other_days(
     day: BusinessDay,
     today: BusinessDay,
@@ -241,17 +240,17 @@ pub fn other_days(
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Tally {
     counts: [u64; Agreement::ALL.len()],
-    /// How many the bank has ended otherwise than the ledger.
+    /// How many movements the bank has ended differently from the ledger.
     pub contradicted: u64,
-    /// What arrived at the bank for good, in centavos.
+    /// The amount that arrived at the bank for good, in centavos.
     pub amount_in: Money,
-    /// What left the bank for good, in centavos.
+    /// The amount that left the bank for good, in centavos.
     pub amount_out: Money,
 }
 
 impl Tally {
-    /// Counts a movement: its result, and what the bank moved in which direction, if it lists it. A
-    /// sum beyond the range of money stays where it was.
+    /// Counts a movement: its result, and the amount and direction at the bank, if the bank lists it. A sum that would
+    /// exceed the range of money stays as it was.
     pub fn count(&mut self, judged: Judged, bank: Option<(bool, &Listed<'_>)>) {
         let place = Agreement::ALL.iter().position(|it| *it == judged.agreement);
         if let Some(count) = place.and_then(|place| self.counts.get_mut(place)) {

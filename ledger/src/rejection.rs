@@ -1,4 +1,5 @@
-//! Why the ledger says no: one closed list, each with a stable word and a sentence for people.
+//! The reasons why the ledger refuses: one closed list, each with a stable code and a sentence for
+//! people.
 
 use crate::balance::Direction;
 use crate::cvu::Cvu;
@@ -11,7 +12,7 @@ use crate::time::Timestamp;
 use crate::transfers::TransferStatus;
 use crate::voucher_types::TypeCode;
 
-/// A refusal by a rule. Nothing changed.
+/// A refusal by a rule. Nothing was changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Rejection {
     /// The account does not exist for this caller.
@@ -41,12 +42,12 @@ pub enum Rejection {
     /// An operation of the same account waits for the bank.
     #[error("another operation on this account is waiting for the bank; try again shortly")]
     OperationInFlight,
-    /// More than is available.
+    /// The amount exceeds the available money.
     #[error("insufficient funds: {available} available, {requested} requested")]
     InsufficientFunds {
         /// What the account can spend, in centavos.
         available: Money,
-        /// What the movement, or its charges, would take, in centavos.
+        /// The amount that the movement, or its charges, would take, in centavos.
         requested: Amount,
     },
     /// The balance would leave the range of money.
@@ -55,16 +56,16 @@ pub enum Rejection {
     /// The alias belongs to another account, or is reserved to another holder.
     #[error("the alias is taken{}", owned(.by.as_ref()))]
     AliasTaken {
-        /// The account of the realm that has it; none where it is not known, or of another realm.
+        /// The account that has it; `None` if it is unknown or in another realm.
         by: Option<Owner>,
     },
     /// The code belongs to another wallet account.
     #[error("an account with this external id exists already{}", owned(.by.as_ref()))]
     AccountCodeTaken {
-        /// The account that has it; none where it is being opened.
+        /// The account that has it; `None` while that is being opened.
         by: Option<Owner>,
     },
-    /// The CUIT of an account with a CVU is what it is.
+    /// The CUIT of an account with a CVU cannot change.
     #[error("the CUIT cannot be changed once the account has a CVU")]
     CuitImmutable,
     /// The realm has as many accounts as it may have.
@@ -76,10 +77,10 @@ pub enum Rejection {
     /// A change would leave the holder without a name.
     #[error("an account has a name of its holder: given and family name, or the name of a firm")]
     NameRequired,
-    /// The number of the identity document is none of its kind.
+    /// The number of the identity document does not fit its kind.
     #[error("the number of the identity document {0}")]
     Document(KycError),
-    /// The first of the holders is not the account's.
+    /// The first of the holders is not the account's own.
     #[error("the first entry of titulares must have the CUIT of the CVU")]
     FirstHolderDiffers,
     /// A CUIT comes twice among the holders.
@@ -88,13 +89,13 @@ pub enum Rejection {
     /// The type of person contradicts the CUIT.
     #[error("the person type contradicts the CUIT")]
     PersonTypeContradicts,
-    /// No such type can be used.
+    /// The type does not exist, so it cannot be used.
     #[error("voucher type {code} does not exist; create it with POST /v1/voucher-types")]
     VoucherTypeUnknown {
         /// The code asked for.
         code: String,
     },
-    /// No such type is there to be read or changed.
+    /// The type does not exist, so it cannot be read or changed.
     #[error("voucher type {code} not found")]
     VoucherTypeNotFound {
         /// The code asked for.
@@ -115,13 +116,13 @@ pub enum Rejection {
     /// The code is taken.
     #[error("voucher type {code} exists already")]
     VoucherTypeTaken {
-        /// The code that another type has.
+        /// The code in question.
         code: TypeCode,
     },
-    /// Custom types are credit or debit.
+    /// Custom types are only credit or debit.
     #[error("a custom voucher type is credit or debit, not {sense}")]
     VoucherTypeSense {
-        /// What was asked for.
+        /// The direction that was asked for.
         sense: Direction,
     },
     /// The realm has as many custom types as it may have.
@@ -133,7 +134,7 @@ pub enum Rejection {
     /// The webhook does not exist for this caller.
     #[error("webhook not found")]
     WebhookNotFound,
-    /// Nothing of that event was ever sent to that webhook.
+    /// That event was never sent to that webhook.
     #[error("delivery not found")]
     DeliveryNotFound,
     /// The realm has as many webhooks as it may have.
@@ -153,7 +154,7 @@ pub enum Rejection {
     /// The external id was used with other data.
     #[error("idExterno was used before by voucher {held_by} with other data")]
     ExternalIdReused {
-        /// The voucher that holds it.
+        /// The voucher that has it.
         held_by: VoucherId,
         /// The CVU of that voucher.
         cvu: Cvu,
@@ -166,33 +167,33 @@ pub enum Rejection {
         /// The fields of the items that differ, by their names on the wire.
         fields: Vec<&'static str>,
     },
-    /// Another request with this external id, for another account, is being worked on.
+    /// Another request with this external id, for another account, is being processed.
     #[error("another request with this idExterno is being worked on; try again shortly")]
     ExternalIdInFlight,
     /// The voucher does not exist for this caller.
     #[error("voucher not found")]
     VoucherNotFound,
-    /// A limit would be passed.
+    /// A limit would be exceeded.
     #[error("{}", sentence(.0))]
     LimitExceeded(Box<Breach>),
     /// The hold does not exist for this caller.
     #[error("hold not found")]
     HoldNotFound,
-    /// Nothing of the hold is left.
+    /// Nothing is left of the hold.
     #[error("{}", over(.ended.as_deref()))]
     HoldNotOpen {
-        /// The hold, and how it ended, where that is known.
+        /// The hold, and how it ended, if known.
         ended: Option<Box<EndedHold>>,
     },
-    /// More than is left of the hold.
+    /// The amount exceeds what is left of the hold.
     #[error("{requested} is more than remains of the hold: {remaining}")]
     HoldRemaining {
-        /// What is left of the hold, in centavos.
+        /// The amount left, in centavos.
         remaining: Amount,
-        /// What was to be confirmed or released, in centavos.
+        /// The amount to be confirmed or released, in centavos.
         requested: Amount,
     },
-    /// The end of a hold has to be in the future.
+    /// The end of a hold must be in the future.
     #[error("expiresAt must be in the future")]
     ExpiryInThePast,
     /// The account has as many open holds as it may have.
@@ -213,19 +214,19 @@ pub enum Rejection {
     /// The transfer is final.
     #[error("the transfer is final: it does not wait for the bank")]
     TransferNotOpen,
-    /// More would come back than left.
+    /// More would come back than had left.
     #[error("the transfer has nothing left that could come back")]
     NothingToReverse,
-    /// A transfer to itself.
+    /// The transfer goes to its own account.
     #[error("a transfer must go to another account")]
     SameAccount,
-    /// The account that would receive is closed.
+    /// The receiving account is closed.
     #[error("the destination account is closed")]
     DestinationClosed,
-    /// There is no account that could receive.
+    /// There is no receiving account.
     #[error("the destination account does not exist")]
     DestinationNotFound,
-    /// The bank has not given up on the transfer, and nobody insists.
+    /// The bank has not given up on the transfer, and the person does not insist.
     #[error(
         "the transfer is {}: the bank may still end it; decide with force: true if you know better",
         .status.as_str()
@@ -249,12 +250,12 @@ pub enum Rejection {
     /// The external id was used by another transfer.
     #[error("idExterno was used before by transfer {held_by} with other data")]
     TransferExternalIdReused {
-        /// The transfer that holds it.
+        /// The transfer that has it.
         held_by: TransferId,
         /// The fields of the order that differ, by their names on the wire.
         fields: Vec<&'static str>,
     },
-    /// The account is enrolled in remuneration otherwise than is asked for.
+    /// The account is enrolled in remuneration in another way than asked for.
     #[error("the account is enrolled with another brokerage account or fund")]
     EnrolledOtherwise,
     /// The tenant does not exist.
@@ -263,7 +264,7 @@ pub enum Rejection {
     /// The id belongs to another tenant.
     #[error("a tenant with this id exists already")]
     TenantTaken,
-    /// No number is left for the realms of another tenant: [`crate::ids::REALM_MAX`].
+    /// No realm numbers are left for another tenant: [`crate::ids::REALM_MAX`].
     #[error(
         "there is no number left for the realms of another tenant; make it in another installation"
     )]
@@ -274,12 +275,12 @@ pub enum Rejection {
     /// The realm has no generation of that number.
     #[error("the realm has no such generation; the list of the tenant's restores shows them")]
     RestoreNotFound,
-    /// The generation cannot come into force, or another copy cannot be made now.
+    /// The generation cannot be put into force, or another copy cannot be made now.
     #[error(
         "the generation is not whole yet, another copy is being made, or the realm has 4,095 generations, which is the most; look at the tenant's restores"
     )]
     RestoreConflict,
-    /// Nothing was there at that instant, or it is yet to come.
+    /// The tenant did not exist at that instant, or the instant is in the future.
     #[error("a realm is restored to an instant between the creation of its tenant and now")]
     RestoreInstant,
     /// There is no cell of that number.
@@ -299,28 +300,28 @@ pub enum Rejection {
         /// The most keys of a tenant and mode: [`crate::tenants::Platform::KEYS_MAX`].
         maximum: usize,
     },
-    /// Nobody of this name has a credential that works.
+    /// Nobody with this name has a working credential.
     #[error("nobody of this name works here; the list of people shows the names")]
     PersonNotFound,
-    /// The person has a credential that works.
+    /// The person already has a working credential.
     #[error("this person has a credential already; rotate it, or revoke it first")]
     PersonTaken,
-    /// As many people have a credential as may have one.
+    /// The maximum number of people already have a credential.
     #[error("{maximum} people have a credential, and no more may; revoke one first")]
     TooManyPeople {
         /// The most: [`crate::people::PEOPLE_MAX`].
         maximum: usize,
     },
-    /// There is no such approval, or it ended long ago.
+    /// There is no such approval, or it ended long ago and is no longer kept.
     #[error("approval not found")]
     ApprovalNotFound,
-    /// The approval was decided before, or its time is over.
+    /// The approval was already decided, or its time is over.
     #[error("the approval has been decided, or its time is over; ask again for what you need")]
     ApprovalEnded,
-    /// Whoever asked cannot approve.
+    /// The person who asked cannot decide.
     #[error("another person has to decide what you asked for")]
     ApprovalOwn,
-    /// As many approvals wait as may wait.
+    /// The maximum number of approvals already wait.
     #[error("{maximum} approvals wait, and no more may; have some of them decided first")]
     TooManyApprovals {
         /// The most: [`crate::people::approvals::WAITING_MAX`].
@@ -328,10 +329,10 @@ pub enum Rejection {
     },
 }
 
-/// An account of the same realm that has what was asked for.
+/// An account of the same realm that already has the alias or code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner {
-    /// The account of the realm that has it.
+    /// The number of the account.
     pub account: AccountNo,
     /// Its CVU, if it has one.
     pub cvu: Option<Cvu>,
@@ -345,14 +346,14 @@ fn owned(owner: Option<&Owner>) -> String {
     }
 }
 
-/// A hold of which nothing is left.
+/// A hold that has ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndedHold {
-    /// The hold as the order named it.
+    /// The id by which the order named it.
     pub id: HoldId,
-    /// Whether it was confirmed, released, or its time came.
+    /// Whether it was confirmed, released or expired.
     pub status: HoldStatus,
-    /// When; none of one of which the step that ended it is not known.
+    /// When it ended; `None` if the step that ended it is unknown.
     pub at: Option<Timestamp>,
 }
 

@@ -1,9 +1,9 @@
-//! Remuneration of balances: an account enrolled in a money-market fund, and what its units are
-//! worth. None of it is money of the ledger: nothing here moves a balance.
+//! Remuneration of balances: an account enrolled in a money-market fund, and the value of its
+//! units. None of this is money of the ledger: nothing here moves a balance.
 //!
 //! **Units.** Units of the fund have 4 decimals; their price is for [`LOT`] units and has 6. Both
-//! are integers, every formula is exact in 128 bits and rounded once, half away from zero; what
-//! leaves the range is `None`, never a wrong figure.
+//! are integers, every formula is exact in 128 bits and rounded once, half away from zero; a result
+//! out of range is `None`, never a wrong figure.
 
 use std::fmt;
 
@@ -14,9 +14,9 @@ use crate::ids::{AccountNo, RealmId};
 use crate::money::{Amount, Money};
 use crate::time::{BusinessDay, Timestamp};
 
-/// For how many units the price of a fund is published (CAFCI publishes it per 1000).
+/// The number of units for which a fund's price is published (CAFCI publishes it per 1000).
 pub const LOT: u64 = 1000;
-/// The days of a year for a yearly rate.
+/// The days of a year in a yearly rate.
 const YEAR: i128 = 365;
 /// Centavos of 10⁻⁴ units × 10⁻⁶ pesos for [`LOT`] of them.
 const SCALE: i128 = 100_000_000_000;
@@ -27,24 +27,24 @@ const ONE_YEARLY: i128 = 10_000;
 /// The longest code of a brokerage account and name of a fund, in characters.
 pub const NAME_MAX: usize = 40;
 
-/// How far an enrolment is.
+/// The state of an enrolment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EnrolmentState {
-    /// Asked for; the fund has not said yet.
+    /// Requested; the fund has not answered yet.
     Pending,
-    /// The fund has taken the account in.
+    /// The fund has accepted the account.
     Active,
-    /// The fund will not. Final.
+    /// The fund refused. Final.
     Rejected,
-    /// The fund has stopped it for a time.
+    /// The fund has suspended it.
     Suspended,
-    /// It is over. Final.
+    /// It has ended. Final.
     Ended,
 }
 
 impl EnrolmentState {
-    /// Whether the fund has said its last word; another enrolment may begin then.
+    /// Whether the fund has given its final answer; another enrolment may then begin.
     pub const fn is_final(self) -> bool {
         match self {
             Self::Rejected | Self::Ended => true,
@@ -52,8 +52,8 @@ impl EnrolmentState {
         }
     }
 
-    /// Whether the fund's answer `next` changes anything: what is final stays, and nothing goes back
-    /// to waiting.
+    /// Whether the fund's answer `next` changes anything: a final state stays, and nothing goes
+    /// back to pending.
     pub fn becomes(self, next: Self) -> bool {
         self != next && !self.is_final() && next != Self::Pending
     }
@@ -65,13 +65,13 @@ impl EnrolmentState {
 #[serde(try_from = "String", into = "String")]
 pub struct BrokerageAccount(String);
 
-/// A text that is no code of a brokerage account.
+/// The error for a text that is not the code of a brokerage account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("must be 1 to 40 visible ASCII characters")]
 pub struct BadBrokerageAccount;
 
 impl BrokerageAccount {
-    /// Reads a code.
+    /// Parses a code.
     ///
     /// # Errors
     /// When it is empty, longer than [`NAME_MAX`], or has a space or a character outside ASCII.
@@ -109,33 +109,33 @@ impl From<BrokerageAccount> for String {
 pub struct Enrol {
     /// The holder's account at the broker.
     pub brokerage_account: BrokerageAccount,
-    /// The fund; the bank's own choice when `None`.
+    /// The fund; `None` lets the bank choose.
     pub fund: Option<String>,
 }
 
 /// An enrolment of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Enrolment {
-    /// The sequence of the fact that asked for it: its number in the account.
+    /// The sequence of the fact that requested it: its number in the account.
     pub number: u64,
     /// The holder's account at the broker.
     pub brokerage_account: BrokerageAccount,
-    /// The fund, as asked for or as the bank has chosen it.
+    /// The fund that was asked for or that the bank has chosen.
     pub fund: Option<String>,
-    /// How far it is.
+    /// Its state.
     pub state: EnrolmentState,
-    /// What the bank said when it refused.
+    /// The bank's answer when it refused.
     pub refusal: Option<BankRefusal>,
-    /// When it was asked for.
+    /// When it was requested.
     pub requested_at: Timestamp,
-    /// The reference by which the bank knows it; none where its number says it.
+    /// The reference by which the bank knows it; `None` if its number implies it.
     #[serde(default)]
     pub reference: Option<String>,
 }
 
 impl Enrolment {
-    /// The reference by which the bank knows it. It is on disk before the bank is asked, so no crash
-    /// can enrol twice. Before it was in the fact, it was made of account and number.
+    /// The reference by which the bank knows it. It is on disk before the bank is asked, so no
+    /// crash can enrol twice. In facts that do not contain it, it is made of account and number.
     pub fn reference(&self, realm: RealmId, account: AccountNo) -> String {
         let kept = self.reference.clone();
         kept.unwrap_or_else(|| format!("{}-{}", account.bank_client_id(realm), self.number))
@@ -148,16 +148,16 @@ impl Enrolment {
     }
 }
 
-/// What the fund says of an enrolment.
+/// The fund's answer about an enrolment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FundWord {
-    /// How far it is.
+    /// The state of the enrolment.
     pub state: EnrolmentState,
     /// The name of the fund.
     pub fund: Option<String>,
 }
 
-/// Writes an integer of 10^-`decimals` as a decimal.
+/// Writes an integer of 10^-`decimals` units as a decimal.
 fn write_decimal(value: i64, decimals: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let sign = if value < 0 { "-" } else { "" };
     let digits = format!(
@@ -169,7 +169,7 @@ fn write_decimal(value: i64, decimals: usize, f: &mut fmt::Formatter<'_>) -> fmt
     write!(f, "{sign}{whole}.{fraction}")
 }
 
-/// Reads a decimal of digits, with at most this many decimals, as an integer of 10^-`decimals`.
+/// Parses a decimal with at most `decimals` decimals as an integer of 10^-`decimals` units.
 fn read_decimal(text: &str, decimals: usize) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
@@ -188,21 +188,20 @@ fn read_decimal(text: &str, decimals: usize) -> Option<i64> {
 pub struct Units(i64);
 
 impl Units {
-    /// Reads a decimal with at most 4 decimals; `None` where it is none or out of range.
+    /// Parses a decimal with at most 4 decimals; `None` if it is not one or out of range.
     pub fn parse(text: &str) -> Option<Self> {
         read_decimal(text, 4).map(Self)
     }
 
-    /// What a subscription buys: amount × [`LOT`] ÷ price, to 4 decimals; `None` where that
-    /// leaves the range.
+    /// The units that a subscription buys: amount × [`LOT`] ÷ price, to 4 decimals; `None` if that
+    /// is out of range.
     pub fn bought(amount: Amount, price: UnitPrice) -> Option<Self> {
         let worth = i128::from(amount.centavos()).checked_mul(SCALE)?;
         let units = divided(worth, i128::from(price.0))?;
         i64::try_from(units).ok().map(Self)
     }
 
-    /// What they are worth: units × price ÷ [`LOT`], to the centavo; `None` where that leaves the
-    /// range.
+    /// Their value: units × price ÷ [`LOT`], to the centavo; `None` if that is out of range.
     pub fn valued(self, price: UnitPrice) -> Option<Money> {
         let worth = i128::from(self.0).checked_mul(i128::from(price.0))?;
         let centavos = i64::try_from(divided(worth, SCALE)?).ok()?;
@@ -222,12 +221,12 @@ impl fmt::Display for Units {
 pub struct UnitPrice(i64);
 
 impl UnitPrice {
-    /// Reads a decimal with at most 6 decimals, greater than 0; `None` where it is none.
+    /// Parses a decimal greater than 0 with at most 6 decimals; `None` if it is not one.
     pub fn parse(text: &str) -> Option<Self> {
         read_decimal(text, 6).and_then(Self::from_millionths)
     }
 
-    /// This many millionths of a peso, from 1.
+    /// This many millionths of a peso, at least 1.
     pub const fn from_millionths(millionths: i64) -> Option<Self> {
         match millionths {
             ..=0 => None,
@@ -258,7 +257,7 @@ impl<const DECIMALS: usize> fmt::Display for Percent<DECIMALS> {
     }
 }
 
-/// A price with the business day that it is of.
+/// A price with its business day.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DayPrice {
     /// The business day for which the fund published it.
@@ -275,14 +274,14 @@ impl DayPrice {
         i64::try_from(divided(gain, then.checked_mul(days)?)?).ok()
     }
 
-    /// The yield since the price of the business day before: price ÷ that price − 1. After a
-    /// weekend it has the weekend in it.
+    /// The yield since the price of the previous business day: price ÷ that price − 1. After a
+    /// weekend it includes the weekend.
     pub fn daily_yield(self, before: Self) -> Option<DailyYield> {
         self.gain(before, ONE_DAILY, 1).map(Percent)
     }
 
     /// The nominal yearly rate since an earlier price: (price ÷ that price − 1) × 365 ÷ n, where n
-    /// is the calendar days between both; `None` where the other price is not earlier.
+    /// is the number of calendar days between them; `None` if the other price is not earlier.
     pub fn yearly_rate(self, earlier: Self) -> Option<YearlyRate> {
         let days = self.day.date().signed_duration_since(earlier.day.date());
         let days = i128::from(days.num_days());
@@ -308,21 +307,21 @@ fn divided(dividend: i128, divisor: i128) -> Option<i128> {
     whole.checked_add(step)
 }
 
-/// What an account has in its fund, and what the fund says of its prices.
+/// An account's units in its fund, with the fund's prices.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FundPosition {
-    /// The units that the account has.
+    /// The units of the account.
     pub units: Units,
-    /// The last price that was published.
+    /// The last published price.
     pub price: DayPrice,
-    /// That of the business day before.
+    /// The price of the business day before.
     pub before: Option<DayPrice>,
-    /// That of some 30 days before, or the oldest there is.
+    /// The price some 30 days before, or the oldest one available.
     pub month: Option<DayPrice>,
 }
 
 impl FundPosition {
-    /// What the units are worth, in centavos; `None` where that leaves the range.
+    /// The value of the units, in centavos; `None` if that is out of range.
     pub fn value(&self) -> Option<Money> {
         self.units.valued(self.price.price)
     }
@@ -333,7 +332,7 @@ impl FundPosition {
             .and_then(|before| self.price.daily_yield(before))
     }
 
-    /// The yearly rate of the last 30 days, or of as many as the fund has prices for.
+    /// The yearly rate of the last 30 days, or of as many days as the fund has prices for.
     pub fn yearly_rate(&self) -> Option<YearlyRate> {
         let earlier = self.month.or(self.before);
         earlier.and_then(|earlier| self.price.yearly_rate(earlier))
@@ -361,7 +360,7 @@ mod tests {
             ("656402.1234", "1523.456789", "1000000.27"),
             ("656402.1234", "1524.891234", "1000941.84"),
             ("0", "1524.891234", "0.00"),
-            // Half a centavo counts as one, less than half as none.
+            // Half a centavo is rounded up, anything less is rounded down.
             ("1", "5", "0.01"),
             ("1", "4.999999", "0.00"),
             ("0.0001", "0.000001", "0.00"),
@@ -404,7 +403,8 @@ mod tests {
                 "0.094157",
                 "34.37",
             ),
-            // A weekend is in the price of the next business day, and counts three days a year.
+            // The price of the next business day includes a weekend, which counts three days in the
+            // yearly rate.
             (
                 at("2026-02-27", "1000"),
                 at("2026-03-02", "1003"),

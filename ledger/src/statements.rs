@@ -1,17 +1,17 @@
-//! Statements of an account: what it had before a period, every movement of the period, what it has after it.
+//! Statements of an account: its balance before a period, every movement of the period, and its balance after it.
 //!
 //! **Shape.** A [`Period`] is whole days of Buenos Aires, both ends included. A [`Tally`] takes the vouchers of the
-//! period one after the other and recounts what they say: no gap, each balance after the one before, the chain of
-//! hashes, and at the end `opening + credits − debits = closing`. What it comes to is a [`Statement`] without its
-//! lines, which are the vouchers [`Statement::first`] to [`Statement::last`].
+//! period one after the other and verifies them: no gap, each balance after the one before, the hash chain, and at the
+//! end `opening + credits − debits = closing`. The result is a [`Statement`] without its lines, which are the vouchers
+//! [`Statement::first`] to [`Statement::last`].
 //!
-//! **The same for ever.** A statement depends on vouchers, which never change, and on how account and provider were
-//! called when the period ended. Nothing in it is of the moment at which it is asked for. The instant of a voucher is
-//! given when it is decided and never goes back within an account, so nothing more gets into a period once
-//! [`SETTLING`] has passed since its end; before that a statement is provisional. It names the sequence and the hash
-//! of its last line: after an older copy of the store was put back, a statement of another history has another hash.
+//! **Always the same.** A statement depends on vouchers, which never change, and on the names of account and provider
+//! when the period ended. Nothing in it depends on when it is requested. A voucher gets its time when it is decided,
+//! and times never go back within an account, so nothing more enters a period once [`SETTLING`] has passed since its
+//! end; before that a statement is provisional. It names the sequence and the hash of its last line: after an older
+//! copy of the store was put back, a statement of another history has another hash.
 //!
-//! **Bounds.** [`DAYS_MAX`] days. How many lines there may be depends on the form in which it is asked for.
+//! **Bounds.** [`DAYS_MAX`] days. The number of lines is limited by the format in which the statement is requested.
 
 use std::collections::BTreeMap;
 
@@ -24,11 +24,11 @@ use crate::time::{BusinessDay, Timestamp};
 use crate::treasury::Sum;
 use crate::vouchers::Voucher;
 
-/// How many days a statement has at most: a leap year.
+/// The most days of a statement: a leap year.
 pub const DAYS_MAX: usize = 366;
-/// How long after an instant something may still get into what ends with it, in milliseconds: a statement, or a cut
-/// through all accounts. A machine's clock is followed
-/// when it is set back by up to two minutes, and nodes of a cell have clocks of their own.
+/// How long after an instant movements may still enter a statement, or a cut through all accounts, that ends with it,
+/// in milliseconds. The service follows a machine's clock that is set back by up to two minutes, and the nodes of a
+/// cell have clocks of their own.
 pub const SETTLING: u64 = 5 * 60_000;
 
 /// Whole days of Buenos Aires, both ends included.
@@ -57,7 +57,7 @@ impl Period {
         Some(Timestamp::from_millis(last))
     }
 
-    /// Whether nothing can get into it any more.
+    /// Whether nothing more can enter the period.
     pub fn is_final(self, now: Timestamp) -> bool {
         self.end().plus_millis(SETTLING) < now
     }
@@ -66,14 +66,14 @@ impl Period {
 /// The movements of one direction in a period.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flow {
-    /// How many there are.
+    /// The number of movements.
     pub count: u64,
-    /// What they come to.
+    /// The sum of their amounts.
     pub amount: Sum,
 }
 
 impl Flow {
-    /// Both together.
+    /// Both flows together.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -83,28 +83,28 @@ impl Flow {
     }
 }
 
-/// The movements of a period, direction by direction.
+/// The movements of a period by direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flows(BTreeMap<Direction, Flow>);
 
 impl Flows {
-    /// Those of one direction.
+    /// The movements of one direction.
     pub fn of(&self, direction: Direction) -> Flow {
         self.0.get(&direction).map_or(Flow::default(), |flow| *flow)
     }
 
-    /// What came in: it adds to the total.
+    /// Money that came in, which adds to the total.
     pub fn credits(&self) -> Flow {
         self.of(Direction::Credit)
     }
 
-    /// What left, at once or from what was held: it takes from the total.
+    /// Money that left, directly or after it was held, which reduces the total.
     pub fn debits(&self) -> Flow {
         self.of(Direction::Debit)
             .plus(self.of(Direction::ConfirmHold))
     }
 
-    /// What only moved between available and held.
+    /// Money that only moved between available and held.
     pub fn within(&self) -> Flow {
         self.of(Direction::Hold).plus(self.of(Direction::Release))
     }
@@ -118,14 +118,14 @@ impl Flows {
     }
 }
 
-/// Whose statement it is, as of the end of its period.
+/// The account of a statement, with the names at the end of its period.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     /// The number of the account in its realm.
     pub account: AccountNo,
     /// Its CVU.
     pub cvu: Cvu,
-    /// The alias that the CVU had.
+    /// The alias of the CVU.
     pub alias: Option<Alias>,
     /// The tax id of the holder.
     pub cuit: String,
@@ -138,23 +138,23 @@ pub struct Named {
 /// A statement without its lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
-    /// Whose it is.
+    /// Whose statement it is.
     pub of: Named,
-    /// Over which days.
+    /// The days that it covers.
     pub period: Period,
-    /// Whether nothing can get into it any more.
+    /// Whether nothing more can enter it.
     pub is_final: bool,
-    /// What the account had before the period.
+    /// The balance before the period.
     pub opening: Balance,
-    /// What it has after the last line.
+    /// The balance after the last line.
     pub closing: Balance,
-    /// The sequence of the first line: one more than `last` where there is none.
+    /// The sequence of the first line; one more than `last` if there are no lines.
     pub first: u64,
-    /// The sequence of the last line, or of the last movement before the period; 0 where there was none yet.
+    /// The sequence of the last line, or of the last movement before the period; 0 if there is none.
     pub last: u64,
-    /// The chain of hashes up to and with that movement.
+    /// The hash chain up to and including that movement.
     pub hash: Digest,
-    /// What the lines come to.
+    /// The sums of the lines.
     pub flows: Flows,
 }
 
@@ -165,18 +165,18 @@ impl Statement {
     }
 }
 
-/// Why vouchers are no statement: what was read is not what was written.
+/// Why vouchers do not form a statement: the data read differs from what was written.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Broken {
-    /// A movement is missing, or there twice.
+    /// A movement is missing or occurs twice.
     #[error("the movement {expected} was expected, and {found} found")]
     Sequence {
-        /// The next number.
+        /// The sequence expected.
         expected: u64,
-        /// The number that was there.
+        /// The sequence found.
         found: u64,
     },
-    /// A movement is of another day.
+    /// A movement is outside the period.
     #[error("the movement {0} is not of the period")]
     Outside(u64),
     /// The balance after a movement does not follow from the one before.
@@ -185,12 +185,12 @@ pub enum Broken {
     /// Its hash does not follow.
     #[error("the hash of the movement {0} does not follow")]
     Chain(u64),
-    /// Opening, credits and debits do not come to the closing balance.
+    /// Opening balance, credits and debits do not add up to the closing balance.
     #[error("the opening balance and the movements do not come to the closing balance")]
     Sums,
 }
 
-/// A statement that is being recounted.
+/// A statement that is being verified.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tally {
     period: Period,
@@ -203,7 +203,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Begins behind the last movement before the period; `None` where there was none.
+    /// Begins after the last movement before the period; `None` if there was none.
     pub fn begin(period: Period, before: Option<&Voucher>) -> Self {
         let opening = before.map_or(Balance::default(), |voucher| voucher.after);
         let last = before.map_or(0, |voucher| voucher.sequence);
@@ -221,7 +221,7 @@ impl Tally {
     /// Takes the next movement.
     ///
     /// # Errors
-    /// When it does not follow from what was taken before.
+    /// When it does not follow from the previous movements.
     pub fn take(&mut self, voucher: &Voucher) -> Result<(), Broken> {
         let (expected, found) = (self.last.strict_add(1), voucher.sequence);
         if expected != found {
@@ -242,7 +242,7 @@ impl Tally {
         Ok(())
     }
 
-    /// The statement of what was taken.
+    /// The statement of the movements taken.
     ///
     /// # Errors
     /// When it does not add up.
@@ -301,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Vouchers that follow each other, all of one day.
+    /// Consecutive vouchers, all of one day.
     fn vouchers(moves: &[(Direction, i64)], at: &str) -> Vec<Voucher> {
         let (mut balance, mut hash, mut all) = (Balance::default(), Digest::default(), Vec::new());
         for (place, (direction, centavos)) in (1..).zip(moves) {

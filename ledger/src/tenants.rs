@@ -24,28 +24,28 @@ pub use generations::{Generation, Generations};
 pub use platform::Platform;
 use scopes::{Network, Scope};
 
-/// What a tenant has decided about its accounts. Everything is off unless it says otherwise.
+/// A tenant's decisions about its accounts. Everything is off by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Policy {
-    /// An account that has money cannot be closed.
+    /// An account that still has money cannot be closed.
     pub close_requires_zero_balance: bool,
     /// The test realm accepts CUITs with a wrong check digit.
     pub relaxed_test_cuit: bool,
-    /// What operators do for it that takes a second person.
+    /// The operations by operators that need a second person.
     #[serde(skip_serializing_if = "FourEyes::is_off")]
     pub four_eyes: FourEyes,
 }
 
-/// What a tenant's relation to the bank of one mode has of its own; what is `None` comes from the
-/// platform's settings. Secrets stay in files: only their paths are kept.
+/// A tenant's own settings for the bank of one mode; fields that are `None` come from the
+/// platform's settings. Secrets stay in files: only their paths are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BankRelation {
-    /// The collector account: the tenant's CVUs of this mode hang on it.
+    /// The collector account, to which the tenant's CVUs of this mode belong.
     pub collector: Option<Cbu>,
-    /// The PSP code in its CVUs, a number from 1 to 9999; where it is known, a CVU of another PSP
-    /// is not believed.
+    /// The PSP code in its CVUs, a number from 1 to 9999; if it is known, a CVU with another PSP
+    /// code is not accepted.
     pub psp_code: Option<u16>,
     /// The address of the bank's API.
     pub base_url: Option<String>,
@@ -53,12 +53,12 @@ pub struct BankRelation {
     pub username: Option<String>,
     /// The path of the file that holds its password.
     pub password_file: Option<String>,
-    /// The path of the file that holds the secret under which the bank signs its notices.
+    /// The path of the file that holds the secret with which the bank signs its notices.
     pub notice_secret_file: Option<String>,
 }
 
 impl BankRelation {
-    /// Whether everything comes from the platform's settings.
+    /// Whether all settings come from the platform.
     pub fn is_usual(&self) -> bool {
         *self == Self::default()
     }
@@ -68,14 +68,14 @@ impl BankRelation {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BankRelations {
-    /// Of its live realm.
+    /// Its relation for the live realm.
     pub live: BankRelation,
-    /// Of its test realm.
+    /// Its relation for the test realm.
     pub test: BankRelation,
 }
 
 impl BankRelations {
-    /// That of a mode.
+    /// The relation for a mode.
     pub const fn of(&self, mode: Mode) -> &BankRelation {
         match mode {
             Mode::Live => &self.live,
@@ -90,7 +90,7 @@ impl BankRelations {
         }
     }
 
-    /// Whether everything comes from the platform's settings.
+    /// Whether all settings come from the platform.
     pub fn are_usual(&self) -> bool {
         self.live.is_usual() && self.test.is_usual()
     }
@@ -103,7 +103,7 @@ pub struct Tenant {
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it has decided about its accounts.
+    /// Its policy for its accounts.
     pub policy: Policy,
     /// The limits that its accounts inherit.
     pub limits: Limits,
@@ -118,7 +118,7 @@ pub struct Tenant {
     /// Its relations to the banks of both modes.
     #[serde(default, skip_serializing_if = "BankRelations::are_usual")]
     pub banks: BankRelations,
-    /// The limits over the sum of its accounts.
+    /// The limits on the sum over its accounts.
     #[serde(default, skip_serializing_if = "TotalLimits::are_none")]
     pub total_limits: TotalLimits,
 }
@@ -133,20 +133,20 @@ impl Tenant {
     }
 }
 
-/// From which file a realm was filled.
+/// The file from which a realm was filled.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RealmSource {
-    /// What tells the file from every other: a digest of what it holds.
+    /// A digest of the file's content, which identifies it.
     pub file: Digest,
-    /// The id of the store that the realm was in, in hexadecimal digits.
+    /// The id of the store from which the realm was exported, in hexadecimal digits.
     pub store: String,
-    /// The last commit of that store which the file knows.
+    /// The last commit of that store that the file contains.
     pub commit: u64,
     /// The latest time of an entry of that store up to then.
     pub at: Timestamp,
 }
 
-/// Whether a realm is served; [`moves`] has the steps between these.
+/// Whether a realm is served; [`moves`] has the transitions between these states.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RealmState {
     /// Its clients are served.
@@ -159,23 +159,23 @@ pub enum RealmState {
     Closed,
 }
 
-/// What a generation of a realm is a copy of; [`restores`] has the steps.
+/// The point in time of which a generation of a realm is a copy; [`restores`] has the steps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RestorePoint {
     /// The generation that is copied.
     pub from: u32,
-    /// The instant: nothing of the first commit that has something later, and nothing behind it.
+    /// The instant: the copy ends before the first commit that contains something later.
     pub at: Timestamp,
-    /// Nothing behind this commit either.
+    /// The copy ends after this commit at the latest.
     pub until: u64,
 }
 
-/// What a copy of a realm came to.
+/// The content of a copy of a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Copied {
     /// How many entries it has.
     pub entries: u64,
-    /// A digest over all of them in their order.
+    /// A digest over all entries in order.
     pub digest: Digest,
 }
 
@@ -184,7 +184,7 @@ pub struct Copied {
 pub enum Serving {
     /// Its clients are to be served.
     Open,
-    /// They are not.
+    /// Its clients are not to be served.
     Closed,
 }
 
@@ -201,33 +201,33 @@ impl Serving {
     }
 }
 
-/// A key as it is kept: never the secret, only its keyed digest.
+/// A key as it is stored: never the secret, only its keyed digest.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ApiKey {
     /// Its public id, part of the key itself.
     pub id: String,
-    /// The tenant it speaks for.
+    /// The tenant to which it belongs.
     pub tenant: String,
-    /// The realm it opens.
+    /// The mode of the realm that it opens.
     pub mode: Mode,
-    /// A name for people.
+    /// Its name for people.
     pub label: Option<String>,
     /// HMAC-SHA-256 of the secret under the server's pepper.
     pub mac: Digest,
     /// When it was issued.
     pub created_at: Timestamp,
-    /// The first instant at which it no longer works; `None` while it has no end.
+    /// The first instant at which it no longer works; `None` if it has no end.
     pub ends_at: Option<Timestamp>,
-    /// Whether it was revoked: then it does not work whatever [`Self::ends_at`] says.
+    /// Whether it was revoked: then it does not work, whatever [`Self::ends_at`] is.
     pub revoked: bool,
-    /// What it may do; everything when absent.
+    /// The scopes that it has; without this field, it may do everything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<Scope>>,
-    /// From where it may be used; from everywhere when empty.
+    /// The networks from which it may be used; if empty, from everywhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks: Vec<Network>,
-    /// How long it works from its issue, in milliseconds, where that was said then. The next key of a
-    /// rotation works as long.
+    /// How long it works from its issue, in milliseconds, if that was specified then. The next key
+    /// of a rotation works for the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifetime: Option<u64>,
 }
@@ -238,14 +238,14 @@ impl ApiKey {
         !self.revoked && self.ends_at.is_none_or(|end| now < end)
     }
 
-    /// Whether its end is the one that was said at its issue, or none.
+    /// Whether its end is still the one set at its issue, if any.
     pub fn ends_as_issued(&self) -> bool {
         let planned = self.lifetime.map(|long| self.created_at.plus_millis(long));
         self.ends_at == planned
     }
 
-    /// Whether it may do what needs a scope. What needs none that a key can have needs a key without
-    /// scopes.
+    /// Whether it may do an operation that needs this scope. An operation that no scope covers
+    /// needs a key without scopes.
     pub fn may(&self, needed: Option<Scope>) -> bool {
         let Some(scopes) = &self.scopes else {
             return true;
@@ -253,7 +253,8 @@ impl ApiKey {
         needed.is_some_and(|needed| scopes.iter().any(|had| had.covers(needed)))
     }
 
-    /// Whether it may be used from an address; from an unknown one only if it may from everywhere.
+    /// Whether it may be used from an address; from an unknown one only if it may be used from
+    /// everywhere.
     pub fn may_come_from(&self, address: Option<std::net::IpAddr>) -> bool {
         self.networks.is_empty()
             || address.is_some_and(|from| self.networks.iter().any(|net| net.contains(from)))

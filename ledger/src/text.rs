@@ -1,12 +1,12 @@
-//! Texts with a rule: external ids, names, and words of the tenant.
+//! Texts with rules: external ids, names, and words of the tenant.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// The id under which a PSP knows one of its own operations: 1–64 printable characters, with spaces only inside.
-/// It is compared exactly: neither case nor the way an accent is composed is folded.
+/// The id by which a PSP knows one of its own operations: 1–64 printable characters, with spaces only inside.
+/// Comparison is exact: neither case nor the composition of accents is folded.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ExternalId(String);
@@ -14,16 +14,16 @@ pub struct ExternalId(String);
 /// Why a text was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TextError {
-    /// It is no external id.
+    /// Not an external id.
     #[error("must be 1 to 64 printable characters, without a space at either end")]
     ExternalId,
-    /// It is no code of a voucher type.
+    /// Not the code of a voucher type.
     #[error("must be 2 to 40 letters without accents, digits, underscores or dashes")]
     TypeCode,
     /// A line has too many characters.
     #[error("is too long")]
     TooLong,
-    /// Nothing of a line is left when it is trimmed.
+    /// A line is empty after trimming.
     #[error("must not be empty")]
     Empty,
     /// A line has characters that hide or reorder text.
@@ -32,14 +32,13 @@ pub enum TextError {
 }
 
 impl ExternalId {
-    /// The most bytes of one: 64 characters of UTF-8.
+    /// The most bytes of an external id: 64 characters of UTF-8.
     pub const BYTES_MAX: usize = 256;
 
-    /// Reads an external id.
+    /// Parses an external id.
     ///
     /// # Errors
-    /// When it is empty or longer than 64 characters, begins or ends with a space, or has a
-    /// character that does not show.
+    /// When it is empty or longer than 64 characters, begins or ends with a space, or has an invisible character.
     pub fn parse(text: &str) -> Result<Self, TextError> {
         if text.bytes().all(|byte| byte.is_ascii_graphic()) && (1..=64).contains(&text.len()) {
             return Ok(Self(text.to_owned()));
@@ -55,7 +54,7 @@ impl ExternalId {
         }
     }
 
-    /// The id, exactly as it was given.
+    /// The id exactly as given.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -80,13 +79,13 @@ impl fmt::Display for ExternalId {
     }
 }
 
-/// Trims a text for people, brings it to NFC, and refuses what must not be kept: more than `max`
-/// characters, control characters, and marks that reorder or hide text.
+/// Trims a text for people, normalises it to NFC, and refuses texts that must not be stored: with more than `max`
+/// characters, control characters, or marks that reorder or hide text.
 ///
 /// # Errors
 /// When nothing is left after trimming, the text is too long, or it has such a character.
 pub fn line(text: &str, max: usize) -> Result<String, TextError> {
-    // Normalising may lengthen a text, so a text far over the limit is not even looked at.
+    // Normalising may lengthen a text, so a text far over the limit is refused unread.
     if text.len() > max.saturating_mul(16) {
         return Err(TextError::TooLong);
     }
@@ -110,8 +109,8 @@ fn hides(c: char) -> bool {
         || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Whether a character shows as something, or is a space. Marks that show as nothing, characters for private use and
-/// those that Unicode will never have do not.
+/// Whether a character is visible or a space. Invisible marks, private-use characters and code points that Unicode will
+/// never assign are not.
 fn is_printable(c: char) -> bool {
     let unseen = matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}'
@@ -121,7 +120,7 @@ fn is_printable(c: char) -> bool {
     !(hides(c) || unseen || private || never)
 }
 
-/// Folds a text for search: lower case, Spanish accents removed. Search on both sides.
+/// Folds a text for search: lower case, Spanish accents removed. Apply it to both sides.
 pub fn folded(text: &str) -> String {
     text.chars()
         .flat_map(char::to_lowercase)

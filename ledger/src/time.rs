@@ -32,7 +32,7 @@ impl Timestamp {
         self.0
     }
 
-    /// Reads RFC 3339; instants before 1970 count as 1970.
+    /// Parses RFC 3339; instants before 1970 count as 1970.
     pub fn parse(text: &str) -> Option<Self> {
         let time = DateTime::parse_from_rfc3339(text).ok()?;
         Some(Self::from_millis(
@@ -51,7 +51,7 @@ impl Timestamp {
         DateTime::from_timestamp_millis(millis).unwrap_or_default()
     }
 
-    /// What calendar and clock show in Buenos Aires.
+    /// The local date and time in Buenos Aires.
     pub fn local(self) -> NaiveDateTime {
         self.utc().with_timezone(&Buenos_Aires).naive_local()
     }
@@ -81,7 +81,7 @@ impl fmt::Display for Timestamp {
 pub struct BusinessDay(NaiveDate);
 
 impl BusinessDay {
-    /// Reads `YYYY-MM-DD` and nothing else; years 1970 to 9998.
+    /// Parses `YYYY-MM-DD` and nothing else; years 1970 to 9998.
     pub fn parse(text: &str) -> Option<Self> {
         let shape = text.len() == 10
             && text.bytes().enumerate().all(|(i, b)| match i {
@@ -102,7 +102,7 @@ impl BusinessDay {
     /// The first instant of the day.
     pub fn start(self) -> Timestamp {
         let midnight = self.0.and_time(NaiveTime::MIN);
-        // Where a change of clocks skips midnight, the day begins with the first instant there is.
+        // If a change of clocks skips midnight, the day begins with the first existing instant.
         let start = (0..4_i64)
             .filter_map(|hours| {
                 let local = midnight.checked_add_signed(chrono::TimeDelta::hours(hours))?;
@@ -132,13 +132,13 @@ impl BusinessDay {
         }
     }
 
-    /// The day before; the first day that a date can be stays.
+    /// The day before; the smallest possible date stays the same.
     #[must_use]
     pub fn before(self) -> Self {
         self.0.pred_opt().map_or(self, Self)
     }
 
-    /// The day after; the last day that a date can be stays.
+    /// The day after; the largest possible date stays the same.
     #[must_use]
     pub fn next(self) -> Self {
         self.0.succ_opt().map_or(self, Self)
@@ -166,7 +166,7 @@ impl BusinessDay {
         self.0
     }
 
-    /// Whether both days are of one calendar month.
+    /// Whether both days are in the same calendar month.
     pub fn same_month(self, other: Self) -> bool {
         use chrono::Datelike;
         (self.0.year(), self.0.month()) == (other.0.year(), other.0.month())

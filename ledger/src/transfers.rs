@@ -1,15 +1,16 @@
 //! Transfers: money that leaves an account for another, inside the realm or through the bank.
 //!
-//! **States**. An internal transfer is final at once: two vouchers in one commit. A transfer
+//! **States.** An internal transfer is final at once: two vouchers in one commit. A transfer
 //! through the bank is `requested` (the money is held, the intent is on disk), then `in_progress`
-//! once the bank has it or may have it, and ends `completed` or `rejected`. A transfer that the
-//! bank itself has given up on is in `audit` until a person decides. Money that comes back after
-//! completion makes it `reversed`.
+//! once the bank has it or may have it, and ends as `completed` or `rejected`. A transfer that the
+//! bank itself has given up on is in `audit` until a person decides. If money comes back after
+//! completion, the transfer becomes `reversed`.
 //!
 //! **Failure.** Only a final answer of the bank ends a transfer. A timeout or a 5xx is not an
-//! answer: the money stays held and the bank is asked again. An answer counts only if it matches the
-//! order: a record under our reference with another amount, currency, CVU or destination settles
-//! nothing. The transfer waits in `audit` with both shown, and from then on only a person ends it.
+//! answer: the money stays held and the bank is asked again. An answer counts only if it matches
+//! the order: a record under our reference with another amount, currency, CVU or destination
+//! settles nothing. The transfer then waits in `audit` with both versions shown, and only a person
+//! can end it.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,17 +27,17 @@ use crate::time::Timestamp;
 pub use crate::bank::{BankMoved, BankTransfer, BankWord, Concept};
 pub use crate::counterparty::Counterparty;
 
-/// Where a transfer goes.
+/// The destination of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Destination {
     /// A CBU or CVU.
     Key(Cbu),
-    /// The alias that the tenant wrote; the bank resolves it.
+    /// The alias as the tenant wrote it; the bank resolves it.
     Alias(Alias),
 }
 
 impl Destination {
-    /// Whom it names, before anybody was asked who that is.
+    /// The counterparty that it names, before anybody was asked who that is.
     pub fn counterparty(&self) -> Counterparty {
         let (cbu, alias) = match self {
             Self::Key(key) => (Some(key.to_string()), None),
@@ -50,7 +51,7 @@ impl Destination {
     }
 }
 
-/// How far a transfer is.
+/// The state of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransferStatus {
@@ -64,7 +65,7 @@ pub enum TransferStatus {
     Completed,
     /// The bank refused; the money was released.
     Rejected,
-    /// It had left and came back.
+    /// The money had left and came back.
     Reversed,
 }
 
@@ -97,7 +98,7 @@ impl TransferStatus {
     }
 }
 
-/// What a person says of a transfer that waits for the bank.
+/// A person's verdict on a transfer that waits for the bank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -108,7 +109,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// The state in which it leaves the transfer.
+    /// The state into which it puts the transfer.
     pub const fn status(self) -> TransferStatus {
         match self {
             Self::Completed => TransferStatus::Completed,
@@ -117,24 +118,24 @@ impl Verdict {
     }
 }
 
-/// A record of the bank under the reference of a transfer, of something else than was ordered.
+/// The bank's record under the reference of a transfer that differs from the order.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Dispute {
     /// The bank's own id of its record.
     pub bank_id: String,
     /// Its id on the rail, once it has one.
     pub coelsa_id: Option<String>,
-    /// How far the bank says it is.
+    /// The state that the bank reports.
     pub word: BankWord,
-    /// What the bank says it moves.
+    /// The movement that the bank reports.
     pub moved: BankMoved,
 }
 
-/// What the bank says of a transfer under a reference of ours that the ledger did not know: it was
-/// ordered before an older copy of the store was put back.
+/// The bank's report of a transfer under a reference of ours that the ledger did not know: it was
+/// ordered in a history that was lost when an older copy of the store was put back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recovered {
-    /// What the bank says that it moved.
+    /// The movement that the bank reports.
     pub moved: BankMoved,
     /// The time of the movement, by the bank's clock.
     pub at: Timestamp,
@@ -151,19 +152,19 @@ pub struct Departure {
     pub coelsa_id: Option<String>,
     /// The CVU that it left.
     pub cvu: Cvu,
-    /// What left, in centavos.
+    /// The amount that left, in centavos.
     pub amount: Amount,
     /// The CBU or alias to which it went.
     pub to: Destination,
-    /// What the bank says of it, as the transfer will keep it.
+    /// The bank's report, as the transfer will store it.
     pub recovered: Recovered,
-    /// To whom it went, as far as the bank reports.
+    /// The receiver, as far as the bank reports.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Box<Counterparty>>,
 }
 
 impl Departure {
-    /// To whom it went, as far as the bank reports.
+    /// The receiver, as far as the bank reports.
     pub fn counterparty(&self) -> Counterparty {
         let asked = || self.to.counterparty();
         Counterparty {
@@ -176,34 +177,34 @@ impl Departure {
 /// The currency of every transfer, by its ISO 4217 code.
 pub const CURRENCY: &str = "ARS";
 
-/// The most transfers of one account that wait for the bank at the same time.
+/// The most transfers of one account that may wait for the bank at a time.
 pub const OPEN_TRANSFERS_MAX: usize = 10_000;
 
-/// A transfer with all that became of it.
+/// A transfer with its present state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Transfer {
-    /// The sequence of its first voucher on the account that sends.
+    /// The sequence of its first voucher on the sending account.
     pub sequence: u64,
     /// The tag of that voucher's id.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
-    /// The account that receives, when it is of the same realm: then it is final at once.
+    /// The receiving account if it is in the same realm; the transfer is then final at once.
     pub receiver: Option<(AccountNo, Cvu)>,
-    /// How far it is.
+    /// Its state.
     pub status: TransferStatus,
-    /// The CVU that sends.
+    /// The sending CVU.
     pub from: Cvu,
-    /// Where it goes, as it was asked for.
+    /// The destination as ordered.
     pub to: Destination,
     /// The amount, in centavos, without charges.
     pub amount: Amount,
-    /// What it costs the account that sends, in centavos; charged when it completes.
+    /// The charges for the sending account, in centavos; charged when the transfer completes.
     pub charges: Charges,
-    /// What the money is for.
+    /// The purpose of the money.
     pub concept: Concept,
     /// A line for people.
     pub description: Option<String>,
-    /// The tenant's own id: idempotent over the realm's transfers.
+    /// The tenant's own id, idempotent among the realm's transfers.
     pub external_id: ExternalId,
     /// The bank's own id.
     pub bank_id: Option<String>,
@@ -211,26 +212,27 @@ pub struct Transfer {
     pub coelsa_id: Option<String>,
     /// Why it was rejected.
     pub rejection: Option<TransferRejection>,
-    /// What of it has come back, in centavos.
+    /// The amount that has come back, in centavos.
     pub reversed: Money,
-    /// What the bank has under its reference instead; only a person ends it then.
+    /// The bank's differing record under its reference; only a person can end the transfer then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dispute: Option<Box<Dispute>>,
-    /// The reference by which the bank knows it; one without has that of its place.
+    /// The reference by which the bank knows it; without one, it is derived from its place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<OriginId>,
-    /// Of a transfer that only the bank remembered: what the bank says it moved, and when.
+    /// For a transfer that only the bank remembered: the movement that the bank reported, and its
+    /// time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recovered: Option<Box<Recovered>>,
-    /// When it was asked for.
+    /// When it was requested.
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
-    /// Who ended it and why, when it was a person and not the bank.
+    /// Who ended it and why, if it was a person and not the bank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Box<Decision>>,
-    /// Who is behind the destination: of an account of the realm its holder, of any other as the bank
-    /// was asked before it was sent; none while nobody has said.
+    /// The owner of the destination: for an account of the realm its holder, for any other account
+    /// as the bank answered before the transfer was sent; `None` while it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolved: Option<Box<Counterparty>>,
 }
@@ -238,20 +240,21 @@ pub struct Transfer {
 /// Why a transfer was rejected.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRejection {
-    /// A sentence: the bank's words, or the person's who decided.
+    /// A sentence: in the bank's words, or in those of the person who decided.
     pub reason: String,
     /// The bank's own answer, when it refused the request.
     pub bank: Option<BankRefusal>,
 }
 
-/// What happened to a transfer.
+/// An event in the life of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TransferFact {
-    /// It was asked for: the transfer as it was then. An internal one was completed at once.
+    /// It was requested: the transfer in its state at that time. An internal one was completed at
+    /// once.
     Requested(Transfer),
-    /// The bank has it, or has given up on it, or has said what it calls it.
+    /// The bank has it, has given up on it, or has reported its ids.
     Advanced {
-        /// `in_progress` or `audit`; the state it has when only the bank's names are new.
+        /// `in_progress` or `audit`; the unchanged state when only the bank's ids are new.
         status: TransferStatus,
         /// The bank's own id.
         bank_id: Option<String>,
@@ -265,14 +268,14 @@ pub enum TransferFact {
         /// The id on the rail.
         coelsa_id: Option<String>,
     },
-    /// The money did not leave: the bank refused the request, or the transfer failed there. What
-    /// was held is released.
+    /// The money did not leave: the bank refused the request, or the transfer failed there. The
+    /// held money is released.
     Rejected(TransferRejection),
     /// It came back, whole or in part.
     Reversed {
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// What came back, in centavos.
+        /// The amount that came back, in centavos.
         amount: Amount,
         /// The sequence of the voucher that credited it, in the account.
         voucher: u64,
@@ -281,26 +284,26 @@ pub enum TransferFact {
     Disputed(Dispute),
     /// A person said how it ended.
     Decided {
-        /// How it ended, by their word.
+        /// The verdict.
         verdict: Verdict,
         /// Who, why and when.
         decision: Decision,
     },
-    /// The bank said who is behind the destination.
+    /// The bank said who owns the destination.
     Resolved(Box<Counterparty>),
 }
 
-/// A fact and the transfer that it is of, as they are kept.
+/// A fact with the transfer to which it belongs, as stored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TransferRecord {
     /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
-    /// What happened to it.
+    /// The fact.
     pub fact: TransferFact,
 }
 
 impl Transfer {
-    /// Takes in what happened at an instant. It cannot refuse.
+    /// Applies a fact with its time. It cannot refuse.
     pub fn apply(&mut self, fact: &TransferFact, at: Timestamp) {
         self.updated_at = at;
         let mut learn = |bank: &Option<String>, rail: &Option<String>| {
@@ -352,7 +355,8 @@ impl Transfer {
         }
     }
 
-    /// The other side: who is behind the destination, or where nobody has said, whom the order names.
+    /// The other side: the owner of the destination or, while that is unknown, the destination
+    /// named in the order.
     pub fn counterparty(&self) -> Counterparty {
         let receiver = self.receiver.map(|(_, cvu)| cvu.to_string());
         let asked = || {
@@ -368,7 +372,7 @@ impl Transfer {
         }
     }
 
-    /// Its id, of an account of a realm.
+    /// Its id, for an account of a realm.
     pub const fn id(&self, realm: RealmId, account: AccountNo) -> TransferId {
         TransferId(VoucherId {
             realm,
@@ -378,13 +382,13 @@ impl Transfer {
         })
     }
 
-    /// The reference by which the bank knows it, of an account of a realm.
+    /// The reference by which the bank knows it, for an account of a realm.
     pub fn origin(&self, realm: RealmId, account: AccountNo) -> OriginId {
         let TransferId(place) = self.id(realm, account);
         self.origin.unwrap_or_else(|| OriginId::of_place(place))
     }
 
-    /// Whether the bank's answer says otherwise than how the transfer ended.
+    /// Whether the bank's answer contradicts the ending of the transfer.
     pub const fn is_contradicted(&self, word: &BankWord) -> bool {
         let rejected = matches!(self.status, TransferStatus::Rejected);
         match word {
@@ -394,8 +398,8 @@ impl Transfer {
         }
     }
 
-    /// Which of the things that were ordered the bank reports otherwise: `amount`, `currency`, `cvu`,
-    /// `to`. What it does not report differs in nothing.
+    /// The fields in which the bank's record differs from the order: `amount`, `currency`, `cvu`,
+    /// `to`. Fields that the bank does not report do not differ.
     pub fn differs(&self, record: &BankMoved) -> Vec<&'static str> {
         let cvu = |record: &String| record != self.from.as_str();
         let key = |record: &String| match &self.to {
@@ -433,9 +437,9 @@ impl Transfer {
 pub struct Send {
     /// The CBU, CVU or alias to which the money goes.
     pub to: Destination,
-    /// The amount, in centavos; charges come on top.
+    /// The amount, in centavos; charges are added.
     pub amount: Amount,
-    /// What the money is for.
+    /// The purpose of the money.
     pub concept: Concept,
     /// A line for people.
     pub description: Option<String>,
@@ -446,13 +450,13 @@ pub struct Send {
 /// Money that arrived from the bank for a CVU.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CashIn {
-    /// The id on the rail: the same money never arrives twice.
+    /// The id on the rail, by which the same money is never credited twice.
     pub coelsa_id: String,
     /// The bank's own id.
     pub bank_id: String,
     /// The CVU to which it was sent.
     pub cvu: Cvu,
-    /// What arrived, in centavos.
+    /// The amount that arrived, in centavos.
     pub amount: Amount,
     /// The sender, as far as the bank reports.
     pub from: Counterparty,
@@ -461,7 +465,7 @@ pub struct CashIn {
 }
 
 impl CashIn {
-    /// Who sent it, with its id on the rail.
+    /// The sender, with the id on the rail.
     pub fn counterparty(&self) -> Counterparty {
         Counterparty {
             coelsa_id: Some(self.coelsa_id.clone()),
@@ -475,6 +479,6 @@ impl CashIn {
 pub struct Suspense {
     /// The money that arrived.
     pub cash_in: CashIn,
-    /// Why no account took it: the stable word of the refusal.
+    /// Why no account took it: the stable code of the refusal.
     pub reason: String,
 }

@@ -1,6 +1,6 @@
-//! Treasury: what the ledger owes its clients, beside what the collector account has.
+//! Treasury: compares what the ledger owes its clients with the balance of the collector account.
 //!
-//! Held money belongs to clients until it leaves, so what is owed is available and held together.
+//! Held money belongs to clients until it leaves, so the amount owed is available plus held.
 //! `freeBalance` may be negative (the PSP uses client float); it informs and blocks nothing.
 
 use std::fmt;
@@ -10,13 +10,13 @@ use crate::balance::Direction;
 use crate::money::{Amount, Money};
 use crate::vouchers::{ReferenceType, Voucher};
 
-/// A sum over accounts in centavos, wide enough for the largest balance of every account there can
-/// be; `Display` gives exactly two decimals.
+/// A sum over accounts in centavos, wide enough for the largest balance of every possible account;
+/// `Display` gives exactly two decimals.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Sum(i128);
 
 impl Sum {
-    /// A sum of this many centavos; it may be negative.
+    /// A sum of this many centavos; may be negative.
     pub const fn from_centavos(centavos: i128) -> Self {
         Self(centavos)
     }
@@ -26,14 +26,13 @@ impl Sum {
         self.0
     }
 
-    /// The sum of both; beyond 128 bits it stays at the end of the range, which no number of
-    /// accounts reaches.
+    /// The sum of both; beyond 128 bits it saturates, which no number of accounts reaches.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// This less the other; negative where the other is larger.
+    /// The difference; negative if the other sum is larger.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -61,7 +60,7 @@ impl fmt::Display for Sum {
     }
 }
 
-/// How many accounts are in which state.
+/// The number of accounts in each state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Census {
     /// Accounts with a CVU that may move money.
@@ -75,7 +74,8 @@ pub struct Census {
 }
 
 impl Census {
-    /// Counts an account that goes from one state to another, a new one from none.
+    /// Counts an account that changes from one state to another; a new account has no earlier
+    /// state.
     pub fn moved(&mut self, from: Option<Status>, to: Status) {
         if let Some(count) = from.and_then(|from| self.of(from)) {
             *count = count.saturating_sub(1);
@@ -85,7 +85,7 @@ impl Census {
         }
     }
 
-    /// Both together.
+    /// The sums of both.
     #[must_use]
     const fn plus(self, other: Self) -> Self {
         Self {
@@ -96,13 +96,13 @@ impl Census {
         }
     }
 
-    /// How many have or had a CVU.
+    /// How many accounts have or had a CVU.
     pub const fn with_cvu(&self) -> u64 {
         let open = self.active.saturating_add(self.suspended);
         open.saturating_add(self.closed)
     }
 
-    /// How many there are, with a CVU and without.
+    /// How many accounts there are, with and without a CVU.
     pub const fn everyone(&self) -> u64 {
         self.with_cvu().saturating_add(self.registered)
     }
@@ -118,32 +118,32 @@ impl Census {
     }
 }
 
-/// The sums of a realm over all its facts, in centavos.
+/// The sums over all facts of a realm, in centavos.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
     /// How many vouchers the realm has.
     pub sequence: u64,
-    /// What clients can spend: the sum over all accounts.
+    /// The money that clients can spend: the sum over all accounts.
     pub available: Sum,
-    /// What is set apart in all accounts; it still belongs to clients.
+    /// The money set apart in all accounts; it still belongs to clients.
     pub held: Sum,
-    /// The amounts of transfers that wait for the bank's answer: they may have left the collector
-    /// account already.
+    /// The amounts of transfers that wait for the bank's answer: they may already have left the
+    /// collector account.
     pub outgoing: Sum,
     /// Money that arrived at the collector account and that no account could take.
     pub incoming: Sum,
     /// Fees and their tax, taken from clients so far.
     pub fees: Sum,
-    /// How many events the realm has: the number of the last one, below 2^48.
+    /// How many events the realm has, which is the number of the last one; below 2^48.
     pub events: u64,
-    /// The number of the set of rules that says which facts are events; 0 until a fact names one.
+    /// The number of the set of rules by which facts are events; 0 until a fact names one.
     pub event_rules: u16,
-    /// How many accounts are in which state.
+    /// The number of accounts in each state.
     pub census: Census,
 }
 
 impl Totals {
-    /// The sums of two realms as one, under the rules of this one.
+    /// The sums of two realms together, under the event rules of this one.
     #[must_use]
     pub const fn plus(self, other: &Self) -> Self {
         Self {
@@ -159,18 +159,18 @@ impl Totals {
         }
     }
 
-    /// What belongs to clients: available and held.
+    /// The money that belongs to clients: available plus held.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)
     }
 
-    /// Counts an event: the number of the next one.
+    /// Counts an event and returns its number.
     pub const fn count_event(&mut self) -> u64 {
         self.events = self.events.saturating_add(1);
         self.events
     }
 
-    /// Takes in a voucher that was posted.
+    /// Counts a posted voucher.
     pub fn posted(&mut self, voucher: &Voucher) {
         let amount = Sum::from(voucher.amount);
         self.sequence = self.sequence.saturating_add(1);
@@ -178,7 +178,7 @@ impl Totals {
             Direction::Credit => self.available = self.available.plus(amount),
             Direction::Debit => {
                 self.available = self.available.minus(amount);
-                // What is held for a fee is none yet.
+                // Money held for a fee is no fee yet.
                 if voucher.reference_type == ReferenceType::Fee {
                     self.fees = self.fees.plus(amount);
                 }
@@ -195,8 +195,8 @@ impl Totals {
         }
     }
 
-    /// Takes in whether a transfer of an amount waits for the bank's answer, before a fact and
-    /// after it.
+    /// Updates the outgoing sum for a transfer of this amount that waited for the bank's answer
+    /// before a fact or waits after it.
     pub fn waits(&mut self, amount: Amount, before: bool, after: bool) {
         match (before, after) {
             (false, true) => self.outgoing = self.outgoing.plus(amount.into()),
@@ -205,19 +205,19 @@ impl Totals {
         }
     }
 
-    /// Takes in money that arrived and that no account could take.
+    /// Adds money that arrived and that no account could take.
     pub const fn suspended(&mut self, amount: Sum) {
         self.incoming = self.incoming.plus(amount);
     }
 
-    /// Takes in that such money was credited to an account or returned.
+    /// Removes such money once it was credited to an account or returned.
     pub const fn resolved(&mut self, amount: Sum) {
         self.incoming = self.incoming.minus(amount);
     }
 }
 
-/// What part of the clients' money the collector account has, in ten-thousandths, rounded down so
-/// that nothing that is short looks whole. `Display` gives four decimals.
+/// The share of the clients' money that the collector account holds, in ten-thousandths, rounded
+/// down so that a shortfall never looks like full cover. `Display` gives four decimals.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Ratio(i128);
 
@@ -230,21 +230,21 @@ impl fmt::Display for Ratio {
     }
 }
 
-/// The balance of the collector account beside what is owed to clients (`cuadratura`). The
-/// central bank wants all of the clients' money to be there at any time (Communication "A" 6885).
+/// The balance of the collector account compared with the amount owed to clients (`cuadratura`).
+/// The central bank requires all of the clients' money to be there at any time (Communication "A"
+/// 6885).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coverage {
-    /// What the collector account has beyond what is owed, in centavos; negative where it is
-    /// short.
+    /// The balance beyond the amount owed, in centavos; negative if there is a shortfall.
     pub free: Sum,
-    /// What part of what is owed it has; `None` when nothing is owed.
+    /// The share of the amount owed that is there; `None` when nothing is owed.
     pub ratio: Option<Ratio>,
-    /// Whether it has all that is owed.
+    /// Whether the whole amount owed is there.
     pub covered: bool,
 }
 
 impl Coverage {
-    /// Holds the balance of the collector account beside what is owed.
+    /// Compares the balance of the collector account with the amount owed.
     pub fn of(bank: Money, owed: Sum) -> Self {
         let bank = Sum::from(bank);
         let free = bank.minus(owed);

@@ -1,4 +1,4 @@
-//! Voucher types: the system's, and those a tenant defines for its adjustments.
+//! Voucher types: the built-in ones, and those that a tenant defines for its adjustments.
 
 mod of_realm;
 mod shapes;
@@ -14,14 +14,13 @@ use crate::time::Timestamp;
 pub use of_realm::{CreateVoucherType, VoucherTypes};
 pub use shapes::{Origin, Sense, VoucherType};
 
-/// The code of a voucher type: 2 to 40 letters without accents, digits, underscores or dashes; letters are
-/// capitals.
+/// The code of a voucher type: 2 to 40 unaccented letters, digits, underscores or dashes; letters are upper case.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TypeCode(String);
 
 impl TypeCode {
-    /// Reads a code; lower case is raised.
+    /// Parses a code; lower case is converted to upper case.
     ///
     /// # Errors
     /// When it has another length or another character.
@@ -47,8 +46,8 @@ impl fmt::Display for TypeCode {
     }
 }
 
-/// The built-in types: code, name, and the direction of each. The place of one, counted from 1,
-/// is its number: new ones come last.
+/// The built-in types: code, name, and direction. The position of a type, counted from 1, is its number, so new types
+/// are appended.
 pub const SYSTEM_TYPES: [(&str, &str, Direction); 13] = [
     ("CREDIT", "Credit", Direction::Credit),
     ("DEBIT", "Debit", Direction::Debit),
@@ -102,9 +101,9 @@ pub enum SystemType {
     TransferReversal,
     /// The receiving half of an internal transfer.
     P2pIn,
-    /// The sending half of one.
+    /// The sending half of an internal transfer.
     P2pOut,
-    /// Takes the charge for a movement.
+    /// Takes the fee of a movement.
     Fee,
     /// Takes the tax on a fee.
     FeeTax,
@@ -141,12 +140,12 @@ impl SystemType {
         }
     }
 
-    /// The code of the type, as [`SYSTEM_TYPES`] has it.
+    /// The code of the type in [`SYSTEM_TYPES`].
     pub fn code(self) -> TypeCode {
         TypeCode(self.entry().0.to_owned())
     }
 
-    /// The type as vouchers are posted with it.
+    /// The type in the form used for posting vouchers.
     pub fn voucher_type(self) -> VoucherType {
         built_in(self.entry())
     }

@@ -13,7 +13,7 @@ use crate::text::ExternalId;
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 
-/// What a voucher belongs to.
+/// The kind of thing that a voucher belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReferenceType {
@@ -59,10 +59,10 @@ impl ReferenceType {
     }
 }
 
-/// What a release gives back to the usage of limits.
+/// The effect of a release on the usage of limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct GivesBack {
-    /// When the money that returns was counted.
+    /// The time at which the returning money was counted.
     pub counted_at: Timestamp,
     /// Whether nothing of it has left, so that it no longer counts as a movement.
     pub whole: bool,
@@ -71,11 +71,11 @@ pub struct GivesBack {
 /// One movement of one account, with the balance after it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Voucher {
-    /// The CVU it moved.
+    /// The CVU whose money moved.
     pub cvu: Cvu,
     /// Counts the account's movements from 1, without gaps.
     pub sequence: u64,
-    /// Which way the money went.
+    /// The direction of the money.
     pub direction: Direction,
     /// The amount, in centavos.
     pub amount: Amount,
@@ -83,18 +83,18 @@ pub struct Voucher {
     pub after: Balance,
     /// The code of the type, kept even when the type is removed.
     pub type_code: TypeCode,
-    /// The name of the type at that time.
+    /// The name of the type at the time of posting.
     pub type_name: String,
-    /// The number of the type at that time, of a tenant's own type; vouchers of the first versions of the program
+    /// The number of the type at the time of posting, for a tenant's own type; vouchers of the first program versions
     /// have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub type_number: Option<u64>,
     /// The tenant's own id of the movement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_id: Option<ExternalId>,
-    /// What it belongs to.
+    /// The kind of thing that it belongs to.
     pub reference_type: ReferenceType,
-    /// The id of what it belongs to, where that is not the voucher itself.
+    /// The id of that thing, if it is not the voucher itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_id: Option<String>,
     /// A line for people.
@@ -103,29 +103,29 @@ pub struct Voucher {
     /// The tenant's own date of the movement (wallet `fechaExterna`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_date: Option<NaiveDate>,
-    /// That date as it was sent, where it was not sent as `YYYY-MM-DD`.
+    /// That date as it was sent, if not as `YYYY-MM-DD`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub external_date_sent: Option<String>,
     /// When the hold that it opens ends by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// For a release: what the usage of limits gets back.
+    /// For a release: the usage of limits that it gives back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gives_back: Option<GivesBack>,
-    /// The history that its id is of.
+    /// The tag of the history to which its id belongs.
     #[serde(default, skip_serializing_if = "Tag::is_none")]
     pub tag: Tag,
-    /// The other side, as far as it was known when it was posted.
+    /// The other side, as far as known at the time of posting.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counterparty: Option<Box<Counterparty>>,
     /// When it was posted; never goes back within an account.
     pub at: Timestamp,
-    /// The hash chain up to and with this movement: [`Self::hash_after`] the one before.
+    /// The hash chain up to and including this movement: [`Self::hash_after`] the previous one.
     pub hash: Digest,
 }
 
 impl Voucher {
-    /// Its id, of an account of a realm.
+    /// Its id, for an account of a realm.
     pub const fn id(&self, realm: RealmId, account: AccountNo) -> VoucherId {
         VoucherId {
             realm,
@@ -135,8 +135,8 @@ impl Voucher {
         }
     }
 
-    /// The hash that this voucher has after `previous`. The number of its type is not in it: it follows from the code
-    /// and from what the realm's types were then.
+    /// The hash of this voucher after `previous`. It does not include the number of the type, which follows from the
+    /// code and from the realm's types at that time.
     pub fn hash_after(&self, previous: Digest) -> Digest {
         let whole = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let date = self
@@ -145,8 +145,8 @@ impl Voucher {
                 None => day.to_string(),
                 Some(sent) => format!("{day} {sent}"),
             });
-        // What only vouchers of holds have makes the second version of this canonical form; a tag makes
-        // the third and the fourth, a counterparty the next four.
+        // Fields that only vouchers of holds have make the second version of this canonical form; a tag makes the third
+        // and fourth, a counterparty the next four.
         let steps = self.expires_at.is_some() || self.gives_back.is_some();
         let version: i64 = match (self.tag.is_none(), steps) {
             (true, false) => 1,
@@ -199,8 +199,8 @@ impl Voucher {
         self.external_date_sent.clone().or_else(day)
     }
 
-    /// Whether its external id is the tenant's own id of this very movement, and so unique with the
-    /// direction over the realm: transfers have a space of their own.
+    /// Whether its external id is the tenant's own id of this movement, and so unique with the direction in the realm:
+    /// transfers have an id space of their own.
     pub fn claims_external_id(&self) -> bool {
         matches!(
             self.reference_type,
@@ -208,7 +208,7 @@ impl Voucher {
         )
     }
 
-    /// The other side; of money that arrived, with its id on the rail.
+    /// The other side; for money that arrived, with its id on the rail.
     pub fn other_side(&self) -> Option<Counterparty> {
         let mut other = self.counterparty.as_deref().cloned()?;
         if self.reference_type == ReferenceType::CashIn && other.coelsa_id.is_none() {
@@ -217,7 +217,7 @@ impl Voucher {
         Some(other)
     }
 
-    /// Whether it moves what the bank lists: money that arrived, left or came back by the rail.
+    /// Whether it is a movement that the bank lists: money that arrived, left or came back on the rail.
     pub fn is_at_the_bank(&self) -> bool {
         match self.direction {
             Direction::Credit | Direction::ConfirmHold => matches!(
@@ -242,7 +242,7 @@ impl Voucher {
 pub struct ExternalDate {
     /// The calendar day, as the tenant meant it.
     pub day: NaiveDate,
-    /// As it was sent, where that is not `YYYY-MM-DD`; at most [`Self::SENT_MAX`] bytes.
+    /// The date as it was sent, if not as `YYYY-MM-DD`; at most [`Self::SENT_MAX`] bytes.
     pub sent: Option<String>,
 }
 
@@ -264,7 +264,7 @@ pub struct PostAdjustment {
     pub voucher_type: VoucherType,
     /// The amount, in centavos; the direction is the type's.
     pub amount: Amount,
-    /// The tenant's own id: unique with the direction among adjustments and holds of the realm.
+    /// The tenant's own id, unique with the direction among adjustments and holds of the realm.
     pub external_id: ExternalId,
     /// A line for people.
     pub description: Option<String>,
@@ -272,18 +272,17 @@ pub struct PostAdjustment {
     pub external_date: Option<ExternalDate>,
 }
 
-/// Whether an order did something or had been done before: a repeat of an order is a success that
-/// does nothing.
+/// Whether an order was carried out now or before: a repeated order is a success that changes nothing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome<T> {
-    /// It was done now.
+    /// It was carried out now.
     Recorded(T),
-    /// It had been done; this is what it gave then.
+    /// It had been carried out before; this is its result from then.
     Replayed(T),
 }
 
 impl<T> Outcome<T> {
-    /// What was recorded, now or before.
+    /// The result, new or old.
     pub fn into_inner(self) -> T {
         match self {
             Self::Recorded(value) | Self::Replayed(value) => value,

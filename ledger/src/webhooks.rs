@@ -1,6 +1,6 @@
-//! Webhooks: where a tenant wants its events to be sent.
+//! Webhooks: the addresses to which a tenant wants its events sent.
 //!
-//! What a tenant orders is decided here; how far each webhook has come is in [`crate::deliveries`].
+//! A tenant's orders are decided here; the progress of each webhook is in [`crate::deliveries`].
 
 mod format;
 
@@ -20,19 +20,19 @@ pub use format::WebhookFormat;
 pub const WEBHOOKS_MAX: usize = 16;
 /// How many redeliveries of a webhook may wait or be under way.
 pub const REPLAYS_MAX: usize = 16;
-/// How many secrets of a webhook are kept, the current one and those that still sign.
+/// How many secrets of a webhook are kept: the current one and older ones that still sign.
 pub const SECRETS_MAX: usize = 4;
 
-/// A webhook of a realm. Written `whk_` and 26 characters.
+/// The id of a webhook of a realm. Written as `whk_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct WebhookId {
-    /// The realm whose events it is sent.
+    /// The realm whose events are sent to it.
     pub realm: RealmId,
-    /// The number in it, from 1.
+    /// Its number in the realm, from 1.
     pub number: u64,
 }
 
-/// What becomes of one event at one webhook. Written `dlv_` and 26 characters.
+/// The id of the delivery of one event to one webhook. Written as `dlv_` and 26 characters.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeliveryId {
     /// The webhook to which the event is sent.
@@ -42,7 +42,7 @@ pub struct DeliveryId {
 }
 
 impl WebhookId {
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let id = VoucherId::after("whk_", text)?;
         (id.sequence == 0).then_some(Self {
@@ -59,7 +59,7 @@ impl fmt::Display for WebhookId {
 }
 
 impl DeliveryId {
-    /// Reads an id; `None` for anything that was never written by `Display`.
+    /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let id = VoucherId::after("dlv_", text)?;
         let webhook = WebhookId {
@@ -88,8 +88,7 @@ const fn place(webhook: WebhookId, sequence: u64) -> VoucherId {
     }
 }
 
-/// A secret that signs what is sent, encrypted: only the service can read it, and the ledger
-/// never does.
+/// A secret that signs deliveries, encrypted: only the service can read it, and the ledger never does.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Secret {
     /// The encrypted bytes of the secret.
@@ -107,19 +106,19 @@ pub struct Replay {
     pub from: u64,
     /// The number of the last event.
     pub to: u64,
-    /// Whether types that the webhook does not want are sent too.
+    /// Whether events of types that the webhook does not want are sent too.
     pub every_kind: bool,
 }
 
-/// A webhook as its tenant wants it.
+/// A webhook with its tenant's settings.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Webhook {
     /// Its number in the realm, from 1, never reused.
     pub number: u64,
     /// The address to which events are posted.
     pub url: String,
-    /// The types of events that it wants, families such as `hold.*` among them; `None` wants all
-    /// types, also future ones.
+    /// The types of events that it wants, including families such as `hold.*`; `None` wants all types, including future
+    /// ones.
     pub types: Option<Vec<String>>,
     /// A line for people.
     pub description: Option<String>,
@@ -127,39 +126,40 @@ pub struct Webhook {
     pub active: bool,
     /// How often it was switched on: a stop from before the last time no longer counts.
     pub resumed: u64,
-    /// The secrets, the newest first.
+    /// The secrets, newest first.
     pub secrets: Vec<Secret>,
-    /// The number of the last event before its creation: later ones are for it.
+    /// The number of the last event before its creation: it gets the later ones.
     pub after: u64,
-    /// The last replay that was ordered, and those before it that had not begun by then.
+    /// The last replay ordered, and earlier ones that had not begun at that time.
     pub replays: Vec<Replay>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When its tenant last changed it.
     pub updated_at: Timestamp,
-    /// How the body of what is sent looks.
+    /// The format of the bodies sent to it.
     #[serde(default, skip_serializing_if = "WebhookFormat::is_standard")]
     pub format: WebhookFormat,
 }
 
 impl Webhook {
-    /// The types that it wants, of those that its format can carry.
+    /// The types that it wants, among those that its format can carry.
     pub fn kinds(&self) -> EventKinds {
-        // The words were read when they were set; a word that is known no longer wants nothing.
+        // The words were validated when they were set; if one is no longer known, the webhook counts as wanting all
+        // types.
         let wanted = self.types.as_ref().map_or(EventKinds::EVERY, |words| {
             EventKinds::parse(words.iter().map(String::as_str)).unwrap_or_default()
         });
         wanted.and(self.format.kinds())
     }
 
-    /// The secrets that sign at an instant, the newest first.
+    /// The secrets that sign at an instant, newest first.
     pub fn signing(&self, now: Timestamp) -> Vec<Vec<u8>> {
         let valid = |secret: &&Secret| secret.until.is_none_or(|until| now < until);
         let valid = self.secrets.iter().filter(valid);
         valid.map(|secret| secret.sealed.clone()).collect()
     }
 
-    /// Has a new secret sign; the old ones go on until then.
+    /// Makes a new secret the signing one; the old ones keep signing until `until`.
     fn rotate(&mut self, sealed: &[u8], now: Timestamp, until: Timestamp) {
         for old in &mut self.secrets {
             old.until = Some(old.until.map_or(until, |end| end.min(until)));
@@ -174,66 +174,65 @@ impl Webhook {
         self.secrets.insert(0, current);
     }
 
-    /// The number of the last replay that was ordered; 0 when none was.
+    /// The number of the last replay ordered; 0 when there was none.
     pub fn last_replay(&self) -> u64 {
         self.replays.last().map_or(0, |replay| replay.number)
     }
 }
 
-/// What a tenant may order of its webhooks.
+/// A tenant's order about its webhooks.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum WebhookOrder {
     /// Add a webhook to those of the realm.
     Create {
         /// The address to which events are posted.
         url: String,
-        /// The types that it wants; `None` is all.
+        /// The types that it wants; `None` wants all.
         types: Option<Vec<String>>,
         /// A line for people.
         description: Option<String>,
-        /// How the body of what is sent looks.
+        /// The format of the bodies sent to it.
         format: WebhookFormat,
-        /// The secret that signs, encrypted: its bytes as they are kept.
+        /// The signing secret, encrypted, as stored.
         secret: Vec<u8>,
     },
-    /// Another address, other types, another description, another format, on or off; `None` leaves things as they
-    /// are.
+    /// Change address, types, description or format, or switch it on or off; fields that are `None` stay.
     Change {
         /// Another address to which events are posted.
         url: Option<String>,
-        /// The types that it wants; `Some(None)` is all.
+        /// The types that it wants; `Some(None)` wants all.
         types: Option<Option<Vec<String>>>,
         /// A line for people.
         description: Option<Option<String>>,
-        /// How the body of what is sent looks.
+        /// The format of the bodies sent to it.
         format: Option<WebhookFormat>,
         /// Whether events are sent.
         active: Option<bool>,
     },
-    /// A new secret beside the old ones, which go on signing for a while.
+    /// Add a new secret; the old ones keep signing for a while.
     Rotate {
-        /// The new secret, encrypted: its bytes as they are kept.
+        /// The new secret, encrypted, as stored.
         secret: Vec<u8>,
-        /// How long the old ones go on signing, in seconds.
+        /// How long the old ones keep signing, in seconds.
         overlap: u64,
     },
     /// Deliver events once more.
     Replay {
         /// The number of the first event.
         from: u64,
-        /// The number of the last event; one beyond the realm's last is cut.
+        /// The number of the last event; a number beyond the realm's last event is reduced to it.
         to: u64,
-        /// Whether types that the webhook does not want are sent too.
+        /// Whether events of types that the webhook does not want are sent too.
         every_kind: bool,
     },
     /// Delete the webhook: nothing more is sent to it.
     Remove,
 }
 
-/// What happened to the webhooks of a realm. Variants and fields are appended, never edited.
+/// An event in the life of a realm's webhooks. Variants and fields are appended, never edited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum WebhookFact {
-    /// A webhook as it is now, whole.
+    /// The whole webhook after a change.
     Set(Webhook),
     /// A webhook was deleted.
     Removed {
@@ -250,20 +249,20 @@ pub struct Webhooks {
 }
 
 impl Webhooks {
-    /// A webhook.
+    /// The webhook with a number.
     ///
     /// # Errors
-    /// When there is none of that number.
+    /// When there is none.
     pub fn get(&self, number: u64) -> Result<&Webhook, Rejection> {
         self.known.get(&number).ok_or(Rejection::WebhookNotFound)
     }
 
-    /// Whether there is none.
+    /// Whether the realm has no webhooks.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
-    /// The number of the webhook that an order is about: the next one for a new webhook.
+    /// The number of the webhook that an order concerns; for a new webhook the next number.
     pub const fn number_of(&self, order: &WebhookOrder, named: u64) -> u64 {
         match order {
             WebhookOrder::Create { .. } => self.last.saturating_add(1),
@@ -383,7 +382,7 @@ impl Webhooks {
         })
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &WebhookFact) {
         match fact {
             WebhookFact::Set(webhook) => {

@@ -1,4 +1,4 @@
-//! Measures the durable engine: commits a second, work per entry, opening, reading.
+//! Measures the durable engine: commits per second, work per entry, opening, reading.
 //!
 //! `cargo run --release -p caudal-storage --example measure -- FOLDER [ENTRIES] [SUBMITTERS] [STREAMS]`
 #![allow(
@@ -21,7 +21,7 @@ use caudal_storage::{
     Store, StoreError, StoreOptions, StreamId,
 };
 
-/// Three small rows an entry: a hash, a counter's row, and the counter itself.
+/// Three small rows per entry: a hash, a counter's row, and the counter itself.
 struct Rows;
 
 impl Projection for Rows {

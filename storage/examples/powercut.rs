@@ -1,8 +1,8 @@
 //! Writer and checker of the power-cut rig (`tests/rigs/powercut.sh`).
 //!
 //! `powercut write FOLDER ACKS` writes until it is killed, and appends a line to ACKS for each
-//! commit that was acknowledged. `powercut check FOLDER ACKS` opens what a cut left and looks for
-//! each of them.
+//! acknowledged commit. `powercut check FOLDER ACKS` opens the store that a power cut left and
+//! looks for each of them.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -82,7 +82,7 @@ fn body(lane: u64, seq: u64) -> Vec<u8> {
         .into_bytes()
 }
 
-/// From this many keys on a run has files of its own: the rig sets it.
+/// The variable with the number of keys from which a run has files of its own; the rig sets it.
 const APART_KEYS: &str = "POWERCUT_APART_KEYS";
 
 fn options() -> StoreOptions {
@@ -91,7 +91,7 @@ fn options() -> StoreOptions {
         apart_keys: std::env::var(APART_KEYS).map_or(usual, |keys| keys.parse().unwrap()),
         segment_bytes: 256 << 10,
         table_bytes: 100_000,
-        // cuts shall meet each step of it
+        // power cuts should meet each step of compressing
         compress_after_segments: 1,
         check_bytes_per_second: 64 << 20,
         merge_fan_in: 3,
@@ -114,7 +114,7 @@ fn write(folder: &Path, acks: &Path) {
             scope.spawn(move || {
                 let mut seq = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
                 let (give, take) = sync_channel(1);
-                // a disk of this size holds so much; then the rig starts another run
+                // a disk of this size holds about this much; then the rig starts another run
                 while store.stats().journal_disk_bytes < 100 << 20 {
                     seq += 1;
                     let (file, give) = (Arc::clone(&file), give.clone());
@@ -140,7 +140,7 @@ fn write(folder: &Path, acks: &Path) {
                         }),
                     );
                     take.recv().unwrap();
-                    // a breath, so that a run lasts and groups differ in size
+                    // a short pause, so that a run lasts and groups differ in size
                     std::thread::sleep(std::time::Duration::from_millis(4 + lane % 9));
                 }
                 loop {
@@ -151,7 +151,7 @@ fn write(folder: &Path, acks: &Path) {
     });
 }
 
-/// Whether the cut left a segment unfinished, or in both forms.
+/// Whether the power cut left a segment unfinished, or in both forms.
 fn half_compressed(folder: &Path) -> bool {
     let Ok(names) = std::fs::read_dir(folder.join("journal")) else {
         return false;
@@ -163,7 +163,7 @@ fn half_compressed(folder: &Path) -> bool {
     })
 }
 
-/// How many runs the cut left with files of their own.
+/// How many runs with files of their own the power cut left.
 fn runs_apart(folder: &Path) -> usize {
     let Ok(names) = std::fs::read_dir(folder.join("index")) else {
         return 0;

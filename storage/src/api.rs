@@ -1,4 +1,4 @@
-//! The interface above the engines: what every storage engine promises to the crates above it.
+//! The interface above the engines: what every storage engine guarantees to the crates above it.
 
 mod figures;
 
@@ -15,9 +15,9 @@ pub use figures::{Checks, Differing, Finding, Stats};
 pub struct StreamId {
     /// The number of the realm that owns the stream; 0 is the platform's own.
     pub realm: u32,
-    /// What kind of stream it is; the numbers are given by the layer above and never reused.
+    /// The kind of the stream; the layer above assigns the numbers and never reuses them.
     pub kind: u8,
-    /// Which one of that kind, for instance the number of an account.
+    /// The number of the stream within its kind, for instance the number of an account.
     pub number: u64,
 }
 
@@ -28,17 +28,17 @@ pub struct Entry {
     pub stream: StreamId,
     /// Its sequence number in that stream, from 1 without gaps.
     pub seq: u64,
-    /// When it happened, in milliseconds since 1970 UTC; never goes back within a stream.
+    /// When the fact happened, in milliseconds since 1970 UTC; never goes back within a stream.
     pub at: u64,
     /// The fact, encoded by the layer above; at most [`ENTRY_BYTES_MAX`].
     pub body: Vec<u8>,
-    /// The same fact as its writer has it in memory, if the writer gave it along.
+    /// The same fact as the writer's in-memory value, if the writer passed it along.
     pub fact: Fact,
 }
 
-/// What an entry says, as its writer has it in memory, so that the projection need not decode what was
-/// encoded a moment before. It is never on disk: an entry that was read has none, unless
-/// [`Projection::recall`] has given it one. Entries are equal when their bytes are.
+/// The content of an entry as the writer's in-memory value, so that the projection need not decode bytes that were
+/// encoded a moment before. It is never on disk: an entry that was read has none, unless [`Projection::recall`] has
+/// given it one. Entries are equal when their bytes are.
 #[derive(Clone, Default)]
 pub struct Fact(Option<Arc<dyn Any + Send + Sync>>);
 
@@ -48,7 +48,7 @@ impl Fact {
         Self(Some(fact))
     }
 
-    /// The fact, if it was given along and is a `T`; `None` for an entry that was read from disk.
+    /// The fact, if it was passed along and is a `T`; `None` for an entry that was read from disk.
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.as_ref()?.downcast_ref()
     }
@@ -72,7 +72,7 @@ impl fmt::Debug for Fact {
 pub const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// How many entries one commit may hold at most.
 pub const COMMIT_ENTRIES_MAX: usize = 65_536;
-/// The most bytes that the entries and hints of one commit may take together.
+/// The most bytes that the entries and hints of one commit may have together.
 pub const COMMIT_BYTES_MAX: u64 = 32 << 20;
 /// The largest value of an index row, in bytes.
 pub const VALUE_BYTES_MAX: usize = 1 << 20;
@@ -82,14 +82,15 @@ pub const KEY_BYTES_MAX: usize = 256;
 /// Entries that become durable together or not at all.
 #[derive(Clone, Default, Debug)]
 pub struct Commit {
-    /// The entries, in the order in which they are to be applied.
+    /// The entries, in the order in which they are applied.
     pub entries: Vec<Entry>,
-    /// Rows that go to the index with this commit but not to the journal: caches (snapshots) that
-    /// can be lost without losing anything. A key's first byte should set them apart.
+    /// Rows that go to the index with this commit but not to the journal: caches (snapshots) whose loss does no harm.
+    /// Their keys should have a first byte of their own.
     pub hints: Vec<Row>,
-    /// What it was decided on besides the ends of its own streams: the entry of each of these streams that was the last one
-    /// then, submitted before and perhaps not durable yet. It is taken only where all of them are there, which are those
-    /// of this commit, too: what was decided on something that was refused is refused. At most as many as entries.
+    /// The entries that the decision rests on, besides the ends of the commit's own streams: for each of these streams
+    /// the entry that was its last one at that time, submitted before and perhaps not durable yet. The commit is
+    /// accepted only if all of them exist; entries of this commit count, too. So a commit that was decided on a refused
+    /// one is refused. At most as many as entries.
     pub decided_on: Vec<(StreamId, u64)>,
 }
 
@@ -118,25 +119,24 @@ pub struct Head {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct CommitNo(pub u64);
 
-/// Where an entry lies in the journal: opaque to the layers above, stable for the journal's life.
+/// The place of an entry in the journal: opaque to the layers above, stable for the journal's life.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Position(pub u64);
 
-/// Why an operation of the store failed. After a commit, only [`Self::Poisoned`] and
-/// [`Self::Deposed`] leave its outcome unknown; any other error means that nothing of it was
-/// written.
+/// Why an operation of the store failed. After a commit, only [`Self::Poisoned`] and [`Self::Deposed`] leave its
+/// outcome unknown; after any other error nothing of the commit was written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The queue of commits is full, or the index lags too far behind: try again shortly.
+    /// The queue of commits is full, or the index is too far behind: try again shortly.
     #[error("the store is overloaded; try again")]
     Overloaded,
-    /// Free space is below the floor: reads go on, writes are refused.
+    /// Free space is below the floor: reads continue, writes are refused.
     #[error("the disk is nearly full: {0}")]
     Full(String),
-    /// A commit does not follow what its stream holds, or was decided on what its stream does not hold.
+    /// A commit does not follow its stream, or was decided on an entry that the stream does not have.
     #[error("stream {stream:?} is at {found}, the commit brings {offered}")]
     OutOfSequence {
-        /// The stream in which it happened.
+        /// The stream that the commit does not fit.
         stream: StreamId,
         /// The last sequence number that the stream holds; 0 when it is empty.
         found: u64,
@@ -146,16 +146,16 @@ pub enum StoreError {
     /// A commit, key or value breaks a named limit or rule; the text says which.
     #[error("{0}")]
     Invalid(String),
-    /// A write or flush failed before; nobody knows what is on disk until a restart.
+    /// An earlier write or flush failed; what is on disk is unknown until a restart.
     #[error("storage lost: {0}")]
     Poisoned(Arc<str>),
-    /// The system refused to read. That says nothing about the bytes on disk, and it may pass.
+    /// The system refused a read. That says nothing about the bytes on disk, and may be temporary.
     #[error("the disk refuses reads: {0}")]
     Unreadable(Arc<str>),
-    /// The log of the cell cannot be reached, or takes nothing: nothing was done, try again shortly.
+    /// The log of the cell cannot be reached, or accepts nothing: nothing was done, try again shortly.
     #[error("the log cannot be reached: {0}")]
     Unreachable(Arc<str>),
-    /// Bytes on disk are not what was written.
+    /// Bytes on disk differ from those that were written.
     #[error("{0}")]
     Corrupt(Arc<str>),
     /// The store is closing.
@@ -167,55 +167,52 @@ pub enum StoreError {
         /// Where the owner is reached, if it is known.
         address: Option<Arc<str>>,
     },
-    /// Another node took the cell while the commit was under way: nobody knows its outcome here.
+    /// Another node took the cell while the commit was under way: this node does not know the outcome.
     #[error("another node took the cell; whether the commit became durable is known there")]
     Deposed,
 }
 
-/// Called once, on the store's own thread, when the commit is durable or has failed; a commit that
-/// is refused at once (overloaded, full, invalid, poisoned, closed) gets its error on the caller's
-/// thread, inside [`Store::submit`].
+/// Called once, on the store's own thread, when the commit is durable or has failed. If a commit is refused at once
+/// (overloaded, full, invalid, poisoned, closed), it is called on the caller's thread, inside [`Store::submit`].
 ///
 /// It must be short and must not block or call back into [`Store::submit`].
 pub type Done = Box<dyn FnOnce(Result<CommitNo, StoreError>) + Send>;
 
-/// What a [`Projection`] may do to the index while it looks at one entry.
+/// The operations on the index that a [`Projection`] may use while it processes one entry.
 pub trait IndexWriter {
     /// The value of `key` as of all earlier entries.
     ///
     /// # Errors
     /// When the index cannot be read.
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
-    /// Sets `key` to `value`. A key or value that breaks a limit makes the whole projection of
-    /// the entry fail.
+    /// Sets `key` to `value`. A key or value that breaks a limit makes the projection of the entry fail.
     fn put(&mut self, key: &[u8], value: &[u8]);
-    /// Removes `key`; nothing happens when it is not there.
+    /// Removes `key`; does nothing when it does not exist.
     fn delete(&mut self, key: &[u8]);
-    /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and gives the
-    /// sum.
+    /// Adds one to the counter under `key` (8 bytes, big-endian, 0 when absent) and returns the sum.
     ///
     /// # Errors
-    /// When the row is no counter, the counter is at its end, the key breaks a limit, or the
-    /// index cannot be read.
+    /// When the row is not a counter, the counter is at its maximum, the key breaks a limit, or the index cannot be
+    /// read.
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError>;
-    /// The last sequence number of a stream as of this entry, itself included; 0 when there is
-    /// none. It looks through the rows of the whole group, so it is for facts that are rare.
+    /// The last sequence number of a stream as of this entry, this entry included; 0 when there is none. It searches
+    /// the rows of the whole group, so use it only for rare facts.
     ///
     /// # Errors
     /// When the index cannot be read.
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError>;
 }
 
-/// What entries mean to the index. Pure and deterministic: the same entries in the same order give
-/// the same rows, live, at recovery and at rebuild.
+/// Derives index rows from entries. Pure and deterministic: the same entries in the same order give the same rows,
+/// live, at recovery and at rebuild.
 pub trait Projection: Send + Sync + 'static {
-    /// Changes whenever the rows change; another version on disk makes the store rebuild its index.
+    /// Changes whenever the derived rows change; if the version on disk differs, the store rebuilds its index.
     fn version(&self) -> u32;
     /// Adds the rows of one entry, which lies at `position` in the journal.
     ///
     /// # Errors
-    /// When the entry cannot be read or `index` fails. The entry is durable by then, so the store
-    /// is lost or does not open.
+    /// When the entry cannot be parsed or `index` fails. The entry is durable by then, so the store is poisoned or does
+    /// not open.
     fn project(
         &self,
         entry: &Entry,
@@ -223,9 +220,9 @@ pub trait Projection: Send + Sync + 'static {
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError>;
     /// Gives an entry that was read from disk the fact that its writer had in memory ([`Entry::fact`]), so that
-    /// [`Self::project`] need not decode it. A store that opens calls it for each entry that the index lacks, in their
-    /// order, on another thread than `project` and ahead of it. It leaves an unreadable entry as it is; `project` then
-    /// says what is wrong. Does nothing by default.
+    /// [`Self::project`] need not decode it. A store that opens calls it for each entry that the index lacks, in order,
+    /// on another thread than `project` and ahead of it. It leaves an unreadable entry as it is; `project` then reports
+    /// the error. Does nothing by default.
     fn recall(&self, _commit: CommitNo, _entry: &mut Entry) {}
     /// The first bytes of keys whose rows are scanned by their next twelve bytes, such as a realm and the number
     /// of an account: such a scan opens only the parts of the index that may have it. The list changes no row, so
@@ -233,19 +230,19 @@ pub trait Projection: Send + Sync + 'static {
     fn scoped(&self) -> &[u8] {
         &[]
     }
-    /// The first bytes of keys whose rows are looked up one by one: they are stored in small blocks, so that a look-up
-    /// reads little. The list changes no row either. A projection that wraps another one passes its answer on.
+    /// The first bytes of keys whose rows are looked up one by one: such rows are stored in small blocks, so that a
+    /// lookup reads little. This list changes no row either. A projection that wraps another one passes on its list.
     fn single(&self) -> &[u8];
-    /// The key of the row at rest, which the writer of a stream leaves when it is unloaded, if it leaves
-    /// one; see [`Self::rests`].
+    /// The key of the row at rest, which the writer of a stream leaves when it is unloaded; `None` for a stream whose
+    /// writer leaves none. See [`Self::rests`].
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>>;
-    /// What a row at rest says about a stream: its last entry when the row was written. `None` for any other row. The
-    /// store rejects a hint that names an entry which the stream does not have, so a reader of such a row knows that
-    /// the entry exists.
+    /// The claim of a row at rest about a stream: its last entry when the row was written. `None` for any other row.
+    /// The store rejects a hint that names an entry which the stream does not have, so a reader of such a row knows
+    /// that the entry exists.
     fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)>;
 }
 
-/// The order in which a read gives what it finds.
+/// The order in which a read returns its results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SortOrder {
     /// The smallest key or sequence first.
@@ -256,22 +253,21 @@ pub enum SortOrder {
 
 /// The reads of a node: rows and entries, derived from the log of the cell by one projection.
 ///
-/// They see every record that was applied, and only durable ones: on the owner every commit whose
-/// `done` was called, on a follower everything up to [`Index::applied`].
+/// They see every record that was applied, and only durable records: on the owner every commit whose `done` was called,
+/// on a follower everything up to [`Index::applied`].
 ///
-/// Reads block on memory or disk for microseconds; callers that scan do it off their own thread.
+/// Reads block on memory or disk for microseconds; callers that scan do so on another thread.
 pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// The number of the last commit that reads see.
     fn applied(&self) -> CommitNo;
     /// The last durable entry of a stream; `None` when the stream is empty.
     ///
     /// # Errors
-    /// [`StoreError::Unreadable`] when the system refuses, [`StoreError::Corrupt`] when bytes are
-    /// not what was written, [`StoreError::Poisoned`] or [`StoreError::Closed`] when the store
-    /// answers nothing more. Every read of this trait fails so.
+    /// [`StoreError::Unreadable`] when the system refuses the read, [`StoreError::Corrupt`] when bytes differ from
+    /// those written, [`StoreError::Poisoned`] or [`StoreError::Closed`] when the store no longer answers. Every read
+    /// of this trait fails this way.
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError>;
-    /// Entries `from..=to` of a stream in the given order, at most `limit`; those that do not
-    /// exist are left out.
+    /// Entries `from..=to` of a stream in the given order, at most `limit`; missing ones are left out.
     ///
     /// # Errors
     /// As [`Index::head`].
@@ -283,19 +279,19 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError>;
-    /// The last sequence number of a stream whose time is not after `at`, in milliseconds since
-    /// 1970 UTC; `None` when there is none.
+    /// The last sequence number of a stream whose time is at or before `at`, in milliseconds since 1970 UTC; `None`
+    /// when there is none.
     ///
     /// # Errors
     /// As [`Index::head`].
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError>;
-    /// The entry at a position that a projection was given.
+    /// The entry at a position that was passed to a projection.
     ///
     /// # Errors
     /// As [`Index::head`], and [`StoreError::Invalid`] when no entry lies there.
     fn entry(&self, position: Position) -> Result<Entry, StoreError>;
-    /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it
-    /// costs less than [`Index::head`]: an entry that is not there mostly costs no read at all.
+    /// Whether a stream has the entry `seq`, counted from 1. It looks for that entry alone, so it costs less than
+    /// [`Index::head`]: a missing entry usually costs no read at all.
     ///
     /// # Errors
     /// As [`Index::head`].
@@ -308,8 +304,7 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// As [`Index::head`].
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
-    /// Rows with `from <= key < to`, in the given order, at most `limit`. The engine's own rows
-    /// are never among them.
+    /// Rows with `from <= key < to`, in the given order, at most `limit`, without the engine's own rows.
     ///
     /// # Errors
     /// As [`Index::head`].
@@ -320,19 +315,18 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError>;
-    /// Rows with `from <= key < to`, the smallest key first, at most `limit`, for whoever verifies: each as [`Index::get`]
-    /// finds it, at hardly more than what [`Index::scan`] costs. Without it a row that a scan gives and a look by its key
-    /// does not, because a filter denies it, would pass for right. An engine that finds one holds its index for damaged from
-    /// then on. The two are one unless it is said.
+    /// Rows with `from <= key < to`, smallest key first, at most `limit`, for verification: each as [`Index::get`]
+    /// finds it, at hardly more than the cost of [`Index::scan`]. A scan alone would not notice a row that a lookup by
+    /// key misses because a filter denies it. An engine that finds such a row treats its index as damaged from then on.
+    /// By default this is the same as a scan.
     ///
     /// # Errors
     /// As [`Index::head`].
     fn walk(&self, from: &[u8], to: &[u8], limit: usize) -> Result<Vec<Pair>, StoreError> {
         self.scan(from, to, SortOrder::Ascending, limit)
     }
-    /// Every entry of the journal from commit `from` on, in order, until `visit` says stop
-    /// (`false`); gives the number of the last commit visited, 0 when there was none. For
-    /// verification, rebuilds and export.
+    /// Visits every entry of the journal from commit `from` on, in order, until `visit` returns `false`; returns the
+    /// number of the last commit visited, 0 when there was none. For verification, rebuilds and export.
     ///
     /// # Errors
     /// As [`Index::head`].
@@ -341,11 +335,10 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
         from: CommitNo,
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError>;
-    /// How the engine's own rows, by which a stream leads to its entries, differ from what the journal has in these
-    /// commits, both included; in the streams of one realm, if one is given. What was written since does not count.
-    /// `step` is called now and then; when it says `false` the work ends, and what it gives means nothing. An engine
-    /// without such rows has nothing to differ. One that finds a difference holds its index for damaged from then on.
-    ///
+    /// Compares the engine's own rows, which map streams to their entries, with the entries of these commits in the
+    /// journal, both ends included; only in the streams of one realm, if one is given. Later writes do not count.
+    /// `step` is called now and then; when it returns `false` the work stops, and the result means nothing. An engine
+    /// without such rows has no differences. One that finds a difference treats its index as damaged from then on.
     /// # Errors
     /// As [`Index::head`].
     fn streams_differ(
@@ -356,45 +349,43 @@ pub trait Index: Send + Sync + fmt::Debug + 'static {
     ) -> Result<Differing, StoreError>;
 }
 
-/// A cell on this node: its reads, and the way to its log for the owner.
+/// A cell on this node: its reads and, for the owner, writing to its log.
 pub trait Store: Index {
-    /// Queues a commit. The order of submission is the order of commit numbers. `done` is called
-    /// exactly once, with the number of the commit or the reason why it was not made durable.
+    /// Queues a commit. The order of submission is the order of commit numbers. `done` is called exactly once, with the
+    /// number of the commit or the reason why it did not become durable.
     fn submit(&self, commit: Commit, done: Done);
     /// Calls `done` when everything submitted before is durable (or has failed).
     ///
-    /// A poisoned store refuses the barrier at once, perhaps before it has told the last of the
-    /// submissions before it that they failed too.
+    /// A poisoned store refuses the barrier at once, perhaps before it has reported the failure of the last submissions
+    /// before it.
     fn barrier(&self, done: Done);
-    /// Puts rows into the index that can be lost without losing anything, as [`Commit::hints`] are, but
-    /// with no commit: behind what is durable by now, and before what is submitted later. Nothing
-    /// waits for them and nobody is told; a store that is busy, full or lost drops them, and so it may where they say more
-    /// than is durable.
+    /// Puts rows into the index whose loss does no harm, like [`Commit::hints`] but without a commit: after everything
+    /// that is durable by now, and before anything submitted later. Nothing waits for them and nobody is notified. A
+    /// store that is busy, full or lost drops them; it may also drop rows that claim more than is durable.
     fn note(&self, hints: Vec<Row>) {
         drop(hints);
     }
-    /// Has the cache of the index's blocks take this many bytes at most from now on; passed over by an engine without one.
+    /// Limits the cache of index blocks to this many bytes from now on; engines without one ignore it.
     fn keep_cached(&self, _bytes: u64) {}
-    /// Figures for operators, as they are now.
+    /// Current figures for operators.
     fn stats(&self) -> Stats;
-    /// What the background check does and found; nothing for an engine without one.
+    /// Progress and findings of the background check; empty for an engine without one.
     fn checks(&self) -> Checks {
         Checks::default()
     }
-    /// How many bytes of the disk are free above the floor below which writes are refused; `None` where nobody knows.
+    /// How many bytes of the disk are free above the floor below which writes are refused; `None` when that is unknown.
     fn room(&self) -> Option<u64> {
         None
     }
     /// Whether writes are possible now.
     ///
     /// # Errors
-    /// Why they are not: closed, poisoned, damaged, no room, not the owner.
+    /// Why writes are not possible: closed, poisoned, damaged, no room, not the owner.
     fn ready(&self) -> Result<(), StoreError>;
     /// Makes everything queued durable, writes the index out and stops. Later calls answer
     /// [`StoreError::Closed`].
     ///
     /// # Errors
-    /// When what was queued or the index could not be written; the journal has everything that
-    /// was acknowledged.
+    /// When queued items or the index could not be written; the journal has everything that was acknowledged.
     fn close(&self) -> Result<(), StoreError>;
 }

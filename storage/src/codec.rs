@@ -1,6 +1,6 @@
 //! Reading numbers and slices from bytes, without a panic on any input.
 
-/// Walks over bytes; every step gives `None` when they run out.
+/// Reads bytes in order; every step returns `None` when too few are left.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cursor<'a> {
     rest: &'a [u8],
@@ -12,7 +12,7 @@ impl<'a> Cursor<'a> {
         Self { rest: bytes }
     }
 
-    /// What has not been read yet.
+    /// The bytes that have not been read yet.
     pub(crate) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -74,7 +74,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         })
 }
 
-/// Bytes from hexadecimal, `None` when it is not.
+/// Parses hexadecimal; `None` when the text is not.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(2) || !text.is_ascii() {
         return None;

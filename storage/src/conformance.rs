@@ -1,4 +1,4 @@
-//! What every engine must do: one suite, run against each of them.
+//! The required behaviour of every engine: one suite, run against each of them.
 //!
 //! A new engine passes [`all`] with a function that makes an empty store for a projection.
 #![allow(
@@ -119,7 +119,7 @@ pub fn place_key(stream: StreamId, seq: u64) -> Vec<u8> {
     .concat()
 }
 
-/// The row that a stream of kind 3 leaves at rest, which says what its last entry is.
+/// The row that a stream of kind 3 leaves at rest, which names its last entry.
 pub fn rest_row(stream: StreamId, seq: u64, at: u64) -> Row {
     let realm = stream.realm.to_be_bytes();
     let said = [seq, at].map(u64::to_be_bytes).concat();
@@ -161,7 +161,7 @@ pub fn commit(entries: Vec<Entry>) -> Commit {
 /// Submits a commit and waits for its answer.
 ///
 /// # Errors
-/// What the store answered.
+/// The store's error.
 pub fn submit(store: &dyn Store, commit: Commit) -> Result<CommitNo, StoreError> {
     let (give, take) = channel();
     store.submit(
@@ -171,10 +171,10 @@ pub fn submit(store: &dyn Store, commit: Commit) -> Result<CommitNo, StoreError>
     take.recv().expect("done is called")
 }
 
-/// Waits until everything before is durable.
+/// Waits until everything submitted before is durable.
 ///
 /// # Errors
-/// What the store answered.
+/// The store's error.
 pub fn barrier(store: &dyn Store) -> Result<CommitNo, StoreError> {
     let (give, take) = channel();
     store.barrier(Box::new(move |result| {
@@ -315,7 +315,7 @@ fn order_of_done(make: Make<'_>) {
         })
     };
     for n in 1..=200u64 {
-        // every tenth does not follow, and each tenth step is a barrier
+        // every tenth commit does not follow its stream, and every tenth step is a barrier
         let seq = if n % 10 == 0 { n + 50 } else { n - n / 10 };
         store.submit(commit(vec![entry(stream(1), seq, b"")]), tell(n * 2));
         if n % 10 == 5 {

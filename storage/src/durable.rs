@@ -1,4 +1,4 @@
-//! The engine for production: the journal is the truth, the index on sled comes behind it.
+//! The production engine: the journal is the source of truth; the index on sled is derived from it.
 //!
 //! **Shape.** `<store>/IDENTITY`, `LOCK`, `WITNESS`, `CHECKPOINT`, `journal/`, `index/`. Seven threads:
 //! the committer (on a node that does not own its cell: the follower), one that prepares segments, one
@@ -6,11 +6,11 @@
 //!
 //! **Bounds.** All in [`StoreOptions`].
 //!
-//! **Order.** See [`Store`] and the committer: on disk, then visible, then acknowledged.
+//! **Order.** See [`Store`] and the committer: on disk first, then visible, then acknowledged.
 //!
 //! **Failure.** The first failed write ends the store until a restart. Dropping a store without
-//! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open
-//! puts into the index what it lacks.
+//! [`Store::close`] is like a crash: everything acknowledged is in the journal, and the next open adds to the index
+//! whatever it lacks.
 
 mod ahead;
 mod applier;
@@ -84,7 +84,7 @@ pub use options::{OnDeposed, OnProgress, OnTurn, Part, Progress, StoreOptions, T
 pub use records::{End, Records, Spot};
 pub use restore::Restore;
 
-/// What all threads of a store share.
+/// The state that all threads of a store share.
 struct Shared {
     options: StoreOptions,
     journal: Arc<Journal>,
@@ -104,14 +104,14 @@ struct Shared {
 }
 
 impl Shared {
-    /// Everything up to `mark` is durable and applied.
+    /// Records that everything up to `mark` is durable and applied.
     fn reached(&self, mark: Mark) {
         self.witness.saw(mark);
         let last = &self.counters.last_commit;
         last.store(mark.commit, Ordering::Release);
     }
 
-    /// Poisons the store; gives the error of every call from now on.
+    /// Poisons the store; returns the error that every call gets from now on.
     fn lost(&self, why: &str) -> StoreError {
         self.health.poison(why);
         self.health.poisoned().unwrap_or(StoreError::Closed)
@@ -135,7 +135,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Gives everything that waits the same error, and takes nothing more.
+    /// Answers every waiting item with the same error and closes the queue.
     fn fail_waiting(&self, error: &StoreError) {
         for item in self.queue.shut() {
             match item {
@@ -150,7 +150,7 @@ impl Shared {
     }
 }
 
-/// Journal and index in one folder.
+/// A store: journal and index in one folder.
 pub struct DurableStore {
     shared: Arc<Shared>,
     path: PathBuf,
@@ -169,14 +169,12 @@ impl fmt::Debug for DurableStore {
 }
 
 impl DurableStore {
-    /// Opens the store in `path`, or creates it there when the folder is empty or missing. Checks
-    /// first every byte of journal and index that the checkpoint does not attest, and rebuilds
-    /// the index when in doubt.
+    /// Opens the store in `path`, or creates it when the folder is empty or missing. First checks every byte of journal
+    /// and index that the checkpoint does not attest, and rebuilds the index when in doubt.
     ///
     /// # Errors
-    /// When another process has the store, the folder holds something else, the journal is
-    /// damaged or shorter than its witness or index prove, or the system refuses something.
-    /// Nothing on disk was changed then.
+    /// When another process has the store open, the folder holds something else, the journal is damaged or shorter than
+    /// its witness or index proves, or the system refuses an operation. Nothing on disk has been changed then.
     pub fn open(
         path: impl Into<PathBuf>,
         options: StoreOptions,
@@ -185,13 +183,12 @@ impl DurableStore {
         open::open(path.into(), options, projection)
     }
 
-    /// Opens this node's copy of a cell whose log is elsewhere, in `path`; it is made there when
-    /// the folder is empty or missing. An owner has applied the log to its end when this returns,
-    /// a follower goes on doing so.
+    /// Opens this node's copy of a cell whose log is elsewhere, in `path`; creates the copy when the folder is empty or
+    /// missing. When this returns, an owner has applied the log to its end; a follower keeps following it.
     ///
     /// # Errors
-    /// `Held` when there is an owner and `part` is to become one; refused when this node's journal
-    /// is another log's, or holds what the log does not.
+    /// `Held` when `part` is to become the owner and there already is one; refused when this node's journal belongs to
+    /// another log, or holds records that the log does not.
     pub fn join(
         path: impl Into<PathBuf>,
         options: StoreOptions,
@@ -202,27 +199,27 @@ impl DurableStore {
         open::join(path.into(), options, projection, log, part)
     }
 
-    /// What distinguishes this store from every other, as text; the same for its whole life and in copies,
-    /// but not in one that was made a history of its own.
+    /// The id of this store as text, unique among stores. It never changes and is the same in copies, except in a copy
+    /// that was made a history of its own.
     pub fn id(&self) -> String {
         hex(&self.identity.history)
     }
 
-    /// Its records, for whoever copies them elsewhere.
+    /// The store's records, for copying them elsewhere.
     pub fn records(&self) -> Records {
         let journal = Arc::clone(&self.shared.journal);
         Records::new(journal, self.identity)
     }
 
-    /// Reads and checks the next piece of what is kept, whatever the rate; false when nothing of
-    /// the round is left.
+    /// Reads and checks the next piece of the stored data regardless of the configured rate; false when the round has
+    /// nothing left.
     pub fn check_step(&self) -> bool {
         let more = self.shared.checker.step() > 0;
         self.shared.checker.note();
         more
     }
 
-    /// The error of every call when the store is closed or lost.
+    /// Returns the error that every call gets when the store is closed or lost.
     fn gate(&self) -> Result<(), StoreError> {
         if self.closed.load(Ordering::Acquire) {
             return Err(StoreError::Closed);
@@ -237,7 +234,7 @@ impl DurableStore {
         self.shared.checker.stop();
         let threads: Vec<_> = lock(&self.threads).drain(..).collect();
         if self.ids.contains(&std::thread::current().id()) {
-            // a callback dropped the last handle: the threads end by themselves
+            // a callback dropped the last handle on a thread of this store: the threads end by themselves
             return;
         }
         for thread in threads {
@@ -308,7 +305,7 @@ impl Index for DurableStore {
         if head.at <= at {
             return Ok(Some(head.seq));
         }
-        // all up to `low` are not after `at`, all from `high` on are
+        // entries up to `low` are at or before `at`; entries from `high` on are after it
         let (mut low, mut high) = (0, head.seq);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
@@ -374,7 +371,7 @@ impl Index for DurableStore {
         step: &mut dyn FnMut() -> bool,
     ) -> Result<Differing, StoreError> {
         self.gate()?;
-        // the journal is ahead of the index for a moment
+        // the journal is briefly ahead of the index
         recount::streams(&self.shared, (from, to.min(self.applied())), realm, step)
     }
 }
@@ -421,7 +418,7 @@ impl Store for DurableStore {
         let refused = self.gate().and(self.ready());
         let fit = hints.iter().all(|row| check_row(row).is_ok());
         if refused.is_ok() && fit && !hints.is_empty() {
-            // one that finds no room is lost, as it may be
+            // hints that find no room are dropped, which is allowed
             drop(self.shared.queue.note(hints));
         }
     }

@@ -7,25 +7,25 @@ use std::sync::Arc;
 use crate::api::StoreError;
 use crate::log::LogError;
 
-/// Why a store does not open. Nothing has been changed on disk when one of these is given, except
-/// that a store under creation or an index under rebuild may be left unfinished.
+/// Why a store does not open. When one of these is returned, nothing on disk has been changed,
+/// except that a store being created or an index being rebuilt may be left unfinished.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Another process has it open.
+    /// Another process has the store open.
     #[error("{} is in use by another process; a store has one owner at a time", .0.display())]
     Busy(PathBuf),
-    /// The folder holds something that is no store, or only a part of one.
+    /// The folder holds something that is not a store, or only a part of one.
     #[error("{0}")]
     NotAStore(String),
-    /// The journal, which is the truth, is damaged. Exit with a code of its own; do not serve.
+    /// The journal, the source of truth, is damaged. Exit with a code of its own; do not serve.
     #[error("{0}")]
     Corrupt(Arc<str>),
-    /// The operating system refused something.
+    /// The operating system refused an operation.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: Arc<io::Error>,
     },
     /// The index has to be rebuilt, and there is no room for that.
@@ -34,14 +34,14 @@ pub enum OpenError {
     /// The index could not be rebuilt: the projection or the disk refused.
     #[error("rebuilding the index failed: {0}")]
     Rebuild(StoreError),
-    /// The log of the cell, which is elsewhere, refused something or cannot be reached.
+    /// The log of the cell, which is elsewhere, refused an operation or cannot be reached.
     #[error("the log of the cell: {0}")]
     Log(LogError),
 }
 
 impl OpenError {
-    /// Whether it may pass by itself, so that a supervisor may start the process again: the system
-    /// refused something. Otherwise somebody has to look.
+    /// Whether the cause may go away by itself, so that a supervisor may restart the process: the
+    /// system refused an operation. Otherwise an operator has to intervene.
     pub fn passes(&self) -> bool {
         match self {
             Self::Io { .. } | Self::NoRoom(_) => true,
@@ -58,7 +58,7 @@ impl OpenError {
         }
     }
 
-    /// Names what was tried on which file.
+    /// An error of the system, with the operation and the file.
     pub(crate) fn io(what: &str, path: &Path, source: io::Error) -> Self {
         Self::Io {
             what: format!("{what} {}", path.display()),
@@ -66,7 +66,7 @@ impl OpenError {
         }
     }
 
-    /// Damage of the journal at a place, with what to do.
+    /// Damage of the journal at a place, with advice for operators.
     pub(crate) fn damaged(path: &Path, offset: u64, why: &str) -> Self {
         Self::Corrupt(Arc::from(format!(
             "the journal is damaged: {} at offset {offset}: {why}. Nothing was changed, and \

@@ -1,11 +1,11 @@
 //! The engine for simulations: memory, with faults that a seed or a test decides.
 //!
-//! **Shape.** What is submitted waits until [`FaultyStore::step`] makes the next one durable,
-//! unless the store is automatic. A crash keeps what is durable and any prefix of what waits, as a
-//! power cut may, and gives the store that the restarted process finds.
+//! **Shape.** A submission waits until [`FaultyStore::step`] makes it durable, unless the store is automatic. A crash
+//! keeps everything durable and any prefix of the waiting submissions, as a power cut may, and returns the store that
+//! the restarted process finds.
 //!
-//! **Order.** No threads and no locks are held while a callback runs; everything happens inside
-//! the call that causes it, so the same calls give the same history.
+//! **Order.** There are no threads, and no locks are held while a callback runs; everything happens inside the call
+//! that causes it, so the same calls give the same history.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -38,7 +38,7 @@ struct Inner {
     seed: u64,
 }
 
-/// A store in memory that fails as it is told.
+/// A store in memory that fails on command.
 pub struct FaultyStore {
     projection: Arc<dyn Projection>,
     inner: Mutex<Inner>,
@@ -55,8 +55,7 @@ impl fmt::Debug for FaultyStore {
 }
 
 impl FaultyStore {
-    /// An empty store whose random choices come from `seed`; nothing happens before
-    /// [`Self::step`].
+    /// An empty store whose random choices come from `seed`; nothing becomes durable before [`Self::step`].
     pub fn new(projection: Arc<dyn Projection>, seed: u64) -> Arc<Self> {
         let inner = Inner {
             seed,
@@ -81,7 +80,7 @@ impl FaultyStore {
         lock(&self.inner).pending.len()
     }
 
-    /// Works on the next commit or barrier; false when none waits.
+    /// Processes the next commit or barrier; false when none waits.
     pub fn step(&self) -> bool {
         let (done, result) = {
             let mut inner = lock(&self.inner);
@@ -102,14 +101,14 @@ impl FaultyStore {
         true
     }
 
-    /// Works on everything that waits; gives how many there were.
+    /// Processes everything that waits; returns how many items there were.
     pub fn step_all(&self) -> usize {
         std::iter::repeat_with(|| self.step())
             .take_while(|more| *more)
             .count()
     }
 
-    /// Works on as many of the waiting as the seed says, from none to all.
+    /// Processes a number of waiting items that the seed decides, from none to all.
     pub fn step_some(&self) -> usize {
         let n = self.choose(self.pending() + 1);
         (0..n).filter(|_| self.step()).count()
@@ -124,13 +123,13 @@ impl FaultyStore {
         usize_of((z ^ z >> 31) % u64_of(n.max(1)))
     }
 
-    /// The next submission gets this error and has no effect; may be called several times.
+    /// Fails the next submission with this error and without effect; may be called several times.
     pub fn refuse_next(&self, error: StoreError) {
         lock(&self.inner).refuse.push_back(error);
     }
 
-    /// Refuses the next commit or barrier that waits, which has no effect, as a group that finds no room; what waits behind it
-    /// goes on waiting. False when none waits.
+    /// Refuses the next waiting commit or barrier without effect, like a group that finds no room; the items after it
+    /// keep waiting. False when none waits.
     pub fn refuse_waiting(&self, error: StoreError) -> bool {
         let next = lock(&self.inner).pending.pop_front();
         match next {
@@ -142,13 +141,13 @@ impl FaultyStore {
         }
     }
 
-    /// Writes are refused for lack of space, or not any more.
+    /// Sets whether writes are refused for lack of space.
     pub fn set_full(&self, full: bool) {
         lock(&self.inner).full = full;
     }
 
-    /// The disk fails: everything that waits and comes later gets `Poisoned`, but the first `keep`
-    /// that wait have reached the disk all the same, as the next [`Self::crash`] will show.
+    /// Makes the disk fail: everything that waits or comes later gets `Poisoned`, but the first `keep` waiting items
+    /// have reached the disk all the same, as the next [`Self::crash`] will show.
     pub fn poison(&self, why: &str, keep: usize) {
         let lost = StoreError::Poisoned(Arc::from(why));
         let waiting: Vec<Pending> = {
@@ -171,8 +170,8 @@ impl FaultyStore {
         }
     }
 
-    /// Power goes: what is durable and the first `keep` that wait are found by the new store; the
-    /// callbacks of what waited are never called, and this store is closed.
+    /// Cuts the power: the new store has everything durable and the first `keep` waiting items; callbacks of waiting
+    /// items are never called, and this store is closed.
     pub fn crash(&self, keep: usize) -> Arc<Self> {
         let (mut durable, waiting, seed) = {
             let mut inner = lock(&self.inner);
@@ -196,7 +195,7 @@ impl FaultyStore {
         })
     }
 
-    /// A crash that keeps as many of the waiting as the seed says.
+    /// A crash that keeps a number of waiting items that the seed decides.
     pub fn crash_somewhere(&self) -> Arc<Self> {
         self.crash(self.choose(self.pending() + 1))
     }

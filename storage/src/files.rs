@@ -1,11 +1,10 @@
-//! Every change to the journal's and identity's files goes through here, so that a test can make
-//! the n-th one fail; reads of the index ask here whether a test has them fail.
+//! Every change to the files of journal and identity goes through this module, so that a test can make the n-th one
+//! fail; reads of the index also ask here whether a test wants them to fail.
 //!
 //! **Bounds.** Files are created 0600 and folders 0700.
 //!
-//! **Failure.** Every function gives the system's error as it is, or the one that a test has injected.
-//! Nothing is retried but an opening for which a descriptor was kept back. The store that gets an error
-//! of a write or a sync stops.
+//! **Failure.** Every function passes on the system's error unchanged, or one that a test has injected. Nothing is
+//! retried, except opening a file with a reserved descriptor. A store that gets an error from a write or a sync stops.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -25,9 +24,9 @@ pub struct Faults {
     seen: AtomicU64,
     fail_at: AtomicU64,
     fail_for: AtomicU64,
-    /// What the making of a file is answered with; 0 for nothing.
+    /// The error number that creating a file returns; 0 for none.
     creation: AtomicI32,
-    /// How many reads of the index are still answered; `None` is all.
+    /// How many more reads of the index succeed; `None` means all.
     reads: Mutex<Option<u64>>,
 }
 
@@ -41,13 +40,13 @@ impl Faults {
         })
     }
 
-    /// From now on the system answers the making of a file with this number of an error (24 is
-    /// EMFILE, 28 is ENOSPC); 0 lets it be made again.
+    /// Makes creating a file fail from now on with this error number (24 is EMFILE, 28 is ENOSPC); 0 lets it succeed
+    /// again.
     pub fn refuse_creation(&self, code: i32) {
         self.creation.store(code, Ordering::SeqCst);
     }
 
-    /// After this many reads the system refuses to read the index, as a broken disk does; `None` lets it be read again.
+    /// Makes reads of the index fail after `behind` more of them, as on a broken disk; `None` lets all succeed again.
     pub fn refuse_reads(&self, behind: Option<u64>) {
         *lock(&self.reads) = behind;
     }
@@ -61,7 +60,7 @@ impl Faults {
         Ok(())
     }
 
-    /// How many changes have been tried.
+    /// How many changes have been attempted.
     pub fn seen(&self) -> u64 {
         self.seen.load(Ordering::SeqCst)
     }
@@ -76,12 +75,12 @@ impl Faults {
     }
 }
 
-/// Descriptors that are kept back for the journal: given up one by one when the process has no
-/// other left, so that a flood of connections does not end the store.
+/// Reserved descriptors for the journal: they are released one by one when the process has no others left, so that a
+/// flood of connections does not end the store.
 #[derive(Debug, Default)]
 struct Spares(Mutex<Vec<File>>);
 
-/// How many descriptors are kept back.
+/// How many descriptors are reserved.
 const SPARES: usize = 8;
 
 impl Spares {
@@ -103,16 +102,16 @@ fn no_descriptor(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Makes a folder, 0700, and those above it that are missing; each of their names is durable then. A folder that is there
+/// Creates a folder, mode 0700, and its missing parents; each of their names is durable afterwards. An existing folder
 /// stays as it is.
 ///
 /// # Errors
-/// What the system says; the folders that were made before that stay.
+/// The system's error; folders that were created before it stay.
 pub fn make_folder(path: &Path) -> io::Result<()> {
     Files::default().make_folder(path)
 }
 
-/// The way to files.
+/// Access to files, with reserved descriptors and injected faults.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Files {
     faults: Option<Arc<Faults>>,
@@ -130,12 +129,12 @@ impl Files {
         files
     }
 
-    /// Takes back what was given up of the descriptors that are kept for files.
+    /// Reopens the reserved descriptors that were released.
     pub(crate) fn keep_descriptors(&self) {
         self.spares.refill();
     }
 
-    /// Opens with a descriptor that was kept back when there is no other; gives what `open` gives in the end.
+    /// Opens a file, using a reserved descriptor when there is no other; returns the final result of `open`.
     pub(crate) fn with_spares(&self, open: impl Fn() -> io::Result<File>) -> io::Result<File> {
         loop {
             match open() {
@@ -145,17 +144,17 @@ impl Files {
         }
     }
 
-    /// Counts one change; it fails when a test has asked for that.
+    /// Counts one change; fails if a test has asked for that.
     pub(crate) fn tick(&self) -> io::Result<()> {
         self.faults.as_ref().map_or(Ok(()), |f| f.hit())
     }
 
-    /// Counts one read of the index; it fails when a test has asked for that.
+    /// Counts one read of the index; fails if a test has asked for that.
     pub(crate) fn look(&self) -> io::Result<()> {
         self.faults.as_ref().map_or(Ok(()), |f| f.read())
     }
 
-    /// A new file, empty, 0600; `EEXIST` when there is one of that name.
+    /// Creates an empty file, mode 0600; `EEXIST` when there is one of that name.
     pub(crate) fn create(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.tick()?;
         let refused = self.faults.as_ref();
@@ -165,17 +164,17 @@ impl Files {
         }
     }
 
-    /// An existing file for reading and writing; `NotFound` when there is none.
+    /// Opens an existing file for reading and writing; `NotFound` when there is none.
     pub(crate) fn open(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.with_spares(|| folder.write(name))
     }
 
-    /// An existing file for reading; `NotFound` when there is none.
+    /// Opens an existing file for reading; `NotFound` when there is none.
     pub(crate) fn read(&self, folder: &Folder, name: &str) -> io::Result<File> {
         self.with_spares(|| folder.read(name))
     }
 
-    /// A folder inside, 0700, if it is not there; the new name is synced.
+    /// Opens a folder inside; creates it, mode 0700, if it is missing and syncs the new name.
     pub(crate) fn folder(&self, folder: &Folder, name: &str) -> io::Result<Folder> {
         if !folder.has_folder(name)? {
             self.tick()?;
@@ -185,7 +184,7 @@ impl Files {
         folder.folder(name)
     }
 
-    /// Opens the folder under a path; one that is not there is made as [`make_folder`] does.
+    /// Opens the folder under a path; creates it like [`make_folder`] if it is missing.
     pub(crate) fn open_folder(&self, path: &Path) -> io::Result<Folder> {
         self.make_folder(path)?;
         Folder::open(path)
@@ -207,8 +206,8 @@ impl Files {
         File::open(above)?.sync_all()
     }
 
-    /// Writes all of `bytes` at `offset`, counted from the beginning of the file. A failure may leave any part
-    /// of them written, an injected one leaves half.
+    /// Writes all of `bytes` at `offset`, counted from the beginning of the file. A failure may leave any part of them
+    /// written; an injected one leaves half.
     pub(crate) fn write_at(&self, file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
         if let Err(e) = self.tick() {
             let half = bytes.get(..bytes.len() / 2).unwrap_or_default();
@@ -236,14 +235,14 @@ impl Files {
         folder.sync()
     }
 
-    /// Takes a name away and makes that durable; one that nothing has is no error.
+    /// Removes a name and makes that durable; a missing name is no error.
     pub(crate) fn remove(&self, folder: &Folder, name: &str) -> io::Result<()> {
         self.tick()?;
         folder.remove(name)?;
         self.sync_folder(folder)
     }
 
-    /// Renames inside a folder to a name that nothing has (`EEXIST` otherwise), and makes the new name durable.
+    /// Renames inside a folder to a free name (`EEXIST` otherwise), and makes the new name durable.
     pub(crate) fn rename(&self, folder: &Folder, from: &str, to: &str) -> io::Result<()> {
         self.tick()?;
         folder.rename(from, to)?;
@@ -263,9 +262,9 @@ mod tests {
             let faults = Arc::new(Faults::default());
             let files = Files::with(Some(Arc::clone(&faults)));
             files.open_folder(&path).unwrap();
-            // each is made, and the one above it synced
+            // each folder is created, and the one above it synced
             assert_eq!(faults.seen(), 2 * depth, "{}", path.display());
-            // of a try that failed anywhere nothing has to be cleared away
+            // a failed attempt leaves nothing that has to be cleared away
             std::fs::remove_dir_all(&path).unwrap();
             for fails in 1..=2 {
                 let failing = Files::with(Some(Faults::at(fails, 1)));

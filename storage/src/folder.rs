@@ -1,12 +1,11 @@
-//! A folder that is held by its descriptor, not by its name.
+//! A folder identified by its open descriptor, not by its name.
 //!
-//! **Shape.** Everything is opened relative to the descriptor, so it lies in the folder that was
-//! opened, wherever its name leads by now. [`Id`] says whether a name still leads to what is open.
+//! **Shape.** Everything is opened relative to the descriptor, so it lies in the folder that was opened, wherever the
+//! folder's name leads now. [`Id`] tells whether a name still leads to an open file.
 //!
-//! **Order.** Nothing that is there is ever replaced: files are made with `O_EXCL`, and renamed
-//! only to names that nothing has.
+//! **Order.** Nothing existing is ever replaced: files are created with `O_EXCL`, and renamed only to free names.
 //!
-//! **Failure.** Every function gives the system's error as it is.
+//! **Failure.** Every function passes on the system's error unchanged.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -19,7 +18,7 @@ use rustix::io::Errno;
 
 use crate::codec::Cursor;
 
-/// What a file or folder is, whatever its name.
+/// The identity of a file or folder, independent of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Id {
     device: u64,
@@ -32,7 +31,7 @@ impl Id {
         Ok(Self::from(&rustix::fs::fstat(file)?))
     }
 
-    /// The identity of what a path leads to; `None` when it leads nowhere.
+    /// The identity of the file that a path leads to; `None` when it leads nowhere.
     pub(crate) fn at(path: &Path) -> io::Result<Option<Self>> {
         match rustix::fs::stat(path) {
             Ok(found) => Ok(Some(Self::from(&found))),
@@ -51,13 +50,13 @@ impl From<&rustix::fs::Stat> for Id {
     }
 }
 
-/// What a file was at a moment. It is the same later only if nobody has changed it, its bytes or its
-/// names: no program can set back when that was, and a copy has an inode and times of its own.
+/// The state of a file at some moment. It is the same later only if nobody has changed the file's bytes or names: no
+/// program can set back the time of the last change, and a copy has another inode and other times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp {
     inode: u64,
     size: u64,
-    /// When its bytes or names last changed: seconds since 1970 UTC and nanoseconds.
+    /// When the file's bytes or names last changed: seconds since 1970 UTC and nanoseconds.
     changed: (i64, u64),
     modified: (i64, u64),
 }
@@ -79,7 +78,7 @@ impl Stamp {
         self.size
     }
 
-    /// As 48 bytes, numbers big-endian.
+    /// Encodes the stamp in 48 bytes, numbers big-endian.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(48);
         b.extend_from_slice(&self.inode.to_be_bytes());
@@ -91,7 +90,7 @@ impl Stamp {
         b
     }
 
-    /// Reads what [`Self::encode`] wrote; `None` when the bytes run out.
+    /// Parses the result of [`Self::encode`]; `None` when there are too few bytes.
     pub(crate) fn decode(c: &mut Cursor<'_>) -> Option<Self> {
         Some(Self {
             inode: c.u64()?,
@@ -102,17 +101,17 @@ impl Stamp {
     }
 }
 
-/// Which file it is, for as long as it lives, whatever is written to it: its inode, and when that
-/// was made (seconds, nanoseconds). A copy has others.
+/// The identity of a file for its whole life, whatever is written to it: its inode, and when that was created (seconds,
+/// nanoseconds). A copy has others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Birth {
     /// The inode number on its file system.
     pub(crate) inode: u64,
-    /// When the inode was made: seconds since 1970 and nanoseconds.
+    /// When the inode was created: seconds since 1970 and nanoseconds.
     pub(crate) made: (i64, u32),
 }
 
-/// A folder that is open, and the path under which it was opened.
+/// An open folder, and the path under which it was opened.
 #[derive(Debug)]
 pub(crate) struct Folder {
     file: File,
@@ -136,18 +135,18 @@ impl Folder {
         Ok(Self { file, path })
     }
 
-    /// Where it was when it was opened: for messages.
+    /// Its path when it was opened, for messages.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The open descriptor, to be locked or looked at.
+    /// The open descriptor, for locking or inspecting the folder.
     pub(crate) fn file(&self) -> &File {
         &self.file
     }
 
-    /// A way to it that goes on leading to it when it is moved, for code that wants a path. Its
-    /// path where the system has no such way.
+    /// A path that still leads to the folder after it is moved, for code that needs a path. On systems without such
+    /// paths, the path under which it was opened.
     pub(crate) fn steady_path(&self) -> PathBuf {
         use std::os::fd::AsRawFd;
         let way = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
@@ -155,17 +154,17 @@ impl Folder {
         if same { way } else { self.path.clone() }
     }
 
-    /// A file inside, for reading; `NotFound` when there is none.
+    /// Opens a file inside for reading; `NotFound` when there is none.
     pub(crate) fn read(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDONLY)
     }
 
-    /// A file inside, for reading and writing; `NotFound` when there is none.
+    /// Opens a file inside for reading and writing; `NotFound` when there is none.
     pub(crate) fn write(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDWR)
     }
 
-    /// A new file inside, empty, 0600; `EEXIST` when there is one of that name.
+    /// Creates an empty file inside, mode 0600; `EEXIST` when there is one of that name.
     pub(crate) fn create(&self, name: &str) -> io::Result<File> {
         self.file_with(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL)
     }
@@ -176,18 +175,18 @@ impl Folder {
         Ok(File::from(file))
     }
 
-    /// Makes a folder inside, 0700; `EEXIST` when something has the name.
+    /// Creates a folder inside, mode 0700; `EEXIST` when the name is taken.
     pub(crate) fn make_folder(&self, name: &str) -> io::Result<()> {
         Ok(rustix::fs::mkdirat(&self.file, name, Mode::RWXU)?)
     }
 
-    /// What lies under a name inside; `None` when nothing does.
+    /// The identity of the file under a name inside; `None` when there is none.
     pub(crate) fn id(&self, name: &str) -> io::Result<Option<Id>> {
         Ok(self.stat(name)?.as_ref().map(Id::from))
     }
 
-    /// Which file lies under a name inside; `None` when none does, or the file system does not say when
-    /// it was made.
+    /// The birth of the file under a name inside; `None` when there is none, or the file system does not say when it
+    /// was created.
     #[cfg(target_os = "linux")]
     pub(crate) fn birth(&self, name: &str) -> Option<Birth> {
         use rustix::fs::{StatxFlags, statx};
@@ -200,13 +199,13 @@ impl Folder {
         })
     }
 
-    /// Which file lies under a name inside: not known on this system.
+    /// The birth of a file: unknown on this system.
     #[cfg(not(target_os = "linux"))]
     pub(crate) fn birth(&self, _name: &str) -> Option<Birth> {
         None
     }
 
-    /// Whether there is a folder of that name inside; a file of that name is none.
+    /// Whether there is a folder of that name inside; a file of that name does not count.
     pub(crate) fn has_folder(&self, name: &str) -> io::Result<bool> {
         let is = |s: &rustix::fs::Stat| FileType::from_raw_mode(s.st_mode) == FileType::Directory;
         Ok(self.stat(name)?.as_ref().is_some_and(is))
@@ -232,7 +231,7 @@ impl Folder {
         Ok(names)
     }
 
-    /// Takes a name away; nothing happens when nothing has it.
+    /// Removes a name inside; does nothing when it does not exist.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match rustix::fs::unlinkat(&self.file, name, AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
@@ -240,11 +239,11 @@ impl Folder {
         }
     }
 
-    /// Renames inside; `EEXIST` when something has the new name already.
+    /// Renames a file inside; `EEXIST` when the new name is taken.
     pub(crate) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let dir = &self.file;
         match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-            // a file system that cannot say "do not replace" can still link
+            // a file system without "do not replace" can still link
             Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
                 rustix::fs::linkat(dir, from, dir, to, AtFlags::empty())?;
                 Ok(rustix::fs::unlinkat(dir, from, AtFlags::empty())?)
@@ -253,18 +252,18 @@ impl Folder {
         }
     }
 
-    /// Makes the names inside durable.
+    /// Makes the names inside durable (fsync of the folder).
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_all()
     }
 
-    /// When names in it last changed: seconds since 1970 UTC and nanoseconds.
+    /// When names in the folder last changed: seconds since 1970 UTC and nanoseconds.
     pub(crate) fn changed(&self) -> io::Result<(i64, u64)> {
         let stat = rustix::fs::fstat(&self.file)?;
         Ok((stat.st_mtime, stat.st_mtime_nsec))
     }
 
-    /// Free bytes that an ordinary process may still use on its file system.
+    /// Free bytes on the folder's file system that an ordinary process may still use.
     pub(crate) fn free_space(&self) -> io::Result<u64> {
         let s = rustix::fs::fstatvfs(&self.file)?;
         Ok(s.f_bavail.saturating_mul(s.f_frsize))

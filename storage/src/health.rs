@@ -12,13 +12,14 @@ use crate::files::Files;
 use crate::folder::Folder;
 use crate::sync::lock;
 
-/// The file that says that the index must be rebuilt.
+/// The name of the file that marks the index as damaged, so that it is rebuilt.
 pub(crate) const MARKER: &str = "INDEX-DAMAGED";
 
-/// How long reads must have succeeded before the store is ready again.
+/// How long no read must have failed before the store is ready again.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// The most segments of which it is noted that a read met damage; more are noted once these were looked at.
+/// The most segments that wait for the check because a read met damage there; further ones are noted once these were
+/// checked.
 const SUSPECTS_MAX: usize = 64;
 
 /// The last read that the system refused.
@@ -26,7 +27,7 @@ const SUSPECTS_MAX: usize = 64;
 struct Failing {
     why: Arc<str>,
     last: Instant,
-    /// Where in the journal it was, to be tried again.
+    /// The place in the journal, if the read was there; used to try again.
     place: Option<Position>,
 }
 
@@ -35,15 +36,15 @@ struct Failing {
 pub(crate) struct Health {
     poisoned: OnceLock<Arc<str>>,
     damaged: OnceLock<Arc<str>>,
-    /// What is wrong with the journal.
+    /// The damage of the journal.
     rotten: OnceLock<Arc<str>>,
-    /// Segments in which a read met something else than was written: where, and what.
+    /// Segments in which a read met damage, each with the offset and the reason.
     suspects: Mutex<BTreeMap<u32, (u32, String)>>,
-    /// Where to leave word that the index must be rebuilt at the next open.
+    /// The folder for the marker that the index must be rebuilt at the next open.
     folder: Option<(Arc<Folder>, Files)>,
-    /// What commits are refused with while the journal has no next segment.
+    /// The error for commits while the journal has no next segment.
     stalled: Mutex<Option<StoreError>>,
-    /// Reads that the system refused, of late.
+    /// The last recent read that the system refused.
     failing: Mutex<Option<Failing>>,
     full: AtomicBool,
     full_why: Mutex<String>,
@@ -80,8 +81,8 @@ impl Health {
             .map(|why| StoreError::Poisoned(Arc::clone(why)))
     }
 
-    /// Notes that the index on disk is not what was written, and gives the error for the reader. The word of it is on disk then:
-    /// whoever restarts the machine wants the rebuild.
+    /// Notes that the index on disk is damaged, and returns the error for the reader. The marker is then on disk, so
+    /// that the next open rebuilds the index.
     pub(crate) fn damage(&self, why: &str) -> StoreError {
         let text: Arc<str> = Arc::from(format!(
             "the index is damaged ({why}); a restart rebuilds it"
@@ -104,7 +105,7 @@ impl Health {
         StoreError::Corrupt(text)
     }
 
-    /// Notes that the journal is not what was written: no commits are taken any more.
+    /// Notes that the journal is damaged: no commits are accepted any more.
     pub(crate) fn rot(&self, segment: &Path, offset: u64, why: &str) {
         let text: Arc<str> = Arc::from(format!(
             "the journal is damaged: {} at offset {offset}: {why}. Nothing of it was changed: stop \
@@ -113,12 +114,12 @@ impl Health {
             segment.display()
         ));
         tracing::error!(why = %text, "the check found damage: no commits are taken any more");
-        // the first one is what is told; the check lists all
+        // only the first damage is reported here; the check lists all of it
         self.rotten.set(text).ok();
     }
 
-    /// Notes that a read met something else in a segment than was written, so that all of it is looked at. The first place
-    /// of each segment is kept.
+    /// Notes that a read met damage in a segment, so that the check reads the whole segment. The first place in each
+    /// segment is kept.
     pub(crate) fn suspect(&self, segment: u32, offset: u32, why: &str) {
         let mut suspects = lock(&self.suspects);
         if suspects.len() < SUSPECTS_MAX {
@@ -128,19 +129,18 @@ impl Health {
         }
     }
 
-    /// A segment that is to be looked at, with where a read met damage, and what; it is not noted any more.
+    /// Takes the next segment to check, with the place and reason of the damage that a read met.
     pub(crate) fn next_suspect(&self) -> Option<(u32, (u32, String))> {
         lock(&self.suspects).pop_first()
     }
 
-    /// The error of a damaged journal or index, if one is.
+    /// The error of a damaged journal or index; `None` if neither is damaged.
     pub(crate) fn damaged(&self) -> Option<StoreError> {
         let damaged = self.rotten.get().or_else(|| self.damaged.get());
         damaged.map(|why| StoreError::Corrupt(Arc::clone(why)))
     }
 
-    /// Notes that the system refused a read, and gives the error for the reader. One failure is
-    /// kept, the last.
+    /// Notes that the system refused a read, and returns the error for the reader. Only the last failure is kept.
     pub(crate) fn unreadable(&self, why: &str, place: Option<Position>) -> StoreError {
         let why: Arc<str> = Arc::from(why);
         let now = Failing {
@@ -154,14 +154,14 @@ impl Health {
         StoreError::Unreadable(why)
     }
 
-    /// The error of reads that fail, if they do.
+    /// The error of recent failed reads, if there were any.
     pub(crate) fn reads_fail(&self) -> Option<StoreError> {
         let failing = lock(&self.failing);
         let why = failing.as_ref().map(|f| Arc::clone(&f.why));
         why.map(StoreError::Unreadable)
     }
 
-    /// Where the last refused read of the journal was.
+    /// The place of the last refused read of the journal.
     pub(crate) fn failing_place(&self) -> Option<Position> {
         lock(&self.failing).as_ref()?.place
     }
@@ -175,22 +175,22 @@ impl Health {
         }
     }
 
-    /// Refuses commits with this until [`Self::go_on`].
+    /// Refuses commits with this error until [`Self::go_on`].
     pub(crate) fn stall(&self, why: StoreError) {
         *lock(&self.stalled) = Some(why);
     }
 
-    /// Takes commits again after [`Self::stall`].
+    /// Accepts commits again after [`Self::stall`].
     pub(crate) fn go_on(&self) {
         *lock(&self.stalled) = None;
     }
 
-    /// The error for writers while commits cannot be taken: too little room, no next segment.
+    /// The error for writers while commits cannot be accepted: too little room, or no next segment.
     pub(crate) fn refusing(&self) -> Option<StoreError> {
         self.full().or_else(|| lock(&self.stalled).clone())
     }
 
-    /// Says that free space is below the floor, or (`None`) that it is not.
+    /// Sets that free space is below the floor, with the reason, or (`None`) that it is not.
     pub(crate) fn set_full(&self, why: Option<String>) {
         let now = why.is_some();
         if let Some(why) = why {
@@ -205,7 +205,7 @@ impl Health {
         }
     }
 
-    /// The error for writers while the disk is full.
+    /// The error for writers while free space is below the floor.
     pub(crate) fn full(&self) -> Option<StoreError> {
         self.full
             .load(Ordering::Acquire)
@@ -228,7 +228,7 @@ mod tests {
         for _ in 0..2 {
             health.damage("says the test");
             assert!(dir.path().join(MARKER).is_file());
-            // the file is made, and its name synced
+            // one change creates the file, one syncs its name
             assert_eq!(faults.seen(), 2);
         }
     }

@@ -56,11 +56,11 @@ use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
 
-/// Bytes that one row takes in a table, roughly, besides those of key and value that do not fit in place: nodes of the
-/// tree are three fifths full.
+/// Bytes that one row takes in a table, roughly, besides the bytes of key and value that do not fit inline: nodes of
+/// the tree are three fifths full.
 pub(crate) const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
 
-/// Bytes that a row takes in a table, roughly.
+/// Bytes that this row takes in a table, roughly.
 pub(crate) fn row_bytes(key: &Bytes, value: Option<&Bytes>) -> usize {
     ROW + key.heap() + value.map_or(0, Bytes::heap)
 }
@@ -70,7 +70,7 @@ const COPY_MAX: usize = 1024;
 
 type Table = BTreeMap<Bytes, Option<Bytes>>;
 
-/// A table that takes no more rows and waits to become a run.
+/// A table that accepts no more rows and waits to become a run.
 #[derive(Debug)]
 pub(crate) struct Frozen {
     /// The rows; `None` is a removed key.
@@ -89,22 +89,22 @@ struct State {
     runs: Arc<Vec<Arc<Run>>>,
 }
 
-/// How the index grows; see [`StoreOptions`](crate::StoreOptions) for the meaning.
+/// How the index grows; see [`StoreOptions`](crate::StoreOptions) for what each value means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tuning {
     /// Bytes of rows in memory before a table is frozen.
     pub(crate) table_bytes: usize,
-    /// How many frozen tables may wait to be written.
+    /// How many frozen tables may wait for the flusher.
     pub(crate) frozen_max: usize,
     /// How many runs of one level are merged into one of the next.
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
-    /// From this many keys on a run has a sled of its own.
+    /// A run with at least this many keys has a sled of its own.
     pub(crate) apart_keys: u64,
-    /// The kinds of rows whose beginnings are in the filters of the runs that are made.
+    /// The kinds of rows whose prefixes go into the filters of new runs.
     pub(crate) scopes: Scopes,
-    /// The kinds of rows that lie in small blocks.
+    /// The kinds of rows that are stored in small blocks.
     pub(crate) single: Scopes,
 }
 
@@ -112,7 +112,7 @@ pub(crate) struct Tuning {
 #[derive(Debug, Default)]
 struct Signals {
     stop: bool,
-    /// Runs that were merged away or could not be finished, to be removed when no reader holds them.
+    /// Runs that were merged away or could not be finished; they are removed when no reader holds them.
     graves: Vec<Arc<Run>>,
 }
 
@@ -128,10 +128,10 @@ pub(crate) struct SortedRows {
     health: Arc<Health>,
     /// The last commit that the runs hold.
     pub(crate) indexed: AtomicU64,
-    /// Runs that were opened to be walked over, and keys that were looked for.
+    /// The number of runs opened for walking; `gets` is the number of keys looked up.
     opened: AtomicU64,
     gets: AtomicU64,
-    /// What opening it read.
+    /// The blocks that were read to open the index.
     pub(crate) loaded: Loaded,
 }
 
@@ -185,12 +185,12 @@ impl SortedRows {
         Ok(None)
     }
 
-    /// The last row of a stream that is expected at `seq`: two rows are looked up, of which one
-    /// usually does not exist. The other one is the row at rest, where there is one: it has just been read. Where the
-    /// expectation is wrong it costs as much as [`Self::head`].
+    /// The last row of a stream that is expected at `seq`. Two rows are looked up, one of which usually does not exist;
+    /// the other one is the row at rest, if there is one, because it has just been read. If the expectation is wrong it
+    /// costs as much as [`Self::head`].
     ///
     /// # Errors
-    /// As [`Self::get`]; `Corrupt` when the row at rest says more than the stream has.
+    /// As [`Self::get`]; `Corrupt` when the row at rest claims more than the stream has.
     pub(crate) fn head_near(
         &self,
         stream: StreamId,
@@ -215,8 +215,7 @@ impl SortedRows {
         self.head(stream)
     }
 
-    /// The last row of a stream. Sequences only grow, so the newest source that knows the stream
-    /// has it.
+    /// The last row of a stream. Sequences only grow, so the newest source that knows the stream has the last row.
     ///
     /// # Errors
     /// As [`Self::get`].
@@ -277,7 +276,7 @@ impl SortedRows {
         self.gather((from, to), (order, false), limit)
     }
 
-    /// Rows with `from <= key < to`, at most `limit`; `proves` whether each is to be one that [`Self::get`] finds.
+    /// Rows with `from <= key < to`, at most `limit`; with `proves`, only rows as [`Self::get`] finds them.
     fn gather(
         &self,
         (from, to): (&[u8], &[u8]),
@@ -302,8 +301,8 @@ impl SortedRows {
         Ok(rows)
     }
 
-    /// One step of a scan: as far as the copied part of the active table reaches. Gives the key
-    /// that it reached when there may be more.
+    /// One step of a scan: it reaches as far as the copied part of the active table. Returns the last key reached when
+    /// there may be more rows.
     fn scan_step(
         &self,
         from: &[u8],
@@ -375,13 +374,13 @@ impl SortedRows {
         let mut state = write(&self.state);
         let state = &mut *state;
         for (key, value) in rows {
-            // a replaced row is counted again: the table freezes a little early, no harm
+            // a replaced row is counted twice: the table freezes a little early, which does no harm
             state.active_bytes += row_bytes(&key, value.as_ref());
             state.active.insert(key, value);
         }
     }
 
-    /// Adds to the figures what is read, cached and opened.
+    /// Adds the counts of blocks read, blocks cached and runs opened to the figures.
     pub(crate) fn figures(&self, stats: Stats) -> Stats {
         let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
         let (index_blocks_read, index_blocks_cached) = self.store.cache.counts();
@@ -403,7 +402,7 @@ impl SortedRows {
         }
     }
 
-    /// Bytes in memory: of rows that are in no run yet, and of what is kept of each run.
+    /// Bytes in memory: of rows that are in no run yet, and of the fences and filters of each run.
     fn memory(&self) -> (u64, u64) {
         let (tables, runs) = {
             let state = read(&self.state);
@@ -417,7 +416,7 @@ impl SortedRows {
         (u64_of(tables), kept.sum())
     }
 
-    /// Has the cache of blocks take this many bytes at most.
+    /// Limits the cache of blocks to this many bytes.
     pub(crate) fn keep_cached(&self, bytes: u64) {
         self.store.cache.set_most(bytes);
     }
@@ -432,13 +431,13 @@ impl SortedRows {
         self.store.disk_bytes()
     }
 
-    /// What the runs cover.
+    /// How far the runs cover the journal.
     pub(crate) fn mark(&self) -> Mark {
         lock(&self.manifest).mark
     }
 }
 
-/// A range of a table, `None` when it is empty by its bounds.
+/// A range of a table; `None` when the bounds make it empty.
 fn range<'a>(
     table: &'a Table,
     from: &[u8],

@@ -1,5 +1,5 @@
-//! The journal: an append-only, checksummed, hash-chained sequence of records in segments. It is the
-//! truth of the store; everything else can be made from it.
+//! The journal: an append-only, checksummed, hash-chained sequence of records in segments. It is the source of truth of
+//! the store; everything else can be derived from it.
 //!
 //! **Shape.** `<store>/journal/0000000001.segment` and so on, each written full of zeros before
 //! its first record (overwriting allocated space syncs in half the time of appending). One record
@@ -9,11 +9,10 @@
 //! **Bounds.** A segment is under 4 GiB, so a [`Position`] is segment and offset in 64 bits. A
 //! record that is larger than a segment gets a segment of its own size.
 //!
-//! **Order.** The writer appends, syncs, and only then moves `end`; readers never look past it.
+//! **Order.** The writer appends, syncs, and only then moves `end`; readers never read past it.
 //!
-//! **Failure.** Any error of a write or sync is final for this process; a read that the system
-//! refuses fails alone. A record that a power cut left unfinished is cut off at open; for any other
-//! damage, open refuses.
+//! **Failure.** Any error of a write or sync is final for this process; a read that the system refuses fails alone. An
+//! unfinished record after a power cut is cut off at open; on any other damage, the open is refused.
 
 pub(crate) mod check;
 pub(crate) mod format;
@@ -49,36 +48,36 @@ use crate::sync::{lock, read, write};
 
 /// The most segments kept open for reading.
 const HANDLES_MAX: usize = 128;
-/// What one read of an entry takes at first; most entries fit.
+/// Bytes of the first read of an entry; most entries fit.
 const ENTRY_READ_BYTES: usize = 1024;
 
-/// What is known of one segment.
+/// The properties of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentInfo {
     /// Its number, from 1 without gaps.
     pub(crate) number: u32,
     /// Its size in bytes, header and zeros included.
     pub(crate) size: u32,
-    /// The number of the first commit in it, 0 while there is none.
+    /// The number of the first commit in it; 0 while there is none.
     pub(crate) first_commit: u64,
-    /// Bytes of its file when that is compressed.
+    /// The size of its file in bytes, if it is compressed.
     pub(crate) packed: Option<u32>,
 }
 
 impl SegmentInfo {
-    /// Bytes of its file.
+    /// The size of its file in bytes.
     fn disk(&self) -> u32 {
         self.packed.unwrap_or(self.size)
     }
 }
 
-/// What compressed segments take, and the frames of them that are unpacked.
+/// The sizes of compressed segments and of their unpacked frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Compressed {
     pub(crate) segments: u64,
-    /// Bytes by which their files are smaller than the segments.
+    /// Bytes that compressing has saved.
     pub(crate) saved: u64,
-    /// Bytes of frames that are kept unpacked: at most, and now.
+    /// Bytes of unpacked frames: the limit, and the current size.
     pub(crate) frames: (u64, u64),
 }
 
@@ -92,7 +91,7 @@ pub(crate) fn split(position: Position) -> (u32, u32) {
     (low32(position.0 >> 32), low32(position.0))
 }
 
-/// Takes a record and its position; says whether to go on.
+/// Receives a record and its position; returns whether to go on.
 type Visit<'a> = &'a mut dyn FnMut(Position, &Record<'_>) -> Result<bool, StoreError>;
 
 /// The journal for readers.
@@ -109,7 +108,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// The journal in `folder` as it was checked.
+    /// The journal in `folder`, as the check found it.
     pub(crate) fn new(
         files: &Files,
         folder: Arc<Folder>,
@@ -139,7 +138,7 @@ impl Journal {
         segments.iter().map(|s| u64::from(s.disk())).sum()
     }
 
-    /// What is compressed of it.
+    /// The figures of its compressed segments.
     pub(crate) fn compressed(&self) -> Compressed {
         let (mut segments, mut saved) = (0, 0);
         for info in read(&self.segments).iter() {
@@ -155,14 +154,14 @@ impl Journal {
         }
     }
 
-    /// A segment lies there in compressed form from now on, in this many bytes.
+    /// Notes that a segment is now compressed, in a file of this many bytes.
     pub(crate) fn packed(&self, number: u32, bytes: u32) {
         let mut segments = write(&self.segments);
         if let Some(info) = segments.iter_mut().find(|s| s.number == number) {
             info.packed = Some(bytes);
         }
         drop(segments);
-        // the room of a file that was removed is free when nobody has it open
+        // the space of a removed file becomes free only when nobody has it open
         lock(&self.handles).remove(&number);
     }
 
@@ -211,8 +210,8 @@ impl Journal {
     /// The entry whose frame is at a position.
     ///
     /// # Errors
-    /// When the position is no entry's, the frame fails its checksum, or the system refuses to
-    /// read.
+    /// `Invalid` when no entry can lie at the position; otherwise when no intact frame begins there, or the system
+    /// refuses to read.
     pub(crate) fn entry(&self, at: Position) -> Result<Entry, StoreError> {
         let (segment, offset) = split(at);
         let end = self.end();
@@ -235,7 +234,7 @@ impl Journal {
         }
     }
 
-    /// Reads what is there; what lies beyond the end of the file stays zero.
+    /// Fills `into` from a segment; bytes beyond the end of the file stay zero.
     fn fill(
         &self,
         file: &Source,
@@ -258,7 +257,7 @@ impl Journal {
         }
     }
 
-    /// Where a segment lies, for messages.
+    /// The path of a segment's file, for messages.
     fn path(&self, segment: u32) -> PathBuf {
         let segments = read(&self.segments);
         let packed = |s: &SegmentInfo| s.number == segment && s.packed.is_some();
@@ -271,16 +270,16 @@ impl Journal {
         self.health.unreadable(&why, Some(at))
     }
 
-    /// Reads where the last read was refused, so that it is known when it works again.
+    /// Repeats the last read that was refused, to find out whether reads work again.
     pub(crate) fn try_again(&self, at: Position) {
         let (segment, offset) = split(at);
         let mut bytes = vec![0; ENTRY_READ_BYTES];
         let read = self.handle(segment);
-        // a failure is noted on the way
+        // a failure is noted inside
         drop(read.and_then(|file| self.fill(&file, segment, &mut bytes, offset)));
     }
 
-    /// Damage that a read met: the background check looks at the whole segment.
+    /// The error of a read that met damage; the background check then reads the whole segment.
     fn met(&self, segment: u32, offset: u32, why: &str) -> StoreError {
         self.health.suspect(segment, offset, why);
         self.damaged(segment, offset, why)
@@ -294,7 +293,7 @@ impl Journal {
         )))
     }
 
-    /// Where the record with `commit` may begin: the start of the segment that holds it.
+    /// The beginning of the segment that contains the record with `commit`.
     pub(crate) fn segment_of(&self, commit: u64) -> Position {
         let segments = read(&self.segments);
         let holds = |s: &&SegmentInfo| s.first_commit != 0 && s.first_commit <= commit.max(1);
@@ -302,7 +301,7 @@ impl Journal {
         position(number, SEGMENT_HEADER)
     }
 
-    /// Bytes between two positions, with the zeros at the ends of segments.
+    /// Bytes between two positions, including the zeros at the ends of segments.
     pub(crate) fn between(&self, from: Position, to: Position) -> u64 {
         let ((first, offset), (last, end)) = (split(from), split(to));
         if first >= last {
@@ -318,15 +317,15 @@ impl Journal {
         passed + u64::from(end.max(SEGMENT_HEADER) - SEGMENT_HEADER) - u64::from(read)
     }
 
-    /// Every durable record from `from` on, in order, with its position.
+    /// Visits every durable record from `from` on, in order, with its position.
     ///
     /// # Errors
-    /// When a record is missing or broken or cannot be read, or what `visit` gives.
+    /// When a record is missing, broken or unreadable, or the error of `visit`.
     pub(crate) fn records(&self, from: Position, visit: Visit<'_>) -> Result<(), StoreError> {
         self.walk(from, visit, Self::met)
     }
 
-    /// The same; `wrong` gives the error where there is no record, or a broken one.
+    /// As [`Self::records`]; `wrong` makes the error for a place without a record, or with a broken one.
     fn walk(
         &self,
         from: Position,
@@ -363,11 +362,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Every entry from commit `from` on until `visit` says stop (`false`); gives the number of the last
-    /// commit visited, 0 when there was none.
+    /// Visits every entry from commit `from` on until `visit` returns `false`; returns the number of the last commit
+    /// visited, 0 when there was none.
     ///
     /// # Errors
-    /// As [`Self::records`]. Entries before the place that cannot be read were visited.
+    /// As [`Self::records`]. Entries before the unreadable place have been visited.
     pub(crate) fn replay(
         &self,
         from: CommitNo,
@@ -401,11 +400,11 @@ impl Journal {
         Ok(last)
     }
 
-    /// Whether the record before `at` has `hash` and ends with `commit`, by looking at the record
-    /// after it; the caller has checked the chain and compares the last one itself.
+    /// Whether the record before `at` has the hash `hash` and ends with `commit`, judging by the record after it; the
+    /// caller has checked the chain and compares the last record itself.
     ///
     /// # Errors
-    /// `Unreadable` when the system refuses. A place where no whole record lies is no error: false.
+    /// `Unreadable` when the system refuses. If no whole record lies there, that is no error but false.
     pub(crate) fn follows(
         &self,
         at: Position,
@@ -417,7 +416,7 @@ impl Journal {
             good = record.header.first_commit == commit + 1 && record.header.previous == *hash;
             Ok(false)
         };
-        // a place that another file names says nothing of this one
+        // the position comes from another file, so a bad one is no sign of damage here
         match self.walk(at, &mut look, Self::damaged) {
             Err(e @ StoreError::Unreadable(_)) => Err(e),
             seen => Ok(seen.is_ok() && good),

@@ -1,15 +1,16 @@
-//! Remembers: a journal that is the truth, an index on sled behind it, and engines for tests.
+//! Storage: a journal that is the source of truth, an index on sled derived from it, and engines
+//! for tests.
 //!
 //! **Shape.** A [`Commit`] is an indivisible list of [`Entry`]s. Each entry belongs to one
-//! [`StreamId`] and carries the next sequence of that stream; a store refuses a gap or a repeat.
-//! What an entry adds to the index is computed by a [`Projection`] that the layer above supplies,
-//! so this room knows nothing of money and can always rebuild the index from the journal.
+//! [`StreamId`] and carries the next sequence of that stream; a store refuses a gap or a repeat. A
+//! [`Projection`] that the layer above supplies computes what an entry adds to the index, so this
+//! crate knows nothing about money and can always rebuild the index from the journal.
 //!
 //! **Order.** Commits become durable in the order of [`Store::submit`]; `done` callbacks and
 //! barriers run in that order, after the flush that covers them.
 //!
 //! **Failure.** The first failed write or flush poisons the store: every later call answers
-//! [`StoreError::Poisoned`], and only a restart, which reads the disk, can say what is there.
+//! [`StoreError::Poisoned`], and only a restart, which reads the disk, can tell what is there.
 
 #![deny(missing_docs)]
 

@@ -1,5 +1,4 @@
-//! The interface below the store: where the records of a cell become durable, and who may append
-//! them.
+//! The interface below the store: where the records of a cell become durable, and who may append them.
 //!
 //! **Shape.** A cell is one chain of [`Sealed`] records. A [`Log`] keeps it: the disk of this
 //! machine ([`disk`]), memory that several handles share ([`memory`], for simulations), or a
@@ -7,14 +6,13 @@
 //! index) is a copy that is derived from the log, by the same loop on the owner, at recovery and on
 //! a follower.
 //!
-//! **Order.** Sealing is pure: a record names its predecessor's hash, so its bytes and its own hash
-//! are fixed before it goes anywhere. An append is one conditional write: *this record, if the
-//! chain ends with its predecessor and the epoch is still the last*. Safety comes from that
-//! alone; the lease is there so that somebody goes on when an owner dies, and for fresh reads.
+//! **Order.** Sealing is pure: a record names its predecessor's hash, so its bytes and its own hash are fixed before it
+//! goes anywhere. An append is one conditional write: *this record, if the chain ends with its predecessor and the
+//! epoch is still the last*. That alone makes appends safe; the lease exists so that another node can take over when an
+//! owner dies, and for fresh reads.
 //!
-//! **Failure.** [`LogError`] keeps apart what was not appended, what may have been, and what is
-//! lost for good. An owner that does not know the outcome of its append asks for the record by its
-//! hash.
+//! **Failure.** [`LogError`] distinguishes records that were not appended, records that may have been, and logs that
+//! are lost for good. An owner that does not know the outcome of its append looks the record up by its hash.
 
 pub mod disk;
 pub mod memory;
@@ -32,20 +30,20 @@ pub use crate::journal::format::Hash;
 pub use nodes::{Presence, RESERVED, Seen, Standing};
 pub(crate) use tail::TailWatch;
 
-/// What distinguishes a log from every other: 16 random bytes, the same for its life and in every copy.
+/// The id of a log: 16 random bytes, unique, unchanged for its life and the same in every copy.
 pub type LogId = [u8; 16];
 
-/// Counts the owners of a cell, from 1; 0 is before the first.
+/// Numbers the owners of a cell, from 1; 0 is before the first.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Default)]
 pub struct Epoch(pub u64);
 
-/// The right to append, until it ends or another owner has taken it.
+/// The right to append, until it expires or another owner has taken it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lease {
-    /// Appends are made under this epoch.
+    /// The epoch under which appends are made.
     pub epoch: Epoch,
-    /// How long it lasts from the moment at which it was *asked* for; `None` while the handle
-    /// lives (a lock that the system gives back when the process dies).
+    /// How long it lasts from the moment at which it was *requested*; `None` when it lasts as long as the handle (a
+    /// lock that the system releases when the process dies).
     pub length: Option<Duration>,
 }
 
@@ -68,12 +66,12 @@ impl Tail {
     }
 }
 
-/// An entry as it lies in a record.
+/// An entry as it is stored in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lying<'a> {
-    /// The commit that it is of.
+    /// The commit to which it belongs.
     pub commit: CommitNo,
-    /// The stream that it belongs to.
+    /// The stream to which it belongs.
     pub stream: StreamId,
     /// Its sequence number in that stream, from 1.
     pub seq: u64,
@@ -98,26 +96,26 @@ impl<'a> Sealed<'a> {
         (record.bytes.len() == bytes.len()).then(|| Self::of(record))
     }
 
-    /// The record at the beginning of `bytes`, whatever follows it; `None` unless it is whole and every
+    /// The record at the beginning of `bytes`, whatever follows it; `None` unless the record is whole and every
     /// checksum holds.
     pub fn first(bytes: &'a [u8]) -> Option<Self> {
         Record::parse(bytes).map(Self::of)
     }
 
-    /// Completes a record behind `tail`: from here on its bytes and its hash are fixed. Gives the offsets
-    /// of its frames, too, in the order of the entries.
+    /// Completes a record after `tail`: from then on its bytes and its hash are fixed. Also returns the offsets of its
+    /// frames, in the order of the entries.
     pub(crate) fn seal(record: &'a mut RecordBuilder, tail: &Tail) -> (Self, &'a [u32]) {
         let (record, places) = record.complete(tail.commit.0, tail.hash);
         (Self::of(record), places)
     }
 
-    /// A record that was read, or was just made.
+    /// Wraps a record that was read or has just been made.
     pub(crate) fn of(record: Record<'a>) -> Self {
         let hash = record.hash();
         Self { record, hash }
     }
 
-    /// What is in it.
+    /// The parsed record.
     pub(crate) fn record(&self) -> &Record<'a> {
         &self.record
     }
@@ -148,8 +146,8 @@ impl<'a> Sealed<'a> {
         whole.then_some(latest)
     }
 
-    /// Visits its entries in order until `visit` says stop (`false`). Gives false when one of them fails its
-    /// checksum; those before it were visited then.
+    /// Visits its entries in order until `visit` returns `false`. Returns false when an entry fails its checksum; the
+    /// entries before it have been visited then.
     pub fn visit(&self, visit: &mut dyn FnMut(Lying<'a>) -> bool) -> bool {
         self.record.visit(&mut |commit, _, entry| {
             visit(Lying {
@@ -162,7 +160,7 @@ impl<'a> Sealed<'a> {
         })
     }
 
-    /// The end of the log once it is appended.
+    /// The end of the log once this record is appended.
     pub fn tail(&self) -> Tail {
         Tail {
             commit: CommitNo(self.record.header.last_commit()),
@@ -192,16 +190,16 @@ impl<'a> Sealed<'a> {
     }
 }
 
-/// Why a log did not do what it was asked.
+/// Why a log did not do an operation.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LogError {
-    /// Somebody else holds the lease: nothing was done.
+    /// Another owner holds the lease: nothing was done.
     #[error("the cell has an owner{}", .address.as_ref().map_or(String::new(), |a| format!(" at {a}")))]
     Held {
-        /// Where the owner is reached, if it says so.
+        /// The address of the owner, if it is known.
         address: Option<Arc<str>>,
     },
-    /// A later epoch has begun: nothing was appended, and nothing more will be under this one.
+    /// A later epoch has begun: nothing was appended, and nothing more can be under this epoch.
     #[error("epoch {epoch:?} has begun: this owner was deposed")]
     Deposed {
         /// The epoch of the log.
@@ -215,80 +213,79 @@ pub enum LogError {
         /// The first commit that was offered.
         offered: CommitNo,
     },
-    /// Nothing was appended, and the same may be tried again later.
+    /// Nothing was appended; the same call may be repeated later.
     #[error(transparent)]
     Yet(StoreError),
-    /// Nobody knows whether the record was appended: ask for it by its hash.
+    /// It is unknown whether the record was appended: look it up by its hash.
     #[error("nobody knows whether the record was appended: {0}")]
     Unknown(Arc<str>),
-    /// The log is lost for this handle; only a new start can say what it holds.
+    /// The log is lost for this handle; only a new start can tell what it holds.
     #[error("the log is lost: {0}")]
     Lost(Arc<str>),
-    /// Records were asked for that were let go of.
+    /// The requested records were trimmed.
     #[error("the log begins with commit {first}", first = .first.0)]
     Trimmed {
-        /// The first commit that it still holds.
+        /// The first commit that the log still holds.
         first: CommitNo,
     },
-    /// What was read is not what was appended, or the system refuses to read.
+    /// The bytes read differ from what was appended, or the system refuses to read.
     #[error(transparent)]
     Read(StoreError),
 }
 
-/// The truth of one cell. All methods block; the committer calls them on its own thread.
+/// The source of truth of one cell. All methods block; the committer calls them on its own thread.
 pub trait Log: Send + fmt::Debug + 'static {
-    /// Which log it is.
+    /// The id of the log.
     fn id(&self) -> LogId;
 
-    /// Takes the right to append, for so long (engines round up to what they can keep): under a
-    /// later epoch than every one before, or `Held`.
+    /// Takes the right to append for `length` (engines round up to what they can keep), under an epoch later than all
+    /// before, or fails with `Held`.
     ///
     /// # Errors
     /// [`LogError::Held`] while another handle's lease lasts.
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError>;
 
-    /// Takes the right to append for good, under a later epoch than every one before: until it is given
-    /// back ([`Self::release`]) nobody gets it, however much time passes, but whoever reserves it under the
-    /// same name. It is not renewed. A cell that an owner holds, or that is reserved under another name, is
-    /// `Held`.
+    /// Takes the right to append permanently, under an epoch later than all before: until it is released
+    /// ([`Self::release`]), only a call that reserves it under the same name gets it, however much time passes. It
+    /// needs no renewal. A cell that an owner holds, or that is reserved under another name, is `Held`.
     ///
     /// # Errors
     /// [`LogError::Held`] while another handle's lease or reservation lasts.
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError>;
 
-    /// Lengthens the lease of an epoch.
+    /// Extends the lease of an epoch.
     ///
     /// # Errors
-    /// [`LogError::Deposed`] when another owner has come.
+    /// [`LogError::Deposed`] when there is another owner.
     fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError>;
 
-    /// Gives the right back, so that nobody has to wait for its end. Of an epoch that is over it
-    /// does nothing.
+    /// Releases the right to append, so that nobody has to wait until it expires. Does nothing for an epoch that is
+    /// over.
     ///
     /// # Errors
     /// When the log cannot be reached.
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError>;
 
-    /// Gives the right back in favour of one node: for [`nodes::OFFER`] no other can take it. Of an epoch
-    /// that is over it does nothing.
+    /// Releases the right to append in favour of one node: for [`nodes::OFFER`] no other node can take it. Does nothing
+    /// for an epoch that is over.
     ///
     /// # Errors
     /// When the log cannot be reached.
     fn offer(&mut self, epoch: Epoch, to: &str) -> Result<(), LogError>;
 
-    /// Says that a node is there, and how far it has come.
+    /// Reports that a node is present, and how far its rows reach.
     ///
     /// # Errors
     /// When the log cannot be reached.
     fn report(&mut self, node: &Presence) -> Result<(), LogError>;
 
-    /// Who owns the cell, and which nodes are there.
+    /// The owner of the cell, and the nodes that are present.
     ///
     /// # Errors
     /// When the log cannot be reached.
     fn standing(&self) -> Result<Standing, LogError>;
 
-    /// Makes a record durable behind the last one: all of it or nothing.
+    /// Makes a record durable after the last one, as a whole or not at all.
     ///
     /// # Errors
     /// [`LogError::Deposed`] and [`LogError::Gap`] when the condition does not hold,
@@ -301,25 +298,24 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// When the log cannot be reached.
     fn tail(&self) -> Result<Tail, LogError>;
 
-    /// Waits, at most so long, until the log ends behind `past`; gives its end.
+    /// Waits at most `most` until the log ends after `past`; returns its end.
     ///
     /// # Errors
     /// When the log cannot be reached.
     fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError>;
 
-    /// Visits each record that ends with or behind `from`, in order, until `visit` says stop
-    /// (`false`).
+    /// Visits each record whose last commit is `from` or later, in order, until `visit` returns `false`.
     ///
     /// # Errors
-    /// [`LogError::Trimmed`] when the first of them was let go of.
+    /// [`LogError::Trimmed`] when the first of them was trimmed.
     fn read(
         &self,
         from: CommitNo,
         visit: &mut dyn FnMut(&Sealed<'_>) -> bool,
     ) -> Result<(), LogError>;
 
-    /// Lets go of records that end before `keep`, because they are kept elsewhere; gives the first
-    /// commit that it still holds. An engine may keep more than it was asked to.
+    /// Drops records that end before `keep`, because they are kept elsewhere; returns the first commit that the log
+    /// still holds. An engine may keep more than it was asked to.
     ///
     /// # Errors
     /// When the log cannot be reached.

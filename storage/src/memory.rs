@@ -3,8 +3,8 @@
 //!
 //! **Order.** [`MemoryStore::new`] has a thread of its own, like the durable engine;
 //! [`MemoryStore::synchronous`] calls `done` inside `submit` on the caller's thread, after its own
-//! lock is free, for tests that must be deterministic. With it a caller must not hold, while it
-//! submits, anything that its callback waits for.
+//! lock is free, for tests that must be deterministic. With it, a caller must not hold anything
+//! during `submit` that its callback waits for.
 
 pub(crate) mod state;
 
@@ -21,7 +21,7 @@ use crate::num::u64_of;
 use crate::rows::check_row;
 use crate::sync::lock;
 
-/// The most commits that wait.
+/// The most commits that may wait.
 const QUEUE_COMMITS: usize = 8192;
 
 enum Item {
@@ -46,7 +46,7 @@ impl Core {
 /// A store in memory.
 pub struct MemoryStore {
     core: Arc<Core>,
-    /// `None` when closed.
+    /// `None` when the store is closed or has no thread.
     queue: Mutex<Option<SyncSender<Item>>>,
     threaded: bool,
     closed: std::sync::atomic::AtomicBool,
@@ -69,7 +69,7 @@ impl MemoryStore {
             state: Mutex::new(State::default()),
         });
         let own = Arc::clone(&core);
-        // without the thread every submit answers Closed
+        // if the thread cannot be started, every submit answers Closed
         let thread = std::thread::Builder::new().name("caudal-storage-memory".to_owned());
         let started = thread.spawn(move || {
             for item in items {
@@ -188,7 +188,7 @@ impl Index for MemoryStore {
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError> {
         self.gate()?;
-        // a copy, so that the visitor may call the store
+        // a clone, so that `visit` may call the store
         let state = lock(&self.core.state).clone();
         Ok(state.replay(from, visit))
     }

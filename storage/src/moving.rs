@@ -1,14 +1,13 @@
-//! Compares a log with a journal of the same records, and appends to the log what it lacks.
+//! Compares a log with a journal of the same records, and appends the missing ones to the log.
 //!
-//! **Shape.** [`compare`] reads both from their beginnings and compares record by record; [`fill`] appends to a
-//! log the records that a journal has beyond its end. While a log is filled its cell is reserved for a
-//! [`Keeper`], which is never a node, so that nobody starts on an incomplete log.
+//! **Shape.** [`compare`] reads both from their beginnings and compares record by record; [`fill`] appends the records
+//! to a log that a journal has beyond the log's end. While a log is being filled, its cell is reserved for a
+//! [`Keeper`], which is never a node, so that no node starts on an incomplete log.
 //!
-//! **Bounds.** Both read one record of each side at a time.
+//! **Bounds.** Both functions read one record of each side at a time.
 //!
-//! **Order.** Records are appended as they are, in the order of the chain, each behind the one that it names. So
-//! whatever was repeated, late, or interrupted leaves a prefix of the journal in the log, and the same call
-//! again continues.
+//! **Order.** Records are appended unchanged, in the order of the chain, each after its predecessor. So whatever was
+//! repeated, late, or interrupted, the log holds a prefix of the journal, and the same call again continues.
 //!
 //! **Failure.** A log that is not a prefix of the journal is not changed. Nothing is ever overwritten.
 
@@ -18,20 +17,20 @@ use crate::durable::{Records, Spot};
 use crate::log::{Epoch, Log, LogError, Sealed, Standing, Tail};
 use crate::num::u64_of;
 
-/// How often a record is sent whose append failed, or whose answer was lost.
+/// How often a record is sent in all, if its append fails or its answer is lost.
 const TRIES: u32 = 5;
-/// A cell is reserved under this, and what follows it, while a folder is the log. Names of nodes have no line ends.
+/// The beginning of the name under which a cell is reserved while a folder is the log; its mark follows. Names of nodes
+/// have no line ends.
 const FOLDER: &str = "caudal log move\n";
-/// The same while records that it has lost are appended again.
+/// The same while lost records are appended again; their end follows.
 const HEALING: &str = "caudal log heal\n";
 
-/// For whom a cell is reserved that no node may take.
+/// The holder of a reserved cell that no node may take.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Keeper {
-    /// The journal in the folder with this mark is the log: what is here was filled from it in part, or was left
-    /// for it.
+    /// The journal in the folder with this mark is the log: this log was partly filled from it, or was replaced by it.
     Folder(String),
-    /// Records that this log has lost are being appended again, up to here at least.
+    /// Records that this log has lost are being appended again, at least up to this end.
     Healing(Tail),
 }
 
@@ -44,7 +43,7 @@ impl Keeper {
         }
     }
 
-    /// For whom a cell is reserved; `None` when nodes may own it.
+    /// The keeper for whom a cell is reserved; `None` when nodes may own it.
     pub fn of(standing: &Standing) -> Option<Self> {
         let name = standing.offered.as_deref()?;
         if let Some(mark) = name.strip_prefix(FOLDER) {
@@ -58,7 +57,7 @@ impl Keeper {
     }
 }
 
-/// Why a log and a journal were not compared to the end, or a log was not filled.
+/// Why a comparison or the filling of a log was not finished.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MovingError {
     /// The log refused, or cannot be read.
@@ -67,24 +66,23 @@ pub enum MovingError {
     /// The journal cannot be read.
     #[error("the journal: {0}")]
     Journal(#[from] StoreError),
-    /// The log ends with something that the journal does not have.
+    /// The log ends with a record that the journal does not have.
     #[error("the log ends with commit {}, and its last record is not in the journal", .0.commit.0)]
     Apart(Tail),
 }
 
-/// A record as a comparison tells of it.
+/// A record in the result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// Which one it is, from 1 for the first of the chain.
+    /// The record's number, from 1 for the first of the chain.
     pub number: u64,
     /// Its first commit.
     pub first: CommitNo,
-    /// Its last commit and its hash.
+    /// The record's last commit and its hash.
     pub tail: Tail,
     /// How many entries it holds.
     pub entries: u32,
-    /// The latest time of its entries in milliseconds since 1970 UTC; `None` when it has none, or they cannot
-    /// be read.
+    /// The latest time of its entries in milliseconds since 1970 UTC; `None` when it has none, or they cannot be read.
     pub latest: Option<u64>,
 }
 
@@ -105,32 +103,32 @@ impl Row {
 pub enum Difference {
     /// They have the same records.
     None,
-    /// The log goes on behind the journal: this many records.
+    /// The log has this many records more.
     Behind(u64),
-    /// The journal goes on behind the log: this many records.
+    /// The journal has this many records more.
     Longer(u64),
     /// They have different records in one place, and from there on.
     Differs {
-        /// What the journal has there.
+        /// The journal's record there.
         journal: Row,
-        /// What the log has there.
+        /// The log's record there.
         log: Row,
     },
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compared {
     /// The end of the last record that both have.
     pub tail: Tail,
-    /// How many records both have, with those before the first that the log still keeps.
+    /// How many records both have, including those before the first that the log still keeps.
     pub records: u64,
-    /// What follows.
+    /// How the two differ after that.
     pub difference: Difference,
 }
 
-/// Holds the records of a journal against those of a log from the first one that the log still keeps, by their hashes.
-/// `longer` sees each record that the journal has behind the log, `told` how many bytes each has that was compared.
+/// Compares the records of a journal with those of a log by their hashes, starting with the first record that the log
+/// still keeps. `longer` gets each record that only the journal has, `told` the size in bytes of each record compared.
 ///
 /// # Errors
 /// When one of the two cannot be read.
@@ -144,7 +142,7 @@ pub fn compare(
     let mut difference = Difference::None;
     let mut failed = None;
     log.read(CommitNo(at.tail().commit.0 + 1), &mut |kept| {
-        // A journal that grows meanwhile is not looked at again.
+        // If the journal grows meanwhile, the new records are not compared.
         if let Difference::Behind(count) = &mut difference {
             *count += 1;
             return true;
@@ -215,13 +213,13 @@ fn begin(records: &Records, log: &dyn Log) -> Result<(Spot, u64), MovingError> {
     }
 }
 
-/// What a journal has in the place of a record of the log.
+/// The journal's counterpart of a record of the log.
 enum Step {
-    /// The same; the place behind it.
+    /// The same record; the spot is after it.
     Same(Spot),
-    /// Another one.
+    /// Another record.
     Other(Row),
-    /// None.
+    /// None: the journal has ended.
     Over,
 }
 
@@ -239,14 +237,14 @@ fn step(records: &Records, at: &Spot, number: u64, kept: &Sealed<'_>) -> Result<
     })
 }
 
-/// Appends to a log, under an epoch that was taken, whatever the journal has behind its end; gives how many
-/// records that were. `told` hears how many bytes each one has when it is there.
+/// Appends all records to a log, under an epoch that was taken, that the journal has beyond the log's end; returns how
+/// many. `told` gets the size in bytes of each record appended.
 ///
-/// What is not known of the last one is settled by the next write that the log acknowledges, which is the caller's.
+/// If the outcome of the last append is unknown, the log's acknowledgement of the caller's next write settles it.
 ///
 /// # Errors
-/// `Apart` when the log does not end with a record of the journal, before anything is appended. When the log
-/// refuses: what was appended before stays.
+/// `Apart` when the log does not end with a record of the journal, before anything is appended. Otherwise when the log
+/// refuses; the records appended before that stay.
 pub fn fill(
     log: &mut dyn Log,
     epoch: Epoch,
@@ -270,7 +268,8 @@ pub fn fill(
     failed.map_or(Ok(count), |e| Err(e.into()))
 }
 
-/// Appends a record that a try whose answer was lost may have appended, or may yet.
+/// Appends a record, trying again after a lost answer or a passing error; finding it at the end of the log counts as
+/// success.
 fn append(log: &mut dyn Log, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
     let mut last = None;
     for _ in 0..TRIES {

@@ -4,7 +4,7 @@
 //! is under 4 GiB, a segment too); saturating only keeps a broken length from passing for a small
 //! one.
 
-/// A length in memory as a number for files.
+/// A length in memory as a number in files.
 pub(crate) fn u64_of(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
@@ -19,17 +19,17 @@ pub(crate) fn usize_of32(n: u32) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// A length in memory as a 32-bit number for files.
+/// A length in memory as a 32-bit number in files.
 pub(crate) fn u32_of(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// A 64-bit number known to be small as 32 bits.
+/// The low 32 bits of a 64-bit number that is known to be small.
 pub(crate) fn low32(n: u64) -> u32 {
     u32::try_from(n & 0xFFFF_FFFF).unwrap_or(u32::MAX)
 }
 
-/// The length of a key or of a value that lies in its block: a bound keeps both far below 64 KiB.
+/// The length of a key, or of a value stored in its block: bounds keep both far below 64 KiB.
 #[expect(
     clippy::expect_used,
     reason = "a length written wrong would be damage on disk"

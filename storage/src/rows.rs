@@ -1,7 +1,7 @@
-//! Keys and values of the rows that the engine itself keeps: one for each entry of a stream.
+//! Keys and values of the engine's own rows: one for each entry of a stream.
 //!
-//! **Shape.** `0x01, realm u32, kind u8, number u64, seq u64` (big-endian) holds
-//! `position u64, at u64`. All other first bytes but 0x00 belong to the layers above.
+//! **Shape.** Key `0x01, realm u32, kind u8, number u64, seq u64` (big-endian), value `position
+//! u64, at u64`. All other first bytes except 0x00 belong to the layers above.
 
 use crate::api::{
     COMMIT_BYTES_MAX, COMMIT_ENTRIES_MAX, Commit, ENTRY_BYTES_MAX, Entry, Fact, Head,
@@ -20,7 +20,7 @@ pub(crate) const STREAM_PREFIX: usize = 14;
 /// Bytes of a stream row's key.
 pub(crate) const STREAM_KEY: usize = STREAM_PREFIX + 8;
 
-/// An entry to read others into.
+/// An empty entry, into which others are read.
 pub(crate) fn no_entry() -> Entry {
     let stream = StreamId {
         realm: 0,
@@ -49,7 +49,7 @@ pub(crate) fn stream_key(stream: StreamId, seq: u64) -> [u8; STREAM_KEY] {
     key
 }
 
-/// The part of a key by which streams are told apart, if it is one of theirs.
+/// The part of a key that names its stream; `None` for a key of another kind.
 pub(crate) fn stream_prefix(key: &[u8]) -> Option<&[u8]> {
     (key.first() == Some(&STREAM_TAG))
         .then(|| key.get(..STREAM_PREFIX))
@@ -61,13 +61,13 @@ pub(crate) fn stream_value(position: Position, at: u64) -> [u8; 16] {
     (u128::from(position.0) << 64 | u128::from(at)).to_be_bytes()
 }
 
-/// Position and time from a stream's row.
+/// Parses position and time from the value of a stream's row.
 pub(crate) fn parse_stream_value(value: &[u8]) -> Option<(Position, u64)> {
     let mut c = Cursor::new(value);
     Some((Position(c.u64()?), c.u64()?))
 }
 
-/// The head that a stream's last row says.
+/// Parses the head of a stream from its last row.
 pub(crate) fn parse_head(key: &[u8], value: &[u8]) -> Option<Head> {
     let seq = Cursor::new(key.get(STREAM_PREFIX..)?).u64()?;
     let (_, at) = parse_stream_value(value)?;
@@ -107,11 +107,10 @@ pub(crate) fn check_value(value: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Refuses a commit that breaks a named limit; entries and hints are looked at, not their
-/// sequences.
+/// Refuses a commit that breaks a named limit; checks entries and hints, but not their sequences.
 ///
 /// # Errors
-/// `Invalid`, with the limit.
+/// `Invalid`, naming the limit.
 pub(crate) fn check_commit(commit: &Commit) -> Result<(), StoreError> {
     let invalid = |what: String| Err(StoreError::Invalid(what));
     if commit.entries.len() > COMMIT_ENTRIES_MAX {

@@ -1,10 +1,10 @@
 //! Adds up rows, so that two sets of them can be compared without either being kept or sorted.
 //!
 //! **Shape.** Each row is hashed to 128 bits under seeds that are drawn anew for each comparison, and the hashes are
-//! added. So the order in which rows come does not count, and one that comes twice counts twice.
+//! added. So the order of rows does not matter, and a row that comes twice counts twice.
 //!
-//! **Bounds.** 24 bytes a set, whatever is in it. Sets that differ in rows that were not made for these seeds have the
-//! same sum with a chance of about one in 2^120; nobody knows the seeds who could make some, since they never leave the
+//! **Bounds.** 24 bytes per set, whatever its size. Two different sets have the same sum with a probability of about
+//! one in 2^120, unless the rows were made for these seeds; nobody can do that, since the seeds never leave the
 //! comparison.
 
 use std::hash::{BuildHasher, Hasher};
@@ -13,12 +13,12 @@ use foldhash::quality::RandomState;
 
 use crate::num::u64_of;
 
-/// What rows are hashed by: of two tallies, only those of one scale can be compared.
+/// The hash seeds: two tallies can be compared only if they use the same scale.
 #[derive(Clone, Debug, Default)]
 pub struct Scale(RandomState, RandomState);
 
 impl Scale {
-    /// One whose seeds were drawn for it.
+    /// A scale with newly drawn seeds.
     pub fn new() -> Self {
         Self::default()
     }
@@ -26,7 +26,7 @@ impl Scale {
     fn weigh(&self, key: &[u8], value: &[u8]) -> u128 {
         let half = |seeds: &RandomState| {
             let mut hasher = seeds.build_hasher();
-            // where the key ends is part of the row
+            // hash the key's length, too, so that it is clear where the key ends
             hasher.write_u64(u64_of(key.len()));
             hasher.write(key);
             hasher.write(value);
@@ -51,7 +51,7 @@ impl Tally {
         self.rows += 1;
     }
 
-    /// Adds all rows of another one of the same scale.
+    /// Adds all rows of another tally of the same scale.
     pub fn join(&mut self, other: &Self) {
         self.sum = self.sum.wrapping_add(other.sum);
         self.rows += other.rows;

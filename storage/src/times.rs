@@ -1,6 +1,6 @@
 //! How long commits and flushes take: histogram handles that are passed in from outside.
 //!
-//! **Shape.** A handle is made once and recorded to without a look-up. The ones of [`Times::default`] count nothing.
+//! **Shape.** Each handle is made once, so recording needs no lookup. The handles of [`Times::default`] record nothing.
 
 use std::time::Instant;
 
@@ -8,10 +8,10 @@ use metrics::Histogram;
 
 use crate::api::{CommitNo, Done, StoreError};
 
-/// Where a durable store counts what it does.
+/// Where a durable store records the durations of its work.
 #[derive(Clone, Debug)]
 pub struct Times {
-    /// From the submission of a commit until it is durable and visible, in seconds; refused ones do not count.
+    /// From the submission of a commit until it is durable and visible, in seconds; refused commits do not count.
     pub commit: Histogram,
     /// One append of a record to the log with its flush, in seconds.
     pub flush: Histogram,
@@ -30,15 +30,15 @@ impl Default for Times {
 }
 
 impl Times {
-    /// A record of this many commits is durable.
+    /// Records that a record of this many commits is durable.
     pub(crate) fn group_of(&self, commits: usize) {
-        // A group has a limit far below what this takes.
+        // The limit of a group is far below `u32::MAX`.
         if let Ok(commits) = u32::try_from(commits) {
             self.group.record(commits);
         }
     }
 
-    /// A group has ended, before anybody is told.
+    /// Records the durations of a group's commits, before the callbacks run.
     pub(crate) fn ended(&self, outcomes: &[(Done, Result<CommitNo, StoreError>, Option<Instant>)]) {
         let now = Instant::now();
         for (_, result, came) in outcomes {

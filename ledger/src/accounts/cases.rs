@@ -1,4 +1,4 @@
-//! What a person decides about the money of an account: a transfer in doubt, money in suspense.
+//! A person's decisions about the money of an account: a transfer in doubt, money in suspense.
 
 use super::{Account, Context, Movements};
 use crate::cases::{CaseFact, Decision, Parked};
@@ -8,10 +8,10 @@ use crate::vouchers::Voucher;
 
 impl Account {
     /// Ends an open transfer because a person says how it ended. While the bank has not given up,
-    /// the person has to insist (`force`), and the decision says so.
+    /// the person has to insist (`force`), and the decision records that.
     ///
     /// # Errors
-    /// When the transfer is not open any more, or is not in `audit` and nobody insists.
+    /// When the transfer is not open any more, or is not in `audit` and the person does not insist.
     pub fn decide_transfer(
         &self,
         number: u64,
@@ -36,7 +36,7 @@ impl Account {
                 self.reject(number, why, context)?
             }
         };
-        // One fact says all of it: that it ended, how, by whom and why.
+        // One fact records everything: that it ended, how, by whom and why.
         let decision = Decision {
             forced: !given_up,
             ..decision
@@ -48,10 +48,11 @@ impl Account {
         Ok(done)
     }
 
-    /// Credits money in suspense to this account because a person says that it is its holder's.
+    /// Credits money in suspense to this account because a person says that it belongs to its
+    /// holder.
     ///
     /// # Errors
-    /// When it cannot be decided now, or this account cannot take it either.
+    /// When it cannot be decided now, or this account cannot accept it either.
     pub fn decide_credit(
         &self,
         parked: &Parked,

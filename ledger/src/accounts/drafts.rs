@@ -1,4 +1,4 @@
-//! Drafts: vouchers on top of an account as it is, each after the one before it.
+//! Drafts: vouchers on top of an account's current state, each following the one before it.
 
 use super::{Account, Context};
 use crate::balance::{Balance, BalanceError, Direction};
@@ -16,7 +16,7 @@ use crate::voucher_types::{SystemType, VoucherType};
 use crate::vouchers::{ExternalDate, GivesBack, ReferenceType, Voucher};
 
 impl Account {
-    /// An empty sheet on top of the account as it is.
+    /// Begins drafting on top of the account's current state.
     ///
     /// # Errors
     /// When the account has no CVU.
@@ -34,16 +34,16 @@ impl Account {
     }
 }
 
-/// What a voucher says, before it has its place.
+/// The content of a voucher before it has its place.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     /// The type; its direction decides what the balance does.
     pub voucher_type: VoucherType,
     /// The amount, in centavos.
     pub amount: Amount,
-    /// What the voucher belongs to.
+    /// The kind of thing that the voucher belongs to.
     pub reference_type: ReferenceType,
-    /// The id of what it belongs to, where that is not the voucher itself.
+    /// The id of that thing, if it is not the voucher itself.
     pub reference_id: Option<String>,
     /// The tenant's own id of the movement.
     pub external_id: Option<ExternalId>,
@@ -51,16 +51,16 @@ pub(super) struct Draft {
     pub description: Option<String>,
     /// The tenant's own date of the movement.
     pub external_date: Option<ExternalDate>,
-    /// When the hold that it opens ends by itself.
+    /// When the hold that the voucher opens ends by itself.
     pub expires_at: Option<Timestamp>,
-    /// For a release: what the usage of limits gets back.
+    /// For a release: the usage of limits that it gives back.
     pub gives_back: Option<GivesBack>,
-    /// The other side, as far as it is known.
+    /// The other side, as far as known.
     pub counterparty: Option<Counterparty>,
 }
 
 impl Draft {
-    /// A draft that says nothing but type, amount and what it belongs to.
+    /// A draft with only type, amount and the kind of thing it belongs to.
     pub fn new(voucher_type: VoucherType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self {
             voucher_type,
@@ -76,13 +76,13 @@ impl Draft {
         }
     }
 
-    /// The same of a built-in type.
+    /// The same for a built-in type.
     pub fn of(system: SystemType, amount: Amount, reference_type: ReferenceType) -> Self {
         Self::new(system.voucher_type(), amount, reference_type)
     }
 }
 
-/// Vouchers on top of an account, each after the one before it.
+/// Vouchers on top of an account, each following the one before it.
 #[derive(Debug)]
 pub(super) struct Drafts<'a> {
     account: &'a Account,
@@ -92,7 +92,7 @@ pub(super) struct Drafts<'a> {
     sequence: u64,
     hash: Digest,
     at: Timestamp,
-    /// What was drafted, in the order of the sequences.
+    /// The drafted vouchers, in the order of their sequences.
     pub vouchers: Vec<Voucher>,
 }
 
@@ -107,7 +107,7 @@ impl Drafts<'_> {
         }
     }
 
-    /// The sequence of the last voucher; of the account's last one while nothing was drafted.
+    /// The sequence of the last voucher drafted, or of the account's last one while there is none.
     pub const fn sequence(&self) -> u64 {
         self.sequence
     }
@@ -115,7 +115,7 @@ impl Drafts<'_> {
     /// Adds a voucher after the last one.
     ///
     /// # Errors
-    /// When its money is not available or held, or the balance would leave the range of money.
+    /// When the money is not available or not held, or the balance would leave the range of money.
     pub fn add(&mut self, draft: Draft) -> Result<(), Rejection> {
         let direction = draft.voucher_type.direction();
         let after = self
@@ -181,10 +181,10 @@ impl Drafts<'_> {
         })
     }
 
-    /// Adds the fee of the last voucher and its tax, where the schedule says that it is charged.
+    /// Adds the fee of the last voucher and its tax, if the schedule charges them.
     ///
     /// # Errors
-    /// As [`Self::add`], or when the charges are more than may move.
+    /// As [`Self::add`], or when the charges exceed the largest amount.
     pub fn charge(&mut self) -> Result<(), Rejection> {
         let Some(last) = self.vouchers.last() else {
             return Ok(());
@@ -198,8 +198,7 @@ impl Drafts<'_> {
         self.take(charged, &id.to_string())
     }
 
-    /// Adds a fee and its tax, each where it is not zero; `reference` is the id of what they are
-    /// for.
+    /// Adds a fee and its tax, each if it is not zero; `reference` is the id of the movement that they are charged for.
     ///
     /// # Errors
     /// As [`Self::add`].
@@ -218,7 +217,7 @@ impl Drafts<'_> {
         Ok(())
     }
 
-    /// Like [`Self::charge`], but charges nothing where the balance does not cover all of it.
+    /// Like [`Self::charge`], but charges nothing if the balance does not cover all of it.
     pub fn charge_if_covered(&mut self) {
         let before = (self.balance, self.sequence, self.hash, self.vouchers.len());
         if self.charge().is_err() {
@@ -229,8 +228,7 @@ impl Drafts<'_> {
     }
 }
 
-/// What the rule of balances has given, looked at from the other side: nothing is below zero, and what
-/// came or went is the amount.
+/// Checks the result of the balance rules independently: nothing is below zero, and the change equals the amount.
 fn assert_moved(before: Balance, voucher: &Voucher) {
     let (whole, after) = (
         |balance: Balance| {

@@ -1,7 +1,7 @@
 //! Transfers inside the realm.
 //!
-//! **Order.** Two accounts decide: the one that receives may refuse, then the one that sends; both
-//! halves are committed as one, and each names the holder of the other as its counterparty.
+//! **Order.** Two accounts decide: first the receiver, which may refuse, then the sender; both
+//! halves are committed together, and each names the other account's holder as its counterparty.
 
 use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
@@ -14,7 +14,7 @@ use crate::voucher_types::SystemType;
 use crate::vouchers::ReferenceType;
 
 impl Account {
-    /// What its holder is to whoever is on the other side.
+    /// Its holder as the counterparty in vouchers of the other side.
     fn counterparty(&self) -> Counterparty {
         Counterparty {
             cuit: Some(self.holder.cuit.to_string()),
@@ -25,12 +25,12 @@ impl Account {
         }
     }
 
-    /// Decides the sending half of an internal transfer to another account of the realm. Limits
-    /// over the tenant's sum do not count: the money stays.
+    /// Decides the sending half of an internal transfer to another account of the realm. Limits on
+    /// the tenant's sum do not apply: the money stays within the tenant.
     ///
     /// # Errors
-    /// When the state of the account, its limits or its balance refuse it, or `receiver` is this
-    /// account or has no CVU.
+    /// When the state of the account, its limits or its balance do not allow it, or `receiver` is
+    /// this account or has no CVU.
     pub fn decide_send(
         &self,
         order: &Send,
@@ -70,7 +70,7 @@ impl Account {
     /// that the balance does not cover is not charged.
     ///
     /// # Errors
-    /// When the state of the account or its largest balance refuses it.
+    /// When the state of the account or its limit on the balance does not allow it.
     pub fn decide_receive(
         &self,
         order: &Send,

@@ -1,11 +1,12 @@
-//! Movements: what may happen to the money of an account, and the vouchers that record it.
+//! Movements: the changes that the money of an account may undergo, and the vouchers that record
+//! them.
 //!
-//! **Shape.** Every decision drafts vouchers on top of the account as it is: each has its sequence,
-//! the balance after it and its place in the chain, so one decision may give several (a movement,
-//! its fee, the tax on it), which are committed as one or not at all.
+//! **Shape.** Every decision drafts vouchers on top of the account's current state: each has its
+//! sequence, the balance after it and its place in the chain. So one decision may give several (a
+//! movement, its fee, the tax on it), which are committed together or not at all.
 //!
-//! **Order.** An order is judged in this precedence: seen before, type, state of the account,
-//! limits, money. A retry gets its first answer whatever happened to the account meanwhile.
+//! **Order.** An order is checked in this sequence: seen before, type, state of the account,
+//! limits, money. A retry gets its first answer, whatever has happened to the account meanwhile.
 
 use super::drafts::Draft;
 use super::{Account, Context, Status};
@@ -21,7 +22,7 @@ use crate::transfers::CashIn;
 use crate::voucher_types::{Origin, Sense, SystemType};
 use crate::vouchers::{Outcome, PostAdjustment, ReferenceType, Voucher};
 
-/// A kind of movement, as far as the state of an account matters for it.
+/// A kind of movement, as far as the account's state treats kinds differently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Movement {
     /// An adjustment that credits.
@@ -40,16 +41,16 @@ pub enum Movement {
     Receive,
     /// Money that arrives from the bank.
     CashIn,
-    /// What was begun before ends: a transfer at the bank, an expiry, a reversal.
+    /// The end of something begun before: a transfer at the bank, an expiry, a reversal.
     Settle,
 }
 
 impl Account {
-    /// Whether the state of the account lets a kind of movement pass; gives its CVU.
+    /// Whether the state of the account allows a kind of movement; returns its CVU.
     ///
     /// # Errors
-    /// When it has no CVU, never was, or is closed, suspended or disabled and the movement is
-    /// none that is allowed then.
+    /// When it has no CVU, never existed, or is closed, suspended or disabled and the movement is
+    /// not allowed in that state.
     pub fn may(&self, movement: Movement) -> Result<Cvu, Rejection> {
         use Movement::{
             AdjustIn, AdjustOut, CashIn, Confirm, Hold, Receive, Release, Send, Settle,
@@ -61,7 +62,7 @@ impl Account {
         match self.status {
             Status::Registered => Err(Rejection::AccountWithoutCvu),
             Status::Void => Err(Rejection::AccountNotFound),
-            // What is left on a closed account can be settled, released and returned.
+            // Money left on a closed account can be settled, released and returned.
             Status::Closed => match movement {
                 AdjustOut | Confirm | Release | Settle => Ok(cvu),
                 AdjustIn | Hold | Send | Receive | CashIn => Err(Rejection::AccountClosed),
@@ -92,17 +93,17 @@ impl Account {
         }
     }
 
-    /// When a movement that is decided now happens: never before the one before it, though the clock
-    /// may have been set back meanwhile. All that depends on time is judged as of it.
+    /// The time of a movement that is decided now: never before the previous movement, even if the
+    /// clock was set back meanwhile. Everything that depends on time is judged by it.
     pub fn instant(&self, now: Timestamp) -> Timestamp {
         self.last_movement_at.map_or(now, |last| last.max(now))
     }
 
-    /// Whether limits let money out of the account. What is left on a closed account is returned
+    /// Whether limits let money out of the account. Money left on a closed account can be returned
     /// whatever they say.
     ///
     /// # Errors
-    /// The first limit that the amount would pass.
+    /// The first limit that the amount would exceed.
     pub(super) fn within_limits(
         &self,
         amount: Amount,
@@ -120,7 +121,7 @@ impl Account {
     /// Whether limits let money out of the account and out of the tenant.
     ///
     /// # Errors
-    /// The first limit that the amount would pass, the account's before the tenant's.
+    /// The first limit that the amount would exceed, the account's before the tenant's.
     pub(super) fn within_all_limits(
         &self,
         amount: Amount,
@@ -135,10 +136,10 @@ impl Account {
         total.map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
-    /// Whether the largest balance allows a credit that is not the bank's.
+    /// Whether the limit on the balance allows a credit that is not the bank's.
     ///
     /// # Errors
-    /// The largest balance, when the credit would pass it.
+    /// The limit on the balance, when the credit would exceed it.
     pub(super) fn within_balance(
         &self,
         amount: Amount,
@@ -149,8 +150,8 @@ impl Account {
             .map_err(|breach| Rejection::LimitExceeded(Box::new(breach)))
     }
 
-    /// Decides an adjustment voucher, with its fee where one is charged. `existing` is the
-    /// voucher that holds the same external id and direction, with its account.
+    /// Decides an adjustment voucher, with its fee if one is charged. `existing` is the voucher
+    /// that already has the same external id and direction, with its account.
     ///
     /// # Errors
     /// When `existing` differs from the order, the type is built in or inactive, or state, limits
@@ -208,7 +209,7 @@ impl Account {
         Ok(Outcome::Recorded(drafts.vouchers))
     }
 
-    /// Decides a hold; `existing` is the voucher that holds the same external id as a hold.
+    /// Decides a hold; `existing` is the voucher of a hold that already has the same external id.
     ///
     /// # Errors
     /// When `existing` differs from the order, its end is not in the future, [`OPEN_HOLDS_MAX`]
@@ -221,7 +222,7 @@ impl Account {
     ) -> Result<Outcome<Vec<Voucher>>, Rejection> {
         self.exists()?;
         if let Some((number, existing)) = existing {
-            // When it ends is what the first one said.
+            // The end of the hold is the one in the first order.
             return self.seen_before((number, existing), order.amount, None, context);
         }
         self.may(Movement::Hold)?;
@@ -248,11 +249,11 @@ impl Account {
         Ok(Outcome::Recorded(drafts.vouchers))
     }
 
-    /// Decides a step of the hold of that number: a part, or the rest when no amount is given.
+    /// Decides a step of hold number `hold`: for a part, or for the rest when no amount is given.
     ///
     /// # Errors
     /// When the hold is not open, less remains of it, or the state of the account or its balance
-    /// (for the fee) refuses it.
+    /// (for the fee) does not allow it.
     pub fn decide_step(
         &self,
         hold: u64,
@@ -282,7 +283,7 @@ impl Account {
         Ok(drafts.vouchers)
     }
 
-    /// The releases of holds whose time has come, in the order of their ends; none when none has.
+    /// The releases of holds whose end has come, in the order of their ends.
     pub fn decide_expiries(&self, context: &Context<'_>) -> Vec<Voucher> {
         let now = self.instant(context.now);
         let due = self.ends.iter().take_while(|(end, _)| *end <= now);
@@ -292,7 +293,8 @@ impl Account {
         };
         for hold in due {
             if let Some(rest) = hold.remaining() {
-                // What is held can always be released; what could not be stays held.
+                // Held money can always be released; if a release failed, the money would stay
+                // held.
                 drop(drafts.step(hold, HoldStep::Release, rest));
             }
         }
@@ -308,8 +310,8 @@ impl Account {
     /// that the balance does not cover is not charged.
     ///
     /// # Errors
-    /// When the account has no CVU, is closed or never was, or the balance would leave the range
-    /// of money: then the money goes to suspense.
+    /// When the account has no CVU, is closed or never existed, or the balance would leave the
+    /// range of money; the money then goes to suspense.
     pub fn decide_cash_in(
         &self,
         arrived: &CashIn,
@@ -330,10 +332,10 @@ impl Account {
         Ok(drafts.vouchers)
     }
 
-    /// Whether any order about money can be about the account.
+    /// Whether orders about money can concern the account at all.
     ///
     /// # Errors
-    /// When it never was, or has no CVU.
+    /// When it never existed, or has no CVU.
     pub(super) fn exists(&self) -> Result<(), Rejection> {
         match (self.status, self.cvu) {
             (Status::Void, _) => Err(Rejection::AccountNotFound),

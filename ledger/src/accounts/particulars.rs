@@ -1,4 +1,4 @@
-//! Decisions about what the wallet family sets: particulars, and a CVU for an account without one.
+//! Decisions of the wallet family: particulars, and a CVU for an account without one.
 
 use super::{Account, AccountFact, Pending, Rejection, Status};
 use crate::clients::client_in;
@@ -6,7 +6,7 @@ use crate::kyc::{Kyc, KycMarks};
 use crate::particulars::{Cleared, Names, NamesMarks, Particulars};
 
 impl Account {
-    /// The parts of the holder's name: those that were given, else what the name stands for.
+    /// The parts of the holder's name: the given ones, or those derived from the name.
     pub fn shown_names(&self) -> Names {
         if self.names.is_empty() {
             Names::of(&self.holder.name, self.holder.person_type)
@@ -15,7 +15,7 @@ impl Account {
         }
     }
 
-    /// What of a change would change anything.
+    /// The fields of a change that would really change something.
     fn reduced(&self, change: &Particulars) -> Particulars {
         fn other<T: Clone + PartialEq>(new: &Option<T>, old: Option<&T>) -> Option<T> {
             new.clone().filter(|new| Some(new) != old)
@@ -23,7 +23,7 @@ impl Account {
         let cuit = change.cuit.filter(|cuit| *cuit != self.holder.cuit);
         let person = cuit.unwrap_or(self.holder.cuit).person_type();
         let names = self.renamed(change);
-        // Without a change of either, the name is what it is, however it came about.
+        // If neither changes, the name stays as it is, however it came about.
         let named = cuit.is_some() || names != self.shown_names();
         let name = names.holder_name(person).filter(|_| named);
         let kyc = self.known_after(change) != self.kyc;
@@ -70,7 +70,7 @@ impl Account {
         self.kyc.merged(&change.kyc).without(&change.cleared.kyc)
     }
 
-    /// Refuses a change after which the holder has no name, or an identity document that is none.
+    /// Refuses a change after which the holder would have no name, or an invalid identity document.
     fn admissible(&self, change: &Particulars) -> Result<(), Rejection> {
         let shown = self.shown_names();
         let clears = shown.without(&change.cleared.names) != shown;
@@ -81,12 +81,12 @@ impl Account {
         known.document_fits().map_err(Rejection::Document)
     }
 
-    /// Decides a change of what the wallet account says of itself. The name is synchronised with
-    /// the bank once it knows the account; with it, all waits.
+    /// Decides a change of the wallet account's particulars. Once the bank knows the account, a
+    /// change of the name needs the bank; then the whole change waits.
     ///
     /// # Errors
-    /// When the account never was or is closed, the CUIT would change after there is a CVU, the
-    /// holder would have no name or a document of another kind, or another operation waits for
+    /// When the account never existed or is closed, the CUIT would change although there is a CVU,
+    /// the holder would have no name or a document of another kind, or another operation waits for
     /// the bank.
     pub(super) fn decide_particulars(
         &self,
@@ -123,12 +123,11 @@ impl Account {
         }])
     }
 
-    /// Decides to ask for a CVU. An account that has an open one needs none. One that is closed
-    /// is asked for again under the client id that it carries, so that the bank gives the same
-    /// one.
+    /// Decides to ask for a CVU. An account with an open CVU needs none. A closed CVU is requested
+    /// again under the client id that it carries, so that the bank returns the same one.
     ///
     /// # Errors
-    /// When the account never was, or another operation waits for the bank.
+    /// When the account never existed, or another operation waits for the bank.
     pub(super) fn decide_cvu(
         &self,
         client_id: u64,
@@ -151,9 +150,9 @@ impl Account {
         }
     }
 
-    /// Takes in particulars that have changed.
+    /// Applies changed particulars.
     pub(super) fn apply_particulars(&mut self, change: &Particulars) {
-        // A change that needed no bank may come while another one waits.
+        // A change that needed no bank may be applied while another one waits.
         let asked = |p: &Pending| matches!(p, Pending::Particulars(it) if **it == *change);
         self.pending = self.pending.take().filter(|pending| !asked(pending));
         self.kyc = self.known_after(change);
@@ -165,7 +164,7 @@ impl Account {
             self.holder.name.clone_from(name);
         }
         if change.names.is_empty() {
-            // Another person may be called by other parts.
+            // Another kind of person may have a name of other parts.
             self.names
                 .forget_unless(self.holder.person_type, &self.holder.name);
         } else {

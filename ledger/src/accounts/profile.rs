@@ -1,4 +1,5 @@
-//! Applies the facts of a profile to its account. Nothing is refused here, and every fact is matched.
+//! Applies the facts of a profile to its account. Nothing is refused here, and every fact is
+//! matched.
 
 use super::{Account, Identity, Pending, Status, Suspension, SuspensionCode};
 use crate::alias::Alias;
@@ -10,8 +11,8 @@ use crate::remuneration::{Enrolment, EnrolmentState};
 use crate::time::Timestamp;
 
 impl Account {
-    /// Takes in a fact of the profile, its sequence in the stream of the profile, and its
-    /// instant. It cannot refuse.
+    /// Applies a fact of the profile, with its sequence in the profile's stream and its time. It
+    /// cannot refuse.
     pub fn apply(&mut self, fact: &AccountFact, seq: u64, at: Timestamp) {
         self.profile_seq = seq;
         self.updated_at = at;
@@ -135,7 +136,8 @@ impl Account {
         self.closed_at = Some(at);
     }
 
-    /// It is what it was, but for its alias and, where another one was asked for, its name.
+    /// Reopens the account: it is as before, except for its alias and, if another one was
+    /// requested, its name.
     fn reopened(&mut self, alias: Option<&Alias>, at: Timestamp) {
         if let Some(Pending::Cvu { name, .. }) = self.pending.take() {
             self.cvu_name = name.or_else(|| self.cvu_name.take());

@@ -9,9 +9,9 @@ use crate::remuneration::{Enrol, Enrolment, EnrolmentState, FundWord};
 use crate::tenants::Mode;
 
 impl Enrol {
-    /// The reference of the n-th enrolment of a CVU that asks for this: a digest, so that it is no
-    /// other one's, and that the same, asked for again after an older copy of the store was put back,
-    /// is the same to the bank.
+    /// The reference of the n-th enrolment of a CVU with the same order: a digest, so that no other enrolment has it,
+    /// and so that the bank sees the same reference when the enrolment is requested again after an older copy of the
+    /// store was put back.
     pub fn reference(&self, (tenant, mode): (&str, Mode), cvu: &str, n: u32) -> String {
         let form = Canonical::default()
             .text("enrolment")
@@ -26,11 +26,12 @@ impl Enrol {
 }
 
 impl Account {
-    /// Decides to enrol the account, for a tenant in a mode; `None` when it is enrolled so already, or is being so.
+    /// Decides to enrol the account, for a tenant in a mode; `None` when it is already enrolled that way, or is being
+    /// enrolled.
     ///
     /// # Errors
-    /// An account that is closed, closing, suspended or disabled, or has no CVU, gives no money to
-    /// a fund; and one that is enrolled otherwise stays so until that has ended.
+    /// When the account is closed, closing, suspended or disabled, or has no CVU, since it gives no money to a fund
+    /// then; or when it is enrolled otherwise and that has not ended.
     pub fn decide_enrolment(
         &self,
         order: &Enrol,
@@ -67,8 +68,8 @@ impl Account {
         unused.next()
     }
 
-    /// What the fund's answer comes to; `None` where it says nothing new, or is not about the
-    /// account's enrolment. The state of the account does not matter: the fund's answer is a fact.
+    /// The fact that results from the fund's answer; `None` if it says nothing new, or is not about the account's
+    /// current enrolment. The state of the account does not matter: the fund's answer is a fact.
     pub fn fund_said(&self, enrolment: u64, word: &FundWord) -> Option<AccountFact> {
         let known = self.enrolment.as_ref()?;
         let new = known.number == enrolment && known.state.becomes(word.state);
@@ -80,7 +81,7 @@ impl Account {
         })
     }
 
-    /// What a refusal of the bank comes to; `None` unless it is of the enrolment that waits.
+    /// The fact that results from a refusal by the bank; `None` unless it concerns the waiting enrolment.
     pub fn fund_refused(&self, enrolment: u64, why: &BankRefusal) -> Option<AccountFact> {
         let waits = self.enrolling() == Some(enrolment);
         waits.then(|| AccountFact::EnrolmentChanged {
@@ -97,14 +98,13 @@ impl Account {
         (known.state == EnrolmentState::Pending).then_some(known.number)
     }
 
-    /// Takes in an enrolment that was asked for.
+    /// Applies a requested enrolment.
     pub(super) fn apply_enrolment(&mut self, asked: Enrolment) {
         self.enrolled.extend(asked.reference.clone());
         self.enrolment = Some(asked);
     }
 
-    /// Takes in what became of the enrolment of this number; of another one than the last it changes
-    /// nothing.
+    /// Applies a change of the enrolment with this number; ignores it unless that is the last one.
     pub(super) fn apply_enrolled(
         &mut self,
         number: u64,
@@ -117,7 +117,7 @@ impl Account {
         {
             known.state = state;
             known.refusal.clone_from(refusal);
-            // One that was asked for is not renamed by what the bank calls it.
+            // A fund that was asked for keeps the name in the order, whatever the bank calls it.
             if known.fund.is_none() {
                 known.fund.clone_from(fund);
             }

@@ -1,4 +1,4 @@
-//! What an account is made of, and what may be asked of it.
+//! The parts of an account, and the orders about it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::time::Timestamp;
 use crate::transfers::{Transfer, TransferFact, TransferRecord};
 use crate::vouchers::Voucher;
 
-/// How many holders an account may have, its own included.
+/// How many holders an account may have, its own holder included.
 pub const HOLDERS_MAX: usize = 20;
 
 /// A person who holds an account, alone or with others.
@@ -44,8 +44,8 @@ pub struct Identity {
     pub person_type: PersonType,
     /// All holders, the account's own first, at most [`HOLDERS_MAX`].
     pub holders: Vec<Holder>,
-    /// The parts of the name, where the account has any; in earlier facts they are forgotten when the
-    /// name does not follow from them.
+    /// The parts of the name, if the account has any; for facts written before this field, the parts are forgotten when
+    /// the name does not follow from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
 }
@@ -58,16 +58,16 @@ pub enum Status {
     Registered,
     /// Has a CVU and may move money.
     Active,
-    /// Outgoing movements are blocked; money that comes in is welcome.
+    /// Outgoing movements are blocked; incoming money is accepted.
     Suspended,
-    /// Ended; what is left can be settled and returned.
+    /// Ended; the remaining money can be settled and returned.
     Closed,
     /// The bank refused to open it, so it never existed.
     Void,
 }
 
 impl Status {
-    /// Every state; that of an account that never was is the last.
+    /// Every state; that of an account that never existed is the last.
     pub const ALL: [Self; 5] = [
         Self::Registered,
         Self::Active,
@@ -88,7 +88,7 @@ impl Status {
     }
 }
 
-/// Why an account is suspended, as a word.
+/// Why an account is suspended, as a code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SuspensionCode {
@@ -100,7 +100,7 @@ pub enum SuspensionCode {
     CourtOrder,
     /// The holder asked for it.
     CustomerRequest,
-    /// Anything else; the reason says what.
+    /// Anything else; the reason explains it.
     Other,
 }
 
@@ -126,18 +126,18 @@ impl SuspensionCode {
     }
 }
 
-/// That and why an account is suspended.
+/// The suspension of an account.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Suspension {
-    /// A sentence for people: why.
+    /// The reason, as a sentence for people.
     pub reason: String,
-    /// Why, as a word.
+    /// The reason as a code.
     pub code: SuspensionCode,
     /// When it was suspended.
     pub at: Timestamp,
 }
 
-/// What the bank has been or will be asked, and has not answered yet.
+/// A request that the bank has been or will be asked, and has not answered yet.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Pending {
     /// To create the CVU and give it an alias.
@@ -166,7 +166,7 @@ pub enum Pending {
     Particulars(Box<Particulars>),
 }
 
-/// What the bank said to what is pending.
+/// The bank's answer to the pending request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BankAnswer {
     /// It opened the account.
@@ -176,13 +176,13 @@ pub enum BankAnswer {
         /// The alias, when it could be set.
         alias: Option<Alias>,
     },
-    /// It did what was asked.
+    /// It did what it was asked.
     Done,
     /// It refused, in these words.
     Refused(BankRefusal),
 }
 
-/// An account with all that is known of it.
+/// An account with everything that is known of it.
 ///
 /// It is written as a whole when it is unloaded, and that row may be used for years: until its profile changes, the
 /// earlier facts are not read again. So a new field with a default that past facts would fill needs a new format of the
@@ -203,9 +203,9 @@ pub struct Account {
     pub email: Option<String>,
     /// The holder's phone number.
     pub phone: Option<String>,
-    /// Whatever the tenant keeps with it.
+    /// The tenant's own key-value data.
     pub metadata: BTreeMap<String, String>,
-    /// What is known of the holder.
+    /// The KYC data of the holder.
     pub kyc: Kyc,
     /// Whether the wallet account is enabled.
     pub enabled: bool,
@@ -217,11 +217,11 @@ pub struct Account {
     pub status: Status,
     /// The suspension, while suspended.
     pub suspension: Option<Suspension>,
-    /// The limits that it has of its own; the rest is inherited.
+    /// The account's own limits; the others are inherited.
     pub limits: Limits,
-    /// What waits for the bank.
+    /// The request that waits for the bank.
     pub pending: Option<Pending>,
-    /// What the bank said when it refused to open the account.
+    /// The bank's answer when it refused to open the account.
     pub refusal: Option<BankRefusal>,
     /// When it was registered.
     pub created_at: Timestamp,
@@ -240,25 +240,24 @@ pub struct Account {
     pub hash: Digest,
     /// When it last moved.
     pub last_movement_at: Option<Timestamp>,
-    /// What went out in the day and the month of the last movement that counted.
+    /// What went out in the day and the month of the last movement that counted towards limits.
     pub usage: Usage,
-    /// The fee entries that it has of its own; the rest is inherited.
+    /// The account's own fee entries; the others are inherited.
     #[serde(default)]
     pub fees: Vec<FeeRule>,
-    /// The parts of the holder's name, where the tenant gave them apart.
+    /// The parts of the holder's name, if the tenant gave them separately.
     #[serde(default)]
     pub names: Names,
     /// What the tenant calls the CVU.
     #[serde(default)]
     pub cvu_name: Option<String>,
-    /// The last enrolment in remuneration. What it is worth is no part of the balance.
+    /// The last enrolment in remuneration. Its value is not part of the balance.
     #[serde(default)]
     pub enrolment: Option<Enrolment>,
-    /// The references of all its enrolments.
+    /// The references of all enrolments of the account.
     #[serde(default)]
     pub(super) enrolled: BTreeSet<String>,
-    /// Open holds, by the sequence of the voucher that opened them. Not part of a snapshot: the
-    /// index has them.
+    /// Open holds, by the sequence of the voucher that opened each. Not part of a snapshot: the index has them.
     #[serde(skip)]
     pub holds: BTreeMap<u64, Hold>,
     /// The ends of open holds that have one, soonest first, each with the number of its hold.
@@ -273,11 +272,11 @@ pub struct Account {
 /// An order about the profile of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ProfileOrder {
-    /// Block outgoing movements; one that is suspended stays as it is.
+    /// Block outgoing movements; an account that is already suspended stays as it is.
     Suspend {
-        /// A sentence for people: why.
+        /// The reason, as a sentence for people.
         reason: String,
-        /// Why, as a word.
+        /// The reason as a code.
         code: SuspensionCode,
     },
     /// Let money out again.
@@ -288,7 +287,7 @@ pub enum ProfileOrder {
     SetIdentity {
         /// The type of person, which has to agree with the CUIT.
         person_type: Option<PersonType>,
-        /// All holders, the account's own first: it is called as that one is.
+        /// All holders, the account's own first; the account takes the name of the first.
         holders: Vec<Holder>,
     },
     /// Close the CVU at the bank and then the account.
@@ -301,7 +300,7 @@ pub enum ProfileOrder {
         email: Option<String>,
         /// Phone, when it changes.
         phone: Option<String>,
-        /// The fields that are emptied.
+        /// The fields to clear.
         cleared: Cleared,
     },
     /// Change its own limits.
@@ -310,9 +309,9 @@ pub enum ProfileOrder {
     ChangeFees(Vec<FeeRule>),
     /// Enable or disable the wallet account.
     SetEnabled(bool),
-    /// Change what the wallet account says of itself.
+    /// Change the particulars of the wallet account.
     ChangeParticulars(Particulars),
-    /// Get a CVU for a wallet account that existed before and has none, or get one back that is closed.
+    /// Get a CVU for a wallet account that existed before and has none, or reopen a closed one.
     GetCvu {
         /// The id by which the bank will know the account: see [`ProfileOrder::drawn`].
         client_id: u64,
@@ -331,12 +330,12 @@ pub enum ProfileOrder {
 }
 
 impl ProfileOrder {
-    /// Whether a client id has to be drawn for it before it is decided.
+    /// Whether a client id must be drawn for the order before it is decided.
     pub const fn draws(&self) -> bool {
         matches!(self, Self::GetCvu { .. } | Self::Open { .. })
     }
 
-    /// The same under a client id that was drawn for it; an order that asks for no CVU is as it was.
+    /// The same order with a client id that was drawn for it; an order that asks for no CVU stays as it is.
     #[must_use]
     pub fn drawn(mut self, drawn: u64) -> Self {
         if let Self::GetCvu { client_id, .. } | Self::Open { client_id, .. } = &mut self {
@@ -351,38 +350,38 @@ impl ProfileOrder {
 pub struct Terms<'a> {
     /// The limits that this level sets.
     pub limits: Limits,
-    /// The fee entries that this level has.
+    /// The fee entries of this level.
     pub fees: &'a [FeeRule],
 }
 
-/// What a movement is judged with, beside the account itself.
+/// The data, besides the account itself, by which a movement is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Context<'a> {
     /// The realm, for naming vouchers.
     pub realm: RealmId,
     /// The time of the decision, by the service's clock.
     pub now: Timestamp,
-    /// What the tenant sets for its accounts.
+    /// The terms that the tenant sets for its accounts.
     pub psp: Terms<'a>,
-    /// What the platform sets for tenants that set nothing.
+    /// The terms that the platform sets where the tenant sets none.
     pub platform: Terms<'a>,
-    /// The limits over the sum of the tenant's accounts.
+    /// The limits on the sum over the tenant's accounts.
     pub total: TotalLimits,
-    /// What has left the tenant so far, with what is decided and not on disk yet.
+    /// What has left the tenant so far, including movements that are decided and not on disk yet.
     pub total_usage: TotalUsage,
 }
 
-/// What a decision about money and transfers comes to: all of it, or nothing.
+/// The result of a decision about money and transfers, committed as a whole or not at all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Movements {
     /// Vouchers of one account, in their order.
     pub vouchers: Vec<Voucher>,
-    /// What becomes of its transfers.
+    /// The facts about its transfers.
     pub transfers: Vec<TransferRecord>,
 }
 
 impl Movements {
-    /// What becomes of one transfer, by its number, with the vouchers that record it.
+    /// A fact about one transfer, by its number, with the vouchers that record it.
     pub(super) fn of(transfer: u64, fact: TransferFact, vouchers: Vec<Voucher>) -> Self {
         Self {
             vouchers,
@@ -390,7 +389,7 @@ impl Movements {
         }
     }
 
-    /// A transfer that is asked for, with the vouchers that record it.
+    /// The request of a transfer, with the vouchers that record it.
     pub(super) fn asking(transfer: &Transfer, vouchers: Vec<Voucher>) -> Self {
         let fact = TransferFact::Requested(transfer.clone());
         Self::of(transfer.sequence, fact, vouchers)

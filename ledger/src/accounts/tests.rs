@@ -99,7 +99,7 @@ fn order(direction: Direction, centavos: i64, id: &str) -> PostAdjustment {
     }
 }
 
-/// The reference of what is sent.
+/// The reference of the transfers sent in tests.
 fn origin() -> crate::ids::OriginId {
     let id = ExternalId::parse("t").unwrap();
     crate::ids::OriginId::of_order("tnt_1", crate::tenants::Mode::Test, &id)
@@ -126,7 +126,7 @@ fn post(account: &mut Account, order: &PostAdjustment) -> Result<Voucher, Reject
     Ok(vouchers.into_iter().next().unwrap())
 }
 
-/// A voucher as it was decided.
+/// A voucher that was decided and not applied.
 pub(crate) fn drafted() -> Voucher {
     post(&mut account(), &order(Direction::Credit, 100, "drafted")).unwrap()
 }
@@ -163,7 +163,7 @@ fn postings_move_the_balance_and_make_a_history_that_holds() {
         (history.sequence, history.hash),
         (account.sequence, account.hash)
     );
-    // Any change of a voucher is found by the history.
+    // The history detects any change of a voucher.
     let mut forged = vouchers[1].clone();
     forged.description = Some("other".into());
     let mut again = History::default();

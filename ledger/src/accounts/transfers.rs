@@ -1,10 +1,10 @@
-//! Transfers of an account through the bank: asked for, settled, come back.
+//! Transfers of an account through the bank: requested, settled, reversed.
 //!
-//! What stays inside the realm is in `internal.rs`.
+//! Transfers inside the realm are in `internal.rs`.
 //!
-//! **Through the bank** the money is held, with its charges, before the bank is asked. The bank's
-//! word settles it: `confirm_hold` and the charges when it completed, `release` of all when it
-//! failed, nothing while nobody knows.
+//! **Through the bank.** The money is held, with its charges, before the bank is asked. The bank's answer settles it:
+//! `confirm_hold` and the charges when the transfer completed, `release` of everything when it failed, nothing while
+//! the outcome is unknown.
 
 use super::drafts::Draft;
 use super::{Account, Context, Movement, Movements};
@@ -22,13 +22,13 @@ use crate::transfers::{
 use crate::voucher_types::SystemType;
 use crate::vouchers::{GivesBack, ReferenceType};
 
-/// The line for people of a transfer that only the bank remembered.
+/// The description of a transfer that only the bank remembered.
 const RECOVERED: &str = "recovered from the list of the bank";
 
 impl Transfer {
-    /// Whether an order, which is to this account of the realm now, goes where this one went, by whatever
-    /// name: that of the order, or the CBU or alias that the bank resolved it to. `None` while the bank
-    /// has not said yet who is behind the name.
+    /// Whether an order, whose receiver is now `receiver` in the realm, goes to the same place as this transfer, by
+    /// whatever name: the one in the order, or the CBU or alias that the bank resolved it to. `None` while the bank has
+    /// not said whose name it is.
     fn goes_where(&self, order: &Send, receiver: Option<AccountNo>) -> Option<bool> {
         let received = self.receiver.map(|(number, _)| number);
         if self.to == order.to || (received.is_some() && received == receiver) {
@@ -51,11 +51,11 @@ impl Transfer {
 }
 
 impl Account {
-    /// Says whether a transfer with the same external id was this very one. `existing` is it, with
-    /// the account that sent; `receiver` is the account of the realm that the order names now, by whatever name.
+    /// Decides whether `existing`, a transfer with the same external id, is the one ordered; it comes with the account
+    /// that sent it. `receiver` is the account of the realm that the order now names, by whatever name.
     ///
     /// # Errors
-    /// What differs; or that nobody can say yet, while the bank has not said who is behind the name.
+    /// The fields that differ; or that it is undecidable while the bank has not said whose name it is.
     pub fn sent_before(
         &self,
         order: &Send,
@@ -63,7 +63,7 @@ impl Account {
         (number, existing): (AccountNo, &Transfer),
         context: &Context<'_>,
     ) -> Result<(), Rejection> {
-        // Of one that the bank alone remembered, its record says where it went.
+        // For a transfer that only the bank remembered, the bank's record says where it went.
         let elsewhere = match &existing.recovered {
             None => existing.goes_where(order, receiver).map(|same| !same),
             Some(recovered) => {
@@ -86,7 +86,7 @@ impl Account {
         Err(Rejection::TransferExternalIdReused { held_by, fields })
     }
 
-    /// The id that a transfer would have that this account sends now.
+    /// The id that a transfer would get if this account sent it now.
     pub fn next_transfer(&self, context: &Context<'_>) -> TransferId {
         TransferId(VoucherId {
             realm: context.realm,
@@ -96,8 +96,7 @@ impl Account {
         })
     }
 
-    /// The transfer that an order makes, as it is when it is asked for: without charges, receiver
-    /// and reference.
+    /// The transfer that an order makes, in its requested state: without charges, receiver and reference.
     pub(super) fn transfer(&self, order: &Send, from: Cvu, context: &Context<'_>) -> Transfer {
         let TransferId(VoucherId { sequence, tag, .. }) = self.next_transfer(context);
         Transfer {
@@ -174,11 +173,11 @@ impl Account {
         Ok((transfer, movements))
     }
 
-    /// What the bank's answer makes of an open transfer; nothing when it is not open any more, or
-    /// when the bank has said before that it has something else under its reference.
+    /// Applies the bank's answer to an open transfer; returns nothing when it is not open any more, or when the bank
+    /// has reported something else under its reference before.
     ///
     /// # Errors
-    /// When what was held cannot be settled; the history is broken then.
+    /// When the held money cannot be settled, which means the history is broken.
     pub fn settle_transfer(
         &self,
         number: u64,
@@ -200,7 +199,7 @@ impl Account {
         }
         let bank_id = Some(said.bank_id.clone()).filter(|id| !id.is_empty());
         let coelsa_id = said.coelsa_id.clone();
-        // What the bank calls it is learned even when nothing else changes.
+        // The bank's ids are recorded even if nothing else changes.
         let advanced = |status| {
             let same = transfer.status == status
                 && (bank_id.is_none() || bank_id == transfer.bank_id)
@@ -227,7 +226,7 @@ impl Account {
                     reason: reason.clone(),
                     bank: None,
                 };
-                // It was never on its way that anybody saw: only its names are kept.
+                // Nobody saw it on its way, so only its ids are kept.
                 let mut facts = advanced(transfer.status);
                 let rejected = self.reject(number, why, context)?;
                 facts.vouchers = rejected.vouchers;
@@ -237,11 +236,11 @@ impl Account {
         }
     }
 
-    /// Takes in money that left by an order that the ledger does not know: held and gone at once,
-    /// in any state of the account and beyond every limit, without charges.
+    /// Books money that left by an order unknown to the ledger: it is held and confirmed at once, in any state of the
+    /// account and beyond every limit, without charges.
     ///
     /// # Errors
-    /// When the account has no CVU or never was, or does not have the money.
+    /// When the account has no CVU, never existed, or does not have the money.
     pub fn decide_departure(
         &self,
         left: &Departure,
@@ -292,8 +291,8 @@ impl Account {
         })
     }
 
-    /// Completes an open transfer because a person says that its money left; nothing when it is
-    /// not open any more.
+    /// Completes an open transfer because a person says that its money left; returns nothing when it is not open any
+    /// more.
     ///
     /// # Errors
     /// As [`Self::settle_transfer`].
@@ -349,8 +348,8 @@ impl Account {
         Ok(Movements::of(transfer.sequence, fact, drafts.vouchers))
     }
 
-    /// Gives an open transfer's money back, on the bank's answer or a person's; nothing when it is
-    /// not open any more.
+    /// Gives the money of an open transfer back, because the bank or a person says so; returns nothing when it is not
+    /// open any more.
     ///
     /// # Errors
     /// As [`Self::settle_transfer`].
@@ -388,7 +387,7 @@ impl Account {
         Ok(Movements::of(number, fact, drafts.vouchers))
     }
 
-    /// The rejection that a refusal of the bank is.
+    /// Turns a refusal by the bank into a rejection of the transfer.
     pub fn refused_by_bank(why: &BankRefusal) -> TransferRejection {
         TransferRejection {
             reason: "the bank refused the transfer".to_owned(),
@@ -396,12 +395,12 @@ impl Account {
         }
     }
 
-    /// Credits what came back of a transfer. One that is still open had completed, then; more
-    /// than what left never comes in.
+    /// Credits money of a transfer that came back. A transfer that is still open is then taken to have completed; never
+    /// more than what left can come back.
     ///
     /// # Errors
-    /// When the transfer was rejected, stayed in the realm or is disputed, more would come back
-    /// than left, or the account has no CVU.
+    /// When the transfer was rejected, stayed in the realm or is disputed, more would come back than left, or the
+    /// account has no CVU.
     pub fn decide_reversal(
         &self,
         transfer: &Transfer,
@@ -410,7 +409,7 @@ impl Account {
         context: &Context<'_>,
     ) -> Result<Movements, Rejection> {
         self.may(Movement::Settle)?;
-        // Of one that the bank reports otherwise nobody knows what it is that came back.
+        // If the bank reports another transfer under the reference, it is unclear which money came back.
         let disputed = transfer.status.is_open() && transfer.dispute.is_some();
         let left =
             transfer.status != TransferStatus::Rejected && transfer.receiver.is_none() && !disputed;
@@ -460,7 +459,7 @@ impl Account {
     }
 }
 
-/// What was held beside the amount.
+/// The amount that is held in addition, for charges.
 fn held_for_charges(transfer: &Transfer) -> Option<Amount> {
     let total = transfer.charges.total()?;
     Amount::from_centavos(total.centavos()).ok()

@@ -1,4 +1,5 @@
-//! Money in suspense: what a person decides about it, and what the bank's answer makes of a return.
+//! Money in suspense: a person's decisions about it, and the effect of the bank's answer to a
+//! return.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +11,11 @@ use crate::tenants::Mode;
 use crate::time::Timestamp;
 use crate::transfers::{BankMoved, BankTransfer, BankWord, CURRENCY, Suspense, TransferRejection};
 
-/// How many tries after the last that is known are looked at for one that the bank knows.
+/// How many tries after the last known one are compared with a return on the bank's list.
 const TRIES_RECOGNISED: u32 = 16;
-/// Who decided a return whose decision was lost.
+/// The name in a decision that was lost and recognised at the bank.
 const RECOGNISED_BY: &str = "unknown: recognised on the bank's list";
-/// Why it is taken in.
+/// The reason in such a decision.
 const RECOGNISED_WHY: &str =
     "the bank has a return of this money that was asked for after this copy of the store was taken";
 
@@ -35,7 +36,7 @@ pub struct Return {
     pub coelsa_id: Option<String>,
 }
 
-/// What becomes of money in suspense.
+/// The state of money in suspense.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ParkedState {
     /// It waits for a person.
@@ -72,24 +73,24 @@ impl ParkedState {
     }
 }
 
-/// Money that arrived and that no account could take, with what becomes of it.
+/// Money that arrived and that no account could take, with its state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Parked {
     /// Where its record is.
     pub place: SuspensePlace,
-    /// What arrived, and why no account took it.
+    /// The money that arrived, and why no account took it.
     pub suspense: Suspense,
-    /// Since when it waits.
+    /// When it began to wait.
     pub since: Timestamp,
-    /// What becomes of it.
+    /// The state of the money.
     pub state: ParkedState,
-    /// Why the bank refused the last try to return it, while nothing else has been decided.
+    /// Why the bank refused the last try to return it, if nothing else has been decided since.
     pub refused: Option<TransferRejection>,
-    /// How many times a person wanted it returned.
+    /// How many times a person decided to return it.
     pub tries: u32,
 }
 
-/// What happens to money in suspense.
+/// An event in the life of money in suspense.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum CaseFact {
     /// A person had it credited, by a voucher of the same commit.
@@ -108,8 +109,8 @@ pub enum CaseFact {
         /// Who decided it, and why.
         decision: Decision,
     },
-    /// A person wants it returned: the bank will be asked. The sequence of this fact is the number of
-    /// the request.
+    /// A person decided to return it: the bank will be asked. The sequence of this fact is the
+    /// number of the request.
     ReturnRequested {
         /// The place of the money's record.
         case: SuspensePlace,
@@ -119,11 +120,11 @@ pub enum CaseFact {
         to: Cbu,
         /// Who decided it, and why.
         decision: Decision,
-        /// The number of the try, from 1, where it is not the one after the last.
+        /// The number of the try, from 1, if it is not the one after the last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<u32>,
     },
-    /// The bank has said what it calls the return.
+    /// The bank has reported its ids of the return.
     ReturnNamed {
         /// The place of the money's record.
         case: SuspensePlace,
@@ -145,7 +146,7 @@ pub enum CaseFact {
         /// The id on the rail.
         coelsa_id: Option<String>,
     },
-    /// The bank has not returned it and will not, under this reference.
+    /// The bank has not returned it and will not do so under this reference.
     ReturnRefused {
         /// The place of the money's record.
         case: SuspensePlace,
@@ -157,7 +158,7 @@ pub enum CaseFact {
 }
 
 impl CaseFact {
-    /// The money that it is about.
+    /// The place of the money that the fact concerns.
     pub const fn case(&self) -> SuspensePlace {
         match self {
             Self::Credited { case, .. }
@@ -168,7 +169,7 @@ impl CaseFact {
         }
     }
 
-    /// Whether the money has left suspense by it.
+    /// Whether the money leaves suspense with this fact.
     pub const fn resolves(&self) -> bool {
         match self {
             Self::Credited { .. } | Self::Returned { .. } => true,
@@ -180,7 +181,7 @@ impl CaseFact {
 }
 
 impl Parked {
-    /// Its id, in a realm: the same money has the same one in every history.
+    /// Its id in a realm; the same money has the same id in every history.
     pub fn id(&self, realm: RealmId) -> SuspenseId {
         let rail = self.suspense.cash_in.coelsa_id.as_bytes();
         SuspenseId {
@@ -214,7 +215,7 @@ impl Parked {
         }
     }
 
-    /// Who decided what becomes of it, and why.
+    /// The decision about the money: who made it, and why.
     pub const fn decision(&self) -> Option<&Decision> {
         match &self.state {
             ParkedState::Waiting => None,
@@ -225,7 +226,7 @@ impl Parked {
         }
     }
 
-    /// The return that the bank is asked for or has made.
+    /// The return that the bank is asked to make or has made.
     pub const fn returned(&self) -> Option<&Return> {
         match &self.state {
             ParkedState::Returning(on_its_way) | ParkedState::Returned(on_its_way) => {
@@ -235,7 +236,7 @@ impl Parked {
         }
     }
 
-    /// Decides to return it to who sent it, for a tenant in a mode.
+    /// Decides to return it to its sender, for a tenant in a mode.
     ///
     /// # Errors
     /// When it cannot be decided now, or the bank did not say who sent it.
@@ -247,9 +248,9 @@ impl Parked {
         self.decide_try(tenant, self.tries.saturating_add(1), decision)
     }
 
-    /// Which try to return it, by its number, a reference at the bank is of, if it is one that
-    /// this does not know: an older copy of the store was put back since. The 16 tries after the
-    /// last known one are looked at.
+    /// The number of the try to return it whose reference at the bank is `origin`, if this copy of
+    /// the store does not know that try because an older copy was put back since. It compares the
+    /// 16 tries after the last known one.
     pub fn recognises(&self, tenant: (&str, Mode), origin: OriginId) -> Option<u32> {
         self.is_decidable().ok()?;
         let first = self.tries.saturating_add(1);
@@ -257,7 +258,7 @@ impl Parked {
         (first..=last).find(|attempt| self.origin_of(tenant, *attempt) == origin)
     }
 
-    /// Takes in a try to return it that the bank knows and this does not.
+    /// Adopts a try to return it that the bank knows and this store does not.
     ///
     /// # Errors
     /// When it has been decided otherwise, or the bank did not say who sent it.
@@ -299,7 +300,7 @@ impl Parked {
         })
     }
 
-    /// What of a return the bank reports otherwise than it was ordered.
+    /// The fields of a return that the bank reports differently from the order.
     fn differs(&self, on_its_way: &Return, moved: &BankMoved) -> Vec<&'static str> {
         let amount = moved
             .amount
@@ -314,9 +315,9 @@ impl Parked {
         differing.map(|(name, _)| name).collect()
     }
 
-    /// What the bank's answer makes of a return on its way; nothing for any other, or when it says
-    /// nothing new. A record of something else under its reference means that the return was never
-    /// made: the bank has one transfer of each.
+    /// Applies the bank's answer to a return on its way; returns nothing for any other, or when the
+    /// answer is not new. If the bank has something else under the reference, the return was never
+    /// made: the bank has one transfer per reference.
     pub fn settle_return(&self, number: u64, record: &BankTransfer) -> Option<CaseFact> {
         let case = self.place;
         let ParkedState::Returning(on_its_way) = &self.state else {
@@ -367,7 +368,7 @@ impl Parked {
         }
     }
 
-    /// Whether the bank's answer says otherwise than what became of a return before.
+    /// Whether the bank's answer contradicts the known outcome of a return.
     pub fn is_contradicted(&self, number: u64, word: &BankWord) -> bool {
         let returned = match &self.state {
             ParkedState::Returning(on_its_way) if on_its_way.number == number => return false,
@@ -383,7 +384,7 @@ impl Parked {
         }
     }
 
-    /// Takes in what happened; `sequence` is that of the fact.
+    /// Applies a fact; `sequence` is the sequence of that fact.
     pub fn apply(&mut self, fact: &CaseFact, sequence: u64) {
         match fact {
             CaseFact::Credited {

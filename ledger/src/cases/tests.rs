@@ -1,4 +1,4 @@
-//! Tables of cases: what can be decided when, and what the bank's answer makes of a return.
+//! Tables of cases: what can be decided when, and the effect of the bank's answer to a return.
 
 use super::*;
 use crate::bank::{BankMoved, BankTransfer, BankWord};
@@ -19,7 +19,7 @@ fn decision(by: &str) -> Decision {
     }
 }
 
-/// Money of 30.00 that nobody could take.
+/// Money of 30.00 that no account could take.
 pub(crate) fn parked(sender: Option<&str>) -> Parked {
     let cash_in = CashIn {
         coelsa_id: "80V1JXON1874QG39Z64EL7".into(),
@@ -44,7 +44,7 @@ pub(crate) fn parked(sender: Option<&str>) -> Parked {
 }
 
 const SENDER: &str = "2850590940090418135201";
-/// Whose realm it is.
+/// The tenant and mode of the realm.
 const OF: (&str, Mode) = ("tnt_1", Mode::Test);
 
 fn returning() -> Parked {
@@ -54,7 +54,7 @@ fn returning() -> Parked {
     parked
 }
 
-/// A word of the bank about a return, under a name.
+/// An answer of the bank about a return, with the bank's id.
 pub(crate) fn said(word: BankWord, bank_id: Option<&str>) -> BankTransfer {
     BankTransfer {
         bank_id: bank_id.unwrap_or_default().into(),
@@ -116,7 +116,7 @@ fn a_return_needs_to_know_where_to() {
 #[test]
 fn the_banks_word_ends_a_return_once() {
     let mut asked = returning();
-    // A word about another try says nothing of this one.
+    // An answer about another try does not concern this one.
     assert_eq!(
         asked.settle_return(3, &said(BankWord::Completed, None)),
         None
@@ -128,7 +128,7 @@ fn the_banks_word_ends_a_return_once() {
         asked.settle_return(4, &said(BankWord::InProgress, Some("b"))),
         None
     );
-    // A refusal leaves the case open, and says why; the next try has another number.
+    // After a refusal the case stays open, with the reason; the next try has another number.
     let refused = asked.settle_return(4, &said(failed(), None)).unwrap();
     assert!(!refused.resolves());
     asked.apply(&refused, 6);

@@ -1,9 +1,9 @@
-//! What the bank says and the ledger cannot book: money that left by an unknown order and that the
-//! account does not have, and an arrival reported again as something else.
+//! Statements of the bank that the ledger cannot book: money that left by an unknown order and that the account does
+//! not have, and an arrival that is reported again with other data.
 //!
-//! **Order.** Each is opened once, by what it says ([`BankSays::key`]), however often the bank says it.
-//! A departure is booked by itself once the money is there; a person may dismiss either, because it was
-//! put right otherwise. What is dismissed is never booked.
+//! **Order.** Each case is opened once, identified by its content ([`BankSays::key`]), however often the bank repeats
+//! it. A departure is booked automatically once the money is there; a person may dismiss either kind, because it was
+//! put right otherwise. A dismissed statement is never booked.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,20 +16,20 @@ use crate::rejection::Rejection;
 use crate::time::Timestamp;
 use crate::transfers::{CashIn, Departure};
 
-/// Why an arrival is not booked that the bank reports again with another amount or CVU.
+/// The reason for not booking an arrival that the bank reports again with another amount or CVU.
 pub const TOLD_OTHERWISE: &str = "told_otherwise";
 
-/// What the bank says.
+/// A statement of the bank.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum BankSays {
     /// Money left by an order that the ledger does not know.
     Left(Departure),
-    /// Money arrived under an id of the rail under which something else has arrived.
+    /// Money arrived under an id of the rail that other money already has.
     Arrived(CashIn),
 }
 
 impl BankSays {
-    /// What distinguishes it from whatever else the bank says.
+    /// Identifies the statement among everything the bank says.
     pub fn key(&self) -> Digest {
         match self {
             Self::Left(left) => Self::left(left.origin),
@@ -53,7 +53,7 @@ impl BankSays {
             .digest()
     }
 
-    /// The CVU that it is about.
+    /// The CVU that it concerns.
     pub const fn cvu(&self) -> Cvu {
         match self {
             Self::Left(left) => left.cvu,
@@ -61,7 +61,7 @@ impl BankSays {
         }
     }
 
-    /// What left or arrived, in centavos.
+    /// The amount that left or arrived.
     pub const fn amount(&self) -> Amount {
         match self {
             Self::Left(left) => left.amount,
@@ -70,14 +70,14 @@ impl BankSays {
     }
 }
 
-/// What becomes of it.
+/// The state of an unbooked statement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum UnbookedState {
     /// It waits for money, or for a person.
     Waiting,
     /// It was booked, as this transfer.
     Booked {
-        /// The account that sent.
+        /// The account that sent the money.
         account: AccountNo,
         /// The sequence of that transfer's first voucher: its number in the account.
         transfer: u64,
@@ -99,27 +99,27 @@ impl UnbookedState {
     }
 }
 
-/// What the bank says and the ledger could not book, with what becomes of it.
+/// A statement of the bank that the ledger could not book, with its state.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Unbooked {
-    /// Where its record is.
+    /// The place of its record.
     pub place: SuspensePlace,
-    /// What the bank says.
+    /// The bank's statement.
     pub says: BankSays,
-    /// Why it could not be booked: the stable word of the refusal, or [`TOLD_OTHERWISE`].
+    /// Why it could not be booked: the stable code of the refusal, or [`TOLD_OTHERWISE`].
     pub reason: String,
-    /// Since when it waits.
+    /// When it began to wait.
     pub since: Timestamp,
-    /// What becomes of it.
+    /// The state of the statement.
     pub state: UnbookedState,
 }
 
-/// What happens to what could not be booked.
+/// An event in the life of an unbooked statement.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum UnbookedFact {
-    /// The bank said it. The sequence of this fact is part of its place.
+    /// The bank made the statement. The sequence of this fact is part of its place.
     Said {
-        /// What the bank said.
+        /// The bank's statement.
         says: BankSays,
         /// Why it could not be booked.
         reason: String,
@@ -134,7 +134,7 @@ pub enum UnbookedFact {
 }
 
 impl Unbooked {
-    /// Its id, in a realm: what the bank says has the same one in every history.
+    /// Its id in a realm; the same statement has the same id in every history.
     pub fn id(&self, realm: RealmId) -> UnbookedId {
         let says = self.says.key();
         UnbookedId {
@@ -144,7 +144,7 @@ impl Unbooked {
         }
     }
 
-    /// What begins to wait.
+    /// A statement that begins to wait.
     pub fn new(place: SuspensePlace, (says, reason): (BankSays, String), since: Timestamp) -> Self {
         Self {
             place,
@@ -155,10 +155,10 @@ impl Unbooked {
         }
     }
 
-    /// Decides that it was put right otherwise.
+    /// Decides to dismiss it, because it was put right otherwise.
     ///
     /// # Errors
-    /// When it has been booked or dismissed.
+    /// When it has already been booked or dismissed.
     pub fn decide_dismissal(&self, decision: Decision) -> Result<UnbookedFact, Rejection> {
         match self.state {
             UnbookedState::Waiting => Ok(UnbookedFact::Dismissed {
@@ -171,23 +171,23 @@ impl Unbooked {
         }
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &UnbookedFact) {
         match fact {
             UnbookedFact::Dismissed { case: _, decision } => {
                 self.state = UnbookedState::Dismissed(decision.clone());
             }
-            // It is what made the case.
+            // This fact created the case.
             UnbookedFact::Said { .. } => {}
         }
     }
 
-    /// Whether nothing has become of it yet.
+    /// Whether it still waits.
     pub const fn waits(&self) -> bool {
         matches!(self.state, UnbookedState::Waiting)
     }
 
-    /// Who decided what becomes of it, and why.
+    /// The decision about it: who made it, and why.
     pub const fn decision(&self) -> Option<&Decision> {
         match &self.state {
             UnbookedState::Waiting | UnbookedState::Booked { .. } => None,

@@ -30,7 +30,7 @@ fn main(progress: &mut Progress) -> &mut Course {
     progress.course(0).unwrap()
 }
 
-/// A progress with events 1 (of A), 2 (of B), 3 (of A) looked at.
+/// A progress that has looked at events 1 (of A), 2 (of B), 3 (of A).
 fn looked() -> Progress {
     let mut progress = Progress::new(0);
     let course = main(&mut progress);
@@ -57,7 +57,7 @@ fn an_account_goes_on_with_its_next_event_when_the_last_has_ended() {
     main(&mut progress).found(A, None, at(10));
     assert_eq!(main(&mut progress).lane(A), None);
     assert_eq!((progress.delivered, progress.taken_at), (2, Some(at(9))));
-    // What comes twice, or is of no lane, is nothing.
+    // A repeated ending, or one without a lane, has no effect.
     assert_eq!(
         progress.settle(ended(A, 3, 200, 8), 1, &usual(), at(11)),
         None
@@ -94,7 +94,7 @@ fn only_2xx_is_a_delivery_and_each_further_try_waits_longer() {
         let (least, most) = (seconds * 800, seconds * 1200);
         assert!((least..=most).contains(&due), "try {tries}: {due}");
         now += due;
-        // The other account's events are taken, so nothing stops.
+        // The other account's events are accepted, so the webhook does not stop.
         progress.taken_at = Some(at(now));
         progress.streak = 0;
     }
@@ -179,7 +179,7 @@ fn a_course_waits_for_lanes_that_move_but_not_for_those_that_wait() {
     let mut progress = looked();
     let course = main(&mut progress);
     assert_eq!(course.room(|_| false), AHEAD_MAX);
-    // A has seen nothing before event 1, and the next number is 5.
+    // All of A before event 1 has ended, event 1 is under way, and the next number is 5.
     assert_eq!(course.room(|account| account == A), AHEAD_MAX - 5);
     course.next = 2 * AHEAD_MAX;
     assert_eq!(course.room(|account| account == A), 0);
@@ -243,7 +243,7 @@ fn a_redelivery_of_an_event_that_waits_lets_its_account_go_on() {
             ..ended(A, 1, 200, 20)
         };
         progress.settle(of_replay, 1, &usual(), at(20)).unwrap();
-        // One that is due may be on its way: it ends as it ends.
+        // An event that is due may be on its way: it ends by itself.
         let lane = *main(&mut progress).lane(A).unwrap();
         assert_eq!((lane.seen == 1, lane.head.is_none()), (goes_on, goes_on));
     }

@@ -1,13 +1,13 @@
-//! Which facts are events: whole sets of rules, each in force in a realm from a fact of its journal
-//! on.
+//! The rules by which facts are events: whole sets of rules, each in force in a realm from a
+//! certain fact of its journal on.
 //!
-//! **Shape.** The number of an event is not written down: it is counted over the journal when facts
-//! are indexed, and counted again when the index is rebuilt. So the rules of the count are part of
+//! **Shape.** The number of an event is not stored: it is counted over the journal when facts are
+//! indexed, and counted again when the index is rebuilt. So the rules of the count are part of
 //! history. A realm begins under set 1; [`RealmFact::EventRules`] puts a later set into force for
-//! the entries after it, and the entries before it keep the numbers that they have.
+//! the entries after it, and the entries before it keep their numbers.
 //!
 //! **Order.** A set that a journal may name is never changed and never removed. A fact that no
-//! journal can hold yet may become an event under every set: it renumbers nothing.
+//! journal can contain yet may become an event under every set, because that renumbers nothing.
 
 use super::EventKind;
 use crate::facts::{AccountFact, RealmFact};
@@ -16,26 +16,27 @@ use crate::transfers::{TransferFact, TransferStatus};
 use crate::vouchers::Voucher;
 
 /// One set of rules. Under every set a voucher is one event, and so is a record of suspense; a
-/// decision on a transfer publishes its ending too ([`EventKind::of_ending`]), and what becomes of
-/// money in suspense is published as [`EventKind::of_case`] says.
+/// decision on a transfer also publishes the transfer's ending ([`EventKind::of_ending`]), and the
+/// outcome of money in suspense is published by [`EventKind::of_case`].
 #[derive(Clone, Copy, Debug)]
 pub struct EventRules {
-    /// What a fact of an account's profile publishes.
+    /// The event of a fact of an account's profile.
     pub account: fn(&AccountFact) -> Option<EventKind>,
-    /// What a voucher publishes beside itself: of the hold that it opens or is a step of, as the
-    /// hold is after it.
+    /// The further event of a voucher: about the hold that it opens or steps, given the hold after
+    /// it.
     pub hold: fn(&Voucher, Option<&Hold>) -> Option<EventKind>,
-    /// What a fact of a transfer publishes, by its state before (unless it is the first) and after.
+    /// The event of a fact of a transfer, given its state before (unless the fact is the first) and
+    /// after.
     pub transfer: fn(&TransferFact, Option<TransferStatus>, TransferStatus) -> Option<EventKind>,
-    /// What a fact of the realm publishes.
+    /// The event of a fact of the realm.
     pub realm: fn(&RealmFact) -> Option<EventKind>,
-    /// Whether ids of events have a tag of their record, so that none names anything else after an
-    /// older copy of the store was put back. Those of vouchers and holds have the voucher's, under
-    /// every set.
+    /// Whether event ids have a tag of their record, so that no id names anything else after an
+    /// older copy of the store was put back. Event ids of vouchers and holds have the voucher's tag
+    /// under every set.
     pub tagged: bool,
 }
 
-/// Set 1: what the first version of the program counted.
+/// Set 1: the events of the first version of the program.
 pub const FIRST: EventRules = EventRules {
     account: EventKind::of_account,
     hold: EventKind::of_hold,
@@ -44,7 +45,7 @@ pub const FIRST: EventRules = EventRules {
     tagged: false,
 };
 
-/// Set 2: the same events, and every id has a tag.
+/// Set 2: the same events, with a tag in every id.
 pub const TAGGED: EventRules = EventRules {
     tagged: true,
     ..FIRST
@@ -58,13 +59,13 @@ impl RuleSets {
     /// The sets of this program: appended, never edited.
     pub const ALL: Self = Self(&[FIRST, TAGGED]);
 
-    /// Other sets, for a test of what a later program will do.
+    /// Other sets, for testing the behaviour of a later program.
     pub const fn new(sets: &'static [EventRules]) -> Self {
         Self(sets)
     }
 
-    /// The set of a number, from 1; 0, the number before any set was named, is the first. `None`
-    /// for a set of a later program.
+    /// The set with a number, from 1; 0, the number before any set was named, is the first set.
+    /// `None` for a set of a later program.
     pub fn of(self, number: u16) -> Option<&'static EventRules> {
         self.0.get(usize::from(number.saturating_sub(1)))
     }

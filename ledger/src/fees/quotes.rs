@@ -1,4 +1,4 @@
-//! What a movement would cost, and whether its account could bear it.
+//! The cost of a movement before it is made, and whether its account could bear it.
 
 use super::{Charges, FeeRule};
 use crate::balance::Direction;
@@ -8,36 +8,36 @@ use crate::money::{Amount, Money};
 use crate::time::Timestamp;
 use crate::voucher_types::VoucherType;
 
-/// What a movement would cost its account now. Nothing is reserved.
+/// The present cost of a movement for its account. Nothing is reserved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quote {
-    /// The CVU of the account that was asked about.
+    /// The CVU of the account in question.
     pub cvu: Cvu,
-    /// The type that the movement would have; its direction decides whether charges come on top.
+    /// The type that the movement would have; its direction decides whether charges are added to
+    /// the amount.
     pub voucher_type: VoucherType,
     /// The amount of the movement, in centavos, without charges.
     pub amount: Amount,
-    /// The entry of the schedule that applies; `None` where no level has one, which costs
-    /// nothing.
+    /// The applicable entry of the schedule; `None` if no level has one, which costs nothing.
     pub rule: Option<FeeRule>,
     /// The level that has the entry.
     pub source: Level,
     /// Fee and tax, in centavos, whether they would be charged or are only previewed.
     pub charges: Charges,
-    /// What the account can spend, in centavos.
+    /// The money that the account can spend, in centavos.
     pub available: Money,
     /// When the balance was read.
     pub as_of: Timestamp,
 }
 
 impl Quote {
-    /// Fee and tax; `None`, here and below, where a sum leaves the range of money.
+    /// Fee and tax; here and below, `None` means that a sum exceeds the range of money.
     pub fn total_charges(&self) -> Option<Money> {
         self.charges.total()
     }
 
-    /// What the movement comes to, in centavos: a credit less its charges, anything else with
-    /// them. Negative where a credit costs more than it brings.
+    /// The net effect of the movement, in centavos: a credit minus its charges, any other movement
+    /// plus its charges. Negative if a credit costs more than it brings.
     pub fn net_amount(&self) -> Option<Money> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
         match self.voucher_type.direction() {
@@ -48,8 +48,8 @@ impl Quote {
         }
     }
 
-    /// Whether the account could bear it now: what comes in may pay for its own charges, and what
-    /// will leave by a hold has to be there to be held.
+    /// Whether the account could bear it now: incoming money may pay for its own charges, and for a
+    /// hold the money must be available.
     pub fn sufficient(&self) -> Option<bool> {
         let (amount, charges) = (self.amount.money(), self.charges.total()?);
         let (has, needs) = match self.voucher_type.direction() {

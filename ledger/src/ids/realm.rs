@@ -1,4 +1,4 @@
-//! The number of a realm, and that of each of its generations.
+//! The number of a realm, and the numbers of its generations.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ impl Mode {
     }
 }
 
-/// How many bits the number of a realm has in ids and CVUs.
+/// How many bits a realm's number has in ids and CVUs.
 const REALM_BITS: u32 = 20;
 /// The largest number of a realm.
 pub const REALM_MAX: u32 = (1 << REALM_BITS) - 1;
@@ -35,30 +35,28 @@ pub const GENERATION_MAX: u32 = u32::MAX >> REALM_BITS;
 pub struct RealmId(pub u32);
 
 impl RealmId {
-    /// How many client ids a realm has at the bank: those whose digits before the last seven are
-    /// its number.
+    /// How many client ids a realm has at the bank: those whose digits before the last seven are the realm's number.
     pub const CLIENTS: u64 = 10_000_000;
 
-    /// The number under which the streams of a generation of the realm lie ([`crate::tenants::restores`]): in the bits
-    /// above those that a realm's own number has. That of generation 0 is the realm's own.
+    /// The number under which the streams of a generation of the realm are stored ([`crate::tenants::restores`]); the
+    /// generation is in the bits above the realm's own number. For generation 0 it is the realm's own number.
     #[must_use]
     pub const fn under(self, generation: u32) -> Self {
         Self(self.home().0 | generation.wrapping_shl(REALM_BITS))
     }
 
-    /// The realm, whichever of its generations this number is of.
+    /// The realm's own number, whichever of its generations this number stands for.
     #[must_use]
     pub const fn home(self) -> Self {
         Self(self.0 & REALM_MAX)
     }
 
-    /// Of which generation of its realm this number is.
+    /// The generation of its realm for which this number stands.
     pub const fn generation(self) -> u32 {
         self.0.wrapping_shr(REALM_BITS)
     }
 
-    /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] gives
-    /// them out in pairs.
+    /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] assigns them in pairs.
     pub const fn mode(self) -> Mode {
         if self.0 % 2 == 1 {
             Mode::Live

@@ -1,4 +1,4 @@
-//! The rules of KYC data, and what a change makes of it.
+//! The rules for KYC data, and the result of a change.
 
 use super::*;
 

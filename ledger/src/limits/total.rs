@@ -1,12 +1,12 @@
-//! Limits over the sum of a tenant's accounts, as sponsor banks impose them, and the usage that they
-//! are compared with.
+//! Limits on the sum over a tenant's accounts, as sponsor banks impose them, and the usage they are
+//! compared with.
 //!
-//! **What counts.** Money that leaves the tenant: debits and holds of every account, without fees and
-//! without internal transfers, whose money stays. A release gives back what its hold counted, for the
-//! day and month that it was counted in. A movement counts for its minute for good.
+//! **What counts.** Money that leaves the tenant: debits and holds of every account, without fees
+//! and without internal transfers, whose money stays. A release gives back what its hold counted,
+//! for the day and month in which it was counted. In the limit per minute a movement stays counted.
 //!
-//! **Order.** Usage moves on with the newest movement and never back, so that the sum is the same in
-//! whatever order the movements of different accounts are counted.
+//! **Order.** Usage advances with the newest movement and never goes back, so the sum does not
+//! depend on the order in which movements of different accounts are counted.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +19,8 @@ use crate::vouchers::{ReferenceType, Voucher};
 /// Milliseconds of a minute.
 const MINUTE: u64 = 60_000;
 
-/// Limits over all accounts of a tenant, for each of its modes by itself; `None` is no limit, 0 lets
-/// nothing pass.
+/// Limits over all accounts of a tenant, separately for each of its modes; `None` means no limit, 0
+/// allows nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TotalLimits {
@@ -44,7 +44,7 @@ pub struct TotalLimitsChange {
 }
 
 impl TotalLimits {
-    /// Whether there are none.
+    /// Whether no limit is set.
     pub fn are_none(&self) -> bool {
         *self == Self::default()
     }
@@ -59,10 +59,10 @@ impl TotalLimits {
         }
     }
 
-    /// Whether the tenant may let money out: the first limit that it would pass.
+    /// Whether the tenant may let money out.
     ///
     /// # Errors
-    /// The limit, with its figures.
+    /// The first limit that it would exceed, with its figures.
     pub fn outgoing(
         &self,
         usage: TotalUsage,
@@ -122,24 +122,25 @@ impl TotalLimits {
     }
 }
 
-/// What has left a tenant, in one of its modes.
+/// The money that has left a tenant in one of its modes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TotalUsage {
-    /// The newest movement that was counted: its day, month and minute are those of the counters.
+    /// The time of the newest movement counted: its day, month and minute are those of the
+    /// counters.
     pub at: Timestamp,
-    /// What has left in that business day, in centavos.
+    /// The amount that left on that business day, in centavos.
     pub daily: Money,
-    /// What has left in that calendar month, in centavos.
+    /// The amount that left in that calendar month, in centavos.
     pub monthly: Money,
-    /// How many movements have left in that minute.
+    /// How many movements left in that minute.
     pub in_minute: u64,
 }
 
-/// What a voucher does to the usage.
+/// The effect of a voucher on the usage.
 enum Counted {
-    /// It takes this much out.
+    /// It takes this amount out.
     Out(Amount),
-    /// It gives back what was counted then.
+    /// It gives back an amount that was counted at this time.
     Back(Amount, Timestamp),
 }
 
@@ -199,7 +200,7 @@ impl TotalUsage {
         }
     }
 
-    /// The usage without a voucher that was counted and is not written after all.
+    /// The usage without a voucher that was counted but in the end not written.
     #[must_use]
     pub fn without(self, voucher: &Voucher) -> Self {
         match counted(voucher) {

@@ -1,13 +1,14 @@
-//! Four eyes: what one person asks for waits until another one decides.
+//! Four eyes: a request by one person waits until another one decides.
 //!
-//! **Shape.** What is asked for is kept as it was sent, with who asked and why. Another person approves or rejects
-//! it, within a time. What is approved is carried out once: the approval is durable first, and claims it.
+//! **Shape.** A request is stored as it was sent, with who asked and why. Another person approves or rejects it, within
+//! a time limit. An approved request is carried out once: the approval is durable first, and claims it.
 //!
-//! **Bounds.** [`WAITING_MAX`] may wait at a time, [`WAITING_OF_ONE`] of one person; of those that ended the last [`KEPT_MAX`] are kept to be shown.
-//! The audit log has all of them.
+//! **Bounds.** At most [`WAITING_MAX`] may wait at a time, and [`WAITING_OF_ONE`] of one person; of those that ended,
+//! the last [`KEPT_MAX`] are kept to be shown. The audit log has all of them.
 //!
-//! **Failure.** Where the process stops between approval and end, nobody knows whether it was carried out: it
-//! stays approved without an end, and is never carried out again. Whoever wants it looks, and asks anew.
+//! **Failure.** If the process stops between approval and end, it is unknown whether the request was carried out: it
+//! stays approved without an end, and is never carried out again. A person who still wants it has to check, and ask
+//! again.
 
 use std::collections::BTreeMap;
 
@@ -17,53 +18,53 @@ use super::Role;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
-/// How many may wait at a time.
+/// How many proposals may wait at a time.
 pub const WAITING_MAX: usize = 200;
-/// How many of one person may wait at a time.
+/// How many proposals of one person may wait at a time.
 pub const WAITING_OF_ONE: usize = 20;
-/// How many of those that do not wait are kept.
+/// How many proposals that no longer wait are kept.
 pub const KEPT_MAX: usize = 200;
-/// How long one waits for a decision, in milliseconds: a day.
+/// How long a proposal waits for a decision, in milliseconds: a day.
 pub const LIFETIME: u64 = 24 * 60 * 60 * 1_000;
 
-/// What one person asks for.
+/// A request by one person.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Proposal {
     /// Its number, from 1.
     pub number: u64,
-    /// Who asks.
+    /// The name of the person who asks.
     pub by: String,
-    /// The role that they had.
+    /// Their role at that time.
     pub role: Role,
-    /// What is to be done, as a word of the audit log.
+    /// The action, as a word of the audit log.
     pub action: String,
-    /// What it is to be done to.
+    /// The subject of the action.
     pub subject: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
     /// The body of the request, as it was sent.
     pub body: String,
-    /// The first instant at which nobody can approve it any more.
+    /// The first instant at which it can no longer be approved.
     pub expires_at: Timestamp,
 }
 
-/// What happened to what waits for a second person.
+/// An event in the life of a proposal.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum ApprovalFact {
-    /// Somebody asked.
+    /// A person made a proposal.
     Asked(Proposal),
     /// Another person decided.
     Decided {
         /// The number of the proposal.
         number: u64,
-        /// Who decided.
+        /// The name of the person who decided.
         by: String,
         /// Whether it is to be carried out.
         approved: bool,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// What was approved was carried out, or refused when it was tried.
+    /// An approved request was carried out, or refused when it was tried.
     Ended {
         /// The number of the proposal.
         number: u64,
@@ -72,29 +73,29 @@ pub enum ApprovalFact {
     },
 }
 
-/// How another person decided.
+/// The decision of another person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Vote {
-    /// Who.
+    /// Their name.
     pub by: String,
     /// Whether it is to be carried out.
     pub approved: bool,
-    /// Why.
+    /// The reason.
     pub reason: String,
-    /// When.
+    /// When they decided.
     pub at: Timestamp,
 }
 
-/// A proposal and what became of it.
+/// A proposal and its outcome.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Approval {
-    /// What was asked for.
+    /// The proposal.
     pub proposal: Proposal,
-    /// When.
+    /// When it was made.
     pub asked_at: Timestamp,
-    /// How another person decided; `None` while nobody has.
+    /// The decision of another person; `None` while there is none.
     pub vote: Option<Vote>,
-    /// The HTTP status with which it was carried out.
+    /// The HTTP status of the answer when it was carried out.
     pub status: Option<u16>,
 }
 
@@ -104,7 +105,7 @@ impl Approval {
         self.vote.is_none() && now < self.proposal.expires_at
     }
 
-    /// How it stands at an instant, in a word.
+    /// Its state at an instant, as a word.
     pub fn state(&self, now: Timestamp) -> &'static str {
         match (&self.vote, self.status) {
             (None, _) if self.waits_at(now) => "waiting",
@@ -117,23 +118,23 @@ impl Approval {
     }
 }
 
-/// What can be ordered about proposals.
+/// An order about proposals.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ApprovalOrder {
-    /// Ask for something; the number and the end are given here.
+    /// Make a proposal; the number and the end are set by the decision.
     Ask(Proposal),
     /// Decide about it.
     Decide {
         /// The number of the proposal.
         number: u64,
-        /// Who decides.
+        /// The name of the person who decides.
         by: String,
         /// Whether it is to be carried out.
         approved: bool,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Note how it ended.
+    /// Record how it ended.
     End {
         /// The number of the proposal.
         number: u64,
@@ -142,7 +143,7 @@ pub enum ApprovalOrder {
     },
 }
 
-/// All proposals that wait, and the last ones that do not.
+/// All waiting proposals, and the last ones that no longer wait.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Approvals {
     all: BTreeMap<u64, Approval>,
@@ -150,23 +151,24 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// All that are known, oldest first.
+    /// All known proposals, oldest first.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = &Approval> {
         self.all.values()
     }
 
-    /// That of a number.
+    /// The proposal with a number.
     ///
     /// # Errors
-    /// When there is none, or it ended long ago.
+    /// When there is none, or it ended long ago and is no longer kept.
     pub fn numbered(&self, number: u64) -> Result<&Approval, Rejection> {
         self.all.get(&number).ok_or(Rejection::ApprovalNotFound)
     }
 
-    /// What follows of an order.
+    /// Decides an order.
     ///
     /// # Errors
-    /// One too many, one that is not there or does not wait, and whoever decides about their own.
+    /// When too many proposals wait, there is no such proposal or it does not wait, or a person decides about their
+    /// own.
     pub fn decide(&self, order: ApprovalOrder, now: Timestamp) -> Result<ApprovalFact, Rejection> {
         match order {
             ApprovalOrder::Ask(proposal) => {
@@ -217,7 +219,7 @@ impl Approvals {
         }
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &ApprovalFact, at: Timestamp) {
         match fact {
             ApprovalFact::Asked(proposal) => {
@@ -254,7 +256,7 @@ impl Approvals {
         }
     }
 
-    /// Lets go of the oldest that do not wait, beyond those that are kept.
+    /// Removes the oldest proposals that no longer wait, beyond those to be kept.
     fn forget(&mut self, now: Timestamp) {
         let over = self.all.values().filter(|it| !it.waits_at(now));
         let over: Vec<_> = over.map(|it| it.proposal.number).collect();
@@ -365,7 +367,7 @@ mod tests {
             for _ in 0..WAITING_OF_ONE {
                 done(&mut approvals, ask(&who));
             }
-            // One person leaves room for the others, as long as there is any.
+            // One person's limit leaves room for the others, until the limit for all is reached.
             assert_eq!(approvals.decide(ask(&who), NOON), full(WAITING_OF_ONE));
         }
         assert_eq!(approvals.decide(ask("ana"), NOON), full(WAITING_MAX));

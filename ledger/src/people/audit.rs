@@ -1,16 +1,16 @@
-//! The audit log: who did what to whom, why, and what came of it.
+//! The audit log: who did what to what, why, and with what result.
 //!
-//! **Shape.** An entry says one thing. What is done has two: one before it is done, durable before anything of it
-//! happens, and one when it ended, which names the first. Whoever finds the first alone knows that the end is
-//! not known. A look has one. What was refused for want of a power has one, too.
+//! **Shape.** An entry records one thing. An action has two entries: one before it, durable before anything happens,
+//! and one when it has ended, which names the first. If only the first is there, the end is unknown. A look has one
+//! entry, and so has an attempt that was refused for lack of a power.
 //!
-//! **Bounds.** Texts are cut at named lengths when an entry is made; nothing in it is a secret.
+//! **Bounds.** Texts are cut at named lengths when an entry is made; an entry contains no secrets.
 
 use serde::{Deserialize, Serialize};
 
 use super::Role;
 
-/// The longest word of an action, in characters.
+/// The longest name of an action, in characters.
 pub const ACTION_MAX: usize = 64;
 /// The longest subject, in characters.
 pub const SUBJECT_MAX: usize = 200;
@@ -19,38 +19,38 @@ pub const REASON_MAX: usize = 500;
 /// The longest id of a request, in characters.
 pub const REQUEST_ID_MAX: usize = 80;
 
-/// What came of something.
+/// The result of an action.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Outcome {
     /// It is about to be done.
     Begun,
     /// It was done.
     Done {
-        /// The sequence of the entry that says that it was begun.
+        /// The sequence of the entry that recorded the beginning.
         of: u64,
         /// The HTTP status of its answer.
         status: u16,
     },
     /// It was refused or failed.
     Failed {
-        /// The sequence of the entry that says that it was begun.
+        /// The sequence of the entry that recorded the beginning.
         of: u64,
         /// The HTTP status of its answer.
         status: u16,
     },
     /// Somebody looked at it.
     Looked,
-    /// Somebody tried who may not.
+    /// Somebody without the power tried it.
     Denied,
     /// It waits for a second person.
     Asked {
-        /// The number of what waits.
+        /// The number of the waiting proposal.
         approval: u64,
     },
 }
 
 impl Outcome {
-    /// All words.
+    /// All result words.
     pub const WORDS: [&'static str; 6] = ["begun", "done", "failed", "looked", "denied", "asked"];
 
     /// Its word.
@@ -66,27 +66,27 @@ impl Outcome {
     }
 }
 
-/// What the audit log says once.
+/// One entry of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct AuditEntry {
     /// The name of the person; [`super::ROOT`] is the configured admin key.
     pub operator: String,
-    /// The role that they had.
+    /// Their role at that time.
     pub role: Role,
-    /// What was done, as a word.
+    /// The action, as a word.
     pub action: String,
-    /// What it was done to: a tenant, a CVU, an account, a case, a name.
+    /// The subject of the action: a tenant, a CVU, an account, a case, a name.
     pub subject: String,
-    /// Why; empty where nobody had to say.
+    /// The reason; empty if none was required.
     pub reason: String,
     /// The id of the request.
     pub request_id: String,
-    /// What came of it.
+    /// The result.
     pub outcome: Outcome,
 }
 
 impl AuditEntry {
-    /// The same with texts of no more than their lengths.
+    /// The entry with its texts cut to their lengths.
     #[must_use]
     pub fn bounded(mut self) -> Self {
         let texts = [
@@ -105,28 +105,28 @@ impl AuditEntry {
     }
 }
 
-/// What happened, in the stream of the audit log.
+/// A fact in the stream of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AuditFact {
     /// Somebody did something.
     Noted(AuditEntry),
 }
 
-/// Which entries are wanted; what is `None` does not matter.
+/// Selects entries; a field that is `None` selects all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditFilter {
-    /// Those of a person.
+    /// Entries of this person.
     pub operator: Option<String>,
-    /// Those of an action.
+    /// Entries of this action.
     pub action: Option<String>,
-    /// Those about a subject.
+    /// Entries about this subject.
     pub subject: Option<String>,
-    /// Those of a request.
+    /// Entries of this request.
     pub request_id: Option<String>,
 }
 
 impl AuditFilter {
-    /// Whether an entry is wanted.
+    /// Whether the filter selects an entry.
     pub fn fits(&self, entry: &AuditEntry) -> bool {
         let same = |wanted: &Option<String>, found: &String| {
             wanted.as_ref().is_none_or(|wanted| wanted == found)

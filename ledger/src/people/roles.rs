@@ -4,40 +4,40 @@ use serde::{Deserialize, Serialize};
 
 use super::ROOT;
 
-/// What a role lets somebody do.
+/// A power that a role may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Power {
-    /// See everything but the audit log.
+    /// See everything except the audit log.
     Read,
     /// See the audit log.
     Audit,
     /// Act, with a reason.
     Act,
-    /// Decide what another person asked for.
+    /// Decide about another person's proposal.
     Approve,
     /// End somebody's credential.
     Revoke,
-    /// Say who the people are.
+    /// Manage people, their roles and credentials.
     Administer,
 }
 
-/// What a person is here for.
+/// The role of a person.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub enum Role {
     /// Reads.
     Viewer,
-    /// Reads, the audit log too.
+    /// Reads, including the audit log.
     Auditor,
     /// Reads and acts.
     Operator,
-    /// Reads, acts, and decides what others ask for.
+    /// Reads, acts, and decides about proposals of others.
     Approver,
-    /// The configured admin key: no person, so it approves nothing.
+    /// The configured admin key. It is not a person, so it approves nothing.
     Root,
 }
 
 impl Role {
-    /// The roles that a person can have, by their words.
+    /// The roles that a person can have, with their words.
     pub const OF_PEOPLE: [(&'static str, Self); 4] = [
         ("viewer", Self::Viewer),
         ("auditor", Self::Auditor),
@@ -56,13 +56,13 @@ impl Role {
         }
     }
 
-    /// The role of a person by its word.
+    /// The role of a person with this word.
     pub fn parse(word: &str) -> Option<Self> {
         let mut all = Self::OF_PEOPLE.iter();
         all.find(|(known, _)| *known == word).map(|(_, role)| *role)
     }
 
-    /// Whether it has a power.
+    /// Whether the role has a power.
     pub const fn may(self, power: Power) -> bool {
         match power {
             Power::Read => true,
@@ -76,7 +76,7 @@ impl Role {
 }
 
 impl Power {
-    /// The least role that has it.
+    /// The least role that has the power.
     pub const fn least(self) -> Role {
         match self {
             Self::Read => Role::Viewer,

@@ -1,4 +1,4 @@
-//! Every word of the bank against every state of the ledger.
+//! Every state at the bank against every state in the ledger.
 
 use super::*;
 use crate::cases::Decision;
@@ -93,7 +93,7 @@ fn transfers_by_state_and_word() {
         let found = words().map(|word| of(&Ours::Transfer(&ours), &word, 500).0);
         assert_eq!(found, right, "{status:?}");
     }
-    // Another amount is a difference before it is anything else.
+    // A different amount is a difference, whatever the states are.
     for status in [Requested, Audit, Completed] {
         let ours = transfer(status);
         let found = of(&Ours::Transfer(&ours), &BankWord::Completed, 499).0;

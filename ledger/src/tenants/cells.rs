@@ -1,12 +1,12 @@
-//! Which cell a realm is in, and how it moves into another one.
+//! The cell of each realm, and how a realm moves into another one.
 //!
 //! **Shape.** A cell is a journal with the rows that are derived from it. The first one, number 0, has the platform's
-//! own facts, including these, so a reader of all of it knows where everything is. A generation of a realm
-//! ([`super::restores`]) lies in one cell and never leaves it. To move a realm is to make another generation of it, a
-//! copy of all that it did, in another cell, and to put that one into force. So nothing is written twice under one
-//! number, and what is left behind can be told from what is in force, wherever both are.
+//! own facts, including these, so a reader of that cell knows where everything is. A generation of a realm
+//! ([`super::restores`]) is in one cell and never leaves it. To move a realm, another generation of it, a complete
+//! copy, is made in another cell and put into force. So nothing is written twice under one number, and data left behind
+//! can be distinguished from data in force, wherever both are.
 //!
-//! **Bounds.** [`CELLS_MAX`] cells; a move takes one of the realm's numbers of generations.
+//! **Bounds.** [`CELLS_MAX`] cells; each move uses one of the realm's generation numbers.
 //!
 //! **Order.** A cell is added before anything is in it. A move is begun, then the copy is made. Then a fact says that
 //! the realm leaves; a node that becomes the owner of the cell after that fact does not serve the realm. Then the rest
@@ -23,75 +23,76 @@ use crate::ids::RealmId;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
-/// The most cells that there are, the first one counted.
+/// The most cells, including the first one.
 pub const CELLS_MAX: u32 = 16;
 
 /// A step of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MoveStep {
-    /// Make a copy of all of the realm in another cell.
+    /// Make a complete copy of the realm in another cell.
     Begin {
         /// The number of the cell.
         cell: u32,
-        /// The last commit of that cell: nothing of the copy lies before it.
+        /// The last commit of that cell: the copy lies entirely after it.
         behind: u64,
-        /// Whether another copy is to be made than the one that was begun, which cannot go on.
+        /// Whether to make another copy because the one that was begun cannot continue.
         anew: bool,
     },
-    /// Nobody serves the realm from here on, until the copy is in force or is given up.
+    /// Stop serving the realm everywhere, until the copy is in force or is given up.
     Leave {
         /// The number of the generation.
         number: u32,
     },
-    /// The copy is not in force now: the realm is served where it was. Nothing where it does not leave for this copy.
+    /// Do not put the copy into force now: the realm is served where it was. Does nothing if the realm is not leaving
+    /// for this copy.
     Stay {
         /// The number of the generation.
         number: u32,
     },
-    /// All of the realm is there: put it into force. The realm has to rest.
+    /// The whole realm is in the copy: put the copy into force. The realm must rest.
     End {
         /// The number of the generation.
         number: u32,
-        /// What it came to.
+        /// The content of the copy.
         copied: Copied,
-        /// The last commit of its cell: all of the copy lies before it.
+        /// The last commit of its cell: the copy lies entirely before it.
         commit: u64,
     },
 }
 
-/// Where a realm lies, and which of its histories that is.
+/// Where a realm is, and which of its histories is in force.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Standing {
     /// The number of the cell.
     pub cell: u32,
     /// The number of the generation that is in force.
     pub generation: u32,
-    /// How often another history came into force. A move gives the realm no other one.
+    /// How often another history came into force. A move does not count: it keeps the history.
     pub turns: u32,
 }
 
 impl Platform {
-    /// Which store each cell beside the first one is, by the number of the cell.
+    /// The stores of the cells other than the first one, by the number of the cell.
     pub fn cells(&self) -> impl Iterator<Item = (u32, &str)> {
         self.cells
             .iter()
             .map(|(cell, store)| (*cell, store.as_str()))
     }
 
-    /// Whether there is a cell of that number.
+    /// Whether there is a cell with this number.
     pub fn has_cell(&self, cell: u32) -> bool {
         cell == 0 || self.cells.contains_key(&cell)
     }
 
-    /// What adds a cell; `None` where it is there. A store in which something is, or that is another cell, is the
-    /// caller's to refuse.
+    /// The fact that adds a cell; `None` if it already exists. The caller has to refuse a store that is not empty or
+    /// already is another cell.
     pub fn add_cell(&self, cell: u32, store: &str) -> Option<PlatformFact> {
         let store = store.to_owned();
         let new = !self.has_cell(cell);
         new.then_some(PlatformFact::CellAdded { cell, store })
     }
 
-    /// The cell in which a generation of a realm lies.
+    /// The cell that contains a generation of a realm.
     pub fn cell_of(&self, realm: RealmId, generation: u32) -> u32 {
         let copy = self.generations(realm).and_then(|it| it.copy(generation));
         match copy {
@@ -100,7 +101,7 @@ impl Platform {
         }
     }
 
-    /// Where a realm lies.
+    /// Where a realm is.
     pub fn standing(&self, realm: RealmId) -> Standing {
         let generation = self.in_force(realm);
         Standing {
@@ -110,7 +111,7 @@ impl Platform {
         }
     }
 
-    /// Realms of which something was said of where they lie, with what holds of them.
+    /// The realms about whose place a fact exists, with where they are.
     pub fn standings(&self) -> impl Iterator<Item = (RealmId, Standing)> {
         let placed = self.placed.keys();
         let copied = self.generations.keys();
@@ -120,7 +121,7 @@ impl Platform {
             .map(|realm| (*realm, self.standing(*realm)))
     }
 
-    /// How many realms lie in a cell.
+    /// How many realms are in a cell.
     pub fn realms_in(&self, cell: u32) -> usize {
         let tenants = self.tenants.values();
         let realms = tenants.flat_map(|it| [it.live, it.test]);
@@ -129,30 +130,30 @@ impl Platform {
             .count()
     }
 
-    /// The cell with the fewest realms, the first one of several.
+    /// The cell with the fewest realms; of several, the one with the lowest number.
     pub fn emptiest(&self) -> u32 {
         let others = self.cells.keys().map(|cell| (self.realms_in(*cell), *cell));
         let (_, cell) = others.fold((self.realms_in(0), 0), Ord::min);
         cell
     }
 
-    /// Up to which commit a cell has to reach at least, because a realm was moved into it with that one.
+    /// The commit that a cell must have reached at least, because a realm was moved into it with that commit.
     pub fn reach_of(&self, cell: u32) -> u64 {
         let copies = self.generations.values().flat_map(|it| it.copies());
         let there = copies.filter(|(_, copy)| copy.cell == cell);
         there.map(|(_, copy)| copy.commit).fold(0, u64::max)
     }
 
-    /// The commit of its cell behind which all of a generation of a realm lies; 0 where that is not known.
+    /// The commit of its cell after which a generation of a realm lies entirely; 0 if that is unknown.
     pub fn behind_of(&self, realm: RealmId, generation: u32) -> u64 {
         let copy = self.generations(realm).and_then(|it| it.copy(generation));
-        // What restores an instant was begun when its cell had the last commit that it may copy.
+        // A restore was begun when its cell had the last commit that it may copy.
         copy.map_or(0, |copy| {
             copy.behind.map_or(copy.point.until, |behind| behind)
         })
     }
 
-    /// The number of a move of the realm into this cell that was begun, did not end, and can still.
+    /// The number of the realm's move into this cell that was begun, has not ended, and can still continue.
     pub fn moving(&self, realm: RealmId, cell: u32) -> Option<u32> {
         let known = self.generations(realm)?;
         let (number, copy) = known.copies().next_back()?;
@@ -161,18 +162,18 @@ impl Platform {
         (goes_on && same).then_some(number)
     }
 
-    /// Whether a realm rests wherever it is, because the last of it is being copied into another cell.
+    /// Whether a realm rests everywhere, because the last part of it is being copied into another cell.
     pub fn is_leaving(&self, realm: RealmId) -> bool {
         self.generations(realm)
             .is_some_and(|it| it.leaving.is_some())
     }
 
-    /// For which copy a realm rests wherever it is.
+    /// The copy for which a realm rests everywhere.
     pub fn leaves_for(&self, realm: RealmId) -> Option<u32> {
         self.generations(realm)?.leaving
     }
 
-    /// What has every realm stay that leaves its cell: whoever moved it is gone.
+    /// The facts that make every leaving realm stay in its cell, because the process that moved it is gone.
     pub fn stays(&self, at: Timestamp) -> Vec<PlatformFact> {
         let tenants = self.tenants.values();
         let realms = tenants.flat_map(|it| [(it, Mode::Live), (it, Mode::Test)]);
@@ -189,11 +190,11 @@ impl Platform {
         stays.collect()
     }
 
-    /// What follows of a step of a move; nothing where it was done before.
+    /// Decides a step of a move; returns no facts if it was already done.
     ///
     /// # Errors
-    /// A tenant, a cell or a generation that is not, a realm that is being filled, one that was switched meanwhile, one
-    /// generation too many.
+    /// When the tenant, cell or generation does not exist, the realm is being filled, another generation came into
+    /// force meanwhile, or the realm has too many generations.
     pub(super) fn moves(
         &self,
         of: (&str, Mode),

@@ -1,4 +1,4 @@
-//! Four eyes: what operators do for a tenant that takes a second person, by the tenant's policy.
+//! Four eyes: the operations by operators for a tenant that need a second person, by the tenant's policy.
 //!
 //! The approvals themselves are in [`crate::people::approvals`].
 
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use crate::limits::{Limits, TotalLimits};
 use crate::money::Money;
 
-/// What takes a second person. Nothing does unless it says otherwise.
+/// The operations that need a second person. None does by default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct FourEyes {
-    /// Decisions about transfers in audit, money in suspense and what could not be booked, above this amount;
-    /// 0 is every decision.
+    /// Decisions about transfers in audit, money in suspense and unbooked statements, above this amount; 0 means every
+    /// decision.
     pub decisions_above: Option<Money>,
-    /// Limits that let more pass than before.
+    /// Changes that raise limits.
     pub limit_raises: bool,
     /// Putting another generation of a realm into force.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -22,18 +22,18 @@ pub struct FourEyes {
 }
 
 impl FourEyes {
-    /// Whether nothing takes a second person.
+    /// Whether no operation needs a second person.
     pub fn is_off(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether a decision about an amount takes a second person.
+    /// Whether a decision about an amount needs a second person.
     pub fn decides(&self, amount: Money) -> bool {
         self.decisions_above.is_some_and(|above| amount > above)
     }
 }
 
-/// Whether a limit lets more pass than before; `None` is no limit.
+/// Whether a limit was raised; `None` means no limit.
 fn looser<T: PartialOrd>(old: Option<T>, new: Option<T>) -> bool {
     match (old, new) {
         (None, _) => false,
@@ -42,7 +42,7 @@ fn looser<T: PartialOrd>(old: Option<T>, new: Option<T>) -> bool {
     }
 }
 
-/// Whether new limits let more pass than the old ones, where both inherit from the level above, old and new.
+/// Whether new limits are looser than the old ones; each set inherits from its own level above.
 pub fn raises((old, above): (&Limits, &Limits), (new, new_above): (&Limits, &Limits)) -> bool {
     let money: [fn(&Limits) -> Option<Money>; 4] = [
         |it| it.max_per_transaction,
@@ -60,7 +60,7 @@ pub fn raises((old, above): (&Limits, &Limits), (new, new_above): (&Limits, &Lim
     money.iter().any(more_money) || counts.iter().any(more)
 }
 
-/// The same of limits over a tenant's sum, which inherit nothing.
+/// The same for limits on a tenant's sum, which inherit nothing.
 pub fn raises_total(old: &TotalLimits, new: &TotalLimits) -> bool {
     looser(old.daily_outgoing, new.daily_outgoing)
         || looser(old.monthly_outgoing, new.monthly_outgoing)
@@ -87,7 +87,7 @@ mod tests {
             (daily(10), daily(9), none, false),
             (daily(10), daily(None), none, true),
             (daily(None), daily(10), none, false),
-            // What a tenant inherits counts.
+            // Inherited limits count.
             (daily(None), daily(11), daily(10), true),
             (daily(None), daily(9), daily(10), false),
             (daily(10), daily(None), daily(10), false),
@@ -96,7 +96,7 @@ mod tests {
             let found = raises((&old, &above), (&new, &above));
             assert_eq!(found, raise, "{old:?} {new:?} {above:?}");
         }
-        // A level above that is raised counts for whoever inherits.
+        // Raising a limit of the level above counts for those who inherit it.
         assert!(raises((&none, &daily(10)), (&none, &daily(11))));
         assert!(!raises((&daily(5), &daily(10)), (&daily(5), &daily(11))));
         let total = |per_minute| TotalLimits {

@@ -1,5 +1,5 @@
-//! The generations of a realm: which there are, of what each is a copy, and which one was in force when. What makes one
-//! and puts it into force is in [`super::restores`].
+//! The generations of a realm: which exist, of what each is a copy, and when each was in force. The steps that make one
+//! and put it into force are in [`super::restores`].
 
 use std::collections::BTreeMap;
 
@@ -10,52 +10,53 @@ use crate::time::Timestamp;
 /// A copy of a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Generation {
-    /// What it is a copy of.
+    /// The point in time of which it is a copy.
     pub point: RestorePoint,
-    /// What it came to; `None` while it is not whole.
+    /// The content of the copy; `None` while it is incomplete.
     pub copied: Option<Copied>,
-    /// The cell in which it lies.
+    /// The cell that contains it.
     pub cell: u32,
-    /// Of one that was made to move the realm: the commit of its cell behind which all of it lies.
+    /// For a copy made by a move: the commit of its cell after which it lies entirely.
     pub behind: Option<u64>,
-    /// Up to which commit its cell has to reach; 0 where that is not known.
+    /// The commit that its cell must have reached; 0 if that is unknown.
     pub commit: u64,
 }
 
 /// The generations of a realm.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Generations {
-    /// The number of the one that is in force.
+    /// The number of the generation in force.
     pub in_force: u32,
-    /// From when on which one was in force, oldest first; the first generation was before all of them.
+    /// The times from which each generation was in force, oldest first; before all of them, the first generation was.
     switches: Vec<(Timestamp, u32)>,
     copies: BTreeMap<u32, Generation>,
-    /// Whether what leaves is held.
+    /// Whether everything that leaves the realm is held.
     pub held: bool,
     /// How often another history came into force.
     pub turns: u32,
-    /// The number of the copy for the last of which the realm rests, wherever it is served.
+    /// The number of the copy for whose last part the realm rests, wherever it is served.
     pub leaving: Option<u32>,
 }
 
 impl Generations {
-    /// The copies by their numbers; the first generation is none.
+    /// The copies by their numbers; the first generation is not a copy.
     pub fn copies(&self) -> impl DoubleEndedIterator<Item = (u32, &Generation)> {
         self.copies.iter().map(|(number, copy)| (*number, copy))
     }
 
-    /// The copy of a number.
+    /// The copy with a number.
     pub fn copy(&self, number: u32) -> Option<&Generation> {
         self.copies.get(&number)
     }
 
-    /// Which one was in force at an instant.
+    /// The generation that was in force at an instant.
     pub fn at(&self, at: Timestamp) -> u32 {
         let before = self.switches.iter().rev().find(|(since, _)| *since <= at);
         before.map_or(0, |(_, number)| *number)
     }
 
-    /// When it came into force last; `None` where it never did, and of the first one before it was put back.
+    /// When the generation last came into force; `None` if it never did, which includes the first one until it was put
+    /// back.
     pub fn since(&self, number: u32) -> Option<Timestamp> {
         let last = self.switches.iter().rev().find(|(_, it)| *it == number);
         last.map(|(since, _)| *since)
@@ -69,7 +70,7 @@ impl Generations {
         number == 0 || self.copy(number).is_some_and(|it| it.copied.is_some())
     }
 
-    /// Whether the realm was moved from there into another cell.
+    /// Whether the realm was moved away from this generation into another cell.
     pub(super) fn was_left(&self, number: u32) -> bool {
         let mut moved = self.copies.values().filter(|it| it.behind.is_some());
         moved.any(|it| it.copied.is_some() && it.point.from == number)
@@ -89,7 +90,7 @@ impl Generations {
     pub(super) fn moves(&mut self, number: u32, (from, at): (u32, Timestamp), to: (u32, u64)) {
         let (cell, behind) = to;
         self.leaving = None;
-        // All that there is of it.
+        // A move copies everything.
         let until = u64::MAX;
         self.begun(number, RestorePoint { from, at, until }, cell);
         if let Some(copy) = self.copies.get_mut(&number) {
@@ -127,8 +128,8 @@ impl Generations {
 }
 
 impl Copied {
-    /// The same with another entry at its end: the kind and number of its stream, its sequence there and its time,
-    /// and its bytes.
+    /// The same with another entry at its end: kind and number of its stream, its sequence there and its time, and its
+    /// bytes.
     #[must_use]
     pub fn and(self, (kind, number): (u8, u64), (seq, at): (u64, u64), body: &[u8]) -> Self {
         let mut text = Vec::with_capacity(body.len().strict_add(64));

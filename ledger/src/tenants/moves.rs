@@ -1,15 +1,14 @@
 //! The states of a realm that is imported or exported: filled from a file, opened, closed.
 //!
-//! **Shape.** A realm is served unless a fact says otherwise. One that is filled from a file is
-//! [`RealmState::Importing`] until all of it is here, then [`RealmState::Imported`] until an operator opens it.
-//! One that goes on elsewhere is [`RealmState::Closed`]: what it was can still be read by operators.
+//! **Shape.** A realm is served unless a fact says otherwise. A realm that is filled from a file is
+//! [`RealmState::Importing`] until it is complete, then [`RealmState::Imported`] until an operator opens it. A realm
+//! that continues elsewhere is [`RealmState::Closed`]: operators can still read its data here.
 //!
-//! What is already there has to be a prefix of what is imported. So a closed realm can come back with what it did
-//! elsewhere, and an imported one can be brought up to date until it is opened.
+//! Existing data must be a prefix of the imported data. So a closed realm can come back with what it did elsewhere, and
+//! an imported one can be brought up to date until it is opened.
 //!
-//! **Order.** A realm keeps its number wherever it goes, because its CVUs, the ids that were published and the
-//! references at the bank have it in them. So an installation that has given the number to somebody else
-//! cannot take it in.
+//! **Order.** A realm keeps its number wherever it goes, because its CVUs, the published ids and the references at the
+//! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm.
 
 use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
@@ -22,26 +21,26 @@ const ID_MAX: usize = 64;
 /// The longest name of a tenant, in characters.
 const NAME_MAX: usize = 80;
 
-/// Why a realm does not come, go, open or close.
+/// Why a realm cannot be imported, opened or closed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotMoved {
     /// There is no such tenant.
     #[error("there is no tenant {0}")]
     NoTenant(String),
-    /// The tenant has other realms here than it had there.
+    /// The tenant has other realms here than in the file.
     #[error(
         "the tenant {tenant} has the realms {} and {} here, and had {} and {} there: its CVUs and ids name the latter",
         .here.0.0, .here.1.0, .there.0.0, .there.1.0
     )]
     OtherRealms {
-        /// Whose they are.
+        /// The id of the tenant.
         tenant: String,
         /// Live and test, here.
         here: (RealmId, RealmId),
         /// Live and test, in the file.
         there: (RealmId, RealmId),
     },
-    /// Its number is another tenant's here.
+    /// Its number belongs to another tenant here.
     #[error(
         "the realm {} is the tenant {tenant}'s here: a realm keeps its number, because its CVUs and ids name it. \
          Import it into an installation that has not given the number out", .realm.0
@@ -49,31 +48,31 @@ pub enum NotMoved {
     NumberTaken {
         /// The number.
         realm: RealmId,
-        /// Who has it.
+        /// The id of the tenant that has it.
         tenant: String,
     },
-    /// No installation gives these realms, or this id and name, to a tenant.
+    /// No installation assigns these realms, or this id and name, to a tenant.
     #[error("the file names a tenant {id:?} with the realms {} and {}, and no installation makes such a tenant", .live.0, .test.0)]
     NoSuchTenant {
-        /// Its id, as the file says.
+        /// Its id in the file.
         id: String,
         /// Its live realm.
         live: RealmId,
         /// Its test realm.
         test: RealmId,
     },
-    /// It is served, and has something in it.
+    /// The realm is served and not empty.
     #[error(
         "the realm is open and has entries: a realm is filled before it is served, or once it was closed"
     )]
     InUse,
-    /// It is not in a state from which this can be done.
+    /// The realm is in a state that does not allow this.
     #[error("the realm is {0}")]
     Is(&'static str),
 }
 
 impl RealmState {
-    /// Every word that [`Self::as_str`] gives.
+    /// Every word that [`Self::as_str`] returns.
     pub const WORDS: [&'static str; 4] = ["open", "importing", "imported", "closed"];
 
     /// The word for people and programs.
@@ -88,7 +87,7 @@ impl RealmState {
 }
 
 impl Platform {
-    /// How a realm stands; one of which nothing was said is open.
+    /// The state of a realm; open if no fact says otherwise.
     pub fn state(&self, realm: RealmId) -> &RealmState {
         self.states.get(&realm).unwrap_or(&RealmState::Open)
     }
@@ -98,11 +97,11 @@ impl Platform {
         *self.state(realm) == RealmState::Open
     }
 
-    /// What begins to fill a realm of `tenant` from `source`: nothing where that has begun. `empty` says whether
-    /// nothing is in the realm; that what is there is the beginning of what comes is the caller's to see.
+    /// The facts that begin to fill a realm of `tenant` from `source`; none if that has begun. `empty` says whether the
+    /// realm is empty; the caller has to check that existing data is a prefix of the imported data.
     ///
     /// # Errors
-    /// When the number is another's, or the realm is in use.
+    /// When the number belongs to another tenant, or the realm is in use.
     pub fn begin_import(
         &self,
         tenant: &Tenant,
@@ -157,7 +156,7 @@ impl Platform {
         }
     }
 
-    /// What says that all of a realm is here.
+    /// The fact that a realm is completely imported.
     ///
     /// # Errors
     /// When it is not being filled.
@@ -173,10 +172,10 @@ impl Platform {
         }
     }
 
-    /// What has a realm served again that was imported or closed.
+    /// The fact that serves an imported or closed realm again.
     ///
     /// # Errors
-    /// When it is open, or not all of it is here.
+    /// When it is open, or not completely imported.
     pub fn open_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
         match self.state_of(tenant, mode)? {
             RealmState::Imported(_) | RealmState::Closed => {
@@ -188,10 +187,10 @@ impl Platform {
         }
     }
 
-    /// What has a realm served no more.
+    /// The fact that ends the serving of a realm.
     ///
     /// # Errors
-    /// When it is closed, or not all of it is here.
+    /// When it is closed, or not completely imported.
     pub fn close_realm(&self, tenant: &str, mode: Mode) -> Result<PlatformFact, NotMoved> {
         match self.state_of(tenant, mode)? {
             RealmState::Open | RealmState::Imported(_) => {
@@ -210,8 +209,8 @@ impl Platform {
     }
 }
 
-/// A file is believed no more than a request: realms come in pairs, the live one odd, and fit into ids and CVUs, ids and names are
-/// words and lines.
+/// A file is trusted no more than a request: realms must come in pairs, the live one odd, and fit into ids and CVUs;
+/// ids and names must be words and lines.
 fn can_be(tenant: &Tenant) -> Result<(), NotMoved> {
     let Tenant {
         id,

@@ -10,22 +10,22 @@ use crate::limits::{Limits, TotalLimits};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
-/// A change of a tenant: what is `None` stays.
+/// A change of a tenant: fields that are `None` stay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct TenantChange {
     /// Another name for people.
     pub name: Option<String>,
-    /// Another policy, as a whole.
+    /// Another policy, replacing the old one as a whole.
     pub policy: Option<Policy>,
-    /// The limits that its accounts inherit, as a whole.
+    /// The limits that its accounts inherit, replaced as a whole.
     pub limits: Option<Limits>,
-    /// The limits over the sum of its accounts, as a whole.
+    /// The limits on the sum over its accounts, replaced as a whole.
     pub total_limits: Option<TotalLimits>,
-    /// The fee schedule that its accounts inherit, as a whole.
+    /// The fee schedule that its accounts inherit, replaced as a whole.
     pub fees: Option<Vec<FeeRule>>,
-    /// Its relation to the bank of live keys, as a whole.
+    /// Its relation to the bank of live keys, replaced as a whole.
     pub live_bank: Option<BankRelation>,
-    /// Its relation to the bank of test keys, as a whole.
+    /// Its relation to the bank of test keys, replaced as a whole.
     pub test_bank: Option<BankRelation>,
     /// Whether the realm of live keys is served.
     pub live: Option<Serving>,
@@ -34,7 +34,7 @@ pub struct TenantChange {
 }
 
 impl TenantChange {
-    /// What it says of the realm of a mode.
+    /// Whether the change serves the realm of a mode.
     pub const fn serving(&self, mode: Mode) -> Option<Serving> {
         match mode {
             Mode::Live => self.live,
@@ -46,15 +46,15 @@ impl TenantChange {
 /// The order to create a tenant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewTenant {
-    /// Its id, which no other tenant has.
+    /// Its id, unique among tenants.
     pub id: String,
     /// Its name for people.
     pub name: String,
-    /// What it has decided about its accounts.
+    /// Its policy for its accounts.
     pub policy: Policy,
     /// The limits that its accounts inherit.
     pub limits: Limits,
-    /// The limits over the sum of its accounts.
+    /// The limits on the sum over its accounts.
     pub total_limits: TotalLimits,
     /// The fee schedule that its accounts inherit.
     pub fees: Vec<FeeRule>,
@@ -62,31 +62,30 @@ pub struct NewTenant {
     pub banks: BankRelations,
 }
 
-/// What an operator may order of the platform.
+/// An operator's order to the platform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformOrder {
-    /// Create a tenant with a live and a test realm, which lie in the cell of this number.
+    /// Create a tenant with a live and a test realm in the cell with this number.
     CreateTenant(NewTenant, u32),
-    /// Change the tenant of this id.
+    /// Change the tenant with this id.
     ChangeTenant(String, TenantChange),
-    /// Issue a key; its secret is known to the door alone. Where it ends of itself, that sets its
-    /// lifetime.
+    /// Issue a key; only the door knows its secret. If the key has an end, that sets its lifetime.
     IssueKey(ApiKey),
-    /// Issue a key in place of another, which goes on for a while.
+    /// Issue a key in place of another, which keeps working for a while.
     RotateKey {
         /// The public id of the key to be replaced.
         id: String,
         /// The new key; its tenant, mode, label, scopes, networks and lifetime are taken from the old
         /// one.
         new: ApiKey,
-        /// How long the old one goes on, in milliseconds.
+        /// How long the old key keeps working, in milliseconds.
         overlap: u64,
     },
-    /// End the key of this public id at once.
+    /// End the key with this public id at once.
     RevokeKey(String),
-    /// Believe the machine's clock, because a person says that it is right.
+    /// Trust the machine's clock, because a person says that it is right.
     ConfirmClock(ClockWord),
-    /// Set the limits and fees of tenants that have none of their own.
+    /// Set the limits and fees of tenants without their own.
     ChangePlatform {
         /// Limits, when they change.
         limits: Option<Limits>,
@@ -97,28 +96,28 @@ pub enum PlatformOrder {
     Restore {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// Which step.
+        /// The step.
         step: RestoreStep,
     },
     /// Do a step of a move.
     Move {
         /// The id of the tenant.
         id: String,
-        /// Which of its realms.
+        /// The mode of its realm.
         mode: Mode,
-        /// Which step.
+        /// The step.
         step: MoveStep,
     },
 }
 
 impl Platform {
-    /// What follows of an order.
+    /// Decides an order.
     ///
     /// # Errors
-    /// A tenant that is there already or is not, or one too many, a cell that is not, a key that is not or has ended, one key too
-    /// many, a realm that is not whole.
+    /// When a tenant to be created exists or another one does not exist, there are too many tenants or keys, a cell or
+    /// key does not exist, a key has ended, or a realm is incomplete.
     pub fn decide(
         &self,
         order: PlatformOrder,
@@ -168,7 +167,7 @@ impl Platform {
         }
     }
 
-    /// What makes a tenant with its two realms in a cell.
+    /// Creates a tenant with its two realms in a cell.
     fn create(
         &self,
         new: NewTenant,
@@ -182,7 +181,7 @@ impl Platform {
             return Err(Rejection::TenantTaken);
         }
         let (live, test) = self.next_realms();
-        // The bits above are those of a realm's generations.
+        // The higher bits are for the generations of a realm.
         if test.0 > REALM_MAX {
             return Err(Rejection::TooManyTenants);
         }
@@ -213,14 +212,14 @@ impl Platform {
             cell,
         });
         let mut facts = vec![PlatformFact::TenantCreated(Box::new(tenant))];
-        // Of a realm in the first cell nothing is said.
+        // A realm in the first cell needs no fact about its place.
         facts.extend(placed.into_iter().filter(|_| cell > 0));
         Ok(facts)
     }
 }
 
 impl Platform {
-    /// What a change makes of a tenant's realms; nothing where they stand as it says.
+    /// The facts by which a change opens or closes a tenant's realms; none if they already are in that state.
     fn served(&self, id: &str, change: &TenantChange) -> Result<Vec<PlatformFact>, Rejection> {
         let tenant = self.tenant(id)?;
         let mut facts = Vec::new();
@@ -240,7 +239,7 @@ impl Platform {
     }
 }
 
-/// What a change makes of a tenant. Relations that stay as they are make no fact.
+/// The facts of a change of a tenant. Unchanged relations lead to no fact.
 fn changed(tenant: &Tenant, change: TenantChange) -> Vec<PlatformFact> {
     let id = || tenant.id.clone();
     let banks = [
@@ -274,7 +273,7 @@ mod tests {
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
     impl NewTenant {
-        /// One that has decided nothing.
+        /// A tenant with default settings.
         pub(in crate::tenants) fn plain(id: &str) -> Self {
             Self {
                 id: id.to_owned(),
@@ -289,7 +288,7 @@ mod tests {
     }
 
     impl Platform {
-        /// Decides an order and applies what follows from it: this many facts.
+        /// Decides an order and applies its facts; returns how many there were.
         pub(in crate::tenants) fn told(
             &mut self,
             order: PlatformOrder,

@@ -1,4 +1,4 @@
-//! All tenants and keys as the platform's facts make them.
+//! All tenants and keys, derived from the platform's facts.
 
 use std::collections::BTreeMap;
 
@@ -15,36 +15,37 @@ use crate::time::Timestamp;
 pub struct Platform {
     /// All tenants, by [`Tenant::id`].
     pub tenants: BTreeMap<String, Tenant>,
-    /// All keys, also those that have ended, by [`ApiKey::id`].
+    /// All keys, including those that have ended, by [`ApiKey::id`].
     pub keys: BTreeMap<String, ApiKey>,
-    /// Limits for tenants that have none of their own.
+    /// Limits for tenants without their own.
     pub limits: Limits,
-    /// Fees for tenants that have none of their own.
+    /// Fees for tenants without their own.
     pub fees: Vec<FeeRule>,
-    /// What a person last confirmed of the clock: what it said, and what was believed until then.
+    /// The last confirmation of the clock by a person: the clock's time, and the time assumed until
+    /// then.
     pub clock: Option<(Timestamp, Timestamp)>,
     realms: u32,
-    /// Of realms of which something was said.
+    /// The states of realms for which a fact exists.
     pub(super) states: BTreeMap<RealmId, RealmState>,
-    /// Of realms that were copied.
+    /// The generations of realms that were copied.
     pub(super) generations: BTreeMap<RealmId, Generations>,
-    /// The stores of the cells beside the first one.
+    /// The stores of the cells other than the first one.
     pub(super) cells: BTreeMap<u32, String>,
-    /// The cells of the first generations that do not lie in the first one.
+    /// The cells of first generations that are not in the first cell.
     pub(super) placed: BTreeMap<RealmId, u32>,
 }
 
 impl Platform {
-    /// How many keys of one tenant and mode may work at the same time.
+    /// How many keys of one tenant and mode may work at a time.
     pub const KEYS_MAX: usize = 50;
 
-    /// The realms that the next tenant gets, live and test.
+    /// The realms of the next tenant, live and test.
     pub fn next_realms(&self) -> (RealmId, RealmId) {
         let live = self.realms.saturating_add(1);
         (RealmId(live), RealmId(live.saturating_add(1)))
     }
 
-    /// The tenant of that id.
+    /// The tenant with an id.
     ///
     /// # Errors
     /// When there is none.
@@ -55,7 +56,8 @@ impl Platform {
     /// Decides whether a tenant may have another key of a mode.
     ///
     /// # Errors
-    /// When there is no such tenant, or it has [`Self::KEYS_MAX`] keys of that mode that work.
+    /// When there is no such tenant, or it already has [`Self::KEYS_MAX`] working keys of that
+    /// mode.
     pub fn may_issue(&self, tenant: &str, mode: Mode, now: Timestamp) -> Result<(), Rejection> {
         self.tenant(tenant)?;
         let working = |key: &&ApiKey| key.tenant == tenant && key.mode == mode && key.works_at(now);
@@ -67,11 +69,11 @@ impl Platform {
         Ok(())
     }
 
-    /// Decides the end of a key: at once when revoked, later when rotated. An end that was set
-    /// before is never put off.
+    /// Decides the end of a key: at once when revoked, later when rotated. An end that was already
+    /// set is never postponed.
     ///
     /// # Errors
-    /// When there is no such key, or one that is to be rotated does not work any more.
+    /// When there is no such key, or the key to be rotated no longer works.
     pub fn decide_end(
         &self,
         id: &str,
@@ -83,7 +85,7 @@ impl Platform {
         if !revoked && !key.works_at(now) {
             return Err(Rejection::KeyNotActive);
         }
-        // An end that was set before is never put off.
+        // An end that was already set is never postponed.
         let at = key.ends_at.map_or(at, |end| end.min(at));
         Ok(PlatformFact::KeyEnds {
             id: id.to_owned(),
@@ -92,7 +94,7 @@ impl Platform {
         })
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &PlatformFact) {
         match fact {
             PlatformFact::TenantCreated(tenant) => {
@@ -154,7 +156,7 @@ impl Platform {
         }
     }
 
-    /// Takes in what happened to cells, and to generations of realms.
+    /// Applies a fact about cells or generations of realms.
     fn lies(&mut self, fact: &PlatformFact) {
         match fact {
             PlatformFact::RestoreBegun {

@@ -1,11 +1,11 @@
 //! How a realm is restored to an instant while all other realms keep working.
 //!
-//! **Shape.** A realm has generations. The first, number 0, is what the realm's streams always were; each further one is
-//! a copy of the beginning of another, up to an instant, and has streams of its own
-//! ([`RealmId::under`](crate::ids::RealmId::under)). One of them is in force: clients, the bank and webhooks see that one, under the
-//! realm's own number, so CVUs and ids go on meaning what they meant. The others are kept as they were left.
+//! **Shape.** A realm has generations. The first, number 0, is the realm's original streams; each further one is a copy
+//! of the beginning of another, up to an instant, and has streams of its own
+//! ([`RealmId::under`](crate::ids::RealmId::under)). One of them is in force: clients, the bank and webhooks see that
+//! one under the realm's own number, so CVUs and ids keep their meaning. The others stay as they were left.
 //!
-//! **Bounds.** [`GENERATION_MAX`](crate::ids::GENERATION_MAX) generations of a realm, the first not counted.
+//! **Bounds.** [`GENERATION_MAX`](crate::ids::GENERATION_MAX) generations of a realm, not counting the first.
 //!
 //! **Order.** Begun, complete, in force. The first fact says what is copied and up to which commit, so a copy that was
 //! interrupted continues to the same end. Only a complete copy can come into force, by one fact. From that fact on,
@@ -28,28 +28,28 @@ pub enum RestoreStep {
     Begin {
         /// The instant.
         at: Timestamp,
-        /// The last commit that there is: nothing behind it is copied.
+        /// The last commit at present: nothing after it is copied.
         until: u64,
     },
-    /// Note that all of a copy is here.
+    /// Record that a copy is complete.
     End {
         /// The number of the generation.
         number: u32,
-        /// What it came to.
+        /// The content of the copy.
         copied: Copied,
     },
-    /// Put the generation of this number into force. The realm has to rest.
+    /// Put the generation with this number into force. The realm must rest.
     Switch(u32),
-    /// Release what is held.
+    /// Release whatever is held.
     Release,
 }
 
 impl Platform {
-    /// What follows of a step of a restore; nothing where it was done before.
+    /// Decides a step of a restore; returns no facts if it was already done.
     ///
     /// # Errors
-    /// A tenant or a generation that is not, an instant that cannot be, a realm that is being filled, a generation that
-    /// is not whole, one too many.
+    /// When the tenant or generation does not exist, the instant is impossible, the realm is being filled, the
+    /// generation is incomplete, or there are too many.
     pub(super) fn restores(
         &self,
         of: (&str, Mode),
@@ -64,23 +64,23 @@ impl Platform {
         }
     }
 
-    /// The generations of a realm; `None` where it was never copied.
+    /// The generations of a realm; `None` if it was never copied.
     pub fn generations(&self, realm: RealmId) -> Option<&Generations> {
         self.generations.get(&realm)
     }
 
-    /// The number of the generation of a realm that is in force.
+    /// The number of the generation of a realm in force.
     pub fn in_force(&self, realm: RealmId) -> u32 {
         self.generations(realm).map_or(0, |it| it.in_force)
     }
 
-    /// Whether what leaves a realm is held.
+    /// Whether everything that leaves a realm is held.
     pub fn is_held(&self, realm: RealmId) -> bool {
         self.generations(realm).is_some_and(|it| it.held)
     }
 
-    /// The last copy, where it is of this instant and was never in force: it goes on, or is whole already, and another
-    /// one would be of no use.
+    /// The number of the last copy, if it is of this instant and was never in force: it can be continued or is
+    /// complete, so another copy would be useless.
     pub fn unused(&self, realm: RealmId, at: Timestamp) -> Option<u32> {
         let known = self.generations(realm)?;
         let (number, copy) = known.copies().next_back()?;
@@ -89,7 +89,7 @@ impl Platform {
         unused.then_some(number)
     }
 
-    /// Refuses a realm that is being filled from a file: of such a one no copy begins.
+    /// Refuses a realm that is being filled from a file: no copy of it can begin.
     pub(super) fn can_be_copied(&self, realm: RealmId) -> Result<(), Rejection> {
         match self.state(realm) {
             RealmState::Open | RealmState::Closed => Ok(()),
@@ -97,7 +97,7 @@ impl Platform {
         }
     }
 
-    /// The number of a realm's next generation, which none had before.
+    /// The number of a realm's next generation, which was never used before.
     pub(super) fn next_copy(&self, realm: RealmId) -> Result<u32, Rejection> {
         let known = self.generations(realm);
         let last = known.and_then(|it| it.copies().next_back());
@@ -108,8 +108,8 @@ impl Platform {
         }
     }
 
-    /// What begins a copy of a realm as it was at an instant, of nothing after commit `until`; nothing where there is one of
-    /// that instant that was never in force.
+    /// The facts that begin a copy of a realm at an instant, of nothing after commit `until`; none if there is a copy
+    /// of that instant that was never in force.
     fn begin_restore(
         &self,
         (id, mode): (&str, Mode),
@@ -137,7 +137,7 @@ impl Platform {
         }])
     }
 
-    /// What says that all of a copy is here.
+    /// The fact that a copy is complete.
     fn end_restore(
         &self,
         (id, mode): (&str, Mode),
@@ -158,7 +158,7 @@ impl Platform {
         }
     }
 
-    /// What puts a generation into force; nothing where it is.
+    /// The fact that puts a generation into force; none if it is in force.
     fn switch(
         &self,
         (id, mode): (&str, Mode),
@@ -176,7 +176,8 @@ impl Platform {
         if known.in_force == number {
             return Ok(Vec::new());
         }
-        // What a move left behind ends where it was left: the realm is moved back, or restored to an instant.
+        // A generation that a move left behind ended when it was left: move the realm back, or restore it to an
+        // instant.
         if known.was_left(number) {
             return Err(Rejection::RestoreConflict);
         }
@@ -188,7 +189,7 @@ impl Platform {
         }])
     }
 
-    /// What releases what is held; nothing where nothing is.
+    /// The fact that releases whatever is held; none if nothing is.
     fn release(&self, (id, mode): (&str, Mode)) -> Result<Vec<PlatformFact>, Rejection> {
         let realm = self.tenant(id)?.realm(mode);
         let id = id.to_owned();
@@ -287,7 +288,7 @@ mod tests {
             let (_, copy) = known.copies().next_back().unwrap();
             assert_eq!(copy.point.from, from, "{instant}");
         }
-        // back to the first one, which is held as well
+        // back to the first generation; what leaves the realm is held then, too
         release(&mut platform).unwrap();
         assert_eq!(switch(&mut platform, 0, 600), Ok(1));
         assert!(platform.is_held(realm));

@@ -1,7 +1,7 @@
-//! What a key may do, and from where it may be used: values that a key carries.
+//! What a key may do, and from where it may be used: both are stored with the key.
 //!
-//! **Shape.** A [`Scope`] is a word: `read` is every read; `vouchers:read` reads one group of operations, and
-//! `vouchers:write` reads and changes it. Keys keep the words, so a word never changes its meaning.
+//! **Shape.** A [`Scope`] is a word: `read` allows every read; `vouchers:read` allows reading one group of operations,
+//! and `vouchers:write` reading and changing it. Keys store the words, so a word never changes its meaning.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,19 +11,19 @@ use serde::{Deserialize, Serialize};
 /// A group of operations.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Group {
-    /// Accounts and what belongs to one: holder, alias, limits, balances, remuneration.
+    /// Accounts and their data: holder, alias, limits, balances, remuneration.
     Accounts,
     /// Vouchers, movements and fee previews.
     Vouchers,
     /// Holds and their steps.
     Holds,
-    /// Transfers, and the lookups that come before them.
+    /// Transfers, and the lookups that precede them.
     Transfers,
     /// The voucher types that a tenant defines.
     Types,
     /// Webhooks and their deliveries.
     Webhooks,
-    /// The event log, its stream, and what idempotency keys did. There is nothing to write.
+    /// The event log, its stream, and the results of idempotency keys. There is nothing to write.
     Events,
     /// The treasury and the positions of clients. There is nothing to write.
     Treasury,
@@ -31,20 +31,20 @@ pub enum Group {
     Reconciliation,
 }
 
-/// How far a scope of a group goes; to change includes to read.
+/// The extent of a scope of a group; writing includes reading.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Access {
     /// Operations that change nothing.
     Read,
-    /// Operations that change something, and those that read.
+    /// Operations that change something, and also those that read.
     Write,
 }
 
-/// What a key may do, as one word.
+/// A permission of a key, as one word.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
-    /// Read everything that any group has.
+    /// Read everything in all groups.
     Read,
     /// Read a group of operations, or read and change it.
     Of(Group, Access),
@@ -76,7 +76,7 @@ pub const SCOPES: [(&str, Scope); 16] = [
 ];
 
 impl Scope {
-    /// The scope of a word; `None` when there is none.
+    /// The scope with this word; `None` when there is none.
     pub fn parse(word: &str) -> Option<Self> {
         let mut known = SCOPES.iter();
         known
@@ -84,7 +84,7 @@ impl Scope {
             .map(|(_, scope)| *scope)
     }
 
-    /// Its word; `None` of what nobody can have, such as writing the treasury.
+    /// Its word; `None` for a scope that cannot be given, such as writing the treasury.
     pub fn word(self) -> Option<&'static str> {
         let mut known = SCOPES.iter();
         known
@@ -92,7 +92,7 @@ impl Scope {
             .map(|(name, _)| *name)
     }
 
-    /// Whether whoever has this scope may do what needs the other.
+    /// Whether this scope allows everything that the other one allows.
     pub fn covers(self, needed: Self) -> bool {
         match (self, needed) {
             (Self::Read, Self::Read | Self::Of(_, Read)) => true,
@@ -116,7 +116,7 @@ impl From<Scope> for String {
     }
 }
 
-/// Addresses: one, or all with the same first bits.
+/// A set of addresses: a single one, or all with the same leading bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Network {
@@ -124,7 +124,7 @@ pub struct Network {
     bits: u8,
 }
 
-/// The bits of an address, the first one highest, and how many there are.
+/// The bits of an address, with the first one highest, and their number.
 fn bits_of(address: IpAddr) -> (u128, u8) {
     match address {
         IpAddr::V4(v4) => (u128::from(v4.to_bits()) << 96, 32),
@@ -133,8 +133,8 @@ fn bits_of(address: IpAddr) -> (u128, u8) {
 }
 
 impl Network {
-    /// Reads an address such as `203.0.113.7`, or a network such as `10.20.0.0/16` or `2001:db8::/32`.
-    /// `None` when it is neither.
+    /// Parses an address such as `203.0.113.7`, or a network such as `10.20.0.0/16` or `2001:db8::/32`. `None` when it
+    /// is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
@@ -150,7 +150,7 @@ impl Network {
         (bits <= most).then_some(Self { address, bits })
     }
 
-    /// Whether an address is one of them. IPv4 in an IPv6 address counts as IPv4.
+    /// Whether the network contains an address. IPv4 in an IPv6 address counts as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         let (own, most) = bits_of(self.address);
         let (asked, of) = bits_of(address.to_canonical());

@@ -1,4 +1,4 @@
-//! The voucher types of one realm, as its facts make them: what may be created, switched and removed.
+//! The voucher types of one realm, derived from its facts: which may be created, switched and removed.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::vouchers::Voucher;
 impl TryFrom<Direction> for Sense {
     type Error = Rejection;
 
-    /// The other directions are those of built-in types.
+    /// Refuses the other directions, which only built-in types have.
     fn try_from(direction: Direction) -> Result<Self, Rejection> {
         Self::of(direction).ok_or(Rejection::VoucherTypeSense { sense: direction })
     }
@@ -23,11 +23,11 @@ impl TryFrom<Direction> for Sense {
 /// The order to create a type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CreateVoucherType {
-    /// Its code, which no other type of the realm has.
+    /// Its code, unique among the types of the realm.
     pub code: TypeCode,
     /// Its name, already a [`crate::text::line`] of 1 to 80 characters.
     pub name: String,
-    /// Whether money comes in or goes out by it.
+    /// Whether its vouchers bring money in or take it out.
     pub sense: Sense,
     /// A line for people, at most [`VoucherType::DESCRIPTION_MAX`] characters.
     pub description: Option<String>,
@@ -44,7 +44,7 @@ fn built_in_types() -> impl Iterator<Item = VoucherType> {
 pub struct VoucherTypes {
     custom: BTreeMap<TypeCode, VoucherType>,
     next_legacy_id: u64,
-    /// Removed types by their numeric ids: a repeat of a posting may still name them, and vouchers have them.
+    /// Removed types by their numeric ids: repeated postings may still name them, and vouchers contain the ids.
     removed: BTreeMap<u64, VoucherType>,
 }
 
@@ -59,18 +59,17 @@ impl Default for VoucherTypes {
 }
 
 impl VoucherTypes {
-    /// The numeric id of the first custom type: far above the ids that wallet clients know as the
-    /// bank's own.
+    /// The numeric id of the first custom type: far above the ids that wallet clients know as the bank's own.
     pub const FIRST_LEGACY_ID: u64 = 1000;
-    /// How many custom types a realm may have at the same time.
+    /// How many custom types a realm may have at a time.
     pub const CUSTOM_MAX: usize = 1000;
 
-    /// The type of that code, built-in or custom.
+    /// The type with a code, built-in or custom.
     pub fn find(&self, code: &TypeCode) -> Option<VoucherType> {
         self.custom.get(code).cloned().or_else(|| system_type(code))
     }
 
-    /// The type of that numeric id, built-in or custom.
+    /// The type with a numeric id, built-in or custom.
     pub fn find_legacy(&self, id: u64) -> Option<VoucherType> {
         let custom = || self.custom.values().find(|t| t.legacy_id == Some(id));
         match id < Self::FIRST_LEGACY_ID {
@@ -79,18 +78,18 @@ impl VoucherTypes {
         }
     }
 
-    /// The code that a removed type of that numeric id had.
+    /// The code of the removed type with this numeric id.
     pub fn removed_code(&self, id: u64) -> Option<&TypeCode> {
         self.removed.get(&id).map(|removed| &removed.code)
     }
 
-    /// Whether a type has or had that numeric id: vouchers may have been posted with it.
+    /// Whether any type has or had that numeric id: vouchers may have been posted with it.
     pub fn has_had(&self, id: u64) -> bool {
         self.removed.contains_key(&id) || self.find_legacy(id).is_some()
     }
 
-    /// The numeric id of the type that a voucher was posted with. A voucher that does not say it
-    /// has the id of the last type of its code that existed by then.
+    /// The numeric id of the type with which a voucher was posted. For a voucher without a type number, this is the id
+    /// of the last type of its code that existed at its time.
     pub fn number_of(&self, voucher: &Voucher) -> Option<u64> {
         let code = &voucher.type_code;
         let by_then = |it: &&VoucherType| it.code == *code && it.created_at <= voucher.at;
@@ -108,10 +107,10 @@ impl VoucherTypes {
         built_in_types().chain(custom).collect()
     }
 
-    /// The custom type of that code.
+    /// The custom type with a code.
     ///
     /// # Errors
-    /// When the code is of a built-in type, or of none.
+    /// When the code belongs to a built-in type, or to none.
     pub fn custom(&self, code: &TypeCode) -> Result<&VoucherType, Rejection> {
         match self.custom.get(code) {
             Some(found) => Ok(found),
@@ -153,7 +152,7 @@ impl VoucherTypes {
         }))
     }
 
-    /// Decides to switch a type on or off; `None` when it is already so.
+    /// Decides to switch a type on or off; `None` when it already is in that state.
     ///
     /// # Errors
     /// As [`Self::custom`].
@@ -170,8 +169,7 @@ impl VoucherTypes {
         Ok((found.active != active).then_some(fact))
     }
 
-    /// Decides the removal of a type; vouchers that were posted with it keep its code, name and
-    /// number.
+    /// Decides the removal of a type; vouchers that were posted with it keep its code, name and number.
     ///
     /// # Errors
     /// As [`Self::custom`].
@@ -180,7 +178,7 @@ impl VoucherTypes {
         Ok(RealmFact::VoucherTypeRemoved { code: code.clone() })
     }
 
-    /// Takes in what happened.
+    /// Applies a fact.
     pub fn apply(&mut self, fact: &RealmFact) {
         match fact {
             RealmFact::VoucherTypeCreated(created) => {
@@ -200,7 +198,7 @@ impl VoucherTypes {
                     self.removed.insert(id, removed);
                 }
             }
-            // It says how events are counted, and nothing of types.
+            // This fact concerns the counting of events, not types.
             RealmFact::EventRules { .. } => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What a voucher type is, in memory and on disk.
+//! Voucher types in memory and on disk.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,8 +6,7 @@ use super::TypeCode;
 use crate::balance::Direction;
 use crate::time::Timestamp;
 
-/// The direction of a type that a tenant defines: its vouchers are adjustments, which bring money
-/// in or take it out.
+/// The direction of a type that a tenant defines: its vouchers are adjustments, which bring money in or take it out.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Sense {
     /// Its vouchers bring money in.
@@ -33,7 +32,7 @@ impl Sense {
         self.direction().as_str()
     }
 
-    /// That of a direction; the other directions are those of built-in types.
+    /// The sense for a direction; `None` for the directions that only built-in types have.
     pub const fn of(direction: Direction) -> Option<Self> {
         match direction {
             Direction::Credit => Some(Self::Credit),
@@ -43,7 +42,7 @@ impl Sense {
     }
 }
 
-/// Who defined a type, and what its vouchers do.
+/// Who defined a type, and the effect of its vouchers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// Built in: only the service posts it.
@@ -60,11 +59,11 @@ pub struct VoucherType {
     pub code: TypeCode,
     /// Its name for people, 1 to 80 characters.
     pub name: String,
-    /// Who defined it, and what its vouchers do.
+    /// Who defined it, and the effect of its vouchers.
     pub origin: Origin,
     /// Whether new vouchers of it are accepted.
     pub active: bool,
-    /// The numeric id of the wallet family, never reused: below 1000 of a built-in type, from 1000 of a tenant's own.
+    /// The numeric id of the wallet family, never reused: below 1000 for a built-in type, from 1000 for a tenant's own.
     pub legacy_id: Option<u64>,
     /// A line for people (wallet `descripcion`).
     pub description: Option<String>,
@@ -88,7 +87,7 @@ impl VoucherType {
         }
     }
 
-    /// Its number, where it is a tenant's own: the code of a built-in type gives its number.
+    /// Its number, if it is a tenant's own type; the number of a built-in type follows from its code.
     pub fn own_number(&self) -> Option<u64> {
         self.legacy_id.filter(|_| !self.is_system())
     }
@@ -99,7 +98,7 @@ impl VoucherType {
     }
 }
 
-/// A type as it is on disk, where direction and owner stand apart.
+/// A type in its form on disk, where direction and owner are separate.
 #[derive(Serialize, Deserialize)]
 
 struct Written {
@@ -116,7 +115,7 @@ struct Written {
     created_at: Timestamp,
 }
 
-/// A type on disk that cannot be: a tenant's own with the direction of a built-in one.
+/// The error for an impossible type on disk: a tenant's own with the direction of a built-in one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("a custom voucher type is credit or debit, not {0}")]
 struct NoSense(Direction);

@@ -1,4 +1,4 @@
-//! The formats in which a webhook can be sent events, and which events each can carry.
+//! The formats in which events can be sent to a webhook, and the events that each can carry.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,15 +6,15 @@ use crate::balance::Direction;
 use crate::events::{EventKind, EventKinds, Subject};
 use crate::vouchers::ReferenceType;
 
-/// How the body that a webhook is sent looks.
+/// The format of the bodies sent to a webhook.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookFormat {
     /// An event: `{id, sequence, type, timestamp, data}`.
     #[default]
     Standard,
-    /// A flat notice, as clients of a walletentidad know it: of transfers that ended, of money that
-    /// arrived, and of accounts that were disabled.
+    /// A flat notice, as clients of a walletentidad know it: about transfers that ended, money that arrived, and
+    /// accounts that were disabled.
     Walletentidad,
 }
 
@@ -38,7 +38,7 @@ impl WebhookFormat {
         }
     }
 
-    /// Whether it is the format of a webhook that names none.
+    /// Whether it is the default format, which a webhook has if none is named.
     pub const fn is_standard(&self) -> bool {
         matches!(self, Self::Standard)
     }
@@ -51,7 +51,7 @@ impl WebhookFormat {
         }
     }
 
-    /// Whether it carries some events of a kind and others not.
+    /// Whether it carries some events of a kind and not others.
     pub const fn is_choosy(self, kind: EventKind) -> bool {
         matches!(
             (self, kind),
@@ -59,7 +59,7 @@ impl WebhookFormat {
         )
     }
 
-    /// Whether it carries an event about this, of a kind that it can carry: of vouchers only those by which
+    /// Whether it carries an event with this subject, given that it can carry the kind: of vouchers only those by which
     /// money arrives.
     pub fn carries(self, subject: &Subject) -> bool {
         match (self, subject) {

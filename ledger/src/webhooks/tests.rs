@@ -32,7 +32,7 @@ fn replay(from: u64, to: u64) -> WebhookOrder {
     }
 }
 
-/// Decides and takes in.
+/// Decides an order and applies the fact.
 fn run(known: &mut Webhooks, number: u64, order: WebhookOrder, at: (u64, u64)) -> Webhook {
     let number = known.number_of(&order, number);
     let fact = known.decide(number, order, at, NOW).unwrap();

@@ -1,18 +1,18 @@
-//! A record as it lies in the database: compressed, and the same bytes when it comes out.
+//! A record as stored in the database: compressed; decompressed it has the same bytes.
 
 use caudal_storage::StoreError;
 use caudal_storage::log::{Hash, Sealed};
 
-/// The level of compression: the quickest, since an owner waits for it.
+/// The level of compression: the fastest, since an owner waits for it.
 const LEVEL: i32 = 1;
-/// The largest record, in bytes, that is appended or read. One has at most a group and a commit besides
+/// The largest record, in bytes, that is appended or read. A record has at most one group plus one commit
 /// ([`caudal_storage::COMMIT_BYTES_MAX`]).
 pub(crate) const RECORD_BYTES_MAX: usize = 256 << 20;
 
-/// A record for the database.
+/// Compresses a record for the database.
 ///
 /// # Errors
-/// When it is larger than any may be, or memory runs out.
+/// When the record is larger than [`RECORD_BYTES_MAX`], or memory runs out.
 pub(crate) fn pack(record: &Sealed<'_>) -> Result<Vec<u8>, StoreError> {
     let bytes = record.bytes();
     if bytes.len() > RECORD_BYTES_MAX {
@@ -26,7 +26,7 @@ pub(crate) fn pack(record: &Sealed<'_>) -> Result<Vec<u8>, StoreError> {
         .map_err(|why| StoreError::Invalid(format!("compressing a record: {why}")))
 }
 
-/// The bytes of a record from the database; `None` unless they are a whole record with this hash.
+/// Decompresses a record from the database; `None` unless it is a whole record with this hash.
 pub(crate) fn unpack(body: &[u8], length: usize, hash: &[u8]) -> Option<Vec<u8>> {
     if length > RECORD_BYTES_MAX {
         return None;

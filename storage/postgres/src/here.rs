@@ -1,16 +1,16 @@
-//! Temporary PostgreSQL servers on this machine, from the installed programs: for a first look, for the bench and for
-//! tests.
+//! Temporary PostgreSQL servers on this machine, started from the installed programs: for a first look, for the bench
+//! and for tests.
 //!
-//! **Shape.** [`Programs`] are found; [`Programs::make`] makes a [`Server`] in a folder, [`Server::standby`] another
-//! one that follows it. Unless it is told to listen to a network, a server is reached by a socket in its folder, which
-//! nobody else can enter: it asks for no password.
+//! **Shape.** [`Programs::find`] finds the programs; [`Programs::make`] makes a [`Server`] in a folder,
+//! [`Server::standby`] another one that follows it. Unless told to listen to a network, a server is reached through a
+//! socket in its folder, which no other user can enter, so it asks for no password.
 //!
-//! **Order.** What is set is in `postgresql.auto.conf`, which nothing but this writes.
+//! **Order.** All settings are in `postgresql.auto.conf`, which only this module writes.
 //!
 //! **Bounds.** A server that does not answer within [`START_MAX`] is given up.
 //!
 //! **Failure.** A server ends when this process does, however that ends ([`guard`]). PostgreSQL refuses to run as root:
-//! there its own user runs it, which has to get into the folder.
+//! there the user `postgres` runs it, who must be able to enter the folder.
 
 pub mod guard;
 mod server;
@@ -28,11 +28,11 @@ use guard::User;
 
 pub use server::Server;
 
-/// The administrator of the servers, and the user that runs them where this process is root's.
+/// The administrator of the servers, and the user who runs them when this process is root's.
 pub const USER: &str = "postgres";
-/// The longest that a server, or a standby behind it, is waited for.
+/// The longest wait for a server, or for a standby to catch up with it.
 pub const START_MAX: Duration = Duration::from_secs(60);
-/// The port of servers that listen to no network: it is a part of the name of their socket.
+/// The port of servers that listen to no network: it is part of the name of their socket.
 const SOCKET_PORT: u16 = 5432;
 /// The longest name of a socket, in bytes.
 const SOCKET_MAX: usize = 107;
@@ -40,25 +40,25 @@ const SOCKET_MAX: usize = 107;
 /// Why there is no server.
 #[derive(Debug, thiserror::Error)]
 pub enum NoServer {
-    /// It is not installed.
+    /// PostgreSQL is not installed.
     #[error(
         "PostgreSQL's server is not installed: there is no `initdb` in /usr/lib/postgresql/*/bin, /usr/pgsql-*/bin or \
          on the PATH. Install it (Debian and Ubuntu: apt-get install postgresql; Fedora: dnf install \
          postgresql-server)"
     )]
     NotInstalled,
-    /// Nobody can run it.
+    /// There is no user to run it.
     #[error(
         "PostgreSQL refuses to run as root, and /etc/passwd has no user `postgres` to run it: run this as another \
          user, or add that one"
     )]
     NobodyToRun,
-    /// Something of it failed.
+    /// An operation failed.
     #[error("{what}: {why}")]
     Failed {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What was said.
+        /// The error.
         why: String,
     },
 }
@@ -72,7 +72,7 @@ impl NoServer {
     }
 }
 
-/// PostgreSQL's programs on this machine, and who runs them.
+/// PostgreSQL's programs on this machine, and the user who runs them.
 #[derive(Clone, Debug)]
 pub struct Programs {
     bin: PathBuf,
@@ -80,10 +80,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Finds them, of the newest version that is installed.
+    /// Finds the programs of the newest installed version.
     ///
     /// # Errors
-    /// When they are not installed, or nobody can run them.
+    /// When they are not installed, or no user can run them.
     pub fn find() -> Result<Self, NoServer> {
         let mut places = versions("/usr/lib/postgresql", "");
         places.extend(versions("/usr", "pgsql-"));
@@ -93,7 +93,7 @@ impl Programs {
         Self::among(&places)
     }
 
-    /// Finds them in the first of these folders that has them.
+    /// Finds the programs in the first of these folders that has all of them.
     fn among(places: &[PathBuf]) -> Result<Self, NoServer> {
         let whole = |bin: &&PathBuf| {
             let mut names = ["initdb", "postgres", "pg_basebackup"].iter();
@@ -110,20 +110,20 @@ impl Programs {
         })
     }
 
-    /// Makes the folder of a new server, which does not run yet. It listens at `listen`, an address of this machine, on
-    /// a free port; at no network where that is empty.
+    /// Makes the folder of a new server without starting it. The server will listen at `listen`, an address of this
+    /// machine, on a free port; if that is empty, at no network.
     ///
     /// # Errors
-    /// When the folder cannot be made, is not empty, or its user cannot enter it.
+    /// When the folder cannot be made, is not empty, or the server's user cannot enter it.
     pub fn make(&self, dir: &Path, listen: &str) -> Result<Server, NoServer> {
         let server = self.folder(dir, listen)?;
         let data = server.data();
-        // The language of whoever asks may be one that this machine has not: it is refused then.
+        // The caller's locale may be missing on this machine, and initdb would refuse it.
         let how = ["-U", USER, "-A", "trust", "-E", "UTF8", "--no-locale"];
         let how = how.iter().chain(&["-N", "-D"]).map(OsStr::new);
         server.ran("initdb", how.chain([data.as_os_str()]))?;
         server.set("wal_keep_size", "256MB")?;
-        // Its own 5 seconds are what an append would wait for after a standby is promoted.
+        // Its default of 5 seconds would delay appends after a standby was promoted.
         server.set("wal_retrieve_retry_interval", "100ms")?;
         server.set("shared_buffers", "16MB")?;
         Ok(server)
@@ -157,7 +157,7 @@ impl Programs {
         })
     }
 
-    /// Makes a file that of the user who runs the servers.
+    /// Gives a file to the user who runs the servers.
     ///
     /// # Errors
     /// When the system refuses.
@@ -169,13 +169,13 @@ impl Programs {
         chown(file, Some(user), Some(group)).map_err(failed)
     }
 
-    /// Whether another user than that of this process runs the servers, who has to get into their folder.
+    /// Whether a user other than this process's runs the servers; that user must be able to enter their folder.
     pub fn are_anothers(&self) -> bool {
         self.user.is_some()
     }
 }
 
-/// Folders of programs by their version, the newest first.
+/// Folders of programs by version, newest first.
 fn versions(folder: &str, before: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut found: Vec<(u32, PathBuf)> = entries

@@ -1,17 +1,16 @@
 //! The log of a cell on PostgreSQL: as durable and as replicated as the user's own database.
 //!
-//! **Shape.** [`Settings`] say which database; [`PostgresLog`] is one handle to the log of one cell in
-//! it, with one connection and one thread. The SQL is in [`sql`] alone.
+//! **Shape.** [`Settings`] name the database; [`PostgresLog`] is one handle to the log of one cell in it, with one
+//! connection and one thread. All SQL is in [`sql`].
 //!
-//! **Order.** An append is one conditional statement: it moves the head of the cell from the record's
-//! predecessor to the record, under the owner's epoch, and inserts the record, or it does neither.
+//! **Order.** An append is one conditional statement: under the owner's epoch, it moves the head of the cell from the
+//! record's predecessor to the record and inserts the record, or it does neither.
 //!
-//! **Bounds.** Every wait has an end, named in [`Limits`].
+//! **Bounds.** Every wait has a limit, named in [`Limits`].
 //!
-//! **Failure.** A connection that breaks while an append is under way leaves its outcome unknown, and
-//! so does a server that stops waiting for its standbys; both are [`LogError::Unknown`]. Everything
-//! else is tried again, on whichever server takes writes by then. A server that may lose what it has
-//! acknowledged is refused by the name of the setting.
+//! **Failure.** If a connection breaks while an append is under way, the outcome is unknown; so it is if the server
+//! stops waiting for its standbys. Both are [`LogError::Unknown`]. Everything else is tried again, on whichever server
+//! takes writes by then. A server that may lose acknowledged data is refused, naming the setting.
 //!
 //! [`LogError::Unknown`]: caudal_storage::log::LogError::Unknown
 

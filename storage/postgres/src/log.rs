@@ -1,10 +1,10 @@
-//! The log itself: blocking calls in front of a connection that a thread of its own drives.
+//! The log itself: blocking calls over a connection that is driven by a thread of its own.
 //!
 //! **Order.** One call at a time. Calls that can be repeated are retried on new connections until
 //! their deadline; an append is sent once, and an unknown outcome is reported.
 //!
-//! **Failure.** After an append of unknown outcome the connection is dropped, and the next call goes
-//! to whichever server takes writes then.
+//! **Failure.** After an append of unknown outcome the connection is dropped, and the next call goes to whichever
+//! server takes writes then.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,12 +27,12 @@ use crate::sql;
 use crate::status::{Figures, Status};
 use crate::tls;
 
-/// How often a log is looked at by whoever waits for it to move.
+/// How often a caller that waits for the log to move looks at it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// How many records are read at once.
+/// How many records are read at a time.
 const PAGE: i64 = 16;
 
-/// A record as a page has it.
+/// A record of a page.
 struct Kept {
     first: u64,
     last: u64,
@@ -47,27 +47,27 @@ pub struct PostgresLog {
 }
 
 impl PostgresLog {
-    /// Connects, refuses a server that may lose what it acknowledges, and makes what is missing: the tables,
-    /// and the cell with an empty log of a new identity.
+    /// Connects, refuses a server that may lose what it acknowledges, and creates whatever is missing: the tables, and
+    /// the cell with an empty log under a new identity.
     ///
     /// # Errors
-    /// When no server takes writes within the patience of the settings, or one must not be used.
+    /// When no server takes writes within the patience of the settings, or a server is unfit.
     pub fn open(settings: Settings) -> Result<Self, Trouble> {
         Self::connect(settings, Begin::Anew)
     }
 
-    /// The same for a log that is there: nothing is made where there is none.
+    /// As [`Self::open`], for an existing log: creates none.
     ///
     /// # Errors
-    /// As [`Self::open`]; when there is no log for the cell.
+    /// As [`Self::open`]; also when the cell has no log.
     pub fn find(settings: Settings) -> Result<Self, Trouble> {
         Self::connect(settings, Begin::Never)
     }
 
-    /// The same for the log of this identity: where the cell is empty and was never owned, it begins there.
+    /// As [`Self::open`], for the log of this identity: if the cell is empty and was never owned, the log begins there.
     ///
     /// # Errors
-    /// As [`Self::open`]; when there is another log for the cell.
+    /// As [`Self::open`]; also when the cell has another log.
     pub fn begin(settings: Settings, id: LogId) -> Result<Self, Trouble> {
         Self::connect(settings, Begin::As(id))
     }
@@ -108,7 +108,7 @@ impl PostgresLog {
         Ok(log)
     }
 
-    /// The figures of this handle, also after it was given away.
+    /// The figures of this handle; they stay readable after the handle was given away.
     pub fn status(&self) -> Arc<Status> {
         Arc::clone(&self.core.status)
     }
@@ -150,7 +150,7 @@ impl PostgresLog {
         self.wait(move |core| async move { core.head(cell).await })
     }
 
-    /// Some records from the first one on that begins at or behind `from`.
+    /// A page of records, from the first one that begins at or after `from`.
     fn page(&self, from: i64) -> Result<Vec<Kept>, LogError> {
         let cell = self.cell();
         let found = self.wait(move |core| async move {
@@ -164,7 +164,7 @@ impl PostgresLog {
         found.rows.iter().map(kept).collect()
     }
 
-    /// Where reading from `from` begins.
+    /// The first commit of the record with which reading from `from` begins.
     fn begins(&self, from: CommitNo) -> Result<i64, LogError> {
         let (cell, from) = (self.cell(), number(from.0)?);
         let found = self.wait(move |core| async move {
@@ -174,8 +174,7 @@ impl PostgresLog {
         found.rows.first().map_or(Ok(0), |row| column(row, 0))
     }
 
-    /// Runs a statement that can be repeated, of the cell and one or two more numbers; gives how many rows it
-    /// touched.
+    /// Runs a repeatable statement about the cell with one or two more numbers; returns how many rows it touched.
     fn touch(
         &self,
         sql: &'static str,
@@ -199,7 +198,7 @@ impl PostgresLog {
         Ok(done?.touched)
     }
 
-    /// Takes the cell for an owner where nobody holds it, or where it is kept as `kept` says.
+    /// Takes the cell for an owner if nobody holds it, or if it is kept under `kept`.
     fn take(&self, owner: String, kept: String, length: Duration) -> Result<Epoch, LogError> {
         let (cell, id, lasts) = (self.cell(), self.id, millis(length)?);
         let found = self.wait(move |core| async move {
@@ -220,7 +219,7 @@ impl PostgresLog {
         }
     }
 
-    /// Why an append touched nothing.
+    /// The reason why an append touched nothing.
     fn condition(&self, epoch: Epoch, record: &Sealed<'_>) -> Result<LogError, LogError> {
         let head = self.head()?;
         Ok(if head.epoch == epoch && epoch != Epoch(0) {
@@ -242,7 +241,7 @@ impl Log for PostgresLog {
     fn acquire(&mut self, owner: &str, length: Duration) -> Result<Lease, LogError> {
         let asked = Instant::now();
         self.core.holds(None);
-        // Where the answer to the first try is lost, its lease has to end.
+        // If the answer to the first try is lost, its lease has to expire first.
         let epoch = self.take(owner.to_owned(), nodes::kept_for(owner), length)?;
         self.core.holds(asked.checked_add(length));
         Ok(Lease {
@@ -253,7 +252,7 @@ impl Log for PostgresLog {
 
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError> {
         let kept = nodes::kept_for(name);
-        // Where the answer to the first try is lost, the second finds the cell kept for this name.
+        // If the answer to the first try is lost, the second one finds the cell kept for this name.
         self.take(kept.clone(), kept, RESERVED)
     }
 
@@ -378,7 +377,7 @@ impl Log for PostgresLog {
             for Kept { first, last, bytes } in &page {
                 let record = Sealed::parse(bytes).ok_or_else(|| damaged(*first))?;
                 if before.is_some_and(|before| !record.follows(&before)) {
-                    // What lay between was let go of meanwhile, or is missing.
+                    // The records between were trimmed meanwhile, or are missing.
                     let first = self.head()?.first;
                     return Err(match before {
                         Some(before) if before.commit.0 + 1 < first.0 => {
@@ -397,7 +396,7 @@ impl Log for PostgresLog {
                 break;
             }
         }
-        // What the head named when this began has been seen.
+        // Everything up to the head that was read at the beginning has been visited.
         let end = before.map_or(CommitNo(0), |before| before.commit);
         if end < head.tail.commit && from <= head.tail.commit {
             return Err(damaged(end.0 + 1));
@@ -406,7 +405,7 @@ impl Log for PostgresLog {
     }
 
     fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
-        // A commit behind the end keeps the last record: the next one names its hash.
+        // A `keep` beyond the end keeps the last record: the next record names its hash.
         let keep = CommitNo(keep.0.min(i64::MAX.unsigned_abs()));
         let first = self.begins(keep)?;
         if first > 0 {
@@ -435,7 +434,7 @@ impl fmt::Debug for PostgresLog {
     }
 }
 
-/// Runs `work` on the runtime's thread; `None` when it did not come to its end.
+/// Runs `work` on the runtime's thread; `None` when it did not finish.
 fn wait<T: Send + 'static>(
     runtime: &Runtime,
     work: impl Future<Output = T> + Send + 'static,

@@ -1,6 +1,6 @@
 //! The owner and the nodes of a cell, as rows.
 //!
-//! **Shape.** A cell that is kept for one node has, as its owner, that node's name behind a mark that no name has.
+//! **Shape.** If a cell is kept for one node, its owner is that node's name after a mark that no name contains.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,17 +16,17 @@ use crate::session::Params;
 use crate::shared::{Core, column, count, damaged};
 use crate::sql;
 
-/// Names have no control characters.
+/// The mark; names have no control characters.
 const KEPT_FOR: char = '\t';
-/// How long a node that is not seen any more is told of.
+/// How long a node is listed after it was last seen.
 const KNOWN: Duration = Duration::from_secs(600);
 
-/// The owner of a cell that is kept for a node.
+/// The owner value of a cell that is kept for a node.
 pub(crate) fn kept_for(node: &str) -> String {
     format!("{KEPT_FOR}{node}")
 }
 
-/// The name in an owner, and whether the cell is only kept for it.
+/// The name in an owner value, and whether the cell is only kept for it.
 pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
     match owner.strip_prefix(KEPT_FOR) {
         Some(name) => (Arc::from(name), true),
@@ -34,7 +34,7 @@ pub(crate) fn named(owner: &str) -> (Arc<str>, bool) {
     }
 }
 
-/// Gives a lease back and keeps the cell for one node.
+/// Releases a lease and keeps the cell for one node.
 pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Result<(), LogError> {
     let (kept, lasts) = (kept_for(to), millis(OFFER)?);
     let params: Params<'_> = &[
@@ -46,7 +46,7 @@ pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Resul
     core.ask(true, sql::OFFER, params).await.map(drop)
 }
 
-/// Says that a node is there.
+/// Reports that a node is present.
 pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<(), LogError> {
     let applied = number(node.applied.0)?;
     let (name, address) = (&*node.name, &*node.address);
@@ -59,7 +59,7 @@ pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<()
     core.ask(true, sql::REPORT, params).await.map(drop)
 }
 
-/// Who owns the cell, and who is there.
+/// The owner of the cell and the nodes that are present.
 pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogError> {
     let known = millis(KNOWN)?;
     let most = i64::try_from(NODES_MAX).map_err(|_| damaged(0))?;
@@ -95,7 +95,7 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
     })
 }
 
-/// The node of a row, if it has one.
+/// The node in a row, if it has one.
 fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
     let name: Option<String> = column(row, 5)?;
     let Some(name) = name else { return Ok(None) };
@@ -107,7 +107,7 @@ fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
             address: Arc::from(address),
             applied: CommitNo(count(row, 7)?),
         },
-        // A clock that was set back shows the future.
+        // If the clock was set back, the time lies in the future.
         ago: u64::try_from(ago).map_or(Duration::ZERO, Duration::from_millis),
     }))
 }

@@ -1,9 +1,9 @@
 //! One connection to the server that takes writes, checked before it is used.
 //!
-//! **Shape.** Which server that is, of those that there are: [`any`].
+//! **Shape.** [`any`] chooses the server among those that are configured.
 //!
-//! **Failure.** A server that does not keep what it acknowledges is refused. One that says that it has
-//! stopped waiting for its standbys puts everything on this connection in doubt.
+//! **Failure.** A server that may lose what it acknowledges is refused. When a server says that it has stopped waiting
+//! for its standbys, everything on this connection is in doubt.
 
 mod any;
 
@@ -26,59 +26,59 @@ use crate::settings::Settings;
 use crate::sql;
 use crate::status::Status;
 
-/// How often the tables are tried to be made, since another process may be making them.
+/// How often creating the tables is tried, since another process may be creating them.
 const TABLE_TRIES: u32 = 20;
 /// The pause between such tries.
 const TABLE_PAUSE: Duration = Duration::from_millis(50);
 
-/// What the client says of a server that takes no writes.
+/// The client's words about a server that takes no writes.
 const STANDBY: &str = "does not allow writes";
 
-/// Why there is no connection that can be used.
+/// Why there is no usable connection.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Trouble {
-    /// It may pass: no server that takes writes answers.
+    /// No server that takes writes answers; this may be temporary.
     #[error("no server takes writes: {0}")]
     Unreachable(String),
-    /// A server answers that has no log for the cell.
+    /// The server that answers has no log for the cell.
     #[error("caudal_cell has no log for this cell: the database is another, or was put back")]
     Absent,
-    /// A server answers, and must not keep a log until somebody has changed this.
+    /// The server that answers must not keep a log until an operator has changed this.
     #[error("{0}")]
     Unfit(String),
 }
 
-/// What became of a statement.
+/// Why a statement failed.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// The server refused it because of other transactions: nothing was done.
+    /// The server refused the statement because of other transactions: nothing was done.
     Again(String),
-    /// The server lacks room, memory, connections or what else its configuration limits: nothing was done.
+    /// The server lacks disk space, memory, connections or another configured resource: nothing was done.
     Short(String),
-    /// The server takes no writes any more: nothing was done.
+    /// The server no longer takes writes: nothing was done.
     Demoted(String),
-    /// The server refused it: nothing was done.
+    /// The server refused the statement: nothing was done.
     Refused(Box<DbError>),
-    /// The connection broke, the time was over, or the server is not sure: nobody knows.
+    /// The connection broke, the time ran out, or the server is not sure: the outcome is unknown.
     Broken(String),
 }
 
-/// What a statement gave.
+/// The result of a statement.
 pub(crate) struct Answer {
     /// Its rows.
     pub(crate) rows: Vec<Row>,
-    /// How many rows it touched, of a statement that touches any.
+    /// How many rows it touched, if it is a statement that touches any.
     pub(crate) touched: Option<u64>,
 }
 
 /// A statement's parameters with their types.
 pub(crate) type Params<'a> = &'a [(&'a (dyn ToSql + Sync), Type)];
 
-/// A connection. When it is dropped, it is closed at once, whatever is under way.
+/// A connection. Dropping it closes it at once, whatever is under way.
 pub(crate) struct Session {
     client: Client,
     task: AbortHandle,
-    /// The server said that it does not wait for its standbys.
+    /// Whether the server said that it does not wait for its standbys.
     doubt: Arc<AtomicBool>,
 }
 
@@ -98,7 +98,7 @@ impl Session {
         let session = any::of_any(settings, &tls).await;
         let session = session.map_err(Trouble::Unreachable)?;
         Status::count(&status.connections);
-        // What a server warns of whoever connects came before its answer.
+        // Warnings that the server sends on connecting have come before its answer to this.
         session
             .ask(sql::HELLO, &[], settings.limits.answer)
             .await
@@ -108,12 +108,12 @@ impl Session {
         Ok(session)
     }
 
-    /// Whether the connection is known to have ended.
+    /// Whether the connection has ended or is in doubt, as far as is known.
     pub(crate) fn is_closed(&self) -> bool {
         self.client.is_closed() || self.doubt.load(Ordering::Acquire)
     }
 
-    /// Runs a statement: the rows that it gives, and how many it touched.
+    /// Runs a statement; returns its rows, and how many it touched.
     pub(crate) async fn ask(
         &self,
         sql: &str,
@@ -124,7 +124,7 @@ impl Session {
         let asked = asked
             .map_err(|_| Fault::Broken(format!("no answer in {} ms", most.as_millis())))?
             .map_err(|why| fault(&why))?;
-        // It came before the answer.
+        // The warning came before the answer.
         if self.doubt.load(Ordering::Acquire) {
             let why = "the server stopped waiting for its synchronous standbys";
             return Err(Fault::Broken(why.to_owned()));
@@ -136,7 +136,7 @@ impl Session {
         let params = params.iter().map(|(value, kind)| (*value, kind.clone()));
         let mut stream = pin!(self.client.query_typed_raw(sql, params).await?);
         let mut rows = Vec::new();
-        // It ends when the server is ready again: after the commit, that is.
+        // The stream ends when the server is ready again, which is after the commit.
         while let Some(row) = stream.try_next().await? {
             rows.push(row);
         }
@@ -144,7 +144,7 @@ impl Session {
         Ok(Answer { rows, touched })
     }
 
-    /// Refuses a server that may lose what it acknowledged; counts its synchronous standbys.
+    /// Refuses a server that may lose what it acknowledges; counts its synchronous standbys.
     pub(crate) async fn check(&self, most: Duration, status: &Status) -> Result<(), Trouble> {
         let found = self.ask(sql::PROMISES, &[], most).await.map_err(lost)?;
         let row = found.rows.first();
@@ -163,7 +163,7 @@ impl Session {
         Ok(())
     }
 
-    /// Makes what is missing: the tables, and the cell with an empty log of this identity, by `begin`.
+    /// Creates what is missing: the tables, and with `begin` the cell with an empty log of this identity.
     pub(crate) async fn prepare(
         &self,
         settings: &Settings,
@@ -183,7 +183,7 @@ impl Session {
         Ok(())
     }
 
-    /// The identity of the cell's log, which has to be there.
+    /// The identity of the cell's log, which must exist.
     pub(crate) async fn identity(&self, settings: &Settings) -> Result<LogId, Trouble> {
         let (cell, most) = (i64::from(settings.cell), settings.limits.answer);
         let params: Params<'_> = &[(&cell, Type::INT8)];
@@ -198,14 +198,14 @@ impl Session {
         found.and_then(|id| id.try_into().ok()).ok_or_else(none)
     }
 
-    /// Makes the tables, or adds what those of an older version lack.
+    /// Creates the tables, or adds those that an older version lacks.
     pub(crate) async fn tables(&self, most: Duration) -> Result<(), Trouble> {
         let mut last = String::new();
         for _ in 0..TABLE_TRIES {
             match self.ask(sql::SCHEMA, &[], most).await {
                 Ok(found) => match found.rows.first().map(|row| row.try_get::<_, i64>(0)) {
                     Some(Ok(sql::VERSION)) => return Ok(()),
-                    // Tables are added to those of an older version.
+                    // The tables are of an older version: missing ones are added.
                     Some(Ok(older)) if (1..sql::VERSION).contains(&older) => {}
                     Some(version) => {
                         let found = version.map_or("unreadable".to_owned(), |v| v.to_string());
@@ -223,7 +223,7 @@ impl Session {
             for table in sql::TABLES {
                 match self.ask(table, &[], most).await {
                     Ok(_) => {}
-                    // Another process makes them at the same time.
+                    // Another process is creating them at the same time.
                     Err(Fault::Again(why)) => last = why,
                     Err(Fault::Refused(why)) if made_by_another(&why) => {
                         last = why.message().to_owned();
@@ -237,7 +237,7 @@ impl Session {
     }
 }
 
-/// Polls the connection to its end, and listens for what the server says unasked.
+/// Polls the connection to its end, and listens for the server's notices.
 async fn drive<T>(mut connection: Connection<Socket, T>, doubt: Arc<AtomicBool>)
 where
     T: AsyncRead + AsyncWrite + Unpin,
@@ -257,8 +257,8 @@ where
     }
 }
 
-/// Whether a notice may say that the server no longer waits for its standbys: it commits then all the same, with
-/// a warning that has no code of its own. No statement of ours brings any other.
+/// Whether a notice may say that the server no longer waits for its standbys: it then commits all the same, with a
+/// warning that has no code of its own. No statement of ours causes any other warning.
 fn abandons(notice: &DbError) -> bool {
     notice.parsed_severity() == Some(Severity::Warning)
 }
@@ -274,7 +274,7 @@ fn made_by_another(why: &DbError) -> bool {
     .contains(code)
 }
 
-/// What an error says of the statement. Only an `ERROR` of the server is sure: with anything that ends
+/// The fault that an error means for the statement. Only an `ERROR` of the server is certain: after anything that ends
 /// the connection, the statement may have been done.
 fn fault(why: &tokio_postgres::Error) -> Fault {
     let Some(refused) = why.as_db_error() else {
@@ -290,7 +290,7 @@ fn fault(why: &tokio_postgres::Error) -> Fault {
     }
 }
 
-/// Which [`Fault`] an error of the server is.
+/// The kind of [`Fault`] that a server error is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Sort {
     Again,
@@ -321,7 +321,7 @@ fn sort(code: &SqlState, severity: Option<Severity>) -> Sort {
     }
 }
 
-/// A fault of a connection that was just made.
+/// The trouble that a fault means on a new connection.
 pub(crate) fn lost(fault: Fault) -> Trouble {
     match fault {
         Fault::Again(why) | Fault::Short(why) | Fault::Demoted(why) | Fault::Broken(why) => {
@@ -331,7 +331,7 @@ pub(crate) fn lost(fault: Fault) -> Trouble {
     }
 }
 
-/// What the server said, with its code.
+/// The server's message, with its code.
 pub(crate) fn refusal(why: &DbError) -> String {
     format!(
         "the server refused: {} ({})",
@@ -340,7 +340,7 @@ pub(crate) fn refusal(why: &DbError) -> String {
     )
 }
 
-/// An error with its causes, which the client's own text leaves out.
+/// An error with its causes, which the client's own text omits.
 fn told(why: &dyn std::error::Error, before: &str) -> String {
     let own = why.to_string();
     let text = if before.is_empty() || before.contains(&own) {
@@ -378,7 +378,7 @@ fn standbys(names: &str) -> u64 {
     let Some((before, _)) = names.split_once('(') else {
         return 1;
     };
-    // `ANY 2 (…)`, `FIRST 2 (…)`, `2 (…)`; a list alone waits for its first.
+    // `ANY 2 (…)`, `FIRST 2 (…)`, `2 (…)`; a list without a number waits for its first.
     before
         .split_whitespace()
         .find_map(|word| word.parse().ok())

@@ -1,4 +1,4 @@
-//! Which database keeps the log, and how long it is waited for.
+//! The database that keeps the log, and how long to wait for it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,24 +10,24 @@ use secrecy::{ExposeSecret as _, SecretString};
 use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode, TargetSessionAttrs};
 
-/// How a process shows itself in the server's list of connections, unless the URL says otherwise.
+/// The process's name in the server's list of connections, unless the URL sets another.
 const APPLICATION: &str = "caudal";
-/// How long a connection may be idle before it is asked whether it lives, and between two such questions.
+/// How long a connection may be idle before it is probed, and the pause between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(5);
-/// How many such questions may stay without an answer.
+/// How many probes may stay unanswered.
 const KEEPALIVE_TRIES: u32 = 3;
 
-/// How long is waited for the database.
+/// How long to wait for the database.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// For a connection to one server.
+    /// For connecting to one server.
     pub connect: Duration,
-    /// For the answer to one statement; after it, the connection is given up.
+    /// For the answer to one statement; after that the connection is given up.
     pub answer: Duration,
-    /// How long a call tries again, on new connections, before it gives up.
+    /// How long a call is tried again, on new connections, before it fails.
     pub patience: Duration,
-    /// How long a call tries again while the server says that it lacks something (room, memory, connections). An owner
-    /// never does so beyond its lease.
+    /// How long a call is tried again while the server says that it lacks something (room, memory, connections); for an
+    /// owner, never beyond its lease.
     pub short: Duration,
 }
 
@@ -46,32 +46,32 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Settings {
     config: Config,
-    /// The file of certificates of authorities by which servers are known; without it the system's own.
+    /// The file of certificate authorities that servers are checked against; without it the system's own.
     pub authorities: Option<PathBuf>,
-    /// Which cell, from 0.
+    /// The number of the cell, from 0.
     pub cell: u32,
-    /// How long is waited.
+    /// How long to wait.
     pub limits: Limits,
 }
 
-/// Why a URL is not taken. It does not repeat the URL, which may hold a password.
+/// Why a URL is refused. It does not repeat the URL, which may contain a password.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongSetting(&'static str);
 
-/// What a URL has to look like.
+/// The required form of a URL.
 const FORM: &str = "it is not of the form postgres://USER@HOST:PORT,HOST:PORT/DATABASE (reserved characters of \
                     user and password as %XX; options as ?sslmode=require)";
 
 impl Settings {
-    /// The log of cell 0 in the database at `url`, a `postgres://` URL, which may name several servers. Of those the one that
-    /// takes writes is used. `password` wins over one in the URL.
+    /// The log of cell 0 in the database at `url`, a `postgres://` URL, which may name several servers; the one that
+    /// takes writes is used. `password` takes precedence over one in the URL.
     ///
     /// Connections to other machines are encrypted and the server's certificate is checked, unless the URL says
     /// `sslmode=disable`.
     ///
     /// # Errors
-    /// When the URL cannot be read, or names no server.
+    /// When the URL cannot be parsed, or names no server.
     pub fn new(url: &SecretString, password: Option<&SecretString>) -> Result<Self, WrongSetting> {
         let url = url.expose_secret();
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
@@ -88,7 +88,7 @@ impl Settings {
             config.password(password.expose_secret());
         }
         if config.get_ssl_mode() == SslMode::Prefer {
-            // Never half: who listens to the first words of a connection would choose.
+            // Never optional encryption: an attacker at the beginning of a connection could turn it off.
             config.ssl_mode(if config.get_hosts().iter().all(is_here) {
                 SslMode::Disable
             } else {
@@ -116,7 +116,7 @@ impl Settings {
         self.config.get_ssl_mode() != SslMode::Disable
     }
 
-    /// Where the servers are and what the database is called, for people.
+    /// The servers and the name of the database, for operators.
     pub fn place(&self) -> String {
         let hosts: Vec<_> = self.servers().into_iter().map(|(place, _)| place).collect();
         let place = hosts.join(",");
@@ -126,13 +126,13 @@ impl Settings {
         }
     }
 
-    /// How to connect to each of the servers, with what people call it.
+    /// How to connect to each of the servers, with its name for operators.
     pub(crate) fn servers(&self) -> Vec<(String, Config)> {
         let hosts = self.config.get_hosts().iter().enumerate();
         hosts.map(|(n, host)| self.server(n, host)).collect()
     }
 
-    /// How to connect to one of the servers: the settings of all, with one host.
+    /// How to connect to one of the servers: the common settings with one host.
     fn server(&self, n: usize, host: &Host) -> (String, Config) {
         let all = &self.config;
         let mut one = Config::new();

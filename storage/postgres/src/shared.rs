@@ -1,11 +1,11 @@
-//! What a handle shares with the thread that drives its connection: the connection, and how often and how
-//! long is tried again.
+//! The part of a handle that it shares with the thread that drives its connection: the connection, and the rules for
+//! trying again.
 //!
-//! **Bounds.** A server that lacks something is asked again for a moment ([`Limits::short`](crate::Limits)), by an owner
-//! never beyond its lease: then whoever waits hears that nothing was done, and the owner gets to renew its lease.
+//! **Bounds.** A server that lacks something is asked again for a short time ([`Limits::short`](crate::Limits)), by an
+//! owner never beyond its lease: then the caller is told that nothing was done, and the owner can renew its lease.
 //!
-//! **Failure.** Only the server's own `ERROR` says that nothing was done. After anything else an append is not
-//! sent again from here.
+//! **Failure.** Only the server's own `ERROR` proves that nothing was done. After anything else this module does not
+//! send an append again.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -27,28 +27,28 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// The longest pause before another try.
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
-/// What the calls share with the thread that drives the connection.
+/// The state that calls share with the thread that drives the connection.
 pub(crate) struct Core {
     pub(crate) settings: Settings,
     pub(crate) tls: MakeRustlsConnect,
     pub(crate) status: Arc<Status>,
     pub(crate) session: Mutex<Option<Arc<Session>>>,
-    /// Of the cell; `None` until it was first asked for.
+    /// The identity of the cell's log; `None` until it was first asked for.
     pub(crate) id: Mutex<Option<LogId>>,
-    /// What the first connection does where there is none.
+    /// What the first connection does if the cell has no log.
     pub(crate) begin: Begin,
-    /// Until when the lease that was taken by this handle surely lasts; `None` where it has none.
+    /// Until when this handle's lease certainly lasts; `None` when it has none.
     pub(crate) lease: Mutex<Option<Instant>>,
 }
 
-/// What is done where the server has no log for the cell.
+/// What to do when the server has no log for the cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begin {
-    /// One of a new identity is begun.
+    /// Begin a log with a new identity.
     Anew,
-    /// One of this identity is begun.
+    /// Begin a log with this identity.
     As(LogId),
-    /// The server is refused.
+    /// Refuse the server.
     Never,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Who has the cell, or for whom it is kept.
+    /// The owner of the cell, or the name for which it is kept.
     pub(crate) fn holder(&self) -> Option<Arc<str>> {
         let owner = self.owner.as_ref()?;
         Some(nodes::named(owner).0)
@@ -69,7 +69,7 @@ impl Head {
 }
 
 impl Core {
-    /// The first connection: makes what is missing and gives the identity of the log.
+    /// Makes the first connection: creates whatever is missing and returns the identity of the log.
     pub(crate) async fn begin(&self) -> Result<LogId, Trouble> {
         let began = Instant::now();
         let mut pause = PAUSE;
@@ -89,7 +89,7 @@ impl Core {
         id.ok_or_else(|| Trouble::Unfit("the log has no identity".to_owned()))
     }
 
-    /// The connection, or a new one.
+    /// The open connection, or a new one.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Trouble> {
         let known = lock(&self.session).clone();
         if let Some(session) = known.filter(|session| !session.is_closed()) {
@@ -103,7 +103,7 @@ impl Core {
         Ok(session)
     }
 
-    /// Refuses a server that has another log under the same cell; the first one gets what it lacks.
+    /// Refuses a server that has another log under the same cell; on the first connection, creates what is missing.
     async fn recognise(&self, session: &Session) -> Result<(), Trouble> {
         let known = *lock(&self.id);
         match (known, self.begin) {
@@ -115,7 +115,7 @@ impl Core {
             (None, Begin::As(id)) => {
                 session.prepare(&self.settings, &id, sql::BEGIN_AS).await?;
             }
-            // Nothing is made in a database that is another one.
+            // Nothing may be created in a database that turns out to be another one.
             (None, Begin::Never) => {
                 session.identity(&self.settings).await?;
                 session.tables(self.settings.limits.answer).await?;
@@ -136,12 +136,12 @@ impl Core {
         Ok(())
     }
 
-    /// The lease lasts until then, or is none any more.
+    /// Notes until when the lease lasts, or that there is none.
     pub(crate) fn holds(&self, until: Option<Instant>) {
         *lock(&self.lease) = until;
     }
 
-    /// How long a call that began then asks a server again that lacks something.
+    /// How long a call that began at `began` is tried again while a server lacks something.
     fn short(&self, began: Instant) -> Duration {
         let short = self.settings.limits.short;
         lock(&self.lease).map_or(short, |until| {
@@ -154,7 +154,7 @@ impl Core {
         *lock(&self.session) = None;
     }
 
-    /// Whether the server still keeps what it acknowledges.
+    /// Checks that the server still keeps what it acknowledges.
     pub(crate) async fn check(&self) -> Result<(), LogError> {
         let most = self.settings.limits.answer;
         let found = match self.session().await {
@@ -190,8 +190,8 @@ impl Core {
         })
     }
 
-    /// Runs a statement until it is done, is refused, or patience is over. One that does not repeat is sent
-    /// again only while it is sure that nothing was done.
+    /// Runs a statement until it is done or refused, or patience runs out. A statement that must not be repeated is
+    /// sent again only if it is certain that nothing was done.
     pub(crate) async fn ask(
         &self,
         repeats: bool,

@@ -1,7 +1,7 @@
-//! All SQL, in what PostgreSQL, CockroachDB and YugabyteDB have in common.
+//! All SQL, limited to what PostgreSQL, CockroachDB and YugabyteDB have in common.
 //!
-//! **Shape.** A record is known by its first commit and its hash, so there is no second number for it. The
-//! head of a cell is one row; whoever appends moves it.
+//! **Shape.** A record is identified by its first commit and its hash, so it needs no other number. The head of a cell
+//! is one row; every append moves it.
 //!
 //! **Order.** No advisory locks, no LISTEN, no sequences: every condition is in the `WHERE` of one
 //! statement.
@@ -9,7 +9,7 @@
 /// The version of the tables. A server whose tables are newer is refused.
 pub(crate) const VERSION: i64 = 2;
 
-/// The tables, in the order in which they are made; the version comes last.
+/// The tables, in the order in which they are created; the version comes last.
 pub(crate) const TABLES: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS caudal_cell (\
      cell BIGINT PRIMARY KEY, log BYTEA NOT NULL, epoch BIGINT NOT NULL, owner TEXT, \
@@ -27,18 +27,18 @@ pub(crate) const TABLES: [&str; 5] = [
      DO UPDATE SET version = 2 WHERE caudal_schema.version < 2",
 ];
 
-/// On which timeline a server writes, in the first eight digits: each promotion begins a later one. Only PostgreSQL
-/// has them.
+/// The timeline on which a server writes, in the first eight digits: each promotion begins a later one. Only PostgreSQL
+/// has timelines.
 pub(crate) const TIMELINE: &str = "SELECT pg_walfile_name(pg_current_wal_lsn())";
 
-/// The first words of a connection.
+/// The first statement on a connection.
 pub(crate) const HELLO: &str = "SELECT 1";
 
-/// Which version the tables have.
+/// The version of the tables.
 pub(crate) const SCHEMA: &str = "SELECT version FROM caudal_schema WHERE one = 1";
 
-/// What the server promises: `fsync`, `synchronous_commit`, `synchronous_standby_names`. A server that
-/// has no such setting gives NULL.
+/// The server's durability settings: `fsync`, `synchronous_commit`, `synchronous_standby_names`; NULL for a setting
+/// that the server does not have.
 pub(crate) const PROMISES: &str = "SELECT current_setting('fsync', true), \
      current_setting('synchronous_commit', true), \
      current_setting('synchronous_standby_names', true)";
@@ -48,8 +48,8 @@ pub(crate) const BEGIN: &str = "INSERT INTO caudal_cell \
      (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
      ON CONFLICT (cell) DO NOTHING";
 
-/// Begins a cell under an identity that there is already, also where nobody has ever used the one that is there.
-/// `$1` cell, `$2` identity of the log, `$3` hash of the empty log.
+/// Begins a cell under a given identity; replaces the log of a cell that was never used. `$1` cell, `$2` identity of
+/// the log, `$3` hash of the empty log.
 pub(crate) const BEGIN_AS: &str = "INSERT INTO caudal_cell \
      (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
      ON CONFLICT (cell) DO UPDATE SET log = $2, hash = $3 \
@@ -67,34 +67,34 @@ pub(crate) const APPEND: &str = "WITH head AS (\
      INSERT INTO caudal_log (cell, first_commit, commits, epoch, previous, hash, length, body) \
      SELECT cell, $4, $5, $2, $3, $6, $7, $8 FROM head";
 
-/// Takes a cell that nobody holds, by the server's clock, or that is kept for this owner. `$1` cell, `$2` owner,
-/// `$3` milliseconds, `$4` how the cell is kept for this owner, `$5` identity of the log. Where `$2` is `$4` too, the
-/// cell is only kept.
+/// Takes a cell that nobody holds, by the server's clock, or that is kept for this owner. `$1` cell, `$2` owner, `$3`
+/// milliseconds, `$4` the owner value that keeps the cell for this owner, `$5` identity of the log. If `$2` equals
+/// `$4`, the cell is only kept.
 pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
      lease_until = now() + $3 * INTERVAL '1 millisecond' \
      WHERE cell = $1 AND log = $5 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) \
      RETURNING epoch";
 
-/// Lengthens a lease, unless the cell is kept for another owner. `$1` cell, `$2` epoch, `$3` milliseconds.
+/// Extends a lease, unless the cell is only kept for a name. `$1` cell, `$2` epoch, `$3` milliseconds.
 pub(crate) const RENEW: &str = "UPDATE caudal_cell \
      SET lease_until = now() + $3 * INTERVAL '1 millisecond' \
      WHERE cell = $1 AND epoch = $2 AND owner NOT LIKE '\t%'";
 
-/// Gives a lease back. `$1` cell, `$2` epoch.
+/// Releases a lease. `$1` cell, `$2` epoch.
 pub(crate) const RELEASE: &str =
     "UPDATE caudal_cell SET owner = NULL, lease_until = NULL WHERE cell = $1 AND epoch = $2";
 
-/// Gives a lease back and keeps the cell for one owner. `$1` cell, `$2` epoch, `$3` how it is kept, `$4`
+/// Releases a lease and keeps the cell for one owner. `$1` cell, `$2` epoch, `$3` the owner value that keeps it, `$4`
 /// milliseconds.
 pub(crate) const OFFER: &str = "UPDATE caudal_cell SET owner = $3, \
      lease_until = now() + $4 * INTERVAL '1 millisecond' WHERE cell = $1 AND epoch = $2";
 
-/// Says that a node is there. `$1` cell, `$2` node, `$3` address, `$4` the last commit that it has applied.
+/// Reports that a node is present. `$1` cell, `$2` node, `$3` address, `$4` the last commit that it has applied.
 pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, applied, seen) \
      VALUES ($1, $2, $3, $4, now()) ON CONFLICT (cell, node) \
      DO UPDATE SET address = $3, applied = $4, seen = now()";
 
-/// The owner of a cell and the nodes that were seen lately, a row for each, or one without any. `$1` cell,
+/// The owner of a cell and the nodes that were seen recently: one row per node, or a single row without one. `$1` cell,
 /// `$2` milliseconds, `$3` how many nodes at most.
 pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, \
      CAST(EXTRACT(EPOCH FROM (c.lease_until - now())) * 1000 AS BIGINT), c.last_commit, c.hash, \
@@ -104,18 +104,17 @@ pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, \
      AND n.seen > now() - $2 * INTERVAL '1 millisecond' \
      WHERE c.cell = $1 ORDER BY n.seen DESC LIMIT $3";
 
-/// The first commit of the record that holds a commit, or of the last one before it. `$1` cell,
-/// `$2` commit.
+/// The first commit of the record that contains a commit, or of the last record before it. `$1` cell, `$2` commit.
 pub(crate) const BEGINS: &str = "SELECT first_commit FROM caudal_log \
      WHERE cell = $1 AND first_commit <= $2 ORDER BY first_commit DESC LIMIT 1";
 
-/// Some records in order. `$1` cell, `$2` the least first commit, `$3` how many.
+/// Some records in order. `$1` cell, `$2` the smallest first commit, `$3` how many.
 pub(crate) const PAGE: &str = "SELECT first_commit, commits, hash, length, body FROM caudal_log \
      WHERE cell = $1 AND first_commit >= $2 ORDER BY first_commit LIMIT $3";
 
-/// A log begins later from now on. `$1` cell, `$2` first commit.
+/// Moves the beginning of a log forward. `$1` cell, `$2` first commit.
 pub(crate) const TRIM_HEAD: &str =
     "UPDATE caudal_cell SET first_commit = $2 WHERE cell = $1 AND first_commit < $2";
 
-/// Removes what lies before. `$1` cell, `$2` first commit.
+/// Removes the records before a commit. `$1` cell, `$2` first commit.
 pub(crate) const TRIM: &str = "DELETE FROM caudal_log WHERE cell = $1 AND first_commit < $2";

@@ -1,8 +1,8 @@
-//! What an operator sees of the log, for as long as a handle lives.
+//! Figures of the log for operators, which live as long as a handle to them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Shared by a log and whoever shows its figures.
+/// Shared by a log and the code that shows its figures.
 #[derive(Debug, Default)]
 pub struct Status {
     pub(crate) appends: AtomicU64,
@@ -17,31 +17,31 @@ pub struct Status {
 /// Figures since the handle was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Figures {
-    /// Records that the server said it has.
+    /// Records that the server acknowledged.
     pub appends: u64,
     /// Appends whose answer was lost.
     pub unknown: u64,
-    /// Statements that were tried again.
+    /// Statements that were sent again.
     pub retries: u64,
     /// Connections that were made.
     pub connections: u64,
-    /// How many synchronous standbys have each record before it counts as appended.
+    /// How many synchronous standbys must have a record before it counts as appended.
     pub standbys: u64,
     /// Bytes of the records that were appended.
     pub bytes: u64,
-    /// The same, compressed.
+    /// Compressed bytes of those records.
     pub packed: u64,
 }
 
 impl Figures {
-    /// How many copies of a record there are before it counts as appended.
+    /// How many copies of a record exist once it counts as appended.
     pub fn copies(&self) -> u64 {
         self.standbys + 1
     }
 }
 
 impl Status {
-    /// As of now.
+    /// The figures as of now.
     pub fn figures(&self) -> Figures {
         let of = |figure: &AtomicU64| figure.load(Ordering::Relaxed);
         Figures {
@@ -55,7 +55,7 @@ impl Status {
         }
     }
 
-    /// One more of something.
+    /// Adds one to a figure.
     pub(crate) fn count(figure: &AtomicU64) {
         figure.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The log against real servers, which the tests start themselves and break.
+//! The log against real servers, which the tests start and break themselves.
 
 mod faults;
 mod proxy;

@@ -1,4 +1,4 @@
-//! Encrypted connections: rustls on the cryptography that the rest of the service has.
+//! Encrypted connections: rustls, with the cryptography of the rest of the service.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::settings::Settings;
 
-/// How servers are connected to; what certificates they have to show is read here, once.
+/// Makes the connector for servers; reads the certificates that they are checked against, once.
 ///
 /// # Errors
 /// A sentence, when a file of certificates cannot be read or holds none.

@@ -1,11 +1,11 @@
-//! What an engine tells of itself: its figures, and what was found wrong in it.
+//! An engine's report about itself: its figures, and the findings of its checks.
 
-/// Figures that operators and the bench read.
+/// Figures for operators and the bench.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Stats {
-    /// How many commits were made durable since the start of this process.
+    /// How many commits became durable since this process started.
     pub commits: u64,
-    /// How many entries were made durable since the start of this process.
+    /// How many entries became durable since this process started.
     pub entries: u64,
     /// How many device flushes the journal made since the start of this process.
     pub flushes: u64,
@@ -19,11 +19,11 @@ pub struct Stats {
     pub journal_disk_bytes: u64,
     /// Segments that are compressed.
     pub compressed_segments: u64,
-    /// Bytes by which they are smaller than they were.
+    /// Bytes that compressing has saved in them.
     pub compressed_saved_bytes: u64,
-    /// Bytes that their frames take which are kept unpacked, at most.
+    /// The most bytes that unpacked frames of compressed segments may take in memory.
     pub frame_cache_bytes_max: u64,
-    /// Bytes that they take.
+    /// Bytes that those frames take now.
     pub frame_cache_bytes: u64,
     /// Bytes of the index on disk.
     pub index_disk_bytes: u64,
@@ -33,20 +33,20 @@ pub struct Stats {
     pub index_blocks_read: u64,
     /// Blocks of the index that were found in the cache since the start of this process.
     pub index_blocks_cached: u64,
-    /// Blocks of the index that were looked into for a key that they do not have, because a filter errs now and then,
-    /// since the start of this process.
+    /// Index blocks that were searched for a key they do not have, because of a filter's false positive, since the
+    /// start of this process.
     pub index_blocks_vain: u64,
     /// How many runs scans and heads of streams have opened since the start of this process.
     pub index_runs_opened: u64,
-    /// How many rows were looked for by their key since the start of this process.
+    /// How many rows were looked up by their key since the start of this process.
     pub index_gets: u64,
-    /// Bytes that the cache of blocks takes at most now ([`Store::keep_cached`](super::Store::keep_cached)).
+    /// The current limit of the block cache, in bytes ([`Store::keep_cached`](super::Store::keep_cached)).
     pub block_cache_bytes_max: u64,
-    /// Bytes that the cache of blocks takes.
+    /// Bytes that the block cache takes now.
     pub block_cache_bytes: u64,
-    /// Bytes of rows in memory that are in no run yet, roughly.
+    /// Rough size of rows in memory that are in no run yet, in bytes.
     pub index_table_bytes: u64,
-    /// Bytes of fences and filters of all runs, which stay in memory.
+    /// Bytes of the fences and filters of all runs, which stay in memory.
     pub index_filter_bytes: u64,
     /// How many commits wait in the queue.
     pub queued: u64,
@@ -66,64 +66,64 @@ pub struct Stats {
 impl Stats {
     /// How many durable commits the index on disk does not hold yet.
     pub fn index_lag(&self) -> u64 {
-        // The two are not read in one instant.
+        // The two values are not read at the same instant.
         self.last_commit.max(self.indexed_commit) - self.indexed_commit
     }
 }
 
-/// What the background check of journal and index does and found, for operators.
+/// Progress and findings of the background check of journal and index, for operators.
 #[derive(Clone, Default, Debug, PartialEq, Eq)]
 pub struct Checks {
-    /// How much it reads in a second at most, in bytes; 0 is off.
+    /// The most bytes that it reads per second; 0 means off.
     pub bytes_per_second: u64,
     /// The number of the last round that was begun.
     pub round: u64,
     /// The number of the last round that ended.
     pub rounds: u64,
-    /// When that was, in milliseconds since 1970 UTC; 0 when none ended.
+    /// When that round ended, in milliseconds since 1970 UTC; 0 when none has ended.
     pub ended_at: u64,
-    /// How much of what is kept was read in the last round that was begun, in bytes; what was
-    /// written since counts as read.
+    /// How many bytes of the stored data were read in the last round that was begun; data written since then counts as
+    /// read.
     pub done_bytes: u64,
-    /// How much is kept that takes no more changes, in bytes: full segments and runs of the index.
+    /// Bytes of stored data that no longer change: full segments and runs of the index.
     pub total_bytes: u64,
-    /// What was found since the start of this process; at most a hundred.
+    /// Findings since the start of this process; at most a hundred are kept.
     pub findings: Vec<Finding>,
-    /// How many findings there are in all.
+    /// The total number of findings.
     pub found: u64,
     /// Bytes of the journal that were read to open the store.
     pub opening_journal_bytes: u64,
-    /// Bytes of the index that were read to open it, besides what sled reads for itself.
+    /// Bytes of the index that were read to open it, not counting sled's own reads.
     pub opening_index_bytes: u64,
 }
 
-/// Something that is not what was written, or cannot be read.
+/// A place whose bytes differ from those written, or cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file of the segment, or `index`.
     pub place: String,
-    /// Where in the segment, in bytes from its beginning; `None` in the index.
+    /// The offset in the segment, in bytes from its beginning; `None` in the index.
     pub offset: Option<u64>,
-    /// What is wrong there, for operators.
+    /// What is wrong, for operators.
     pub why: String,
     /// When it was found, in milliseconds since 1970 UTC.
     pub at: u64,
 }
 
-/// What differs, for operators.
+/// The differences that a comparison found, for operators.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Differing {
-    /// The first of them, in words; at most a hundred.
+    /// The first differences in words; at most a hundred.
     pub named: Vec<String>,
-    /// How many there are in all.
+    /// The total number of differences.
     pub count: u64,
 }
 
 impl Differing {
-    /// At most so many are named.
+    /// The most differences that are put into words.
     pub const NAMED_MAX: usize = 100;
 
-    /// One more.
+    /// Adds one difference.
     pub fn add(&mut self, what: impl FnOnce() -> String) {
         self.count += 1;
         if self.named.len() < Self::NAMED_MAX {

@@ -1,4 +1,4 @@
-//! What every log must do: one suite, run against each of them.
+//! The required behaviour of every log: one suite, run against each of them.
 //!
 //! A new engine passes [`all`] with a function that makes empty logs.
 
@@ -11,27 +11,27 @@ use crate::api::{Commit, CommitNo};
 use crate::journal::format::RecordBuilder;
 use crate::log::{Epoch, Log, LogError, Presence, Sealed, Tail};
 
-/// How long a test waits for what comes at once.
+/// How long a test waits for something that should happen at once.
 const SOON: Duration = Duration::from_secs(20);
 /// A lease that does not end while a test runs.
 const LONG: Duration = Duration::from_secs(3600);
 
-/// A handle, and what has to live as long.
+/// A handle, and the objects that must live as long.
 pub type Handle = (Box<dyn Log>, Box<dyn Any>);
 
-/// One log, to which several handles lead.
+/// A log to which several handles can be opened.
 pub trait Logs {
-    /// Another handle, as another process has it.
+    /// Opens another handle, as another process would.
     ///
     /// # Errors
-    /// `Held`, where only one process at a time can have it open.
+    /// `Held`, if only one process at a time can have the log open.
     fn open(&self) -> Result<Handle, LogError>;
 }
 
 /// Makes an empty log.
 pub type MakeLog<'a> = &'a dyn Fn() -> Box<dyn Logs>;
 
-/// The bytes of a record behind `tail`.
+/// The bytes of a record after `tail`.
 pub fn sealed(tail: &Tail, commits: &[Commit]) -> Vec<u8> {
     let mut record = RecordBuilder::default();
     record.clear();
@@ -55,7 +55,7 @@ fn append(log: &mut dyn Log, epoch: Epoch, bytes: &[u8]) -> Result<Tail, LogErro
     log.append(epoch, &record).map(|()| record.tail())
 }
 
-/// Appends records of one to three commits; gives them.
+/// Appends records of one to three commits; returns their bytes.
 fn fill(log: &mut dyn Log, epoch: Epoch, records: u64) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     for n in 0..records {
@@ -167,7 +167,7 @@ fn owners(logs: &dyn Logs) {
     fill(first.as_mut(), epoch, 3);
     let second = logs.open();
     let held = match second {
-        // Only one process at a time can have it.
+        // Only one process at a time can have the log open.
         Err(e) => matches!(e, LogError::Held { .. }),
         Ok((mut second, _kept)) => {
             let taken = second.acquire("two", LONG);
@@ -252,7 +252,7 @@ fn offers(logs: &dyn Logs) {
     fill(first.as_mut(), epoch, 3);
     let tail = first.tail().expect("reachable");
     assert_eq!(first.standing().expect("reachable").tail, tail);
-    // Where only one process can have it, there is nobody to give it to.
+    // If only one process can have the log open, there is nobody to offer it to.
     let Ok((mut second, _second_kept)) = logs.open() else {
         return;
     };
@@ -295,7 +295,7 @@ fn reservations(logs: &dyn Logs) {
     let (mut first, _kept) = logs.open().expect("opens");
     let epoch = first.reserve("a name").expect("nobody has it");
     assert!(epoch > Epoch(0));
-    // It is the right to append.
+    // A reservation is the right to append.
     fill(first.as_mut(), epoch, 2);
     let Ok((mut second, _second_kept)) = logs.open() else {
         return;
@@ -307,7 +307,7 @@ fn reservations(logs: &dyn Logs) {
     let held = |done: Result<Epoch, LogError>| matches!(done, Err(LogError::Held { .. }));
     assert!(held(second.acquire("two", LONG).map(|lease| lease.epoch)));
     assert!(held(second.reserve("another name")));
-    // Under its name it goes over at once, and stays reserved.
+    // A call under the same name gets it at once, and the cell stays reserved.
     let next = second.reserve("a name").expect("it has the name");
     assert!(next > epoch);
     let tail = first.tail().expect("reachable");

@@ -18,7 +18,7 @@ pub(super) fn all(make: Make<'_>) {
     decided(make);
 }
 
-/// What was decided on an entry that is not there is refused, and nothing of it is written.
+/// A commit that was decided on a missing entry is refused, and nothing of it is written.
 fn decided(make: Make<'_>) {
     let store = make(Arc::new(Words));
     let on = |entries, number, seq| Commit {
@@ -49,7 +49,7 @@ fn decided(make: Make<'_>) {
     submit(store.as_ref(), on(next(4), 2, 0)).expect("nothing has to be there");
 }
 
-/// Rows that belong to no commit: behind what was submitted before, and no commit of their own.
+/// Rows without a commit come after everything submitted before, and are no commit of their own.
 fn notes(make: Make<'_>) {
     let store = make(Arc::new(Words));
     let key = || b"\xC0rest".to_vec();
@@ -91,11 +91,12 @@ fn notes(make: Make<'_>) {
     assert_eq!((last.expect("reads"), entries), (CommitNo(4), 4));
 }
 
-/// Rows at rest that say of a stream what it does not have are not taken, whichever way they come.
+/// Rows at rest that claim more than their stream has are not accepted, neither as notes nor as
+/// hints.
 fn rests(make: Make<'_>) {
     let store = make(Arc::new(Words));
     let mut other = 0;
-    // what is noted is there behind the next commit
+    // a note is visible after the next commit
     let mut noted = |row: Row| {
         let key = row.key.clone();
         store.note(vec![row]);

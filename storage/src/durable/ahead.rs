@@ -1,14 +1,14 @@
-//! Reads the journal ahead of whoever makes rows of it.
+//! Reads the journal ahead of the thread that derives rows from it.
 //!
-//! **Shape.** A thread of its own reads and checks records and has the projection decode what is in them
-//! ([`Projection::recall`]); whoever asked takes them in their order. So a rebuild works on two cores.
+//! **Shape.** A thread of its own reads and checks records and has the projection decode their entries
+//! ([`Projection::recall`]); the caller takes the records in order. So a rebuild uses two cores.
 //!
-//! **Bounds.** At most [`PARTS`] parts wait, each of [`PART_BYTES`] of records, or of one record where that is larger.
+//! **Bounds.** At most [`PARTS`] parts wait, each with [`PART_BYTES`] of records, or one record if that is larger.
 //!
-//! **Order.** That of the journal.
+//! **Order.** The order of the journal.
 //!
-//! **Failure.** What cannot be read is an error behind all that comes before it. Where there is no thread to be had, all of
-//! it is read by whoever asked.
+//! **Failure.** A record that cannot be read is an error after all records before it. If no thread can be started, the
+//! caller's thread reads everything.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
@@ -20,20 +20,20 @@ use crate::journal::{Journal, position, split};
 use crate::log::Sealed;
 use crate::num::{u32_of, usize_of32};
 
-/// How many parts wait at most.
+/// How many parts may wait.
 const PARTS: usize = 4;
-/// A part takes no further record when it has so many bytes of them.
+/// A part takes no further record once its records have this many bytes.
 const PART_BYTES: usize = 128 << 10;
 
 /// A record that was read.
 pub(crate) struct Read {
-    /// Its entries, and where they lie.
+    /// Its entries, with their positions in the journal.
     pub(crate) entries: Vec<(Position, Entry)>,
     /// The number of its first commit.
     pub(crate) first_commit: u64,
-    /// How far rows reach that have it.
+    /// How far the rows reach once they include this record.
     pub(crate) mark: Mark,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -74,10 +74,10 @@ impl Read {
 
 type Part = Result<Vec<Read>, StoreError>;
 
-/// Gives every record of a journal from a position on to `take`, in order.
+/// Passes every record of a journal, from a position on, to `take`, in order.
 ///
 /// # Errors
-/// When a record cannot be read, and what `take` gives: nothing further is taken then.
+/// When a record cannot be read, or the error of `take`; no further record is taken then.
 pub(crate) fn read(
     journal: &Journal,
     from: Position,
@@ -101,7 +101,7 @@ pub(crate) fn read(
     })
 }
 
-/// Reads until the end, or until nobody takes any more.
+/// Reads until the end of the journal, or until the receiver is gone.
 fn fill(journal: &Journal, from: Position, projection: &dyn Projection, sender: SyncSender<Part>) {
     let (mut part, mut bytes) = (Vec::new(), 0);
     let read = journal.records(from, &mut |at, record| {
@@ -114,7 +114,7 @@ fn fill(journal: &Journal, from: Position, projection: &dyn Projection, sender: 
         bytes = 0;
         Ok(sender.send(Ok(std::mem::take(&mut part))).is_ok())
     });
-    // whoever took an error asks for no more
+    // after an error the receiver takes nothing more
     let sent = sender.send(Ok(part));
     if let (Err(e), Ok(())) = (read, sent) {
         drop(sender.send(Err(e)));

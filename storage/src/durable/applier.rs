@@ -1,10 +1,9 @@
-//! Derives this node's rows from records: the one way for the owner, at recovery and on a follower.
+//! Derives this node's rows from records: the only way to do so, for the owner, at recovery and on a follower.
 //!
-//! **Order.** Records come in the order of the log, each one durable and in this node's journal.
-//! Its rows become visible together, with the mark up to which the rows reach.
+//! **Order.** Records come in the order of the log, each one durable and in this node's journal. The rows of a record
+//! become visible together, with the mark up to which the rows reach.
 //!
-//! **Failure.** An entry that cannot be projected ends the work: the caller poisons the store or
-//! refuses to open it.
+//! **Failure.** An entry that cannot be projected ends the applier: the caller poisons the store or refuses to open it.
 
 use std::sync::Arc;
 
@@ -19,18 +18,18 @@ use crate::log::Sealed;
 use crate::num::u32_of;
 use crate::rows::no_entry;
 
-/// Rows and how far they reach.
+/// The rows of a node, and how far in the log they reach.
 pub(crate) struct Applier {
     index: Arc<SortedRows>,
     projection: Arc<dyn Projection>,
     overlay: Overlay,
     mark: Mark,
-    /// The entry that is being read, which keeps its memory.
+    /// The entry being read; reusing it saves allocations.
     entry: Entry,
 }
 
 impl Applier {
-    /// Behind the mark of `index`; keeps at most this many counters in memory.
+    /// Continues from the mark of `index`; keeps at most this many counters in memory.
     pub(crate) fn new(
         index: Arc<SortedRows>,
         projection: Arc<dyn Projection>,
@@ -50,11 +49,11 @@ impl Applier {
         self.mark
     }
 
-    /// Adds the rows of the record that lies at `at` in the journal; readers see all of them at once.
+    /// Adds the rows of the record at `at` in the journal; readers see all of them at once.
     ///
     /// # Errors
-    /// What the projection or the index said of the first entry that could not be projected. Rows of the
-    /// entries before it are not shown; the applier is of no use any more.
+    /// The error of the projection or the index for the first entry that could not be projected. Rows of the entries
+    /// before it are not shown; the applier must not be used any more.
     pub(crate) fn record(&mut self, at: Position, sealed: &Sealed<'_>) -> Result<(), StoreError> {
         let (segment, offset) = split(at);
         let mut failed = None;
@@ -74,8 +73,8 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds the rows of a record whose commits are still in memory, and the hints that they bring;
-    /// `places` are the offsets of their entries within the record, one for each, in the same order.
+    /// Adds the rows of a record whose commits are still in memory, and the hints of those commits; `places` are the
+    /// offsets of their entries within the record, one per entry, in the same order.
     ///
     /// # Errors
     /// As [`Self::record`].
@@ -110,8 +109,8 @@ impl Applier {
         Ok(())
     }
 
-    /// Adds the rows of a record that was read from this node's journal before anybody reads the store: they are shown
-    /// by [`Self::show`], and become tables of their own where there are many of them.
+    /// Adds the rows of a record that was read from this node's journal before the store has readers: [`Self::show`]
+    /// makes them visible; if there are many, they become tables of their own.
     ///
     /// # Errors
     /// As [`Self::record`] and [`Self::settle`].
@@ -124,7 +123,7 @@ impl Applier {
         self.overlay.freeze_if_full(&self.index, self.mark)
     }
 
-    /// Shows readers what [`Self::again`] has added, and gives back the room that it took.
+    /// Makes the rows that [`Self::again`] has added visible, and frees the memory that they took.
     pub(crate) fn show(&mut self) {
         self.overlay.publish(&self.index);
         self.overlay.shrink();
@@ -149,7 +148,7 @@ impl Applier {
         self.overlay.publish(&self.index);
     }
 
-    /// The rows of a record are there that begins with this commit.
+    /// Notes that the rows now include the record that begins with this commit.
     fn reaches(&mut self, first_commit: u64, mark: Mark) {
         assert!(
             first_commit == self.mark.commit + 1,

@@ -2,14 +2,14 @@
 
 use crate::folder::Folder;
 
-/// What the name of an index that was moved aside begins with.
+/// The prefix of the name of an index that was moved aside.
 pub(super) const ASIDE: &str = "index.damaged-";
 
-/// Removes the indexes that were moved aside from the folder of a store, with all they hold.
+/// Removes the indexes that were moved aside from the folder of a store, with all their contents.
 ///
 /// # Errors
-/// What the system says when it refuses to list the folder or to remove something. What was removed
-/// before that stays removed, and the rest goes at the next start.
+/// The system's error when it refuses to list the folder or to remove something. Indexes already
+/// removed stay removed; the next start removes the rest.
 pub(super) fn drop_old(store: &Folder) -> std::io::Result<()> {
     for name in store.names()? {
         if name.to_str().is_some_and(|n| n.starts_with(ASIDE)) {

@@ -1,13 +1,12 @@
 //! A cell on this node: its log, the epoch under which this node appends, and the node's journal.
 //!
-//! **Order.** Sealed, appended to the log, put into this node's journal and flushed there, shown to
-//! readers. Where the journal is the log, the last steps find it done.
+//! **Order.** A record is sealed, appended to the log, put into this node's journal and flushed there, then shown to
+//! readers. Where the journal is the log, the append has already done the later steps.
 //!
-//! **Failure.** When the answer to an append is lost, the record is looked up by its hash: it is
-//! there, or it is appended again, or another owner has taken over. No commit is answered meanwhile. A
-//! lost try may still arrive, so from then on a refusal of the same record no longer proves that
-//! nothing was done. A record that is found counts only when a later write is durable: being visible
-//! does not mean that the standbys have it.
+//! **Failure.** When the answer to an append is lost, the record is looked up by its hash: either it is there, or it is
+//! appended again, or another owner has taken over. No commit is answered meanwhile. A lost append may still arrive
+//! late, so from then on a refusal of the same record no longer proves that nothing was done. A record that is found
+//! counts only once a later write is durable: a visible record need not be on the standbys yet.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,27 +17,27 @@ use crate::journal::writer::{Placed, Refused, Writer};
 use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
 use crate::sync::lock;
 
-/// How often an append whose answer is lost is asked about before the store gives up.
+/// How often the log is asked about an append whose answer was lost before the store gives up.
 const TRIES: u32 = 5;
-/// A lease is renewed this often in its length.
+/// A lease is renewed this many times within its length.
 const RENEWALS: u32 = 3;
-/// At most so often in its length is it tried to be renewed while that fails.
+/// While renewal fails, it is tried at most this many times within the lease's length.
 const RENEWAL_TRIES: u32 = 30;
-/// The longest pause between such tries.
+/// The longest pause between two such tries.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(500);
 
-/// A lease that has to be renewed.
+/// A lease that must be renewed.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     length: Duration,
-    /// When it was last asked for, of those times that it was given.
+    /// When the lease was last requested, counting only requests that were granted.
     asked: Instant,
-    /// When it was last tried to be renewed since.
+    /// When a renewal was last tried since then.
     tried: Option<Instant>,
 }
 
 impl Held {
-    /// When it is to be renewed: a log that refuses, and says so at once, is not asked without a pause.
+    /// When the next renewal is due: a log that refuses at once is not asked again without a pause.
     fn due(&self) -> Instant {
         let due = self.asked + self.length / RENEWALS;
         let pause = RENEWAL_PAUSE.min(self.length / RENEWAL_TRIES);
@@ -53,13 +52,13 @@ pub(crate) struct Cell {
     /// The epoch of this node's lease; 0 on a follower.
     epoch: Epoch,
     lease: Option<Held>,
-    /// The log is not this node's journal: it keeps deadlines of its own.
+    /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
     local: Arc<Mutex<Writer>>,
 }
 
 impl Cell {
-    /// A cell that nobody owns yet, whose log is this node's journal or `elsewhere`.
+    /// A cell that nobody owns yet; its log is this node's journal, or is `elsewhere`.
     pub(crate) fn new(log: Box<dyn Log>, local: Arc<Mutex<Writer>>, elsewhere: bool) -> Self {
         Self {
             log,
@@ -75,7 +74,7 @@ impl Cell {
         self.log.as_mut()
     }
 
-    /// From now on this node appends.
+    /// Takes the lease; from now on this node appends.
     ///
     /// # Errors
     /// As [`Log::acquire`].
@@ -95,7 +94,7 @@ impl Cell {
         });
     }
 
-    /// How long the lease need not be renewed; `None` where it never has to be.
+    /// How long the lease can go without renewal; `None` when it never needs one.
     pub(crate) fn rests(&self) -> Option<Duration> {
         let due = self.lease?.due();
         Some(
@@ -112,14 +111,14 @@ impl Cell {
         if let Some(held) = &mut self.lease {
             let asked = Instant::now();
             let renewed = self.log.renew(self.epoch, held.length);
-            // The pause begins when the log has said no.
+            // The pause begins at the log's refusal.
             held.tried = Some(Instant::now());
             self.holds(&renewed?, asked);
         }
         Ok(())
     }
 
-    /// Until when this node is surely the owner; `None` where that has no end.
+    /// Until when this node is certainly the owner; `None` when there is no limit.
     pub(crate) fn sure_until(&self) -> Option<Instant> {
         self.lease.map(|held| held.asked + held.length)
     }
@@ -134,15 +133,15 @@ impl Cell {
         (self.epoch, self.lease) = (Epoch::default(), None);
     }
 
-    /// Lets the node of this name append, and no other for a while.
+    /// Gives the lease to the named node; for a while no other node may append.
     ///
     /// # Errors
-    /// When the log cannot be reached: nobody knows whether the other node may append.
+    /// When the log cannot be reached: it is unknown then whether the other node may append.
     pub(crate) fn offer(&mut self, to: &str) -> Result<(), LogError> {
         self.log.offer(self.epoch, to)
     }
 
-    /// Lets somebody else append, if this node may.
+    /// Gives up the lease, if this node has it, so that another node may append.
     pub(crate) fn release(&mut self) {
         if self.epoch != Epoch::default()
             && let Err(e) = self.log.release(self.epoch)
@@ -156,8 +155,7 @@ impl Cell {
         lock(&self.local).tail()
     }
 
-    /// Makes a record durable and gives its place in this node's journal; `watch` sees how long the
-    /// disk takes.
+    /// Makes a record durable and returns its place in this node's journal; `watch` measures how long the disk takes.
     ///
     /// # Errors
     /// As [`Log::append`], but never `Unknown`: an answer that stays lost makes the log `Lost`.
@@ -185,7 +183,7 @@ impl Cell {
     /// When it is not the next record, or cannot be written.
     pub(crate) fn take(&self, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
         let mut local = lock(&self.local);
-        // It is in the log: what is refused here is not undone there.
+        // The record is already in the log: a refusal here does not undo it there.
         let put = local.put(sealed).map_err(|why| match why {
             Refused::Yet(e) => LogError::Lost(Arc::from(e.to_string())),
             why => LogError::from(why),
@@ -219,7 +217,7 @@ impl Cell {
                     });
                 }
                 (Ok(()), None) => match self.log.append(self.epoch, sealed) {
-                    // What was sent before may have arrived meanwhile, or may yet.
+                    // An earlier append may have arrived meanwhile, or may still arrive.
                     Err(LogError::Unknown(_) | LogError::Yet(_) | LogError::Gap { .. }) => {}
                     done => return done,
                 },
@@ -229,12 +227,12 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// Waits, at most so long, for records behind this node's journal. Each is put into the journal and
-    /// flushed, then visited, until `visit` says stop (`false`).
+    /// Waits at most `most` for records beyond the end of this node's journal. Each record is put into the journal and
+    /// flushed, then visited, until `visit` returns `false`.
     ///
     /// # Errors
-    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an entry that cannot be read, which is
-    /// not put into the journal. Records that were visited before stay there.
+    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, which is
+    /// not put into the journal. Records that were visited before it stay there.
     pub(crate) fn follow(
         &self,
         most: Duration,
@@ -260,8 +258,8 @@ impl Cell {
     }
 }
 
-/// Refuses a record with an entry that this program cannot read: its rows would lack, and the journal be refused at the next
-/// start.
+/// Refuses a record with an entry that this program cannot read: the entry's rows would be missing, and the next start
+/// would refuse the journal.
 fn readable(sealed: &Sealed<'_>) -> Result<(), LogError> {
     if sealed.visit(&mut |_| true) {
         return Ok(());
@@ -289,7 +287,7 @@ mod tests {
                 tried: None,
             };
             assert_eq!(held.due(), asked + ms(length) / 3);
-            // One that fails before it is time moves nothing.
+            // A failed renewal before the due time changes nothing.
             held.tried = Some(asked);
             assert_eq!(held.due(), asked + ms(length) / 3);
             let mut tries = 0;

@@ -1,23 +1,23 @@
-//! What takes the bytes of a store.
+//! Measures what takes up the bytes of a store.
 
 use crate::api::{Store as _, StoreError};
 use crate::durable::DurableStore;
 
 pub use crate::index::census::{IndexBytes, RowBytes};
 
-/// What takes the bytes of a store.
+/// The bytes of a store by their use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Census {
-    /// Bytes of the journal's files, room that was set aside among them.
+    /// Bytes of the journal's files, including preallocated space.
     pub journal_files: u64,
     /// Bytes of sled's files.
     pub index_files: u64,
-    /// What the index consists of.
+    /// The bytes of the index by their use.
     pub index: IndexBytes,
 }
 
 impl DurableStore {
-    /// Reads the whole index and says what takes its bytes.
+    /// Reads the whole index and returns how its bytes are used.
     ///
     /// # Errors
     /// When the index cannot be read.

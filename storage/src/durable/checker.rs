@@ -1,25 +1,24 @@
-//! The background check: reads the whole store, round after round, and notes in the checkpoint what a
-//! start need not read.
+//! The background check: reads the whole store, round after round, and records in the checkpoint what the next start
+//! need not read.
 //!
-//! **Shape.** A round reads each segment that takes no more records and each run of the index that was
-//! there when it began, in order; the note of each says in which round it was last read, so a round goes
-//! on after a restart. What a start reads counts for the round that is under way, or for the next one.
-//! Between two pieces of a round it compresses segments that are old enough ([`pack`]).
+//! **Shape.** A round reads, in order, each segment that takes no more records and each run of the index that existed
+//! when the round began. The note of each says in which round it was last read, so a round continues after a restart. A
+//! read at the start counts towards the round that is under way, or the next one. Between two pieces of a round the
+//! checker compresses segments that are old enough ([`pack`]).
 //!
 //! **Bounds.** [`StoreOptions::check_bytes_per_second`](crate::StoreOptions) is the rate, in pieces of about
 //! a megabyte; a round begins [`StoreOptions::check_every`](crate::StoreOptions) after the last one ended.
 //! A hundred findings are kept.
 //!
-//! **Order.** A segment is noted after its own fsync, and how far the index reaches after all segments
-//! before that place; see [`super::checkpoint`].
+//! **Order.** A segment is noted after its own fsync. How far the index reaches is noted after all segments before that
+//! place; see [`super::checkpoint`].
 //!
-//! **Failure.** Bytes that are not what was written are reported at once: the log has an error with
-//! segment and offset, the store is not ready and takes no commits, and the note in the checkpoint
-//! is withdrawn, so that the next start reads the place and refuses the journal, or rebuilds the
-//! index. Segments are opened read-only. A read that the system refuses is a finding, too; it is
-//! tried again in the next round. The fsync of a segment that fails poisons the store; a checkpoint
-//! that cannot be written does not. A segment in which a read met damage is read whole at once,
-//! whatever the rate; the result is a finding like any other.
+//! **Failure.** Bytes that differ from those written are reported at once: the log gets an error with segment and
+//! offset, the store is not ready and takes no commits, and the note in the checkpoint is withdrawn, so that the next
+//! start reads the place and refuses the journal, or rebuilds the index. Segments are opened read-only. A read that the
+//! system refuses is also a finding; it is tried again in the next round. A failed fsync of a segment poisons the
+//! store; a checkpoint that cannot be written does not. When a read meets damage in a segment, the whole segment is
+//! read at once, regardless of the rate; the result is a finding like any other.
 
 mod pack;
 mod report;
@@ -49,10 +48,10 @@ use crate::journal::reread::Reread;
 use crate::journal::seal::{Attested, Seal, damaged};
 use crate::sync::{lock, wait_for};
 
-/// How long the thread sleeps at most.
+/// The longest sleep of the thread.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// What is being read.
+/// The piece of work under way.
 #[derive(Debug)]
 enum Current {
     Segment(Reread),
@@ -60,19 +59,19 @@ enum Current {
     Packing(Packing),
 }
 
-/// What the checker does one at a time.
+/// The checker's state, which only one caller at a time changes.
 #[derive(Debug)]
 struct Work {
     checkpoint: Checkpoint,
-    /// Segments that were found as they were written, by their number from 1.
+    /// Segments that were found intact, by number from 1.
     attested: BTreeMap<u32, Attested>,
-    /// When each run was last read.
+    /// For each run, the round in which it was last read.
     runs: BTreeMap<u64, u64>,
     rounds: Rounds,
-    /// What the last slot says.
+    /// The content of the last slot.
     slot: Option<Slot>,
     current: Option<Current>,
-    /// What could not be read in this round.
+    /// Segments that could not be read in this round.
     refused: BTreeSet<u32>,
     index_done: bool,
     packs: Packs,
@@ -90,7 +89,7 @@ pub(crate) struct Checker {
     seals: Arc<Seals>,
     rate: u64,
     every: Duration,
-    /// The journal as it is read.
+    /// The journal as readers see it.
     reader: Arc<Journal>,
     compress_after: u32,
     floor: u64,
@@ -98,7 +97,7 @@ pub(crate) struct Checker {
     shown: Mutex<Checks>,
 }
 
-/// What a checker is made of; `rate` is in bytes a second, and `every` the pause between two rounds.
+/// The parts of a checker; `rate` is in bytes per second, and `every` is the pause between two rounds.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) files: Files,
@@ -113,7 +112,7 @@ pub(crate) struct Parts {
     pub(crate) reader: Arc<Journal>,
     /// See [`StoreOptions::compress_after_segments`](crate::StoreOptions).
     pub(crate) compress_after: u32,
-    /// Free bytes that a compressed segment has to leave.
+    /// Bytes that must stay free on the disk after a segment was compressed.
     pub(crate) floor: u64,
 }
 
@@ -123,12 +122,12 @@ fn now_ms() -> u64 {
 }
 
 impl Work {
-    /// The round that counts for what is written or read whole now.
+    /// The round that counts for segments and runs written or read whole now.
     fn round(&self) -> u64 {
         self.rounds.begun
     }
 
-    /// The segment to be read next in this round.
+    /// The next segment to read in this round.
     fn next_segment(&self) -> Option<Seal> {
         let due =
             |a: &&Attested| a.round < self.rounds.begun && !self.refused.contains(&a.seal.number);
@@ -137,7 +136,7 @@ impl Work {
 }
 
 impl Checker {
-    /// Goes on from what was found on disk and read at the start.
+    /// Continues from the state that was found on disk and read at the start.
     pub(crate) fn new(parts: Parts, found: &Found, checked: &Checked) -> Self {
         let Parts {
             files,
@@ -160,7 +159,7 @@ impl Checker {
             .map(|(seal, stamp)| (seal.number, (*seal, Some(*stamp))))
             .collect();
         let noted = found.attested.iter().flatten();
-        // the last segment with records may take more of them, whatever was noted
+        // the last segment with records may take more, whatever the checkpoint says of it
         let noted =
             noted.filter(|a| a.seal.number < checked.segment && !read.contains_key(&a.seal.number));
         let mut work = Work {
@@ -209,12 +208,12 @@ impl Checker {
         checker
     }
 
-    /// Bytes of the journal that were read at the start besides.
+    /// Counts further bytes of the journal that were read at the start.
     pub(crate) fn read_more(&self, bytes: u64) {
         lock(&self.shown).opening_journal_bytes += bytes;
     }
 
-    /// What was done and found, for operators.
+    /// The figures and findings, for operators.
     pub(crate) fn shown(&self) -> Checks {
         lock(&self.shown).clone()
     }
@@ -225,7 +224,7 @@ impl Checker {
         self.seals.changed.notify_all();
     }
 
-    /// What the thread does.
+    /// The loop of the checker's thread.
     pub(crate) fn run(&self) {
         let mut next = Instant::now();
         loop {
@@ -255,10 +254,10 @@ impl Checker {
         }
     }
 
-    /// Notes what takes no more changes: segments that are full, and how far the index reaches.
+    /// Notes everything that no longer changes: full segments, and how far the index reaches.
     pub(crate) fn note(&self) {
         let mut work = lock(&self.work);
-        // looked at first: segments before the one in which the index ends have been left by now
+        // read this first: by now the writer has left all segments before the one in which the index ends
         let on_disk = self.index.on_disk();
         let fresh = std::mem::take(&mut lock(&self.seals.waiting).0);
         for (seal, before) in fresh {
@@ -270,7 +269,7 @@ impl Checker {
                     work.checkpoint.row(seal.number, Some(&row));
                     work.attested.insert(seal.number, row);
                 }
-                // an earlier row may be of fewer records
+                // the row on disk may describe an earlier state with fewer records
                 Ok(None) => work.checkpoint.row(seal.number, None),
                 Err(e) => {
                     let why = format!("flushing {}: {e}", segment_name(seal.number));
@@ -285,7 +284,8 @@ impl Checker {
         self.show(&work);
     }
 
-    /// Reads the segments whole in which a read met damage. One that still takes records is believed to be damaged.
+    /// Reads the whole of each segment in which a read met damage. A segment that still takes records is taken to be
+    /// damaged without a second read.
     fn look_at_suspects(&self, work: &mut Work) {
         while let Some((number, (offset, why))) = self.health.next_suspect() {
             let name = self.file_of(number);
@@ -310,8 +310,8 @@ impl Checker {
         }
     }
 
-    /// Makes durable what is then attested of a segment; `None` when its file was changed since it was
-    /// read, or cannot be looked at.
+    /// Flushes the file of a segment before the checkpoint attests it; `None` when the file was changed since it was
+    /// read, or cannot be examined.
     fn attest(
         &self,
         work: &Work,
@@ -321,7 +321,7 @@ impl Checker {
         let open = |name: &str| self.files.read(&self.journal, name);
         let file = match find(seal.number, open) {
             Ok((file, _)) => file,
-            // the watch says what is gone
+            // the watch reports files that are gone
             Err(_) => return Ok(None),
         };
         self.files.sync_all(&file)?;
@@ -361,7 +361,7 @@ impl Checker {
         }
     }
 
-    /// Reads and checks the next piece; gives its bytes, 0 when there is nothing to read now.
+    /// Reads and checks the next piece; returns its bytes, 0 when there is nothing to read now.
     pub(crate) fn step(&self) -> u64 {
         if self.health.poisoned().is_some() {
             return 0;
@@ -381,7 +381,7 @@ impl Checker {
         read
     }
 
-    /// What to do next: a segment is compressed and something is read by turns, while there is both.
+    /// Chooses the next step: compressing and reading alternate while there is work for both.
     fn choose(&self, work: &mut Work) -> Option<Current> {
         let pack = |work: &mut Work| self.to_pack(work).map(Current::Packing);
         if std::mem::take(&mut work.packs.was_last) {
@@ -390,7 +390,7 @@ impl Checker {
         pack(work).or_else(|| self.to_read(work))
     }
 
-    /// What to read next. Begins a round when one is due, and ends one that has nothing left.
+    /// Chooses what to read next. Begins a round when one is due, and ends one that has nothing left.
     fn to_read(&self, work: &mut Work) -> Option<Current> {
         let Rounds {
             begun,

@@ -1,4 +1,4 @@
-//! The checkpoint: what need not be read at the next start.
+//! The checkpoint: records what the next start need not read.
 //!
 //! **Shape.** `CHECKPOINT`: two slots of 8192 bytes at 0 and 8192, written in turn, then a row of
 //! 256 bytes for each segment that takes no more records, by number (see [`Attested`]). A slot:
@@ -10,9 +10,9 @@
 //! crc32c u32, zeros
 //! ```
 //!
-//! **Order.** A row is written after an fsync of its segment, a slot after the manifest of the
-//! index that it repeats is on disk. So the checkpoint is never ahead of what it attests: a power
-//! cut leaves one that is older, which costs reading.
+//! **Order.** A row is written after an fsync of its segment; a slot is written after the index manifest that it
+//! repeats is on disk. So the checkpoint is never ahead of what it attests: after a power cut it may be older, which
+//! only costs reading.
 //!
 //! **What is trusted.** At a start, the segments before the one in which the index ends (according to the slot) are
 //! taken as attested. Everything from there on is read, and so are segments whose file was replaced or changed. Runs of
@@ -22,10 +22,10 @@
 //! index ends before the mark in the slot, or when it has to be rebuilt. Witness, identity and the proof of the index
 //! are checked in any case.
 //!
-//! **Bounds.** 256 bytes for each segment, 16 KiB besides.
+//! **Bounds.** 256 bytes per segment, plus 16 KiB.
 //!
-//! **Failure.** The file has nothing that cannot be found elsewhere: if it cannot be read, or
-//! cannot be written and is removed, the next start makes a full check. Neither poisons the store.
+//! **Failure.** Everything in the file can be found elsewhere: if it cannot be read, or cannot be written and is
+//! removed, the next start does a full check. Neither poisons the store.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -51,9 +51,9 @@ const ROWS: usize = 2 * SLOT;
 /// Bytes of a slot before its runs, and of one run.
 const SLOT_FIXED: usize = 128;
 const PER_RUN: usize = 48;
-/// The most runs that a slot names; what is beyond is read at the next start.
+/// The most runs that a slot names; any further runs are read at the next start.
 const RUNS_MAX: usize = (SLOT - SLOT_FIXED - 4) / PER_RUN;
-/// The largest file that is read: a quarter of a million segments.
+/// The largest file that is read, in bytes; enough for a quarter of a million segments.
 const BYTES_MAX: u64 = 64 << 20;
 
 /// A run of the index that was written whole.
@@ -67,10 +67,10 @@ pub(crate) struct KnownRun {
     pub(crate) round: u64,
 }
 
-/// What the index was when the slot was written.
+/// The state of the index when the slot was written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct KnownIndex {
-    /// sled's file; `None` when the file system does not say which it is.
+    /// sled's file; `None` when the file system does not identify it.
     pub(crate) file: Option<Birth>,
     /// How far the rows covered the journal.
     pub(crate) mark: Mark,
@@ -85,12 +85,12 @@ pub(crate) struct Rounds {
     pub(crate) begun: u64,
     /// The number of the last one that ended.
     pub(crate) ended: u64,
-    /// When that was, in milliseconds since 1970; 0 when none ended.
+    /// When that round ended, in milliseconds since 1970; 0 when none has ended.
     pub(crate) ended_at: u64,
 }
 
 impl Rounds {
-    /// The round that counts for what was read at the start.
+    /// The round that reads at the start count towards.
     pub(crate) fn of_opening(&self) -> u64 {
         if self.begun > self.ended {
             self.begun
@@ -100,7 +100,7 @@ impl Rounds {
     }
 }
 
-/// What a slot says.
+/// The content of a slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Slot {
     /// The rounds of the background check.
@@ -110,7 +110,7 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// As the bytes of a slot.
+    /// Encodes the bytes of a slot.
     pub(crate) fn encode(&self, id: &StoreId, serial: u64) -> Vec<u8> {
         let mut b = Vec::with_capacity(SLOT);
         b.extend_from_slice(&MAGIC);
@@ -149,7 +149,7 @@ impl Slot {
         b
     }
 
-    /// From a slot of this store, with its serial; `None` unless every bit is right.
+    /// Parses a slot of this store and returns it with its serial; `None` unless every bit is right.
     pub(crate) fn decode(slot: &[u8], id: &StoreId) -> Option<(u64, Self)> {
         let mut c = Cursor::new(slot.get(..SLOT)?);
         if c.array()? != MAGIC || c.array()? != *id {
@@ -193,24 +193,24 @@ impl Slot {
     }
 }
 
-/// What was found on disk and is believed.
+/// The part of the checkpoint that was found on disk and is trusted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
-    /// By number from 1.
+    /// The rows of segments, by number from 1.
     pub(crate) attested: Vec<Option<Attested>>,
-    /// The newest slot that is whole; `None` when nothing is believed.
+    /// The newest intact slot; `None` when nothing is trusted.
     pub(crate) slot: Option<Slot>,
     serial: u64,
 }
 
 impl Found {
-    /// The first segment that is read whatever is attested of it: the one in which the index ends.
+    /// The first segment that is always read, even if attested: the one in which the index ends.
     pub(crate) fn tail(&self) -> u32 {
         let end = self.slot.as_ref().map(|slot| slot.index.mark.end);
         end.map_or(0, |end| split(end).0)
     }
 
-    /// Whether it tells of more than the journal was found to hold, so that it is not of this journal.
+    /// Whether the checkpoint names more than the journal was found to hold, which means it belongs to another journal.
     pub(crate) fn is_ahead_of(&self, checked: &Checked) -> bool {
         let Some(slot) = &self.slot else {
             return false;
@@ -220,7 +220,7 @@ impl Found {
             || !read.any(|(seal, _)| seal.number == checked.segment)
     }
 
-    /// The runs of the index that need not be read, and the file that they are in.
+    /// The index runs that need not be read, and the file that contains them.
     pub(crate) fn known(&self) -> Option<(Birth, Known)> {
         let index = &self.slot.as_ref()?.index;
         let known = Known {
@@ -231,7 +231,7 @@ impl Found {
     }
 }
 
-/// The checkpoint of a store whose journal has this many segments.
+/// Reads the checkpoint of a store whose journal has this many segments.
 pub(crate) fn read(folder: &Folder, id: &StoreId, segments: u32) -> Found {
     let bytes = match read_all(folder) {
         Ok(bytes) => bytes,
@@ -257,7 +257,7 @@ fn read_all(folder: &Folder) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// What is believed of the bytes of the file.
+/// Parses the bytes of the file and returns the part that is trusted.
 pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
     let slots = [0, SLOT].map(|at| bytes.get(at..).and_then(|slot| Slot::decode(slot, id)));
     let newest = slots
@@ -271,7 +271,7 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
     let rows = bytes.get(ROWS..).unwrap_or(&[]);
     for (row, number) in rows.chunks(ROW).zip(1u32..) {
         let row = Attested::decode(row, id).filter(|row| row.seal.number == number);
-        // one that tells of more than there is was not written for this journal
+        // a row beyond the journal's end was not written for this journal
         if row.is_some() && number >= segments {
             return Found::default();
         }
@@ -287,21 +287,21 @@ pub(crate) fn parse(bytes: &[u8], id: &StoreId, segments: u32) -> Found {
     }
 }
 
-/// The file that is written.
+/// The checkpoint file as it is written.
 #[derive(Debug)]
 pub(crate) struct Checkpoint {
     folder: Arc<Folder>,
     files: Files,
     id: StoreId,
     serial: u64,
-    /// Whether what is on disk is believed; if not, it is begun anew.
+    /// Whether the content on disk is trusted; if not, the file is begun anew.
     whole: bool,
     file: Option<File>,
     given_up: bool,
 }
 
 impl Checkpoint {
-    /// Goes on with what was found; nothing is written yet.
+    /// Continues from what was found on disk; writes nothing yet.
     pub(crate) fn new(folder: Arc<Folder>, files: &Files, id: StoreId, found: &Found) -> Self {
         Self {
             folder,
@@ -314,7 +314,7 @@ impl Checkpoint {
         }
     }
 
-    /// Writes the row of a segment; `None` takes back what was attested.
+    /// Writes the row of a segment; `None` withdraws what was attested.
     pub(crate) fn row(&mut self, number: u32, row: Option<&Attested>) {
         let bytes = row.map_or_else(|| vec![0; ROW], |row| row.encode(&self.id));
         let nth = u64::from(number) - u64::from(number > 0);
@@ -334,7 +334,7 @@ impl Checkpoint {
         }
         if let Err(e) = self.try_put(bytes, at) {
             self.given_up = true;
-            // what is there may say more than is true by now
+            // the file on disk may by now claim more than is true
             tracing::warn!(error = %e, "the checkpoint cannot be written: the next start checks more");
             if let Err(e) = self.files.remove(&self.folder, CHECKPOINT) {
                 tracing::error!(
@@ -361,7 +361,7 @@ impl Checkpoint {
         if self.whole {
             return self.files.open(&self.folder, CHECKPOINT);
         }
-        // it proves nothing to anybody
+        // the old content proves nothing
         self.folder.remove(CHECKPOINT)?;
         let file = self.files.create(&self.folder, CHECKPOINT)?;
         self.files.sync_folder(&self.folder)?;
@@ -369,7 +369,7 @@ impl Checkpoint {
     }
 }
 
-/// Where the row of a segment lies in the file.
+/// The offset of a segment's row in the file.
 #[cfg(test)]
 pub(crate) fn place_of(number: u32) -> u64 {
     u64_of(ROWS) + u64::from(number - 1) * u64_of(ROW)

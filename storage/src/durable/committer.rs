@@ -1,12 +1,12 @@
 //! The committer: one thread that makes groups of commits durable and then visible.
 //!
-//! **Order.** Take what waits; refuse what does not follow its stream; seal one record and append it
-//! to the log of the cell; then the rows become visible; then the `done`s are called, in the order
-//! of submission. So nobody hears of a commit, and no read shows it, before it is durable.
+//! **Order.** The committer takes the waiting items; refuses commits that do not follow their streams; seals the rest
+//! as one record and appends it to the log of the cell; then makes the rows visible; then calls the `done`s in the
+//! order of submission. So nobody hears of a commit, and no read shows it, before it is durable.
 //!
-//! **Failure.** Any error after the record was begun poisons the store. A group that finds no next
-//! segment is refused, and nothing of it was written. A commit out of sequence, or decided on one that was
-//! refused, fails alone. A `done` that panics is contained: it belongs to somebody else.
+//! **Failure.** Any error after the record was begun poisons the store. A group for which there is no next segment is
+//! refused, and nothing of it was written. A commit that is out of sequence, or was decided on a refused one, fails
+//! alone. A panic in a `done` is contained: the callback belongs to the caller.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,23 +24,23 @@ use crate::journal::writer::Placed;
 use crate::log::{LogError, Sealed, Tail};
 use crate::num::u64_of;
 
-/// Who is told, what, and when a commit had come.
+/// The callback of a commit, its result, and when it was submitted (`None` for a barrier).
 type Outcome = (Done, Result<CommitNo, StoreError>, Option<Instant>);
 
-/// The committer's thread, as long as it runs.
+/// The state of the committer's thread.
 pub(crate) struct Committer {
     shared: Arc<Shared>,
     cell: Cell,
     record: RecordBuilder,
     heads: Heads,
     applier: Applier,
-    /// How this node is shown to others, where there are any.
+    /// How this node announces itself to other nodes, if there are any.
     sign: Option<Sign>,
 }
 
 impl Committer {
-    /// Of a cell that this node owns and whose log is applied to its end; `sign` says how it is shown to
-    /// other nodes, where there are any.
+    /// A committer for a cell that this node owns and whose log is applied to its end; `sign` announces this node to
+    /// the others, if there are any.
     pub(crate) fn new(
         shared: Arc<Shared>,
         cell: Cell,
@@ -57,8 +57,8 @@ impl Committer {
         }
     }
 
-    /// Works until the store closes or is lost, or, on a node among others, until it owns the cell no more:
-    /// then cell, rows and sign are given back, with which it follows.
+    /// Works until the store closes or is lost, or, on a node among others, until it no longer owns the cell; then
+    /// returns cell, rows and sign, with which the node follows.
     pub(crate) fn run(mut self) -> Option<(Cell, Applier, Sign)> {
         let options = self.shared.options.clone();
         while let Some(group) =
@@ -72,7 +72,7 @@ impl Committer {
             for (done, result, _) in outcomes {
                 finish(done, result);
             }
-            // only now: it waits when the flusher is behind
+            // only after the callbacks: this waits when the flusher is behind
             if let Err(e) = self.applier.settle() {
                 self.shared.fail_waiting(&e);
                 return None;
@@ -114,8 +114,9 @@ impl Committer {
         }
     }
 
-    /// Lets the node of this name own the cell. Nothing waits that was not written: what is submitted from now on
-    /// is refused. Whether the log was told or not, this node follows: it may have been told without an answer.
+    /// Hands the cell over to the named node. Everything that waited has been written; whatever is submitted from now
+    /// on is refused. This node follows even if telling the log failed: the log may have taken the change and its
+    /// answer been lost.
     fn hand_over(&mut self, to: &str, reply: &Reply) {
         if self.sign.is_none() {
             let alone = "this store has no other nodes";
@@ -131,8 +132,8 @@ impl Committer {
         tell(reply, given.map_err(failed));
     }
 
-    /// Renews the lease when it is time. While the log cannot be reached, the lease may end: whoever takes
-    /// the cell then, this node's appends change nothing.
+    /// Renews the lease when it is due. While the log cannot be reached, the lease may expire; if another node takes
+    /// the cell then, this node's appends have no effect.
     fn renew(&mut self) {
         if let Some(sign) = &mut self.sign {
             sign.show(&self.shared, &mut self.cell, self.applier.mark());
@@ -147,7 +148,7 @@ impl Committer {
         }
     }
 
-    /// Makes one group durable and visible; says when it was the last.
+    /// Makes one group durable and visible; returns the item that ends the group, if there is one.
     fn group(&mut self, group: Group, outcomes: &mut Vec<Outcome>) -> Option<Last> {
         let Group { items, mut notes } = group;
         let mut commits = Vec::with_capacity(items.len());
@@ -156,7 +157,7 @@ impl Committer {
         let shared = Arc::clone(&self.shared);
         let rows = shared.projection.as_ref();
         let look = |stream, seq| shared.index.head_near(stream, seq, rows);
-        // before any commit is accepted: what a note says is held against what is durable
+        // before any commit is accepted: notes are checked against what is durable
         self.heads.sift(&mut notes, (rows, &look));
         let tail = self.cell.tail();
         for (came, item) in items {
@@ -185,7 +186,7 @@ impl Committer {
                 Item::Close(reply) => closing = Some(Last::Close(reply)),
             }
         }
-        // before the group: what a note says was durable when it was submitted
+        // before the group: a note describes rows that were durable when it was submitted
         self.applier.note(&notes);
         let made = catch_unwind(AssertUnwindSafe(|| self.make_durable(&commits, &tail)));
         if let Err(e) = made.unwrap_or_else(|_| Err(self.shared.lost("the committer panicked"))) {
@@ -232,7 +233,7 @@ impl Committer {
     }
 }
 
-/// Appends under the eyes of the watch.
+/// Appends a record while the watch looks for a stuck write.
 fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Placed, LogError> {
     let start = Instant::now();
     let placed = cell.append(sealed, &shared.watch);
@@ -246,23 +247,23 @@ fn append(shared: &Shared, cell: &mut Cell, sealed: &Sealed<'_>) -> Result<Place
     placed
 }
 
-/// What ends a group, and what this thread does then.
+/// The item that ends a group, and with it this thread's work as the owner.
 enum Last {
     Close(Reply),
     Yield(Arc<str>, Reply),
 }
 
-/// Where the outcome goes of what ends a group.
+/// Where the result of the item that ends a group is sent.
 pub(crate) type Reply = std::sync::mpsc::SyncSender<Result<(), StoreError>>;
 
-/// Says how the end of a group went.
+/// Reports how the last item of a group ended.
 pub(crate) fn tell(reply: &Reply, outcome: Result<(), StoreError>) {
     if reply.send(outcome).is_err() {
         tracing::error!("nobody waits for what the store was asked to end");
     }
 }
 
-/// Calls a `done`; one that panics does not take the store with it.
+/// Calls a `done`; a panic in it does not take the store down.
 pub(crate) fn finish(done: Done, result: Result<CommitNo, StoreError>) {
     if catch_unwind(AssertUnwindSafe(|| done(result))).is_err() {
         tracing::error!("a callback of a commit panicked");

@@ -1,10 +1,10 @@
-//! What a durable store has done since the start of the process.
+//! What a durable store has done since the process started.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::num::u64_of;
 
-/// Figures since the start of the process.
+/// Figures since the process started.
 #[derive(Debug, Default)]
 pub(super) struct Counters {
     pub(super) commits: AtomicU64,

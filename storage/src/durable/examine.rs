@@ -1,10 +1,10 @@
-//! Finds out what a store's folder holds: checkpoint, journal, witness, index.
+//! Examines a store's folder: checkpoint, journal, witness, index.
 //!
-//! **Order.** The checkpoint says what need not be read; then the journal is checked, the witness is held
-//! against it, and the index is opened and held against both.
+//! **Order.** The checkpoint says what need not be read; then the journal is checked, the witness is compared with it,
+//! and the index is opened and compared with both.
 //!
-//! **Failure.** What contradicts what was read whole is refused. What contradicts only what the
-//! checkpoint attests is read first.
+//! **Failure.** A contradiction with bytes that were read whole refuses the store. A contradiction only with what the
+//! checkpoint attests leads to reading those bytes first.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ pub(super) struct Site {
     pub(super) health: Arc<Health>,
 }
 
-/// What was found in it; nothing of it has been changed but what sled does when it opens.
+/// The findings in a folder; nothing in it has been changed except what sled does when it opens.
 pub(super) struct Examined<'a> {
     pub(super) found: checkpoint::Found,
     pub(super) checked: Checked,
@@ -55,7 +55,7 @@ pub(super) struct Examined<'a> {
 }
 
 impl Site {
-    /// Checks the journal, but for what `trust` attests.
+    /// Checks the journal, except for what `trust` attests.
     fn check(
         &self,
         options: &StoreOptions,
@@ -73,7 +73,7 @@ impl Site {
         Ok((checked, Arc::new(journal)))
     }
 
-    /// The checkpoint, as far as it may be believed before anything is read.
+    /// The checkpoint, as far as it can be trusted before anything is read.
     fn found(&self, options: &StoreOptions) -> Result<checkpoint::Found, OpenError> {
         if options.check_all {
             return Ok(checkpoint::Found::default());
@@ -124,13 +124,13 @@ impl Site {
     }
 }
 
-/// Finds out what there is: checks the journal as far as the checkpoint does not attest it, then
-/// opens the index. Nothing of the journal is changed.
+/// Examines the store: checks the journal as far as the checkpoint does not attest it, then opens the index. The
+/// journal is not changed.
 ///
 /// # Errors
-/// `Corrupt` when the journal is damaged, or lacks a commit that the witness or the index names, or
-/// has another one in its place. `Io` when the system refuses to read, also the index. An index that is
-/// damaged or of another version is no error: `index` has what a new one is made of.
+/// `Corrupt` when the journal is damaged, or lacks a commit that the witness or the index names, or has another one in
+/// its place. `Io` when the system refuses to read, including the index. An index that is damaged or of another version
+/// is no error: `index` then has the parts for making a new one.
 pub(super) fn examine<'a>(
     site: &'a Site,
     options: &StoreOptions,
@@ -150,7 +150,7 @@ pub(super) fn examine<'a>(
     let (mut checked, mut journal) = match read(&trust) {
         Ok((checked, journal)) if !found.is_ahead_of(&checked) => (checked, journal),
         Err(e) if found.slot.is_none() || !matches!(e, OpenError::Corrupt(_)) => return Err(e),
-        // what it attests is no reason to refuse anything
+        // a contradiction with the checkpoint alone is no reason to refuse the store
         _ => {
             tracing::warn!("the checkpoint does not agree with the journal: everything is checked");
             found = checkpoint::Found::default();
@@ -160,7 +160,7 @@ pub(super) fn examine<'a>(
     let index = open_index(site, options, projection, found.known())?;
     let dir = site.journal.path();
     let good = match &index {
-        // rows are only ever made of records that were read in this start
+        // rows may only be derived from records that were read in this start
         Ok(index) => {
             split(index.mark().end).0 >= found.tail()
                 && agree(dir, &checked, &journal, index.mark()).is_ok()
@@ -185,7 +185,7 @@ pub(super) fn examine<'a>(
     })
 }
 
-/// Refuses a journal that lacks what its witness says was written.
+/// Refuses a journal that lacks a record which its witness names.
 fn testify(
     path: &Path,
     options: &StoreOptions,
@@ -235,7 +235,7 @@ fn bears_out(checked: &Checked, journal: &Journal, mark: &Mark) -> Result<bool, 
     })
 }
 
-/// Refuses a journal that lacks what the index proves to have been there.
+/// Refuses a journal that lacks a record which the index proves to have existed.
 fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result<(), OpenError> {
     let place = segment_path(dir, checked.segment);
     let refuse = |why: &str| Err(OpenError::damaged(&place, u64::from(checked.offset), why));
@@ -254,7 +254,7 @@ fn agree(dir: &Path, checked: &Checked, journal: &Journal, mark: Mark) -> Result
     }
 }
 
-/// The index, or what to make a new one of.
+/// Opens the index, or returns the parts for making a new one.
 fn open_index<'a>(
     site: &'a Site,
     options: &StoreOptions,
@@ -303,7 +303,7 @@ fn open_index<'a>(
         }
         opened
     };
-    // a system that cannot read says nothing of what is there
+    // if the system cannot read, that proves nothing about the content
     let opened = opened.map_err(|why| match why {
         Trouble::Damaged(_) if exists(INDEX).is_ok_and(|i| i.is_some()) => probe(folder)
             .err()
@@ -334,8 +334,8 @@ fn open_index<'a>(
 /// Opens the index; `fresh` when its folder is new. A panic of sled becomes an error.
 ///
 /// # Errors
-/// `Damaged` when the index has to be made anew, `Read` or `Write` when the system refused something
-/// that says nothing of the bytes on disk.
+/// `Damaged` when the index has to be rebuilt, `Read` or `Write` when the system refused an operation, which says
+/// nothing about the bytes on disk.
 pub(super) fn try_index(wanted: &Wanted<'_>, fresh: bool) -> Result<SortedRows, Trouble> {
     let open = AssertUnwindSafe(|| SortedRows::open(wanted, fresh));
     catch_unwind(open).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))

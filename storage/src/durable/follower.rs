@@ -1,4 +1,4 @@
-//! The follower: one thread that brings what the owner appends into this node's journal and index.
+//! The follower: one thread that copies the owner's records into this node's journal and index.
 //!
 //! **Order.** A record is in this node's journal, flushed, before its rows are visible.
 //!
@@ -16,13 +16,14 @@ use crate::durable::queue::Item;
 use crate::journal::position;
 use crate::log::LogError;
 
-/// How long the log is waited for at a time.
+/// How long one wait for the log lasts at most.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Brings a node's copy of a cell up to the end of its log, once; waits for more at most so long.
+/// Brings a node's copy of a cell up to the end of its log, once; waits at most `most` for more
+/// records.
 ///
 /// # Errors
-/// When a record cannot be brought into the journal or the index.
+/// When a record cannot be added to the journal or the index.
 pub(crate) fn catch_up(
     shared: &Shared,
     cell: &Cell,
@@ -40,7 +41,7 @@ pub(crate) fn catch_up(
     failed.map_or(Ok(()), |e| Err(LogError::Read(e)))
 }
 
-/// Brings a node's copy of a cell up to the end that its log has now.
+/// Brings a node's copy of a cell up to the log's current end.
 ///
 /// # Errors
 /// As [`catch_up`].

@@ -1,18 +1,19 @@
-//! The ends of streams, as the committer knows them: what follows, what does not, and which rows at rest are true.
+//! The ends of streams as the committer knows them: it uses them to check that entries follow their streams, and that
+//! rows at rest are true.
 //!
-//! **Bounds.** Two generations, of which the older one goes when the newer one is full.
+//! **Bounds.** Two generations; the older one is dropped when the newer one is full.
 //!
-//! **Failure.** What cannot be looked up refuses the commit that needs it.
+//! **Failure.** A head that cannot be looked up refuses the commit that needs it.
 
 use foldhash::HashMap;
 
 use crate::api::{Commit, Entry, Head, Projection, Row, StoreError, StreamId};
 
-/// The head of a stream, and where it is thought to be.
+/// Looks up the head of a stream; the number is the sequence near which it is expected.
 pub(crate) type Look<'a> = &'a dyn Fn(StreamId, u64) -> Result<Option<Head>, StoreError>;
 
-/// Checks that entries follow their streams; remembers heads so that disk is seldom asked: in two generations,
-/// of which the older one goes when the newer one is full.
+/// Checks that entries follow their streams. Remembers heads so that the disk is seldom asked: in two generations, of
+/// which the older one is dropped when the newer one is full.
 #[derive(Debug, Default)]
 pub(crate) struct Heads {
     known: HashMap<StreamId, Option<Head>>,
@@ -21,11 +22,12 @@ pub(crate) struct Heads {
 }
 
 impl Heads {
-    /// Takes a commit whose entries follow and which was decided on what is there, durable or accepted before it; all of it
-    /// or nothing.
+    /// Accepts a commit as a whole or not at all: its entries must follow their streams, and the entries it was decided
+    /// on must exist, durable or accepted before it.
     ///
     /// # Errors
-    /// As [`Self::accept`], and `OutOfSequence` for the first stream that lacks what the commit was decided on.
+    /// As [`Self::accept`], and `OutOfSequence` for the first stream that lacks an entry on which the commit was
+    /// decided.
     pub(crate) fn take(&mut self, commit: &Commit, look: Look<'_>) -> Result<(), StoreError> {
         self.accept(&commit.entries, look)?;
         let mut decided_on = commit.decided_on.iter();
@@ -45,7 +47,7 @@ impl Heads {
         there
     }
 
-    /// The last entry of a stream, which is thought to be at `near`.
+    /// The last entry of a stream, which is expected near sequence `near`.
     fn last(
         &self,
         stream: StreamId,
@@ -58,17 +60,17 @@ impl Heads {
         }
     }
 
-    /// Undoes what the last commit has moved.
+    /// Undoes the head changes of the last commit.
     fn take_back(&mut self) {
         while let Some((stream, head)) = self.undo.pop() {
             self.known.insert(stream, head);
         }
     }
 
-    /// Takes the entries of a commit, all or none.
+    /// Accepts the entries of a commit, all or none.
     ///
     /// # Errors
-    /// `OutOfSequence`, or `Invalid` when the time of an entry goes back; or what `look` gives.
+    /// `OutOfSequence`; `Invalid` when the time of an entry goes back; or the error of `look`.
     pub(crate) fn accept(&mut self, entries: &[Entry], look: Look<'_>) -> Result<(), StoreError> {
         self.undo.clear();
         for entry in entries {
@@ -109,13 +111,14 @@ impl Heads {
         Ok(())
     }
 
-    /// Whether a stream has what a row at rest says of it. What cannot be looked up is not believed: the row is a hint.
+    /// Whether a stream has the head that a row at rest claims. If the lookup fails, the row is not trusted: it is only
+    /// a hint.
     fn bear_out(&self, (stream, said): (StreamId, Head), look: Look<'_>) -> bool {
         let known = self.last(stream, said.seq, look).ok().flatten();
         known.is_some_and(|last| said.seq < last.seq || said == last)
     }
 
-    /// Takes out the rows at rest that say of a stream what it does not have.
+    /// Removes rows at rest that claim a head which their stream does not have.
     pub(crate) fn sift(&self, hints: &mut Vec<Row>, (rows, look): (&dyn Projection, Look<'_>)) {
         hints.retain(|row| {
             let said = row.value.as_deref();
@@ -128,16 +131,17 @@ impl Heads {
         });
     }
 
-    /// Forgets what was accepted and then refused; the index knows all that is durable.
+    /// Forgets heads that were accepted and then refused; the index knows every durable one.
     pub(crate) fn forget(&mut self) {
         self.known.clear();
         self.older.clear();
     }
 
-    /// Forgets the longest untouched when there are too many; only between groups, when all is in the index.
+    /// Drops the heads that were not used for longest when there are too many. Call it only between groups, when all
+    /// heads are in the index.
     pub(crate) fn trim(&mut self, most: usize) {
         if self.known.len() > most / 2 {
-            // What the older one has allocated is filled again: growing step by step would keep commits waiting.
+            // The memory of the older generation is reused: growing a new map step by step would delay commits.
             std::mem::swap(&mut self.known, &mut self.older);
             self.known.clear();
         }
@@ -216,7 +220,7 @@ mod tests {
                 "{refused:?}"
             );
         }
-        // with the entry, and behind it
+        // in the same commit as that entry, and after it
         heads
             .take(&commit(&[entry(1, 1)], &entry(1, 1)), &nothing)
             .unwrap();
@@ -256,7 +260,8 @@ mod tests {
         assert!(heads.accept(&next, &never).is_err(), "both have moved");
     }
 
-    /// Rows at rest are sifted before they are shown: only a mistake here, or in another program, makes one that is ahead.
+    /// Rows at rest are sifted before they are shown: only a bug here, or in another program, produces one that is
+    /// ahead.
     #[test]
     fn a_row_at_rest_that_is_ahead_of_its_stream_makes_no_gap() {
         let dir = tempfile::tempdir().unwrap();
@@ -271,7 +276,7 @@ mod tests {
         (1..=3).for_each(|seq| post(&store, seq).unwrap());
         store.close().unwrap();
         drop(store);
-        // now nobody has the end of the stream in memory, and its rows are in a run
+        // now no memory holds the end of the stream, and its rows are in a run
         let store = open();
         let row = rest_row(stream(1), 9, 90);
         let value = row.value.as_deref().map(Bytes::new);
@@ -284,13 +289,13 @@ mod tests {
         assert!(matches!(store.ready(), Err(StoreError::Corrupt(_))));
         store.close().unwrap();
         drop(store);
-        // the index was made anew, without the row
+        // the index was rebuilt without the row
         let store = open();
         assert!(store.stats().index_rebuilt);
         assert_eq!(store.get(&row.key).unwrap(), None);
         assert!(post(&store, 10).is_err(), "it leaves a gap");
         post(&store, 4).unwrap();
-        // one that was there at some time is believed
+        // a row that was true at some time is accepted
         let behind = rest_row(stream(1), 4, 40);
         store.note(vec![behind.clone()]);
         post(&store, 5).unwrap();

@@ -1,12 +1,12 @@
-//! Checks that the folder is still the one that was opened, and that no other process has it.
+//! Checks that the folder is still the one that was opened, and that no other process has it open.
 //!
-//! **Shape.** Locks on the folder itself, on `LOCK` and on `IDENTITY`: whoever removes one of the
-//! names leaves the other locks. Beside them, what each name led to when the store was opened.
+//! **Shape.** Locks on the folder itself, on `LOCK` and on `IDENTITY`: removing one of the names leaves the other locks
+//! in place. Beside them, the inode that each name led to when the store was opened.
 //!
-//! **Order.** The active segment is looked up under its full name after each flush and before the
-//! commits in it are acknowledged. So at that moment they were in the folder that the name leads
-//! to: no commit that is acknowledged later is lost with a folder that was moved, replaced or
-//! deleted. All other names are checked by the watch, four times a second.
+//! **Order.** The active segment is looked up under its full name after each flush and before the commits in it are
+//! acknowledged. So at that moment they were in the folder that the name leads to: no acknowledged commit is lost
+//! because the folder had already been moved, replaced or deleted. The watch checks all other names four times a
+//! second.
 //!
 //! **Failure.** A missing or replaced file poisons the store. A name that cannot be looked up for
 //! another reason (permissions, a failing network) proves nothing and is only logged.
@@ -28,17 +28,17 @@ use crate::journal::check::segment_numbers;
 use crate::journal::names::{packed_name, segment_name};
 use crate::sync::lock;
 
-/// The file that is there to be locked.
+/// The file that exists only to be locked.
 pub(crate) const LOCK: &str = "LOCK";
-/// The file that says which store the folder holds.
+/// The file that names the store in the folder.
 pub(crate) const IDENTITY: &str = "IDENTITY";
-/// What `IDENTITY` is called while a restore writes the journal.
+/// The name of `IDENTITY` while a restore writes the journal.
 pub(crate) const RESTORE: &str = "RESTORE";
 /// The folder of segments.
 pub(crate) const JOURNAL: &str = "journal";
 
-/// How long a lock is waited for: a process that was killed, or a child that is just being started
-/// from the one that closed the store, holds it for a moment longer.
+/// How long to wait for a lock: a process that was killed, or a child that is just being started by the process that
+/// closed the store, holds it for a moment longer.
 const LOCK_WAIT: Duration = Duration::from_secs(1);
 
 /// Locks that are released when they are dropped.
@@ -48,11 +48,10 @@ pub(crate) struct Locks {
 }
 
 impl Locks {
-    /// Takes the folder and its `LOCK`, which is made where it is missing.
+    /// Locks the folder and its `LOCK`, which is created if missing.
     ///
     /// # Errors
-    /// `Busy` when another process keeps one of them for a second, `Io` when the system cannot open or
-    /// lock it.
+    /// `Busy` when another process keeps one of them locked for a second, `Io` when the system cannot open or lock it.
     pub(crate) fn take(folder: &Folder, files: &Files) -> Result<Self, OpenError> {
         let fail = |e| OpenError::io("locking", folder.path(), e);
         let itself = folder.file().try_clone().map_err(fail)?;
@@ -68,11 +67,10 @@ impl Locks {
         })
     }
 
-    /// Takes the identity, too, once there is one.
+    /// Also locks the identity, once there is one.
     ///
     /// # Errors
-    /// `Busy` when another process keeps it for a second, `Io` when it is missing or cannot be opened or
-    /// locked.
+    /// `Busy` when another process keeps it locked for a second, `Io` when it is missing or cannot be opened or locked.
     pub(crate) fn take_identity(
         &mut self,
         folder: &Folder,
@@ -86,7 +84,7 @@ impl Locks {
     }
 }
 
-/// Locks an open file or folder for this process alone; `dir` is what the message names.
+/// Locks an open file or folder for this process alone; error messages name `dir`.
 ///
 /// # Errors
 /// `Busy` when another process keeps it locked for a second. A file system that cannot lock a
@@ -117,13 +115,13 @@ fn is_folder(file: &File) -> bool {
     file.metadata().is_ok_and(|m| m.is_dir())
 }
 
-/// What has to stay where it is.
+/// The files and folders that must stay where they are.
 #[derive(Debug)]
 pub(crate) struct Held {
     path: PathBuf,
     folder: Arc<Folder>,
     journal: Arc<Folder>,
-    /// Full names, and what they led to.
+    /// Full names, and the file that each led to.
     names: Vec<(PathBuf, Id)>,
     active: Mutex<(PathBuf, Option<Id>)>,
     /// When the names of segments were last found complete.
@@ -133,11 +131,10 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// Holds an open store: `path` is the name under which it was opened, and all names are kept as full
-    /// paths.
+    /// Watches an open store: `path` is the name under which it was opened; all names are kept as full paths.
     ///
     /// # Errors
-    /// What the system says when it cannot tell what a name leads to.
+    /// The system's error when it cannot tell what a name leads to.
     pub(crate) fn new(
         path: &Path,
         folder: &Arc<Folder>,
@@ -172,19 +169,17 @@ impl Held {
         &self.folder
     }
 
-    /// From now on the segment of this number is being written, and `file` is what its name leads to.
+    /// Makes the segment of this number the active one; `file` is the open file of that name.
     ///
     /// # Errors
-    /// What the system says when it cannot tell which file it is. Then the segment before it goes on being
-    /// looked for.
+    /// The system's error when it cannot identify the file. The previous segment then stays the one that is looked up.
     pub(crate) fn set_active(&self, number: u32, file: &File) -> io::Result<()> {
         let path = self.path.join(JOURNAL).join(segment_name(number));
         *lock(&self.active) = (path, Some(Id::of(file)?));
         Ok(())
     }
 
-    /// Looks for the segment that is being written under its full name; before the first one was set there
-    /// is nothing to look for.
+    /// Looks up the active segment under its full name; succeeds when none was set yet.
     ///
     /// # Errors
     /// A sentence for operators when the name leads nowhere or to another file.
@@ -196,8 +191,8 @@ impl Held {
         }
     }
 
-    /// Looks whether everything is where it was; `segments` is how many segments with records there are,
-    /// which are numbered from 1.
+    /// Checks that everything is where it was; `segments` is the number of segments with records, which are numbered
+    /// from 1.
     ///
     /// # Errors
     /// A sentence for operators with the first name that leads nowhere or to something else.
@@ -215,7 +210,7 @@ impl Held {
         let Ok(numbers) = segment_numbers(&self.journal) else {
             return Ok(());
         };
-        // a list is not made at one moment: one that was compressed meanwhile may be missing in it
+        // a directory listing is not atomic: a segment that was compressed meanwhile may be missing from it
         let there = |n: u32| {
             let is = |name: String| !matches!(self.journal.id(&name), Ok(None));
             numbers.binary_search(&n).is_ok() || is(segment_name(n)) || is(packed_name(n))

@@ -1,12 +1,11 @@
-//! Which store a folder holds.
+//! The identity of the store in a folder.
 //!
-//! **Shape.** Text: the id of the journal, with which its chain of hashes begins; on the next line, if the
-//! folder was restored as a new history, the id of that history. In every other folder the two ids are the
-//! same.
+//! **Shape.** Text: the id of the journal, with which its hash chain begins; on the next line, if the folder was
+//! restored as a new history, the id of that history. In every other folder the two ids are the same.
 //!
-//! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first
-//! segment, then the rename to `IDENTITY`. So a folder with `IDENTITY` always had a journal, and
-//! one that has records but no `IDENTITY` has lost it and is refused.
+//! **Order.** Creation: `IDENTITY.new` in an empty folder, then the journal with its first segment, then the rename to
+//! `IDENTITY`. So a folder with `IDENTITY` always had a journal, and a folder that has records but no `IDENTITY` has
+//! lost it and is refused.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, Read};
@@ -29,12 +28,12 @@ const FIRST_LINE: &str = "caudal store, format 1";
 /// The largest file that is read, in bytes.
 const TEXT_MAX: u64 = 4096;
 
-/// Which store it is.
+/// The ids of a store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Identity {
-    /// Of the journal: its chain begins with it, and all its files name it.
+    /// The id of the journal: its hash chain begins with it, and all its files name it.
     pub(crate) log: LogId,
-    /// Of the store; another than `log` when it went on from an older copy.
+    /// The id of the store; differs from `log` when the store was continued from an older copy.
     pub(crate) history: LogId,
 }
 
@@ -66,8 +65,8 @@ impl Identity {
 }
 
 impl DurableStore {
-    /// What distinguishes the store of a folder from every other ([`Self::id`]), which need not be open; `None` when the
-    /// folder holds none.
+    /// The id of the store in a folder ([`Self::id`]); the store need not be open. `None` when the folder holds no
+    /// store.
     ///
     /// # Errors
     /// When the folder or its `IDENTITY` cannot be read.
@@ -83,10 +82,10 @@ impl DurableStore {
     }
 }
 
-/// The identity in a folder; `None` when there is no such file. At most 4 KiB of it are read.
+/// Reads the identity in a folder; `None` when the file does not exist. Reads at most 4 KiB.
 ///
 /// # Errors
-/// `Corrupt` when the file is not what was written or of a newer format, `Io` when it cannot be read.
+/// `Corrupt` when the file differs from what was written or has a newer format, `Io` when it cannot be read.
 pub(crate) fn read(folder: &Folder) -> Result<Option<Identity>, OpenError> {
     let path = folder.path().join(IDENTITY);
     let content = match read_text(folder, IDENTITY) {
@@ -107,11 +106,11 @@ fn read_text(folder: &Folder, name: &str) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Makes sure that a store may be created here: the folder has nothing but a `LOCK` and what a
-/// creation that was cut short has left.
+/// Makes sure that a store may be created here: the folder holds nothing but a `LOCK` and the remains of an interrupted
+/// creation.
 ///
 /// # Errors
-/// `NotAStore`, naming what else there is; `Io` when the folder cannot be listed.
+/// `NotAStore`, naming whatever else is there; `Io` when the folder cannot be listed.
 pub(crate) fn check_empty(folder: &Folder) -> Result<(), OpenError> {
     let dir = folder.path();
     let names = folder.names();
@@ -136,7 +135,7 @@ pub(crate) fn check_empty(folder: &Folder) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Removes the empty segment of a creation that was cut short; refuses when there is more.
+/// Removes the empty segment of an interrupted creation; refuses when there is more.
 fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
     let dir = folder.path();
     let fail = |e| OpenError::io("looking into", dir, e);
@@ -163,13 +162,13 @@ fn clear_unfinished(folder: &Folder) -> Result<(), OpenError> {
         .map_err(fail)
 }
 
-/// Makes the identity, that `of` a log or a new one, and the first segment, of `segment` bytes. A
-/// creation that was cut short is begun anew, but only when its journal has no record.
+/// Creates the identity, that `of` a log or a new one, and the first segment, of `segment` bytes. An interrupted
+/// creation is begun anew, but only when its journal has no record.
 ///
 /// # Errors
-/// `NotAStore` when there is something else in the folder or a record in its journal, `Corrupt` when
-/// that journal is damaged, `Io` when the system refuses something. Until the last step the folder has
-/// no `IDENTITY`, so the same may be tried again.
+/// `NotAStore` when the folder holds anything else or its journal a record, `Corrupt` when that journal is damaged,
+/// `Io` when the system refuses an operation. Until the last step the folder has no `IDENTITY`, so the creation can be
+/// tried again.
 pub(crate) fn create(
     folder: &Folder,
     files: &Files,
@@ -201,7 +200,7 @@ pub(crate) fn create(
     Ok(id)
 }
 
-/// An id that no other store has.
+/// A new random id.
 pub(crate) fn drawn() -> io::Result<StoreId> {
     let mut id: StoreId = [0; 16];
     let filled = aws_lc_rs::rand::fill(&mut id);

@@ -1,6 +1,6 @@
 //! A node's part in its cell, for the layer that takes requests there.
 //!
-//! **Shape.** It holds nothing of the store: when that is gone, the node owns nothing.
+//! **Shape.** It keeps nothing of the store alive: once the store is gone, the node owns nothing.
 
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Weak};
@@ -11,7 +11,7 @@ use crate::durable::queue::Item;
 use crate::durable::{DurableStore, Shared};
 use crate::log::Standing;
 
-/// A way to a node's part in its cell.
+/// A handle to a node's part in its cell.
 #[derive(Clone)]
 pub struct Member(Weak<Shared>);
 
@@ -24,45 +24,45 @@ impl std::fmt::Debug for Member {
 }
 
 impl DurableStore {
-    /// This node's part in the cell, for whoever takes requests here.
+    /// This node's part in the cell, for the layer that takes requests.
     pub fn member(&self) -> Member {
         Member(Arc::downgrade(&self.shared))
     }
 }
 
 impl Member {
-    /// Whether this node owns the cell and, by its own clock, no other can: what it reads now is the last word.
+    /// Whether this node owns the cell and, by its own clock, no other can: then its reads are current.
     pub fn is_sure(&self) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| shared.role.is_sure())
     }
 
-    /// Whether this node owns the cell, however sure it is of that: another may, once its lease has ended.
+    /// Whether this node owns the cell, even if uncertainly: once its lease has ended, another node may own it.
     pub fn owns(&self) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| shared.role.refusing().is_none())
     }
 
-    /// Whether it may take the cell when nobody has it. It may not until it is told so, and not again after it has
-    /// owned the cell: whoever acts for an owner has to have ended by then.
+    /// Sets whether the node may take the cell when nobody owns it. It may not until it is told so, and not again after
+    /// it has owned the cell: everything that acted for the owner must have ended by then.
     pub fn willing(&self, willing: bool) {
         if let Some(shared) = self.0.upgrade() {
             shared.role.willing(willing);
         }
     }
 
-    /// Who owns the cell and who is there, as the log said last, and how long ago it was asked; `None` before it
-    /// has said so.
+    /// The owner and the nodes present, by the log's last answer, and how long ago it was asked; `None` before the
+    /// first answer.
     pub fn standing(&self) -> Option<(Standing, Duration)> {
         self.0.upgrade()?.role.standing()
     }
 
-    /// Lets the node of this name own the cell, when everything that was submitted is durable. Blocks until that
-    /// is done; this node follows then.
+    /// Hands the cell over to the named node, once everything that was submitted is durable. Blocks until then; this
+    /// node follows from then on.
     ///
     /// # Errors
-    /// [`StoreError::NotOwner`] when it does not own the cell, [`StoreError::Unreachable`] when the log cannot be
-    /// told: this node follows all the same, and the cell is free when its lease ends.
+    /// [`StoreError::NotOwner`] when this node does not own the cell, [`StoreError::Unreachable`] when the log cannot
+    /// be told: this node follows all the same, and the cell is free when its lease ends.
     pub fn hand_over(&self, to: &str) -> Result<(), StoreError> {
         let (reply, done) = sync_channel(1);
         let pushed = match self.0.upgrade() {

@@ -22,9 +22,9 @@ use crate::durable::queue::Item;
 use crate::durable::sign::{Sign, look};
 use crate::log::LogError;
 
-/// How long a follower lets the log alone.
+/// How long a follower waits between two looks at the log.
 const LOOK_EVERY: Duration = Duration::from_millis(25);
-/// What a node works with, whatever its part is.
+/// The parts that a node needs in either role.
 type Kit = (Cell, Applier, Sign);
 
 /// Works until the store closes or is lost.
@@ -38,7 +38,7 @@ pub(crate) fn run(shared: &Arc<Shared>, kit: Kit, lease: Duration) {
 /// Follows until this node owns the cell; `None` when the store has closed or is lost.
 fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Duration) -> Option<Kit> {
     loop {
-        // the rows of notes are lost with it: a follower has none to take
+        // rows of notes in the group are dropped: a follower takes none
         let group = shared.queue.take(usize::MAX, u64::MAX, Some(LOOK_EVERY))?;
         let items = group.items.into_iter().map(|(_, item)| item);
         if refuse(shared, items, &applier) {
@@ -70,14 +70,14 @@ fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Durati
     }
 }
 
-/// Whether this node may take the cell, and could write as its owner.
+/// Whether this node may take the cell and would be able to write as its owner.
 fn may_take(shared: &Shared) -> bool {
     let health = &shared.health;
     let fit = health.damaged().is_none() && health.refusing().is_none();
     fit && shared.role.is_willing()
 }
 
-/// Answers what a follower is asked; says whether that was to close.
+/// Refuses requests to a follower; returns whether one of them was to close.
 fn refuse(shared: &Shared, items: impl Iterator<Item = Item>, applier: &Applier) -> bool {
     let mut closes = false;
     for item in items {
@@ -97,7 +97,7 @@ fn refuse(shared: &Shared, items: impl Iterator<Item = Item>, applier: &Applier)
     closes
 }
 
-/// What of a try to follow is no reason to wait for a better time.
+/// Passes on the errors of following except those that call for waiting.
 fn caught_up(outcome: Result<(), LogError>) -> Result<(), LogError> {
     match outcome {
         Err(LogError::Yet(e)) => {
@@ -108,7 +108,7 @@ fn caught_up(outcome: Result<(), LogError>) -> Result<(), LogError> {
     }
 }
 
-/// Refuses to own a log that has lost what this node has seen: whatever is appended would not follow it.
+/// Refuses to own a log that has lost records which this node has seen: new records would not follow them.
 fn same_end(cell: &mut Cell) -> Result<(), LogError> {
     let (own, tail) = (cell.tail(), cell.log().tail()?);
     if own == tail {
@@ -118,7 +118,7 @@ fn same_end(cell: &mut Cell) -> Result<(), LogError> {
     Err(LogError::Gap { tail, offered })
 }
 
-/// Takes the cell, if nobody was quicker; whether this node owns it now.
+/// Takes the cell, unless another node was quicker; returns whether this node owns it now.
 fn take(
     shared: &Shared,
     (cell, applier, sign): (&mut Cell, &mut Applier, &Sign),

@@ -1,16 +1,16 @@
-//! Opens a store: locks and identity; [`super::examine`] says what is there, [`super::start`] does
-//! the rest.
+//! Opens a store: takes locks and identity; [`super::examine`] examines the folder,
+//! [`super::start`] does the rest.
 //!
-//! **Order.** Nothing is changed before the journal has been checked and agrees with its witness and
-//! with what the index proves. Then the torn tail is cut, and an index in doubt is begun anew.
+//! **Order.** Nothing is changed until the journal has been checked and agrees with its witness and
+//! with what the index proves. Then the torn tail is cut, and a doubtful index is begun anew.
 //!
 //! **Bounds.** A start reads the segments from the one in which the index ends, and any that the
 //! checkpoint does not attest as they are ([`super::checkpoint`]). Of the index it reads the runs
-//! that the checkpoint does not know, and fences and filters of the others. Rows are only made from
-//! records that were read in this start: if the index lacks more, or has to be rebuilt, the whole
-//! journal is read.
+//! that the checkpoint does not know, and only the fences and filters of the others. Rows are only
+//! derived from records that were read in this start: if the index lacks earlier ones, or has to be
+//! rebuilt, the whole journal is read.
 //!
-//! **Failure.** A journal that is damaged, or shorter than witness or index prove, is refused.
+//! **Failure.** A journal that is damaged, or shorter than witness or index proves, is refused.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -66,13 +66,14 @@ pub(super) fn open(
     start(opened, Cell::new(log, local, false), &part)
 }
 
-/// The journal of a store as the log of its cell.
+/// Makes the journal of a store the log of its cell.
 fn log_of(opened: &Opened, local: &Arc<Mutex<Writer>>) -> DiskLog {
     let journal = Arc::clone(&opened.shared.journal);
     DiskLog::new(opened.identity.log, Arc::clone(local), journal)
 }
 
-/// The log of a cell on one machine without anything above it, and what has to live as long.
+/// The log of a cell on one machine without the committer above it, and the store parts that must
+/// live as long.
 ///
 /// # Errors
 /// As [`DurableStore::open`].
@@ -102,7 +103,7 @@ pub(super) fn join(
     start(opened, Cell::new(log, local, true), part)
 }
 
-/// Checks what has to be checked and gets ready to write.
+/// Examines and checks the folder, then prepares journal and index for writing.
 fn prepare(
     path: PathBuf,
     options: StoreOptions,
@@ -135,7 +136,7 @@ fn prepare(
         path,
         ..
     } = &site;
-    // known before anything is changed
+    // checked before anything is changed
     let crowded = index.is_err() && space::for_rebuild(folder, &checked, &options)?;
     let end = Mark {
         commit: checked.last_commit,
@@ -183,7 +184,7 @@ fn prepare(
     Ok((opened, Arc::new(Mutex::new(writer))))
 }
 
-/// The folder of segments; without it there is no store.
+/// Opens the folder of segments; without it there is no store.
 fn journal_in(folder: &Folder, dir: &Path) -> Result<Arc<Folder>, OpenError> {
     let fail = |e| OpenError::io("opening", dir, e);
     if !folder.has_folder(JOURNAL).map_err(fail)? {
@@ -192,7 +193,7 @@ fn journal_in(folder: &Folder, dir: &Path) -> Result<Arc<Folder>, OpenError> {
     Ok(Arc::new(folder.folder(JOURNAL).map_err(fail)?))
 }
 
-/// Opens and locks the folder; gives the identity of its store, which is made where there is none:
+/// Opens and locks the folder; returns the identity of its store, and creates one if there is none:
 /// that `of` a log, or a new one.
 fn enter(
     path: &Path,
@@ -223,7 +224,7 @@ fn enter(
             identity::create(&folder, files, segment, of)?.into()
         }
     };
-    // a history of its own is no copy of the log from which it went on
+    // a history of its own is not a copy of the log it branched from
     if let Some(of) = of.filter(|of| *of != identity.history) {
         return Err(OpenError::NotAStore(format!(
             "{} holds a copy of log {}, not of {}. Nothing was changed",
@@ -236,8 +237,7 @@ fn enter(
     Ok((Arc::new(folder), locks, identity))
 }
 
-/// Moves the index aside, if there is one, or removes it where there is little room, and begins an
-/// empty one.
+/// Moves an existing index aside, or removes it if space is short, and begins an empty one.
 fn anew(
     path: &Path,
     wanted: &Wanted<'_>,

@@ -8,7 +8,7 @@ use crate::files::Faults;
 use crate::log::Epoch;
 use crate::times::Times;
 
-/// The least bytes of a segment.
+/// The smallest segment, in bytes.
 pub(super) const SEGMENT_MIN: u32 = 64 << 10;
 
 /// How far the opening of a store has come.
@@ -30,38 +30,38 @@ pub enum Progress {
     },
 }
 
-/// What a node is to a cell whose log is elsewhere.
+/// A node's part in a cell whose log is elsewhere.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// It appends, once it has the lease.
+    /// It appends once it has the lease.
     Owner {
-        /// Who it is, for operators.
+        /// The node's name, for operators.
         name: String,
         /// How long the lease lasts; engines round up to what they can keep.
         lease: Duration,
-        /// How long another owner's lease is waited for to end.
+        /// How long to wait for another owner's lease to end.
         patience: Duration,
     },
-    /// It follows what the owner appends, and takes no commits.
+    /// It follows the owner's appends, and takes no commits.
     Follower,
-    /// It follows, and owns the cell whenever nobody else does and it is told that it may
+    /// It follows, and takes the cell whenever nobody owns it and the node has been told that it may
     /// ([`super::Member`]).
     Node {
-        /// Who it is: no other node of the cell has the name.
+        /// The node's name, unique among the nodes of the cell.
         name: Arc<str>,
-        /// Where other nodes reach it.
+        /// The address at which other nodes reach it.
         address: Arc<str>,
         /// How long the lease lasts; engines round up to what they can keep.
         lease: Duration,
     },
 }
 
-/// What became of a node's part in its cell.
+/// A change of a node's part in its cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Turn {
-    /// It owns the cell: the log is applied to its end, and commits are taken.
+    /// It owns the cell: the log is applied to its end, and the node takes commits.
     Owns(Epoch),
-    /// It only follows from now on: it was deposed, or has handed the cell over.
+    /// From now on it only follows: it was deposed, or has handed the cell over.
     Follows,
 }
 
@@ -71,72 +71,71 @@ pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 /// Called once, on a thread of the store, when another node has taken the cell.
 pub type OnDeposed = Arc<dyn Fn() + Send + Sync>;
 
-/// Called on a thread of the store whenever a [`Part::Node`] begins to own its cell, or ends.
+/// Called on a thread of the store whenever a [`Part::Node`] begins or ceases to own its cell.
 pub type OnTurn = Arc<dyn Fn(Turn) + Send + Sync>;
 
 /// The limits of a durable store. The defaults suit production; tests make them small.
 #[derive(Clone)]
 pub struct StoreOptions {
-    /// Bytes of a journal segment; a record that is larger gets one of its own size. At least
-    /// 64 KiB, below 4 GiB.
+    /// Bytes of a journal segment; a larger record gets a segment of its own size. At least 64 KiB, below 4 GiB.
     pub segment_bytes: u32,
-    /// How many commits may wait; one more gets `Overloaded`.
+    /// How many commits may wait; the next one gets `Overloaded`.
     pub queue_commits: usize,
     /// How many bytes of entries may wait; a commit beyond them gets `Overloaded`.
     pub queue_bytes: u64,
     /// How many commits one record holds at most.
     pub group_commits: usize,
-    /// A record takes no further commit when it has this many bytes.
+    /// A record takes no further commits once it has this many bytes.
     pub group_bytes: u64,
     /// Bytes of rows in memory before they are written out as a run.
     pub table_bytes: usize,
-    /// How many full tables may wait to be written; beyond it the committer waits.
+    /// How many full tables may wait to be written; when more would wait, the committer waits.
     pub frozen_max: usize,
-    /// How many runs of one level make one of the next.
+    /// How many runs of one level are merged into one of the next.
     pub merge_fan_in: usize,
-    /// Bytes of sled's own caches, about: a quarter of them for what all small runs share, and a part in 32 for each large
-    /// run, of which there are 24 at rest.
+    /// Bytes of sled's own caches, roughly: all small runs share a quarter of them, and each large run gets 1/32; there
+    /// are at most 24 large runs at rest.
     pub index_cache_bytes: u64,
-    /// From this many keys on a run has files of its own, which are removed as a whole when it is merged away.
+    /// A run with at least this many keys has files of its own, which are removed as a whole when it is merged away.
     pub apart_keys: u64,
-    /// Bytes of the cache of the index's blocks as they are searched; 0 keeps none.
+    /// Bytes of the cache of index blocks in their searchable form; 0 keeps none.
     pub block_cache_bytes: u64,
-    /// How many segments behind the one in which the index ends stay as they were written; older ones are
-    /// compressed in the background, at the rate of the check. 0 compresses none.
+    /// How many segments before the one in which the index ends stay as they were written; older ones are compressed in
+    /// the background, at the rate of the check. 0 compresses none.
     pub compress_after_segments: u32,
-    /// Bytes of frames of compressed segments that are kept unpacked; one frame (32 KiB) is always kept.
+    /// Bytes of unpacked frames of compressed segments that are kept; one frame (32 KiB) is always kept.
     pub frame_cache_bytes: u64,
-    /// How many heads of streams the committer keeps in memory, and how many counters.
+    /// How many heads of streams the committer keeps in memory; also how many counters.
     pub heads_max: usize,
     /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
     pub free_space_floor: u64,
     /// Bytes kept in a file for opening the index on a full disk; 0 is off.
     pub reserve_bytes: u64,
-    /// How long a write or flush may take; a longer one poisons the store.
+    /// How long a write or flush may take; one that takes longer poisons the store.
     pub stuck_after: Duration,
-    /// Ends the process when the store is poisoned, so that a supervisor starts it anew.
+    /// Ends the process when the store is poisoned, so that a supervisor restarts it.
     pub abort_on_poison: bool,
-    /// Makes a store where there is none. Without it, a folder that is empty or missing is refused.
+    /// Creates a store where there is none. Without it, an empty or missing folder is refused.
     pub create: bool,
-    /// It is known that the store had a witness of the end of its journal: one that lacks it is
-    /// refused. Without it, a store of an older version gets one.
+    /// Says that the store had a witness of the end of its journal: a store without one is refused. If false, a store
+    /// of an older version gets one.
     pub witnessed: bool,
-    /// How many bytes of journal and index the background check reads in a second; 0 is off.
+    /// How many bytes of journal and index the background check reads per second; 0 turns it off.
     pub check_bytes_per_second: u64,
     /// How long after the end of a round of the background check the next one begins; a day by
     /// default.
     pub check_every: Duration,
-    /// Reads all of journal and index before the store is opened, whatever the checkpoint says.
+    /// Reads all of journal and index before the store opens, whatever the checkpoint attests.
     pub check_all: bool,
     /// Called while the store opens.
     pub progress: Option<OnProgress>,
     /// Called when another node has taken the cell: the store appends nothing more.
     pub deposed: Option<OnDeposed>,
-    /// Called when a node begins to own the cell, or ends.
+    /// Called when a node begins or ceases to own the cell.
     pub turned: Option<OnTurn>,
-    /// Where it is counted how long commits and flushes take.
+    /// Where the durations of commits and flushes are recorded.
     pub times: Times,
-    /// Makes the n-th change to files fail: for tests.
+    /// Makes the n-th change to files fail, for tests.
     pub faults: Option<Arc<Faults>>,
 }
 
@@ -176,8 +175,8 @@ impl Default for StoreOptions {
 }
 
 impl StoreOptions {
-    /// Small limits, so that a short test sees segments roll, tables freeze, runs merge, and large ones have files of their
-    /// own.
+    /// Small limits, so that in a short test segments roll, tables freeze, runs merge, and large runs get files of
+    /// their own.
     pub fn small() -> Self {
         Self {
             segment_bytes: 256 << 10,
@@ -197,7 +196,7 @@ impl StoreOptions {
         }
     }
 
-    /// Tells whoever opens the store how far it has come, if they asked.
+    /// Reports progress to the opener, if it asked for it.
     pub(crate) fn report(&self, progress: Progress) {
         if let Some(report) = &self.progress {
             report(progress);

@@ -1,4 +1,4 @@
-//! Turns entries into rows of the index: the engine's own and those of the projection.
+//! Turns entries into index rows: the engine's own and those of the projection.
 
 use foldhash::HashMap;
 
@@ -8,12 +8,12 @@ use crate::index::manifest::Mark;
 use crate::index::{ROW, SortedRows, row_bytes};
 use crate::rows::{check_key, check_value, stream_key, stream_value};
 
-/// The rows of one group, or of a part of the journal, before readers see them, and the counters that keep being asked
-/// for.
+/// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
+/// and again.
 #[derive(Default)]
 pub(crate) struct Overlay {
     rows: HashMap<Bytes, Option<Bytes>>,
-    /// Bytes that the rows take in a table, roughly.
+    /// Rough size of the rows in a table, in bytes.
     bytes: usize,
     counters: HashMap<Bytes, u64>,
     counters_max: usize,
@@ -21,7 +21,7 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// An empty one that keeps at most this many counters.
+    /// An empty overlay that keeps at most this many counters.
     pub(crate) fn new(counters_max: usize) -> Self {
         Self {
             counters_max,
@@ -32,8 +32,8 @@ impl Overlay {
     /// Adds the rows of one entry, which lies at `position`, to those that wait for [`Self::publish`].
     ///
     /// # Errors
-    /// What the projection says, or `Invalid` when it wrote a key or a value beyond its limits. Rows that it
-    /// had written before that stay, so nothing may be published any more.
+    /// The projection's error, or `Invalid` when it wrote a key or a value beyond its limits. The rows that it had
+    /// already written stay, so nothing may be published any more.
     pub(crate) fn entry(
         &mut self,
         index: &SortedRows,
@@ -64,7 +64,7 @@ impl Overlay {
     }
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
-        // sums are rewritten with every entry, and do not fit in place: they keep the room that they have
+        // sums are rewritten with every entry and do not fit inline: they reuse their allocation
         if let Some(value) = value.filter(|value| value.len() > INLINE)
             && let Some(Some(there)) = self.rows.get_mut(key)
             && there.rewrite(value)
@@ -75,19 +75,20 @@ impl Overlay {
         let (of_key, new) = (key.heap(), row_bytes(&key, value.as_ref()));
         self.bytes += new;
         if let Some(old) = self.rows.insert(key, value) {
-            // the key that was there stays
+            // the map keeps the old key
             self.bytes -= ROW + of_key + old.as_ref().map_or(0, Bytes::heap);
         }
     }
 
-    /// Gives the rows to the index, where readers see them.
+    /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
         index.apply(self.rows.drain());
         self.forget();
     }
 
-    /// Makes a table of the rows when they fill one, past the table to which groups are published; `mark` is the end of
-    /// what they are of. For rows that nobody reads but who writes them, as when the journal is read again.
+    /// Freezes the rows as a table of their own once they fill one, bypassing the table to which groups are published;
+    /// `mark` is the end of the journal part that the rows cover. For rows that only their writer reads, as when the
+    /// journal is indexed again.
     ///
     /// # Errors
     /// As [`SortedRows::freeze_rows`].
@@ -103,7 +104,7 @@ impl Overlay {
         Ok(())
     }
 
-    /// Gives back the room that the rows of many records took: a group has few.
+    /// Frees the memory that the rows of many records took: a group has few.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
     }
@@ -172,7 +173,8 @@ impl IndexWriter for GroupWriter<'_> {
         let shown = self.index.head(stream)?.map_or(0, |head| head.seq);
         let rows = &self.overlay.rows;
         let has = |seq| rows.contains_key(stream_key(stream, seq).as_slice());
-        // a stream has no gaps, and what waits here follows what is shown: doubled steps, then halved ones
+        // a stream has no gaps, and entries waiting here follow those shown: the search doubles its steps, then halves
+        // them
         let (mut last, mut step) = (shown, 1_u64);
         while let Some(next) = last.checked_add(step).filter(|next| has(*next)) {
             (last, step) = (next, step * 2);
@@ -190,7 +192,7 @@ impl IndexWriter for GroupWriter<'_> {
 /// The value of a counter's row, 8 bytes, big-endian; 0 when there is none.
 ///
 /// # Errors
-/// `Invalid` when the row is not of 8 bytes.
+/// `Invalid` when the row does not have 8 bytes.
 pub(crate) fn parse_counter(value: Option<&[u8]>) -> Result<u64, StoreError> {
     let Some(value) = value else { return Ok(0) };
     let bytes = value

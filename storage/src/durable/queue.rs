@@ -1,12 +1,13 @@
 //! The bounded queue in front of the committer.
 //!
-//! **Shape.** Commits and what else is asked for are taken in the order in which they came. Rows that can be lost wait
-//! beside them: what they say was durable when they came, so a commit need not wait for them.
+//! **Shape.** Commits and other requests are taken in the order in which they came. Rows that can be lost (notes) wait
+//! beside them: they describe what was durable when they came, so no commit need wait for them.
 //!
-//! **Bounds.** Commits and their bytes, and as many rows of notes and bytes of those; what is beyond is given back. A group
-//! has [`NOTES_MAX`] rows of notes, or one for each of its commits where those are more: each row costs a look at the
-//! index, and a flood of accounts that go to rest would hold up the commits of its group. The others wait for the next
-//! group, and what ends the work of the committer waits for all of them.
+//! **Bounds.** The commits and their bytes are limited, and the rows of notes and their bytes by the same numbers; what
+//! exceeds them is given back. A group has at most [`NOTES_MAX`] rows of notes, or one for each of its commits where
+//! those are more: each row costs a lookup in the index, and a flood of accounts going to rest would hold up the
+//! commits of its group. The remaining rows wait for the next group, and an item that ends the committer's work waits
+//! for all of them.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -17,26 +18,26 @@ use crate::api::{Commit, Done, Row, StoreError};
 use crate::num::u64_of;
 use crate::sync::{lock, wait, wait_for};
 
-/// How many rows of notes a group has at most, unless it has more commits: then as many as those, so that rows which are
-/// left behind by commits do not pile up.
+/// How many rows of notes a group has at most, unless it has more commits: then it may have one row per commit, so that
+/// the rows that commits leave behind do not pile up.
 pub(crate) const NOTES_MAX: usize = 64;
 
-/// What the committer is asked for.
+/// A request to the committer.
 pub(crate) enum Item {
-    /// To make a commit durable.
+    /// Makes a commit durable; the number is its size in bytes.
     Commit(Commit, Done, u64),
-    /// To say when everything before is.
+    /// Reports when everything before it is durable.
     Barrier(Done),
-    /// To let the node of this name own the cell, once what came before is durable.
+    /// Hands the cell over to the named node, once everything before it is durable.
     Yield(Arc<str>, SyncSender<Result<(), StoreError>>),
-    /// To write the index out and stop.
+    /// Writes the index out and stops.
     Close(SyncSender<Result<(), StoreError>>),
 }
 
-/// What the committer works on at once.
+/// The items and notes that the committer processes together.
 #[derive(Default)]
 pub(crate) struct Group {
-    /// What was asked for, with when it came.
+    /// The requests, each with the time it came.
     pub(crate) items: Vec<(Instant, Item)>,
     /// Rows that can be lost, oldest first.
     pub(crate) notes: Vec<Row>,
@@ -44,7 +45,7 @@ pub(crate) struct Group {
 
 #[derive(Default)]
 struct Waiting {
-    /// With when each came.
+    /// Each with the time it came.
     items: VecDeque<(Instant, Item)>,
     commits: usize,
     bytes: u64,
@@ -52,11 +53,11 @@ struct Waiting {
     note_bytes: u64,
     /// How many items of [`Item::Yield`] wait.
     yields: usize,
-    /// Whether the committer sleeps, so that whoever adds something has to wake it.
+    /// Whether the committer sleeps, so that adding an item has to wake it.
     idle: bool,
-    /// Nothing more is taken.
+    /// The queue accepts nothing more.
     closed: bool,
-    /// What waits is not worked on any more.
+    /// Waiting items are no longer processed.
     dropped: bool,
 }
 
@@ -78,7 +79,7 @@ impl Waiting {
         Some((came, item))
     }
 
-    /// Whether the next item is one behind which this committer takes nothing more.
+    /// Whether the next item is one after which this committer takes nothing more.
     fn ends(&self) -> bool {
         let next = self.items.front().map(|(_, item)| item);
         matches!(next, Some(Item::Close(_) | Item::Yield(..)))
@@ -139,12 +140,12 @@ impl Queue {
         }
     }
 
-    /// Adds an item behind the others.
+    /// Appends an item to the queue.
     ///
     /// # Errors
-    /// Gives the item back with `Closed` once the queue takes nothing more, or with `Overloaded`: as many
-    /// commits wait as may, or their bytes would be too many. A commit is never too large for an empty queue, and
-    /// barriers are always taken.
+    /// Gives the item back with `Closed` once the queue accepts nothing more, or with `Overloaded` when the limit of
+    /// waiting commits is reached or their bytes would exceed theirs. A commit is never too large for an empty queue,
+    /// and barriers are always accepted.
     pub(crate) fn push(&self, item: Item) -> Result<(), Box<(Item, StoreError)>> {
         let now = Instant::now();
         let mut waiting = lock(&self.waiting);
@@ -173,11 +174,11 @@ impl Queue {
         Ok(())
     }
 
-    /// Adds rows that can be lost, and wakes nobody for them: they wait for what comes after them.
+    /// Adds rows that can be lost without waking the committer: they wait for the next item.
     ///
     /// # Errors
-    /// As [`Self::push`]: as many rows wait as commits may, or their bytes would be too many, or the committer is about to
-    /// end, which waits for those before. None of these is taken then.
+    /// As [`Self::push`]: when as many rows wait as commits may, or their bytes would be too many, or an item that ends
+    /// the committer's work waits (it waits for the rows before it). None of the rows is taken then.
     pub(crate) fn note(&self, rows: Vec<Row>) -> Result<(), StoreError> {
         let bytes: u64 = rows.iter().map(row_bytes).sum();
         let mut waiting = lock(&self.waiting);
@@ -193,8 +194,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for something, at most so long, and takes all that wait, up to the limits of a group. `None` when the queue was
-    /// shut.
+    /// Waits at most `most` for an item, then takes all waiting items, up to the limits of a group. `None` when the
+    /// queue was shut.
     pub(crate) fn take(
         &self,
         commits_max: usize,
@@ -222,7 +223,7 @@ impl Queue {
         Some(waiting.group(commits_max, bytes_max))
     }
 
-    /// The next item, if one waits; `None` when the queue was shut.
+    /// The next item, if there is one; `None` when the queue was shut.
     pub(crate) fn look(&self) -> Option<Option<Item>> {
         let mut waiting = lock(&self.waiting);
         if waiting.dropped {
@@ -231,7 +232,7 @@ impl Queue {
         Some(waiting.pop().map(|(_, item)| item))
     }
 
-    /// Takes no more, and gives back everything that waits.
+    /// Closes the queue and returns every waiting item.
     pub(crate) fn shut(&self) -> Vec<Item> {
         let mut waiting = lock(&self.waiting);
         waiting.closed = true;

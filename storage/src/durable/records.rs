@@ -1,11 +1,11 @@
-//! The records of a store as they are in its journal, for backups and exports.
+//! The records of a store as its journal holds them, for backups and exports.
 //!
-//! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the
-//! chain there. It stays right when a segment is compressed.
+//! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the chain there. It
+//! stays valid when a segment is compressed.
 //!
-//! **Order.** Only durable records are shown, in the order of the chain: what is copied cannot be lost here.
+//! **Order.** Only durable records are shown, in the order of the chain: a record that was copied cannot be lost here.
 //!
-//! **Failure.** A handle keeps nothing of the store locked. Reads fail as those of [`crate::Index`] do.
+//! **Failure.** A handle keeps nothing of the store locked. Reads fail as in [`crate::Index`].
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Spot {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct End(Position);
 
-/// A way to the durable records of an open store.
+/// A handle to the durable records of an open store.
 #[derive(Clone, Debug)]
 pub struct Records {
     journal: Arc<Journal>,
@@ -42,17 +42,17 @@ pub struct Records {
 }
 
 impl Records {
-    /// Those of a journal that belongs to a store.
+    /// The records of a journal that belongs to a store.
     pub(super) fn new(journal: Arc<Journal>, identity: Identity) -> Self {
         Self { journal, identity }
     }
 
-    /// On which the chain begins ([`Tail::none`]).
+    /// The id with which the chain begins ([`Tail::none`]).
     pub fn log(&self) -> LogId {
         self.identity.log
     }
 
-    /// Which store it is: the same as [`Self::log`], unless the store went on from an older copy.
+    /// The id of the store: the same as [`Self::log`], unless the store was continued from an older copy.
     pub fn history(&self) -> LogId {
         self.identity.history
     }
@@ -65,8 +65,7 @@ impl Records {
         }
     }
 
-    /// The place where the chain ends as `tail` says; `None` when no record here ends so. Reads one
-    /// segment at most.
+    /// The place where the chain ends with `tail`; `None` when no record here ends with it. Reads at most one segment.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -87,8 +86,8 @@ impl Records {
         Ok(found.filter(|spot| spot.tail == *tail))
     }
 
-    /// Visits each durable record behind `from` until `visit` says stop (`false`); gives the place behind
-    /// the last one that was visited.
+    /// Visits each durable record after `from` until `visit` returns `false`; returns the place after the last record
+    /// visited.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -106,8 +105,8 @@ impl Records {
         Ok(reached)
     }
 
-    /// Visits each durable record from the one with a commit on, until `visit` says stop (`false`). Reads from the
-    /// beginning of that commit's segment.
+    /// Visits each durable record, starting with the one that contains `commit`, until `visit` returns `false`. Reads
+    /// from the beginning of that commit's segment.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -142,8 +141,8 @@ impl Records {
         End(self.journal.end())
     }
 
-    /// Visits each record behind `from` that was durable at `to`, as long as it is wanted (`true`); gives the place
-    /// before the first that is not.
+    /// Visits each record after `from` that was durable at `to`, as long as `visit` accepts it (`true`); returns the
+    /// place before the first one not accepted.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -165,12 +164,12 @@ impl Records {
         Ok(reached)
     }
 
-    /// How many bytes of the journal lie behind a place, roughly; 0 when no durable record does.
+    /// Roughly how many bytes of the journal lie after a place; 0 when no durable record does.
     pub fn behind(&self, spot: &Spot) -> u64 {
         self.journal.between(spot.at, self.journal.end())
     }
 
-    /// How many bytes of the journal lie between two places, roughly.
+    /// Roughly how many bytes of the journal lie between two places.
     pub fn between(&self, from: &Spot, to: &Spot) -> u64 {
         self.journal.between(from.at, to.at)
     }

@@ -1,18 +1,18 @@
-//! Compares the rows by which streams lead to their entries with the journal.
+//! Compares the rows that map streams to their entries with the journal.
 //!
-//! **Shape.** What the journal says and what the index has are added up ([`Tally`]), each in its own order: the journal
-//! once from its first byte, the rows once from their first key, each held against the filter by which it is found
-//! ([`SortedRows::walk`](crate::index::SortedRows::walk)). Only where the sums differ is each entry looked for, to name those
-//! that are not found.
+//! **Shape.** The rows that the journal implies and the rows in the index are each summed ([`Tally`]) in their own
+//! order: the journal once from its first byte, the rows once from their first key, each checked against the filter by
+//! which it is found ([`SortedRows::walk`](crate::index::SortedRows::walk)). Only where the sums differ is each entry
+//! looked up, to name those that are not found.
 //!
-//! **Bounds.** A page of rows is held, and nothing for an entry.
+//! **Bounds.** Holds one page of rows, and nothing per entry.
 //!
-//! **Order.** Rows of commits behind the last one do not count, so a store may be written to meanwhile: they lead behind its
-//! place, and not behind the end of the journal, which is ahead of all rows that are seen. What leads there, or to before the
-//! first commit, counts.
+//! **Order.** Rows of commits after the last one compared do not count, so the store may take writes meanwhile: such
+//! rows point past the last compared place but not past the end of the journal, which is ahead of all visible rows.
+//! Rows that point past that end, or before the first commit, do count.
 //!
-//! **Failure.** An index whose rows differ is damaged like one whose bytes are: the next open makes it anew. Until then it takes
-//! no commit, so rows that only a sum speaks against are added up twice.
+//! **Failure.** An index whose rows differ is treated like one whose bytes are damaged: the next open rebuilds it.
+//! Until then the store takes no commits, so when only a sum disagrees, the rows are summed a second time.
 
 use std::cell::Cell;
 use std::ops::RangeInclusive;
@@ -23,17 +23,17 @@ use crate::journal::{position, split};
 use crate::rows::{STREAM_TAG, parse_stream_value, stream_key, stream_value};
 use crate::tally::{Scale, Tally};
 
-/// How many rows are read at once.
+/// How many rows are read at a time.
 const PAGE: usize = 4096;
 
-/// What is compared.
+/// The part of the store that is compared.
 struct Part<'a> {
     shared: &'a Shared,
     commits: (CommitNo, CommitNo),
     realm: Option<u32>,
 }
 
-/// How the rows differ from the entries of these commits.
+/// Finds how the rows differ from the entries of these commits.
 ///
 /// # Errors
 /// When journal or index cannot be read.
@@ -55,11 +55,11 @@ pub(super) fn streams(
     };
     let found = part.differ(step)?;
     if ended.get() {
-        // what was not read to its end says nothing
+        // a comparison that was stopped early proves nothing
         return Ok(Differing::default());
     }
     if let Some(first) = found.named.first() {
-        // whoever gets the differences tells of them; the next open makes the index anew
+        // the caller reports the differences; the next open rebuilds the index
         drop(shared.health.damage(first));
     }
     Ok(found)
@@ -72,7 +72,7 @@ impl Part<'_> {
     fn differ(&self, step: &mut dyn FnMut() -> bool) -> Result<Differing, StoreError> {
         let scale = Scale::new();
         let (mut right, mut places) = (Tally::default(), None::<RangeInclusive<u64>>);
-        // nothing lies before the first commit; before a later one there are rows that are not asked for
+        // nothing lies before the first commit; before a later one lie rows that are outside this comparison
         let begin = (self.commits.0.0 <= 1).then_some(0);
         self.entries(step, &mut |stream, seq, at, place| {
             right.add(&scale, &stream_key(stream, seq), &stream_value(place, at));
@@ -107,7 +107,7 @@ impl Part<'_> {
         Ok(found)
     }
 
-    /// The entries of the part, in their order.
+    /// Visits the entries of the part in journal order.
     fn entries(&self, step: &mut dyn FnMut() -> bool, take: Take<'_>) -> Result<(), StoreError> {
         let (CommitNo(from), CommitNo(to)) = self.commits;
         let journal = &self.shared.journal;
@@ -137,7 +137,7 @@ impl Part<'_> {
         })
     }
 
-    /// The sum of the rows that lead to these places.
+    /// Sums the rows that point to these places.
     fn rows(
         &self,
         scale: &Scale,
@@ -159,10 +159,10 @@ impl Part<'_> {
         let mut tally = Tally::default();
         loop {
             let page = self.shared.index.walk(&from, &to, PAGE)?;
-            // read behind the rows, so that it is ahead of what they lead to
+            // read the end after the rows, so that it is ahead of every place they point to
             let end = self.shared.journal.end().0;
             for (key, value) in &page {
-                // what cannot be read is a row too many
+                // a value that cannot be parsed counts as a surplus row
                 let place = parse_stream_value(value).map(|(place, _)| place.0);
                 if place.is_none_or(|place| places.contains(&place) || place >= end) {
                     tally.add(scale, key, value);
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// Merges no runs, which would have other filters.
+    /// Opens a store that merges no runs: merged runs would have other filters.
     fn open(path: &std::path::Path) -> Arc<DurableStore> {
         let options = StoreOptions {
             merge_fan_in: 1000,
@@ -259,7 +259,7 @@ mod tests {
             assert_eq!(found(&store, Some(1)), named);
             assert_eq!(found(&store, Some(2)), none);
         }
-        // A look that was ended says nothing.
+        // A comparison that was stopped early reports nothing.
         for steps in 0..6 {
             let mut left = steps;
             let mut step = || {
@@ -282,7 +282,7 @@ mod tests {
             assert_eq!(found(&store, Some(2)), none);
         }
         put(&behind, None);
-        // Of a realm that has no entry there is no row.
+        // A realm without entries has no rows.
         let other = StreamId {
             realm: 3,
             ..stream(1)

@@ -1,16 +1,16 @@
 //! Restores a store from records that were kept elsewhere.
 //!
-//! **Shape.** The journal alone is written, with the bytes of the records as they were; index, witness and
-//! checkpoint are made by the first open, which reads every byte.
+//! **Shape.** Only the journal is written, with the records' bytes unchanged; the first open, which reads every byte,
+//! makes index, witness and checkpoint.
 //!
-//! A segment gets its zeros behind its records once it takes no more of them, and is flushed by a thread of its own while
-//! the next one is filled.
+//! A segment is filled up with zeros once it takes no more records, and a thread of its own flushes it while the next
+//! one is filled.
 //!
 //! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So an
 //! interrupted restore leaves no store: nothing opens the folder, and the next restore begins anew in it.
 //!
-//! **Failure.** A folder with anything else in it is refused and not changed. A record that does not follow
-//! the last one is refused.
+//! **Failure.** A folder that holds anything else is refused and not changed. A record that does not follow the last
+//! one is refused.
 
 use std::fs::File;
 use std::io;
@@ -40,7 +40,7 @@ struct Filling {
     offset: u32,
 }
 
-/// A store that is being made. Dropping it leaves a folder that is no store.
+/// A store being restored. Dropping it leaves a folder that is not a store.
 #[derive(Debug)]
 pub struct Restore {
     files: Files,
@@ -50,18 +50,18 @@ pub struct Restore {
     identity: Identity,
     segment_bytes: u32,
     filling: Option<Filling>,
-    /// The flush of the segment before that one.
+    /// The flush of the previous segment.
     flushing: Option<JoinHandle<io::Result<()>>>,
     tail: Tail,
 }
 
 impl Restore {
-    /// Begins in `path`, which is made when it is missing: a copy of the store `history`, whose chain begins
-    /// on `log`. Without a history it gets a new one, so that it is no copy of any store.
+    /// Begins a restore in `path`, which is created when missing: a copy of the store `history`, whose chain begins
+    /// with `log`. Without a `history` the store gets a new one, so it is a copy of no store.
     ///
     /// # Errors
-    /// When the folder holds anything but a restore that was cut off, another process has it, or the
-    /// system refuses.
+    /// When the folder holds anything but an interrupted restore, another process has it, or the system refuses an
+    /// operation.
     pub fn begin(
         path: &Path,
         options: &StoreOptions,
@@ -103,12 +103,12 @@ impl Restore {
         })
     }
 
-    /// The end of what was put.
+    /// The end of the records put so far.
     pub fn tail(&self) -> Tail {
         self.tail
     }
 
-    /// Which store it becomes.
+    /// The id of the store that the folder becomes.
     pub fn history(&self) -> LogId {
         self.identity.history
     }
@@ -116,7 +116,7 @@ impl Restore {
     /// Writes the next record.
     ///
     /// # Errors
-    /// When it does not follow the last one, or the system refuses.
+    /// When the record does not follow the last one, or the system refuses the write.
     pub fn put(&mut self, record: &Sealed<'_>) -> Result<(), OpenError> {
         if !record.follows(&self.tail) {
             return Err(OpenError::Corrupt(
@@ -134,10 +134,10 @@ impl Restore {
         Ok(())
     }
 
-    /// Writes one commit of its own behind what was put.
+    /// Appends one new commit after the records put so far.
     ///
     /// # Errors
-    /// `Corrupt` for a commit that no store takes; when the system refuses.
+    /// `Corrupt` for a commit that no store accepts; otherwise when the system refuses the write.
     pub fn say(&mut self, commit: &Commit) -> Result<(), OpenError> {
         let fits = check_commit(commit);
         fits.map_err(|why| OpenError::Corrupt(why.to_string().into()))?;
@@ -193,15 +193,15 @@ impl Restore {
         })
     }
 
-    /// Whether a restore into a folder was begun and not ended.
+    /// Whether a restore into a folder was begun and not finished.
     pub fn is_unfinished(path: &Path) -> bool {
         path.join(RESTORE).is_file()
     }
 
-    /// Makes the folder a store in which nothing is, durably: that is what was kept of it.
+    /// Durably makes the folder a store without any records, for a backup that holds none.
     ///
     /// # Errors
-    /// When something was put, or the system refuses.
+    /// When a record was put, or the system refuses an operation.
     pub fn finish_empty(mut self) -> Result<(), OpenError> {
         let fail = |e| OpenError::io("restoring into", self.folder.path(), e);
         if self.filling.is_some() {
@@ -213,7 +213,7 @@ impl Restore {
         self.finish()
     }
 
-    /// Writes the zeros behind the records of a segment, and has it flushed.
+    /// Fills the rest of a segment with zeros and starts its flush.
     fn end(&mut self, full: &Filling) -> io::Result<()> {
         fill_with_zeros(&self.files, &full.file, u64::from(full.offset), full.size)?;
         self.flushed()?;
@@ -221,7 +221,7 @@ impl Restore {
         let thread = std::thread::Builder::new().name("caudal-storage-restore".to_owned());
         match thread.spawn(move || files.sync_all(&file)) {
             Ok(flushing) => self.flushing = Some(flushing),
-            // there is no thread to be had: it takes longer
+            // no thread can be started: flushing here takes longer
             Err(_) => self.files.sync_all(&full.file)?,
         }
         Ok(())
@@ -236,10 +236,10 @@ impl Restore {
         flushing.join().map_err(panicked)?
     }
 
-    /// Everything was put: makes the folder a store, durably.
+    /// Ends the restore: durably makes the folder a store.
     ///
     /// # Errors
-    /// When nothing was put, or the system refuses.
+    /// When no record was put, or the system refuses an operation.
     pub fn finish(mut self) -> Result<(), OpenError> {
         let path = self.folder.path().to_path_buf();
         let fail = |e| OpenError::io("restoring into", &path, e);
@@ -260,7 +260,7 @@ impl Restore {
     }
 }
 
-/// Refuses a folder with anything but what a restore that was cut off leaves.
+/// Refuses a folder that holds anything other than the files of an interrupted restore.
 fn check_unused(folder: &Folder) -> Result<(), OpenError> {
     let dir = folder.path();
     let fail = |e| OpenError::io("looking into", dir, e);

@@ -1,4 +1,4 @@
-//! Whether this node appends to the log of its cell, or only follows it, and how sure it is of that.
+//! Whether this node appends to the log of its cell or only follows it, and how certain it is of that.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,23 +9,22 @@ use crate::durable::options::{OnDeposed, OnTurn, Turn};
 use crate::log::{Epoch, Standing};
 use crate::sync::lock;
 
-/// Shared by the threads of a store. A node that was deposed, or has handed its cell over, owns it again only
-/// after it was told that it may: whoever acted for the owner has ended by then.
+/// Shared by the threads of a store. A node that was deposed, or has handed its cell over, owns it again only after it
+/// was told that it may: by then everything that acted for the owner has ended.
 pub(crate) struct Role {
     owns: AtomicBool,
     deposed: Option<OnDeposed>,
     turned: Option<OnTurn>,
-    /// It may take the cell.
+    /// Whether the node may take the cell.
     willing: AtomicBool,
-    /// What the log said of its nodes, and when it was asked.
+    /// The log's last answer about its nodes, and when it was asked.
     standing: Mutex<Option<(Standing, Instant)>>,
-    /// Until when no other node can have the cell, by this node's own clock; `None` where that has no
-    /// end.
+    /// Until when no other node can own the cell, by this node's own clock; `None` when there is no limit.
     sure_until: Mutex<Option<Instant>>,
 }
 
 impl Role {
-    /// Of an owner, or of a follower; `deposed` is called when it is no owner any more.
+    /// The role of an owner or a follower; `deposed` is called when the node is deposed, `turned` at each change.
     pub(crate) fn new(owns: bool, deposed: Option<OnDeposed>, turned: Option<OnTurn>) -> Self {
         Self {
             owns: AtomicBool::new(owns),
@@ -37,12 +36,12 @@ impl Role {
         }
     }
 
-    /// The lease was taken or renewed.
+    /// Notes until when the lease that was taken or renewed lasts.
     pub(crate) fn sure_until(&self, until: Option<Instant>) {
         *lock(&self.sure_until) = until;
     }
 
-    /// Another node owns the cell from now on.
+    /// Notes that another node owns the cell from now on.
     pub(crate) fn depose(&self) {
         if self.owns.load(Ordering::Acquire) {
             tracing::error!("another node took the cell: this one appends nothing more");
@@ -53,14 +52,14 @@ impl Role {
         }
     }
 
-    /// This node owns the cell from now on.
+    /// Makes this node the owner of the cell.
     pub(crate) fn own(&self, epoch: Epoch, until: Option<Instant>) {
         self.sure_until(until);
         self.owns.store(true, Ordering::Release);
         self.turn(Turn::Owns(epoch));
     }
 
-    /// This node only follows from now on.
+    /// Makes this node only follow from now on.
     pub(crate) fn follow(&self) {
         if self.owns.swap(false, Ordering::AcqRel) {
             self.sure_until(None);
@@ -75,29 +74,29 @@ impl Role {
         }
     }
 
-    /// Whether it may take the cell when it is free.
+    /// Sets whether the node may take the cell when it is free.
     pub(crate) fn willing(&self, willing: bool) {
         self.willing.store(willing, Ordering::Release);
     }
 
-    /// Whether it may.
+    /// Whether the node may take the cell when it is free.
     pub(crate) fn is_willing(&self) -> bool {
         self.willing.load(Ordering::Acquire)
     }
 
-    /// The log said so when it was asked at `asked`.
+    /// Stores the log's answer to a question asked at `asked`.
     pub(crate) fn saw(&self, standing: Standing, asked: Instant) {
         *lock(&self.standing) = Some((standing, asked));
     }
 
-    /// What the log said last, and how long ago it was asked.
+    /// The log's last answer, and how long ago it was asked.
     pub(crate) fn standing(&self) -> Option<(Standing, Duration)> {
         let seen = lock(&self.standing);
         seen.as_ref()
             .map(|(standing, asked)| (standing.clone(), asked.elapsed()))
     }
 
-    /// Whether this node owns the cell and no other can.
+    /// Whether this node certainly owns the cell.
     pub(crate) fn is_sure(&self) -> bool {
         self.refusing().is_none() && self.lapsed().is_none()
     }
@@ -116,5 +115,5 @@ impl Role {
     }
 }
 
-/// Why an owner is not sure.
+/// Why an owner is not certain.
 const LAPSED: &str = "the lease of the cell has ended and was not renewed";

@@ -6,20 +6,21 @@ use crate::folder::Stamp;
 use crate::journal::seal::Seal;
 use crate::sync::lock;
 
-/// A segment that takes no more records, and what its file was before it was read, if it was.
+/// A segment that takes no more records, and the stamp of its file from before it was read, if it
+/// was read.
 pub(super) type Fresh = (Seal, Option<Stamp>);
 
-/// Segments that wait to be noted; the writer leaves them here.
+/// Segments that wait to be noted, where the writer leaves them.
 #[derive(Debug, Default)]
 pub(crate) struct Seals {
-    /// And whether the thread is to end.
+    /// The segments, and whether the thread is to end.
     pub(super) waiting: Mutex<(Vec<Fresh>, bool)>,
-    /// Signalled when something waits, or the thread is to end.
+    /// Signalled when a segment waits, or the thread is to end.
     pub(super) changed: Condvar,
 }
 
 impl Seals {
-    /// A segment takes no more records, and all of them are flushed.
+    /// Adds a segment that takes no more records and is flushed.
     pub(crate) fn push(&self, seal: Seal) {
         lock(&self.waiting).0.push((seal, None));
         self.changed.notify_all();

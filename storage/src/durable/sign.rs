@@ -11,10 +11,10 @@ use crate::durable::cell::Cell;
 use crate::index::manifest::Mark;
 use crate::log::{Presence, Standing};
 
-/// How often a node is shown to the others.
+/// How often a node announces itself to the others.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
 
-/// How a node is shown to the others, and when it was last.
+/// How a node announces itself to the others, and when it last did.
 pub(crate) struct Sign {
     pub(crate) name: Arc<str>,
     address: Arc<str>,
@@ -22,7 +22,7 @@ pub(crate) struct Sign {
 }
 
 impl Sign {
-    /// Of a node of this name, which others reach at this address.
+    /// The sign of the named node, which others reach at this address.
     pub(crate) fn new(name: &Arc<str>, address: &Arc<str>) -> Self {
         Self {
             name: Arc::clone(name),
@@ -31,13 +31,13 @@ impl Sign {
         }
     }
 
-    /// How long it need not be shown.
+    /// How long until the node must announce itself again.
     pub(crate) fn rests(&self) -> Duration {
         let left = |shown: Instant| SHOW_EVERY.checked_sub(shown.elapsed());
         self.shown.and_then(left).unwrap_or(Duration::ZERO)
     }
 
-    /// Shows the node, if it is time, and looks who is there.
+    /// Announces the node, if it is time, and asks the log which nodes are present.
     pub(crate) fn show(&mut self, shared: &Shared, cell: &mut Cell, mark: Mark) {
         if self.shown.is_some_and(|shown| shown.elapsed() < SHOW_EVERY) {
             return;
@@ -55,7 +55,7 @@ impl Sign {
     }
 }
 
-/// Asks the log who is there; `None` while it does not say.
+/// Asks the log which nodes are present; `None` while it does not answer.
 pub(crate) fn look(shared: &Shared, cell: &mut Cell) -> Option<Standing> {
     let asked = Instant::now();
     match cell.log().standing() {

@@ -1,11 +1,10 @@
 //! Disk space while a store opens.
 //!
-//! **Shape.** `RESERVE` is a file of zeros. sled writes a little when it opens, so on a full disk
-//! this file is removed to make room, and is written again at a start that finds room. A rebuild of
-//! the index is begun only when there is room for all of it.
+//! **Shape.** `RESERVE` is a file of zeros. sled writes a little when it opens, so on a full disk this file is removed
+//! to make room, and a later start that finds room writes it again. The index is rebuilt only if all of it fits.
 //!
-//! **Bounds.** A rebuilt index takes up to twice what the journal holds, merges included; the floor
-//! stays free besides.
+//! **Bounds.** A rebuilt index takes up to twice the size of the journal, merges included; the floor stays free in
+//! addition.
 
 use std::io;
 
@@ -17,24 +16,24 @@ use crate::index::blocks::taken;
 use crate::journal::check::Checked;
 use crate::num::{u64_of, usize_of};
 
-/// The file that is given up for room.
+/// The file that is removed to make room.
 const RESERVE: &str = "RESERVE";
 /// Bytes written in one go.
 const PIECE: usize = 1 << 20;
-/// What an index takes however small it is.
+/// Bytes that even the smallest index takes.
 const INDEX_LEAST: u64 = 2 << 20;
 
-/// Gives the reserve up, so that its room is free; false when there was none.
+/// Removes the reserve, so that its space is free; false when there was none.
 ///
 /// # Errors
-/// What the system says when it cannot look for the file or remove it.
+/// The system's error when it cannot look up the file or remove it.
 pub(crate) fn give_up(folder: &Folder) -> io::Result<bool> {
     let there = folder.id(RESERVE)?.is_some();
     folder.remove(RESERVE)?;
     Ok(there)
 }
 
-/// Makes the reserve where it is missing and the disk has plenty.
+/// Creates the reserve if it is missing and the disk has plenty of space.
 pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
     let size = options.reserve_bytes;
     let wanted = size
@@ -56,16 +55,16 @@ pub(crate) fn keep(folder: &Folder, files: &Files, options: &StoreOptions) {
     };
     if let Err(e) = make() {
         tracing::warn!(error = %e, "no room could be kept back for opening on a full disk");
-        // half of it is of no use
+        // a partial reserve is useless
         folder.remove(RESERVE).ok();
     }
 }
 
-/// Makes sure that a rebuild of the index fits. True when it does only once the old index has gone.
+/// Makes sure that a rebuild of the index fits. True when it fits only after the old index was removed.
 ///
 /// # Errors
-/// `NoRoom`, with the figures, when it fits in neither way; `Io` when the system does not say how much
-/// is free.
+/// `NoRoom`, with the figures, when it does not fit even then; `Io` when the system does not say how much space is
+/// free.
 pub(crate) fn for_rebuild(
     folder: &Folder,
     checked: &Checked,

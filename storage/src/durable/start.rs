@@ -1,8 +1,9 @@
 //! Starts a store that was checked: its threads, the rows that the index lacks, and its part in the
 //! cell.
 //!
-//! **Order.** The index is brought to the end of this node's journal; an owner takes the lease; then
-//! journal and index are brought to the end of the log. Only then is anything answered.
+//! **Order.** The index is brought to the end of this node's journal; an owner takes the lease;
+//! then journal and index are brought to the end of the log. Only then does the store answer
+//! requests.
 //!
 //! **Failure.** A journal that is longer than the log is refused: nothing of it is overwritten.
 
@@ -29,10 +30,10 @@ use crate::error::OpenError;
 use crate::log::LogError;
 use crate::num::u64_of;
 
-/// The pause between two tries to take a cell that another owner holds.
+/// The pause between two tries to take a cell that another owner has.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 
-/// A store that was checked, before its threads.
+/// A store that was checked and whose threads have not started.
 pub(crate) struct Opened {
     /// The path under which it was opened.
     pub(super) path: PathBuf,
@@ -44,13 +45,13 @@ pub(crate) struct Opened {
     pub(super) last: u64,
 }
 
-/// Starts the threads, brings the index up to the journal and to the log, and takes the lease if this
+/// Starts the threads, brings the index up to the journal and the log, and takes the lease if this
 /// node is to own the cell.
 ///
 /// # Errors
 /// `Rebuild` when an entry cannot be projected, `Corrupt` when the journal is not a beginning of the
-/// log, `Log` when the log refuses the lease or cannot be read, `Io` when a thread cannot be started.
-/// Threads that were started are ended by then, but not where `Io` is the reason.
+/// log, `Log` when the log refuses the lease or cannot be read, `Io` when a thread cannot be
+/// started. On any error but `Io` the threads that were started have ended.
 pub(super) fn start(
     opened: Opened,
     mut cell: Cell,
@@ -97,7 +98,7 @@ pub(super) fn start(
             return Err(e);
         }
     };
-    // what was moved aside is of no use once the journal is in a new index
+    // the index that was moved aside is useless once the new one holds the journal's rows
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
@@ -133,7 +134,7 @@ pub(super) fn start(
     }))
 }
 
-/// What the thread does that appends, or follows.
+/// The work of the thread that appends or follows.
 fn work(
     shared: Arc<Shared>,
     cell: Cell,
@@ -173,8 +174,8 @@ fn stop(threads: Vec<JoinHandle<()>>) {
     }
 }
 
-/// Puts into the index what the journal has beyond it, takes the cell if this node is to own it, and
-/// brings journal and index to the end of the log.
+/// Indexes the part of the journal that the index lacks, takes the cell if this node is to own it,
+/// and brings journal and index to the end of the log.
 fn apply(
     shared: &Arc<Shared>,
     cell: &mut Cell,
@@ -209,7 +210,7 @@ fn apply(
     Ok(applier)
 }
 
-/// Refuses a journal that the log does not begin with.
+/// Refuses a journal that is not a prefix of the log.
 fn compare(cell: &mut Cell) -> Result<(), OpenError> {
     let own = cell.tail();
     let refused = |why: &str| {
@@ -228,7 +229,7 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
         false
     });
     match (read, found) {
-        // The next record names its predecessor, and is compared when it is taken.
+        // The next record names its predecessor, so it is compared when the record is taken.
         (Err(LogError::Trimmed { .. }), _) => Ok(()),
         (Err(e), _) => Err(OpenError::Log(e)),
         (Ok(()), Some(tail)) if own.commit.0 > 0 && tail != own => {
@@ -238,7 +239,7 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
     }
 }
 
-/// Puts into the index what the journal has beyond it.
+/// Indexes the part of the journal that the index lacks.
 fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), StoreError> {
     let from = applier.mark();
     if from.commit == last {

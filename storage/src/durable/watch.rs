@@ -1,9 +1,9 @@
 //! The watch: a thread that checks free space, whether a write is stuck, and whether the folder is
 //! still there.
 //!
-//! **Failure.** A write or flush that is stuck poisons the store; what waits in the queue gets its
-//! answer from here. The group that is stuck gets its answer when the call returns, if ever, so
-//! production sets `abort_on_poison`.
+//! **Failure.** A stuck write or flush poisons the store; the watch answers the items that wait in
+//! the queue. The stuck group is answered when the call returns, if ever, so production sets
+//! `abort_on_poison`.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::durable::Shared;
 
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
-/// What the committer reports and the watch looks at.
+/// The state that the committer reports to the watch.
 #[derive(Debug)]
 pub(crate) struct Watch {
     base: Instant,
@@ -22,7 +22,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Nothing is being written.
+    /// A watch without a write under way.
     pub(crate) fn new() -> Self {
         Self {
             base: Instant::now(),
@@ -35,12 +35,12 @@ impl Watch {
         u64::try_from(self.base.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// A write or flush begins.
+    /// Notes that a write or flush begins.
     pub(crate) fn begin(&self) {
         self.began.store(self.now() + 1, Ordering::Release);
     }
 
-    /// The write is over.
+    /// Notes that the write or flush is over.
     pub(crate) fn end(&self) {
         self.began.store(0, Ordering::Release);
     }
@@ -57,7 +57,7 @@ impl Watch {
     }
 }
 
-/// Looks at free space once and says whether writes may go on.
+/// Checks the free space once and sets whether writes are accepted.
 pub(crate) fn look_at_space(shared: &Shared) {
     let floor = shared.options.free_space_floor;
     if floor == 0 {
@@ -74,7 +74,7 @@ pub(crate) fn look_at_space(shared: &Shared) {
     }
 }
 
-/// What the thread does.
+/// The loop of the watch's thread.
 pub(crate) fn run(shared: &Shared) {
     while !shared.watch.stop.load(Ordering::Acquire) {
         std::thread::park_timeout(LOOK_EVERY);

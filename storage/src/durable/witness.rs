@@ -1,17 +1,16 @@
-//! The witness: how far the journal went, in a file of its own.
+//! The witness: a separate file that records how far the journal went.
 //!
 //! **Shape.** `WITNESS`, 8192 bytes: two slots of 512 bytes at 0 and 4096, written in turn:
 //! ```text
 //! magic "CAUDALW1", format u32, serial u64, store id [16], commit u64, chain [32],
 //! end of the record (segment and offset) u64, crc32c u32 of all before, zeros
 //! ```
-//! **Order.** A slot names a commit only after the flush of its record has returned, so the journal
-//! always reaches at least as far, whatever a power cut takes. It is written at most half a second
-//! after a commit, at each new segment and at a clean stop, by a thread of its own: no commit waits
-//! for it. So at most the last half second of a journal can be removed unnoticed, and only after a
-//! crash.
-//!
-//! **Failure.** One slot that is torn or rotten leaves the other. A write that fails poisons the
+//! **Order.** A slot names a commit only after the flush of its record has returned, so the journal always reaches at
+//! least as far, even after a power cut. A thread of its own writes the slot at most half a second after a commit, at
+//! each new segment and at a clean stop: no commit waits for it. So at most the last half second of a journal can be
+//! removed unnoticed, and only after a crash.
+//! **Failure.** If one slot is torn or rotten, the other one remains. A failed write poisons the store: a disk that
+//! lost one flush is not trusted with another.
 //! store: a disk that loses one flush is not asked for another.
 
 use std::fs::File;
@@ -41,18 +40,18 @@ const SLOT: usize = 512;
 const SLOT_USED: usize = 88;
 const SLOT_STRIDE: u64 = 4096;
 const FILE_BYTES: usize = 8192;
-/// How long a commit may go without a witness.
+/// The longest time from a commit until the witness names it.
 const EVERY: Duration = Duration::from_millis(500);
 
-/// What the thread and the committer share.
+/// The state that the thread and the committer share.
 #[derive(Debug)]
 struct State {
     /// The last durable record.
     mark: Mark,
-    /// The last one that is on disk here.
+    /// The last record that a slot on disk names.
     written: Mark,
     serial: u64,
-    /// A new segment was begun.
+    /// Whether a new segment was begun.
     urgent: bool,
     stop: bool,
 }
@@ -69,7 +68,7 @@ pub(crate) struct Witness {
     changed: Condvar,
 }
 
-/// The bytes of a slot.
+/// Encodes the bytes of a slot.
 pub(crate) fn encode(id: &StoreId, serial: u64, mark: &Mark) -> Vec<u8> {
     let mut slot = Vec::with_capacity(SLOT);
     slot.extend_from_slice(&MAGIC);
@@ -85,7 +84,7 @@ pub(crate) fn encode(id: &StoreId, serial: u64, mark: &Mark) -> Vec<u8> {
     slot
 }
 
-/// What a slot says; `None` unless every bit is right.
+/// Parses a slot; `None` unless every bit is right.
 pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
     let used = slot.get(..SLOT_USED - 4)?;
     let mut c = Cursor::new(slot);
@@ -101,11 +100,11 @@ pub(crate) fn decode(slot: &[u8]) -> Option<(StoreId, u64, Mark)> {
     (c.u32()? == crc32c::crc32c(used)).then_some((id, serial, mark))
 }
 
-/// The newest slot of the file in a store's folder: its serial number and the last record that it
-/// names. `None` when there is no file.
+/// Reads the newest slot of the file in a store's folder: its serial number and the last record that it names. `None`
+/// when there is no file.
 ///
 /// # Errors
-/// `Corrupt` when no slot is whole, or one belongs to another store; `Io` when it cannot be read.
+/// `Corrupt` when no slot is intact, or one belongs to another store; `Io` when the file cannot be read.
 pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Mark)>, OpenError> {
     let path = folder.path().join(WITNESS);
     let fail = |e| OpenError::io("reading", &path, e);
@@ -137,7 +136,7 @@ pub(crate) fn read(folder: &Folder, id: &StoreId) -> Result<Option<(u64, Mark)>,
     }
 }
 
-/// Why a store is refused for its witness, with the ways out.
+/// The error for a store that contradicts its witness, with the ways out.
 pub(crate) fn refused(path: &Path, why: &str) -> OpenError {
     OpenError::Corrupt(std::sync::Arc::from(format!(
         "{}: {why}. Nothing was changed. Bring the whole store folder back as it was, all of its \
@@ -149,11 +148,11 @@ pub(crate) fn refused(path: &Path, why: &str) -> OpenError {
 }
 
 impl Witness {
-    /// Of a journal that ends at `mark`; `found` is what [`read`] gave. Where that is `None` the file is
-    /// made, and names `mark`.
+    /// Opens the witness of a journal that ends at `mark`; `found` is the result of [`read`]. If that is `None`, the
+    /// file is created and names `mark`.
     ///
     /// # Errors
-    /// What the system says when the file cannot be made or opened.
+    /// The system's error when the file cannot be created or opened.
     pub(crate) fn open(
         folder: &Folder,
         files: &Files,
@@ -190,7 +189,7 @@ impl Witness {
         })
     }
 
-    /// A record is durable.
+    /// Notes that the record at `mark` is durable.
     pub(crate) fn saw(&self, mark: Mark) {
         let mut state = lock(&self.state);
         if split(state.mark.end).0 != split(mark.end).0 {
@@ -200,15 +199,15 @@ impl Witness {
         state.mark = mark;
     }
 
-    /// The last record that is on disk here.
+    /// The last record that a slot on disk names.
     pub(crate) fn written(&self) -> Mark {
         lock(&self.state).written
     }
 
-    /// Writes the last durable record into the older slot and flushes it, if it is not there yet.
+    /// Writes the last durable record into the older slot and flushes it, unless a slot already names it.
     ///
     /// # Errors
-    /// What the system says. Whether the slot is on disk is not known then; the other one is untouched.
+    /// The system's error. It is unknown then whether the slot is on disk; the other one is untouched.
     pub(crate) fn write(&self) -> io::Result<()> {
         let _one = lock(&self.writing);
         let (mark, serial) = {
@@ -228,20 +227,20 @@ impl Witness {
         Ok(())
     }
 
-    /// Ends the thread that writes it.
+    /// Ends the thread that writes the witness.
     pub(crate) fn stop(&self) {
         lock(&self.state).stop = true;
         self.changed.notify_all();
     }
 
-    /// Says where the journal ends, so that an operator can compare it later.
+    /// Logs where the journal ends, so that an operator can compare it later.
     pub(crate) fn tell(&self, when: &str) {
         let mark = self.written();
         let (commit, chain) = (mark.commit, hex(&mark.chain));
         tracing::info!(commit, chain, when, "where the journal ends");
     }
 
-    /// What the thread does.
+    /// The loop of the witness's thread.
     pub(crate) fn run(&self, health: &Health) {
         loop {
             let mut state = lock(&self.state);

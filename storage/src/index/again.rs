@@ -1,12 +1,12 @@
-//! Runs that the checkpoint attests: opened without reading their rows, and read again later.
+//! Runs that the checkpoint attests: they are opened without reading their rows, and read again later.
 //!
-//! **Bounds.** Opening such a run reads its fences and its filter, one and a half to two and a half bytes for each row, and the first key of each block
-//! (it is what the run takes in memory), and the block before them, none of its rows but what lies there. One step of reading again takes
-//! [`STEP`] blocks of at most 4 KB.
+//! **Bounds.** Opening such a run reads its fences and filter, which it also takes in memory (one and a half to two and
+//! a half bytes per row, plus the first key of each block), and the block before them; it reads no rows except those in
+//! that block. One step of reading again takes [`STEP`] blocks of at most 4 KB.
 //!
-//! **Failure.** Each block proves itself when it is read, so a run that was not read whole never
-//! gives a wrong answer: a block that is missing or broken fails the read that needs it. That the
-//! whole run is what was written is shown by its digest when it is read again.
+//! **Failure.** Each block is checked when it is read, so a run that was not read whole never gives a wrong answer: a
+//! missing or broken block fails the read that needs it. The digest, checked when the run is read again, shows that the
+//! whole run is intact.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,28 +22,28 @@ use crate::journal::format::Hash;
 use crate::num::{u64_of, usize_of32};
 use crate::sync::{lock, read};
 
-/// Blocks that one step reads.
+/// Blocks per step.
 const STEP: u32 = 256;
 
 /// Runs that need not be read when the index is opened.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
-    /// How far the index reached when they were noted.
+    /// The commit that the index reached when the checkpoint noted the runs.
     pub(crate) commit: u64,
     /// The runs, by number and digest.
     pub(crate) runs: BTreeSet<(u64, Hash)>,
 }
 
-/// What opening the index read.
+/// The blocks that were read to open the index.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Loaded {
     /// The numbers of the runs that were read whole.
     pub(crate) whole: BTreeSet<u64>,
-    /// How many bytes of blocks were read, at most.
+    /// How many bytes of blocks were read (an upper bound).
     pub(crate) bytes: u64,
 }
 
-/// The first of the blocks that [`by_fences`] reads.
+/// The first block that [`by_fences`] reads.
 pub(crate) fn first(info: &RunInfo) -> u32 {
     info.fence_start - u32::from(info.fence_start > 0)
 }
@@ -84,12 +84,12 @@ pub(crate) fn by_fences(store: &BlockStore, info: &RunInfo) -> Result<Run, Troub
     })
 }
 
-/// Bytes that reading this many blocks takes at most.
+/// The most bytes that this many blocks can have.
 pub(crate) fn bytes_of(blocks: u32) -> u64 {
     u64::from(blocks) * u64_of(VALUE_MAX)
 }
 
-/// A run that is being read again. It is kept from being removed meanwhile.
+/// A run that is being read again; holding it keeps it from being removed meanwhile.
 pub(crate) struct Again {
     run: Arc<Run>,
     next: u32,
@@ -111,7 +111,7 @@ impl Again {
         self.run.info.id
     }
 
-    /// Bytes that were read.
+    /// Bytes read so far (an upper bound).
     pub(crate) fn bytes(&self) -> u64 {
         bytes_of(self.next)
     }
@@ -124,7 +124,7 @@ impl SortedRows {
         (manifest.mark, manifest.runs.clone())
     }
 
-    /// Begins to read a run again; `None` when there is none of that number any more.
+    /// Begins to read a run again; `None` when no run has that number any more.
     pub(crate) fn again(&self, id: u64) -> Option<Again> {
         let runs = Arc::clone(&read(&self.state).runs);
         let run = runs.iter().find(|run| run.info.id == id)?;
@@ -135,10 +135,10 @@ impl SortedRows {
         })
     }
 
-    /// Reads the next blocks of a run; gives the bytes, and whether that was all of it.
+    /// Reads the next blocks of a run; returns the bytes read, and whether the run is complete.
     ///
     /// # Errors
-    /// When a block is missing or broken or cannot be read, or the digest of all is another one.
+    /// When a block is missing, broken or unreadable, or the digest of all blocks differs.
     pub(crate) fn read_again(&self, again: &mut Again) -> Result<(u64, bool), Trouble> {
         let info = again.run.info.clone();
         let (from, to) = (again.next, info.blocks.min(again.next + STEP));

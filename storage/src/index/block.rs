@@ -1,30 +1,30 @@
-//! The rows of one block: searched in their packed form, or unpacked.
+//! The rows of one block, searched in packed form or unpacked.
 //!
-//! **Shape.** Row: shared u8 (bytes in common with the key before), rest u16, value length u16,
-//! rest, value. Length 0xFFFF is a removed key; 0xFFFE a large value, whose bytes lie in pieces:
-//! first piece u32, length u32. The first row of a block shares nothing.
+//! **Shape.** Row: shared u8 (how many bytes the key has in common with the previous one), rest u16, value length u16,
+//! rest, value. Length 0xFFFF means a removed key; 0xFFFE a large value whose bytes lie in pieces: first piece u32,
+//! length u32. The first row of a block shares nothing.
 
 use std::sync::OnceLock;
 
 use crate::codec::Cursor;
 use crate::num::{u32_of, u64_of, usize_of32};
 
-/// The value length, on disk, of a key that was removed.
+/// The value length on disk of a removed key.
 pub(crate) const GONE: u16 = 0xFFFF;
-/// The value length, on disk, of a value that lies in pieces.
+/// The value length on disk of a value that is stored in pieces.
 pub(crate) const FAR: u16 = 0xFFFE;
 
-/// What a block takes besides its rows, in bytes, roughly.
+/// Rough memory overhead of a block besides its rows, in bytes.
 const BESIDES: u64 = 192;
 
-/// The value of a row as it lies in its block.
+/// The value of a row as stored in its block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Stored<'a> {
     /// The key was removed.
     Gone,
-    /// The value lies in the block itself.
+    /// The value is in the block itself.
     Here(&'a [u8]),
-    /// The value lies in pieces: the number of the first piece's block, and its length in bytes.
+    /// The value is stored in pieces: the number of the first piece's block, and its length in bytes.
     Far { first: u32, length: u32 },
 }
 
@@ -45,10 +45,10 @@ fn next_row<'a>(c: &mut Cursor<'a>) -> Option<(usize, &'a [u8], Stored<'a>)> {
     Some((shared, rest, value))
 }
 
-/// Finds a key among the rows of a block without building any of the others.
+/// Finds a key among the rows of a block without unpacking the others.
 fn find<'a>(payload: &'a [u8], key: &[u8]) -> Option<Stored<'a>> {
     let mut c = Cursor::new(payload);
-    // how many bytes of `key` the last row agreed with; that row was smaller
+    // how many leading bytes of `key` the last row shares; that row was smaller
     let mut matched = 0;
     while !c.rest().is_empty() {
         let (shared, rest, value) = next_row(&mut c)?;
@@ -76,12 +76,12 @@ fn find<'a>(payload: &'a [u8], key: &[u8]) -> Option<Stored<'a>> {
 #[derive(Debug)]
 pub(crate) struct Block {
     payload: Box<[u8]>,
-    /// `None` inside when the rows cannot be read.
+    /// The unpacked rows; `None` inside when they cannot be parsed.
     rows: OnceLock<Option<Unpacked>>,
 }
 
 impl Block {
-    /// Of a payload that passed its checks.
+    /// A block of rows whose payload passed its checks.
     pub(crate) fn new(payload: Box<[u8]>) -> Self {
         Self {
             payload,
@@ -89,13 +89,13 @@ impl Block {
         }
     }
 
-    /// Its rows, to walk over; `None` when they cannot be read.
+    /// The unpacked rows, for walking; `None` when they cannot be parsed.
     pub(crate) fn rows(&self) -> Option<&Unpacked> {
         let rows = self.rows.get_or_init(|| Unpacked::of(&self.payload));
         rows.as_ref()
     }
 
-    /// The value of a row by its place in the block.
+    /// The value of a row by its index in the block.
     pub(crate) fn value(&self, row: usize) -> Option<Stored<'_>> {
         self.rows()?.value(&self.payload, row)
     }
@@ -112,12 +112,12 @@ impl Block {
         }
     }
 
-    /// Whether its rows were asked for, so that it takes more memory.
+    /// Whether the rows were unpacked, so that the block takes more memory.
     pub(crate) fn is_unpacked(&self) -> bool {
         self.rows.get().is_some()
     }
 
-    /// Bytes that it takes in memory now, roughly.
+    /// Rough size in memory now, in bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let payload = u64_of(self.payload.len());
         let unpacked = self.rows.get().and_then(Option::as_ref);
@@ -125,7 +125,7 @@ impl Block {
     }
 }
 
-/// Where the rows of one block lie, and their whole keys, for walking in both directions.
+/// The whole keys of one block's rows and the places of their values, for walking in both directions.
 #[derive(Debug, Default)]
 pub(crate) struct Unpacked {
     keys: Vec<u8>,
@@ -145,13 +145,13 @@ enum Where {
     Far(u32, u32),
 }
 
-/// Bytes of memory that hold what both numbers say.
+/// The bytes from `start` to `end`.
 fn part(bytes: &[u8], (start, end): (u32, u32)) -> Option<&[u8]> {
     bytes.get(usize_of32(start)..usize_of32(end))
 }
 
 impl Unpacked {
-    /// Unpacks the rows of a block; `None` when they cannot be read.
+    /// Unpacks the rows of a block; `None` when they cannot be parsed.
     pub(crate) fn of(payload: &[u8]) -> Option<Self> {
         let (mut keys, mut rows) = (Vec::<u8>::with_capacity(payload.len()), Vec::new());
         let mut c = Cursor::new(payload);
@@ -179,7 +179,7 @@ impl Unpacked {
         Some(Self { keys, rows })
     }
 
-    /// Bytes of the whole keys, and of where each row lies: more than the payload has where many keys share much.
+    /// Bytes of the whole keys and row places: more than the payload when many keys share long prefixes.
     fn bytes(&self) -> u64 {
         u64_of(self.keys.len() + self.rows.len() * size_of::<Place>())
     }
@@ -194,7 +194,7 @@ impl Unpacked {
         part(&self.keys, self.rows.get(row)?.key)
     }
 
-    /// The value of a row, out of the payload that was unpacked.
+    /// The value of a row, taken from the payload that was unpacked.
     pub(crate) fn value<'a>(&self, payload: &'a [u8], row: usize) -> Option<Stored<'a>> {
         Some(match self.rows.get(row)?.value {
             Where::Gone => Stored::Gone,
@@ -203,7 +203,7 @@ impl Unpacked {
         })
     }
 
-    /// The first row whose key is not below `key`.
+    /// The index of the first row whose key is not below `key`.
     pub(crate) fn seek(&self, key: &[u8]) -> usize {
         self.rows
             .partition_point(|p| part(&self.keys, p.key).is_some_and(|k| k < key))

@@ -1,16 +1,16 @@
 //! sled as a store of immutable blocks.
 //!
-//! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so
-//! a block that is lost, stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own
-//! (see [`apart`]), all others are in the main one, with the manifest.
+//! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so a block that is
+//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own (see [`apart`]);
+//! all others are in the main one, with the manifest.
 //!
 //! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
 //!
 //! **Order.** `sync` is sled's flush and then an fdatasync on our own handle of its file, because
 //! sled 0.34 does not ask the device to flush. One thread writes at a time.
 //!
-//! **Failure.** See [`Trouble`]. sled panics on damage; the panics of every call that reads or opens are caught.
-//! Its folder may be deleted at any time: it is rebuilt from the journal.
+//! **Failure.** See [`Trouble`]. sled panics on damage; every call that reads or opens catches panics. sled's folder
+//! may be deleted at any time: the index is rebuilt from the journal.
 
 mod apart;
 mod leaves;
@@ -42,40 +42,40 @@ pub(crate) const VALUE_MAX: usize = 4096;
 pub(crate) const OVERHEAD: usize = 17;
 /// The largest payload of a block, in bytes.
 pub(crate) const PAYLOAD_MAX: usize = VALUE_MAX - OVERHEAD;
-/// The key of the manifest; it sorts behind all blocks.
+/// The key of the manifest; it sorts after all blocks.
 pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 
-/// Looks at a block's number and value; an error ends the walk.
+/// Receives a block's number and value; an error ends the walk.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), Trouble>;
 
-/// The part of the caches of sled that the main one has.
+/// The main sled gets one part in this many of sled's caches.
 const MAIN: u64 = 4;
-/// How often the main sled writes and gathers by itself.
+/// How often the main sled flushes by itself.
 const FLUSH: Duration = Duration::from_millis(500);
-/// How long sled's lock is waited for.
+/// How long to wait for sled's lock.
 const LOCK_WAIT: Duration = Duration::from_secs(2);
 
-/// What a block holds.
+/// The kind of content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// Rows, sorted by key.
     Rows,
     /// A piece of a large value.
     Piece,
-    /// First keys of the row blocks.
+    /// First keys of the row blocks, with their numbers.
     Fences,
     /// A part of the Bloom filter.
     Bloom,
     /// Rows, sorted by key, compressed.
     CompressedRows,
-    /// Which kinds of rows the Bloom filter has the beginnings of.
+    /// The kinds of rows whose prefixes the Bloom filter has.
     Scopes,
-    /// A part of a Bloom filter of lines.
+    /// A part of a Bloom filter made of lines.
     Lines,
 }
 
 impl Kind {
-    /// Its byte on disk.
+    /// The byte that stands for the kind on disk.
     pub(crate) fn byte(self) -> u8 {
         match self {
             Self::Rows => 1,
@@ -97,15 +97,15 @@ pub(crate) fn block_key(run: u64, block: u32) -> [u8; 12] {
     key
 }
 
-/// Run and block of a key.
+/// Run and block of a key; `None` for another key.
 pub(crate) fn parse_key(key: &[u8]) -> Option<(u64, u32)> {
     let mut c = Cursor::new(key);
     let parsed = (c.u64()?, c.u32()?);
     c.rest().is_empty().then_some(parsed)
 }
 
-/// The value of a block; `value` comes with room of [`OVERHEAD`] bytes before its payload.
-/// Gives its checksum.
+/// Fills in the header of a block's value; `value` has [`OVERHEAD`] bytes of room before its payload. Returns the
+/// checksum.
 pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: Kind) -> u32 {
     let head = run
         .to_be_bytes()
@@ -121,7 +121,7 @@ pub(crate) fn seal(value: &mut [u8], run: u64, block: u32, kind: Kind) -> u32 {
     crc
 }
 
-/// Checks a value; gives its kind, checksum and payload.
+/// Checks a value; returns its kind, checksum and payload, or `None` if it is not intact.
 pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u8])> {
     let mut c = Cursor::new(value);
     let crc = c.u32()?;
@@ -130,23 +130,23 @@ pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u
     good.then_some((kind, crc, c.rest()))
 }
 
-/// sled, with its habits contained.
+/// The sled databases of the index, with their quirks contained.
 #[derive(Debug)]
 pub(crate) struct BlockStore {
     main: One,
     /// Runs with a sled of their own.
     apart: RwLock<BTreeMap<u64, Arc<One>>>,
-    /// From this many keys on a run has one.
+    /// A run with at least this many keys has a sled of its own.
     apart_keys: u64,
-    /// Bytes of the caches of all sleds, as they are set; sled keeps to them about.
+    /// The total size of all sled caches, in bytes; sled keeps to it only roughly.
     sled_cache: u64,
     writing: Mutex<()>,
     files: Files,
-    /// What was read lately.
+    /// Blocks that were read recently.
     pub(crate) cache: BlockCache,
-    /// Blocks that were looked into for a key that they do not have.
+    /// How many blocks were searched for a key that they do not have.
     pub(crate) vain: AtomicU64,
-    /// sled's path leads through its descriptor.
+    /// Keeps the descriptor open through which sled's path leads.
     store: Arc<Folder>,
 }
 
@@ -158,8 +158,8 @@ struct One {
 }
 
 impl One {
-    /// Opens or creates sled in a folder, which `dir` leads to for ever: sled wants a path and makes files by it later. Its
-    /// files are private and durable then.
+    /// Opens or creates sled in a folder. `dir` must always lead to that folder: sled takes a path and creates files by
+    /// it later. Its files are private and durable afterwards.
     fn open(
         dir: &Path,
         folder: &Folder,
@@ -170,7 +170,7 @@ impl One {
         let config = sled::Config::new().path(dir).cache_capacity(cache);
         let config = config.flush_every_ms(u64::try_from(flush.as_millis()).ok());
         let config = config.mode(sled::Mode::HighThroughput);
-        // on a thread of its own: a panic hook may want to abort on ours, but here it is expected
+        // on a separate thread: a panic hook may abort the process on ours, but here a panic is expected
         let opened = std::thread::Builder::new()
             .name("sled-open".to_owned())
             .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))
@@ -189,7 +189,7 @@ impl One {
         Ok(Self { db, file })
     }
 
-    /// Makes everything written durable: sled's flush, and then an fdatasync of its file.
+    /// Makes everything written durable: sled's flush, then an fdatasync of its file.
     fn sync(&self, files: &Files) -> Result<(), Trouble> {
         self.db.flush().map_err(|e| Trouble::writing(&e))?;
         files
@@ -212,13 +212,13 @@ fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
 }
 
 impl BlockStore {
-    /// Opens or creates sled in a store's folder, with this many bytes for the caches of sled and for
-    /// that of blocks; from this many keys on a run gets a sled of its own. sled's files are private and durable then. A
-    /// lock that a process which is ending still holds is waited for.
+    /// Opens or creates sled in a store's folder, with these sizes in bytes for sled's caches and for the block cache;
+    /// a run with at least `apart_keys` keys gets a sled of its own. sled's files are private and durable afterwards.
+    /// If a process that is ending still holds the lock, this waits for it.
     ///
     /// # Errors
-    /// `Read` when the system refuses something or the lock stays held, `Damaged` when sled says or shows by
-    /// a panic that its files are not what it wrote.
+    /// `Read` when the system refuses an operation or the lock stays held, `Damaged` when sled reports or shows by a
+    /// panic that its files differ from what it wrote.
     pub(crate) fn open(
         store: &Arc<Folder>,
         (sled_cache, blocks): (u64, u64),
@@ -257,10 +257,10 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Makes durable what was written into the main sled.
+    /// Makes everything written into the main sled durable.
     ///
     /// # Errors
-    /// `Write` when sled or the system refuses. What is on disk is not known then.
+    /// `Write` when sled or the system refuses. What is on disk is unknown then.
     pub(crate) fn sync(&self) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         self.main.sync(&self.files)
@@ -279,8 +279,8 @@ impl BlockStore {
     /// The value under a key; `None` when there is none.
     ///
     /// # Errors
-    /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself
-    /// is not checked here.
+    /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself is not
+    /// checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
         self.files.look().map_err(|e| Trouble::looking(&e))?;
         let apart = parse_key(key).and_then(|(run, _)| self.apart(run));
@@ -304,10 +304,10 @@ impl BlockStore {
         }
     }
 
-    /// Visits these blocks of a run in order; those that are missing are passed over.
+    /// Visits these blocks of a run in order; skips missing ones.
     ///
     /// # Errors
-    /// As [`Self::get`], and what `visit` gives, which ends the walk.
+    /// As [`Self::get`], and the error of `visit`, which ends the walk.
     pub(crate) fn scan(
         &self,
         run: u64,
@@ -352,11 +352,10 @@ fn sled_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
     Ok(found)
 }
 
-/// Reads sled's files from end to end, to find out whether the system reads them at all.
+/// Reads sled's files from end to end, to find out whether the system can read them at all.
 ///
 /// # Errors
-/// `Read` when the system refuses, so that it is not the bytes that are wrong; `Damaged` when the folder
-/// is missing.
+/// `Read` when the system refuses, so the bytes are not to blame; `Damaged` when the folder is missing.
 pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     let look = || -> std::io::Result<()> {
         for path in sled_files(store)? {
@@ -367,7 +366,7 @@ pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     look().map_err(|e| Trouble::looking(&e))
 }
 
-/// Bytes that sled's files take on disk.
+/// Bytes that sled's files occupy on disk.
 pub(crate) fn taken(store: &Folder) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let files = sled_files(store).into_iter().flatten();
@@ -377,8 +376,8 @@ pub(crate) fn taken(store: &Folder) -> u64 {
         .sum()
 }
 
-/// sled's own lock may be held a moment longer by a child process that was just being started when
-/// the store before was dropped; that is no damage, and no reason to rebuild.
+/// Opens sled, waiting for its lock: a child process that was being started when the previous store was dropped may
+/// hold it a moment longer. That is no damage, and no reason to rebuild.
 fn open_patiently(config: &sled::Config) -> sled::Result<sled::Db> {
     let start = Instant::now();
     loop {
@@ -393,7 +392,7 @@ fn open_patiently(config: &sled::Config) -> sled::Result<sled::Db> {
     }
 }
 
-/// sled never opens again with the remains of a snapshot that a full disk cut short.
+/// Removes unfinished snapshots: sled never opens again with the remains of a snapshot that a full disk interrupted.
 fn remove_unfinished_snapshots(dir: &Path) -> std::io::Result<()> {
     if !dir.is_dir() {
         return Ok(());

@@ -1,35 +1,35 @@
-//! A Bloom filter per run, so that most runs are not searched for keys that they do not have.
+//! A Bloom filter per run, so that most runs are not searched for keys they do not have.
 //!
-//! **Shape.** Lines of 512 bits, as much as a processor takes from memory at once: the [`PROBES`] bits of a key lie in
-//! one of them, so a run that does not have the key mostly costs one access to memory, whatever its size. In the filter
-//! of an older run the seven bits of a key are spread over the whole filter; the kind of the block says which of the
-//! two it is. Such filters are read until their runs are merged away.
+//! **Shape.** Lines of 512 bits, the amount that a processor fetches from memory at once: the [`PROBES`] bits of a key
+//! are in one line, so a run that does not have the key usually costs one memory access, whatever its size. In the
+//! filter of an older run the seven bits of a key are spread over the whole filter; the kind of the block says which
+//! form it is. Such filters are read until their runs are merged away.
 //!
-//! **Bounds.** [`BITS_YOUNG`] bits a key in the many young runs: fewer than one false positive in a thousand look-ups
+//! **Bounds.** [`BITS_YOUNG`] bits per key in the many young runs: fewer than one false positive in a thousand lookups
 //! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
 //! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
 use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};
 
-/// Bits for each key in a run of level [`YOUNG`] at most.
+/// Bits per key in runs up to level [`YOUNG`].
 const BITS_YOUNG: u64 = 18;
-/// Bits for each key in any other run.
+/// Bits per key in deeper runs.
 const BITS_DEEP: u64 = 12;
-/// The last level of young runs.
+/// The highest level of young runs.
 const YOUNG: u8 = 2;
 /// Bits of each key in its line.
 const PROBES: usize = 7;
-/// The words of a line.
+/// 64-bit words per line.
 const WORDS: usize = 8;
-/// The bits of a line.
+/// Bits per line.
 const LINE_BITS: u64 = 512;
 /// How many keys are added to a filter at a time.
 const TOGETHER: usize = 64;
-/// Bits of each key in an older filter.
+/// Bits of each key in a filter of an older run.
 const SPREAD_PROBES: u64 = 7;
 
-/// What lies in memory side by side, so that one access has it all.
+/// One line of a filter, aligned so that one memory access fetches all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(align(64))]
 struct Line([u64; WORDS]);
@@ -38,11 +38,11 @@ struct Line([u64; WORDS]);
 enum Bits {
     /// Each key has its bits in one line.
     Lines(Vec<Line>),
-    /// Each key has its bits anywhere: an older run.
+    /// Each key has its bits anywhere, as in older runs.
     Spread(Vec<u64>),
 }
 
-/// Which keys a run may have.
+/// The set of keys that a run may have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bloom(Bits);
 
@@ -68,13 +68,13 @@ fn mix(h: u64) -> u64 {
     h ^ h >> 32
 }
 
-/// A number below `of`, spread over all of them: the high half of a product, without a division.
+/// Maps a hash evenly to a number below `of`: the high half of a product, without a division.
 fn below(hash: u64, of: u64) -> u64 {
     let wide = u128::from(hash) * u128::from(of);
     u64::try_from(wide >> 64).unwrap_or(0)
 }
 
-/// Word and bit of each probe of a key in its line: nine bits of one number for each.
+/// Word and bit of each probe of a key in its line; each probe uses nine bits of one number.
 fn in_line(hash: u64) -> [(usize, u64); PROBES] {
     let mut bits = mix(hash);
     [(); PROBES].map(|()| {
@@ -84,7 +84,7 @@ fn in_line(hash: u64) -> [(usize, u64); PROBES] {
     })
 }
 
-/// Word and bit of one probe of a key in an older filter, which has this many words.
+/// Word and bit of one probe of a key in an older filter with this many words.
 fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
     let step = hash.rotate_right(17) | 1;
     let bit = below(hash.wrapping_add(step.wrapping_mul(n)), u64_of(words) << 6);
@@ -92,7 +92,7 @@ fn spread(hash: u64, n: u64, words: usize) -> (usize, u64) {
 }
 
 impl Bloom {
-    /// Room for this many keys in a run of a level.
+    /// An empty filter for this many keys in a run of this level.
     pub(crate) fn new(keys: u64, level: u8) -> Self {
         let bits = match level {
             0..=YOUNG => BITS_YOUNG,
@@ -102,7 +102,7 @@ impl Bloom {
         Self(Bits::Lines(vec![Line::default(); usize_of(lines)]))
     }
 
-    /// As bytes for the disk: the words, big-endian.
+    /// The bytes on disk: the words, big-endian.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let bytes = |words: &[u64]| -> Vec<u8> {
             let words = words.iter();
@@ -114,7 +114,7 @@ impl Bloom {
         }
     }
 
-    /// How many bytes it takes, in memory and on disk.
+    /// The size in bytes, in memory and on disk.
     pub(crate) fn bytes(&self) -> u64 {
         match &self.0 {
             Bits::Lines(lines) => u64_of(lines.len()) * (LINE_BITS / 8),
@@ -146,7 +146,7 @@ impl Bloom {
         }
     }
 
-    /// Whether the key may be there.
+    /// Whether the key may be in the run.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
         let is_set = |word: Option<&u64>, bit| word.is_none_or(|word| word & bit != 0);
         match &self.0 {
@@ -166,10 +166,10 @@ impl Bloom {
     }
 }
 
-/// A filter while keys are added.
+/// A filter to which keys are being added.
 ///
-/// In a filter that is larger than the caches of a processor, adding a key is waiting for its line. So keys are collected and
-/// added [`TOGETHER`]: the lines of several are on their way from memory at the same time.
+/// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected and
+/// added [`TOGETHER`] at a time, which lets the lines of several keys be fetched from memory at once.
 #[derive(Debug)]
 pub(crate) struct Filling {
     bloom: Bloom,
@@ -177,7 +177,7 @@ pub(crate) struct Filling {
 }
 
 impl Filling {
-    /// Room for so many keys in a run of a level.
+    /// An empty filter for this many keys in a run of this level.
     pub(crate) fn new(keys: u64, level: u8) -> Self {
         Self {
             bloom: Bloom::new(keys, level),
@@ -193,7 +193,7 @@ impl Filling {
         }
     }
 
-    /// The filter of all the keys.
+    /// The filter with all the keys.
     pub(crate) fn whole(mut self) -> Bloom {
         self.add_waiting();
         self.bloom
@@ -208,7 +208,7 @@ impl Filling {
 
 #[cfg(test)]
 impl Bloom {
-    /// Takes a bit of a key away, which other keys may share.
+    /// Clears a bit of a key, which other keys may share.
     pub(crate) fn deny(&mut self, hash: u64) {
         if let Bits::Lines(lines) = &mut self.0 {
             let line = usize_of(below(hash, u64_of(lines.len())));
@@ -218,7 +218,7 @@ impl Bloom {
     }
 }
 
-/// A filter while its blocks are read.
+/// A filter whose blocks are being read.
 #[derive(Debug, Default)]
 pub(crate) struct Filter {
     kind: Option<u8>,
@@ -243,7 +243,7 @@ impl Filter {
         u64_of(self.bytes.len())
     }
 
-    /// The filter; `None` when the parts are none, of two kinds, or cut short.
+    /// The filter; `None` when there are no parts, or they are of two kinds or cut short.
     pub(crate) fn whole(&self) -> Option<Bloom> {
         let mut words = Vec::with_capacity(self.bytes.len() / 8);
         for chunk in self.bytes.chunks(8) {

@@ -17,14 +17,14 @@ use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::num::{u16_of, u32_of};
 
-/// The largest value that lies in its row block.
+/// The largest value that is stored in its row block, in bytes.
 const IN_PLACE_MAX: usize = 2048;
-/// The largest value that is given to sled of rows that are looked up one by one, unless one row alone is larger.
+/// The largest block of rows that are looked up one by one, in bytes; a single row may be larger.
 const SINGLE_MAX: usize = 1024;
 /// Pieces of large values held back until their row block is full (1 MiB).
 const PIECES_HELD_MAX: usize = 256;
 
-/// A payload with the room before it that [`seal`] fills.
+/// A payload preceded by the room that [`seal`] fills.
 fn with_room(payload: &[u8]) -> Vec<u8> {
     [&[0; OVERHEAD], payload].concat()
 }
@@ -44,16 +44,16 @@ pub(crate) struct RunBuilder<'a> {
     batch: Vec<Keyed>,
     batch_bytes: usize,
     compressor: RowCompressor,
-    /// Blocks of pieces that belong behind the row block being filled.
+    /// Blocks of pieces that follow the row block being filled.
     pieces: Vec<Vec<u8>>,
 }
 
 impl<'a> RunBuilder<'a> {
-    /// A run of at most this many keys (rows, and their beginnings among them); `tuning` says of which kinds its filter has
-    /// the beginnings, and which lie in small blocks.
+    /// A builder for a run of at most this many keys (rows and their prefixes); `tuning` says which kinds have their
+    /// prefixes in the filter, and which are stored in small blocks.
     ///
     /// # Errors
-    /// When there is no memory to compress with, or as [`BlockStore::begin`].
+    /// When there is no memory for the compressor, or as [`BlockStore::begin`].
     pub(crate) fn new(
         store: &'a BlockStore,
         id: u64,
@@ -85,10 +85,10 @@ impl<'a> RunBuilder<'a> {
         })
     }
 
-    /// Adds the next row; keys ascend, and `None` is a key that was removed.
+    /// Adds the next row; keys must ascend, and `None` means a removed key.
     ///
     /// # Errors
-    /// As [`BlockStore::put`]. The run cannot be finished then; its blocks are removed at the next start.
+    /// As [`BlockStore::put`]. The run cannot be finished then; the next start removes its blocks.
     pub(crate) fn add(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<(), Trouble> {
         let in_place = value.map_or(0, |v| if v.len() > IN_PLACE_MAX { 8 } else { v.len() });
         let single = self.single.names(key);
@@ -191,7 +191,7 @@ impl<'a> RunBuilder<'a> {
         Ok(start)
     }
 
-    /// Writes what is left, fences and filter; the run is complete but not yet synced.
+    /// Writes the remaining rows, the fences and the filter; the run is then complete but not yet synced.
     ///
     /// # Errors
     /// As [`Self::add`].
@@ -223,8 +223,7 @@ impl<'a> RunBuilder<'a> {
         }))
     }
 
-    /// As much as there is of a run that is not finished, to be removed: it cannot be read, and the last of its blocks
-    /// may not be written.
+    /// The unfinished run, for removing its blocks: it cannot be read, and its last blocks may not have been written.
     pub(crate) fn unfinished(self) -> Arc<Run> {
         Arc::new(Run {
             info: self.info,

@@ -5,10 +5,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
-/// So many bytes fit in place.
+/// How many bytes fit inline.
 pub(crate) const INLINE: usize = 38;
 
-/// Bytes, in place up to 38 of them.
+/// A byte string, stored inline up to 38 bytes.
 #[derive(Clone)]
 pub(crate) struct Bytes(Repr);
 
@@ -39,8 +39,8 @@ impl Bytes {
         }
     }
 
-    /// Puts other bytes in the place of these where that takes no new room: those that do not fit in place, and are as
-    /// many. False where it does, and nothing was changed.
+    /// Overwrites these bytes if that needs no new allocation: if they are on the heap and as many as the new ones.
+    /// Otherwise changes nothing and returns false.
     pub(crate) fn rewrite(&mut self, bytes: &[u8]) -> bool {
         match &mut self.0 {
             Repr::Heap(there) if there.len() == bytes.len() => {
@@ -51,7 +51,7 @@ impl Bytes {
         }
     }
 
-    /// How many bytes do not fit in place.
+    /// How many bytes are on the heap.
     pub(crate) fn heap(&self) -> usize {
         match &self.0 {
             Repr::Inline(..) => 0,

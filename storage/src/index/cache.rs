@@ -1,12 +1,12 @@
 //! The cache of recently read blocks: checked, and unpacked once they are scanned.
 //!
-//! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was used again since
-//! the hand last passed stays for another round. Readers share a block; nothing is copied. For a single row
-//! a block is searched in its packed form, which takes a third to a sixth of the memory of an unpacked one.
+//! **Shape.** [`SHARDS`] shards by run and block, each a map and a clock: a block that was used since the hand last
+//! passed stays for another round. Readers share a block; nothing is copied. To find a single row, a block is searched
+//! in packed form, which takes a third to a sixth of the memory of the unpacked form.
 //!
-//! **Bounds.** A set number of bytes in all; each block counts with its size, which grows when it is unpacked. A block
-//! of a run never changes and the numbers of runs are never used again, so nothing has to be invalidated: blocks of
-//! runs that were merged away are no longer used, and the hand drops them.
+//! **Bounds.** A set number of bytes in total; each block counts with its size, which grows when it is unpacked. A
+//! block of a run never changes and run numbers are never reused, so nothing has to be invalidated: blocks of runs that
+//! were merged away are no longer used, and the hand drops them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -17,16 +17,16 @@ use crate::index::block::Block;
 use crate::num::{u64_of, usize_of};
 use crate::sync::lock;
 
-/// Parts that are locked one by one.
+/// The number of shards; each has its own lock.
 const SHARDS: usize = 16;
 
 #[derive(Debug)]
 struct Slot {
     key: (u64, u32),
     block: Arc<Block>,
-    /// What it counts with.
+    /// The size with which it is counted, in bytes.
     bytes: u64,
-    /// Asked for since the hand last passed.
+    /// Whether it was used since the hand last passed.
     again: bool,
 }
 
@@ -61,7 +61,7 @@ impl Shard {
         });
     }
 
-    /// Counts a block anew, which was unpacked meanwhile.
+    /// Updates the counted size of a block that was unpacked meanwhile.
     fn grown(&mut self, key: (u64, u32), most: u64) {
         let place = self.places.get(&key);
         let Some(slot) = place.and_then(|at| self.slots.get_mut(*at)) else {
@@ -73,7 +73,7 @@ impl Shard {
         while self.bytes > most && self.evict() {}
     }
 
-    /// Takes out the next block that was not asked for again; false when there is none at all.
+    /// Evicts the next block that was not used again; false when there are no blocks.
     fn evict(&mut self) -> bool {
         loop {
             if self.hand >= self.slots.len() {
@@ -86,7 +86,7 @@ impl Shard {
                 self.hand += 1;
                 continue;
             }
-            // the last one comes into its place, and waits for the hand's next round
+            // the last slot moves into the freed place, and waits for the hand's next round
             let gone = self.slots.swap_remove(self.hand);
             self.bytes -= gone.bytes;
             self.places.remove(&gone.key);
@@ -109,7 +109,7 @@ pub(crate) struct BlockCache {
 }
 
 impl BlockCache {
-    /// An empty one of at most this many bytes; 0 keeps nothing.
+    /// An empty cache of at most this many bytes; 0 keeps nothing.
     pub(crate) fn new(most: u64) -> Self {
         Self {
             shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
@@ -119,7 +119,7 @@ impl BlockCache {
         }
     }
 
-    /// Takes this many bytes at most from now on; what is beyond goes at once.
+    /// Limits the cache to this many bytes from now on; evicts the excess at once.
     pub(crate) fn set_most(&self, most: u64) {
         if self.most.swap(most, Ordering::Relaxed) > most {
             let most = most / u64_of(SHARDS);
@@ -130,7 +130,7 @@ impl BlockCache {
         }
     }
 
-    /// Bytes that one shard takes at most.
+    /// The most bytes that one shard may take.
     fn share(&self) -> u64 {
         self.most.load(Ordering::Relaxed) / u64_of(SHARDS)
     }
@@ -140,14 +140,14 @@ impl BlockCache {
         self.shards.get(usize_of(mixed % u64_of(SHARDS)))
     }
 
-    /// The block, if it is here.
+    /// The block, if it is cached.
     pub(crate) fn get(&self, key: (u64, u32)) -> Option<Arc<Block>> {
         let found = lock(self.shard(key)?).get(key)?;
         self.cached.fetch_add(1, Ordering::Relaxed);
         Some(found)
     }
 
-    /// Unpacks a block, which counts with more if it is here.
+    /// Unpacks a block; if it is cached, it counts with its new size.
     pub(crate) fn unpack(&self, key: (u64, u32), block: &Block) {
         if block.is_unpacked() {
             return;
@@ -158,7 +158,7 @@ impl BlockCache {
         }
     }
 
-    /// Keeps a block that was read.
+    /// Caches a block that was read.
     pub(crate) fn put(&self, key: (u64, u32), block: &Arc<Block>) {
         self.read.fetch_add(1, Ordering::Relaxed);
         if let Some(shard) = self.shard(key) {
@@ -166,13 +166,13 @@ impl BlockCache {
         }
     }
 
-    /// Blocks that were read and blocks that were found here, since the start.
+    /// How many blocks were read and how many were found here, since the start.
     pub(crate) fn counts(&self) -> (u64, u64) {
         let count = |n: &AtomicU64| n.load(Ordering::Relaxed);
         (count(&self.read), count(&self.cached))
     }
 
-    /// Bytes that it takes at most, and now.
+    /// The limit and the current size, in bytes.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         let now = self.shards.iter().map(|shard| lock(shard).bytes).sum();
         (self.most.load(Ordering::Relaxed), now)
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn block() -> Arc<Block> {
-        // rows without a key and a value, of five bytes each
+        // rows without key and value, of five bytes each
         Arc::new(Block::new(vec![0; 4095].into()))
     }
 
@@ -237,7 +237,7 @@ mod tests {
         cache.set_most(one * 4 * u64_of(SHARDS));
         assert!(cache.bytes().1 <= 4 * one, "{:?}", cache.bytes());
         let held = cache.bytes().1;
-        // one that is not here is unpacked all the same
+        // a block that is not cached is unpacked all the same
         let other = block();
         cache.unpack((2, 1), &other);
         assert!(other.is_unpacked() && cache.bytes().1 == held);

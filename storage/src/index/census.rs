@@ -1,4 +1,4 @@
-//! Counts what the index consists of: rows by their first byte, and the blocks beside them.
+//! Counts the contents of the index: rows by their first byte, and the other blocks.
 
 use std::collections::BTreeMap;
 
@@ -15,15 +15,15 @@ use crate::sync::read;
 /// Rows of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RowBytes {
-    /// How many there are, removed keys among them.
+    /// The number of rows, removed keys included.
     pub rows: u64,
     /// Bytes of their keys and values.
     pub bytes: u64,
-    /// Bytes that they take in the blocks as they lie on disk: their part of each block, by what they have of its rows.
+    /// Bytes that they take in blocks on disk: each block's size is divided among its rows in proportion.
     pub stored: u64,
 }
 
-/// What the runs of an index consist of.
+/// The bytes of the runs of an index by their use.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct IndexBytes {
     /// Sorted runs.
@@ -38,7 +38,7 @@ pub struct IndexBytes {
     pub fences: u64,
     /// Bytes of filters.
     pub filters: u64,
-    /// Bytes of large values and of everything else.
+    /// Bytes of large values and everything else.
     pub others: u64,
 }
 
@@ -87,7 +87,7 @@ impl IndexBytes {
 }
 
 impl SortedRows {
-    /// Reads all runs and counts what they consist of. What is in memory is not among it.
+    /// Reads all runs and counts their contents. Rows in memory are not included.
     ///
     /// # Errors
     /// When a block is broken, or the system refuses to read it.

@@ -1,12 +1,12 @@
-//! Blocks of rows, compressed: neighbours in the order of their keys say much the same.
+//! Compressed blocks of rows: rows that are neighbours in key order are much alike.
 //!
-//! **Shape.** One zstd frame that names the length of its content. A block that would not become a quarter
-//! smaller stays as it is; its kind says which of the two it is.
+//! **Shape.** One zstd frame that states the length of its content. A block that would shrink by less than a quarter
+//! stays uncompressed; the kind of the block says which form it is.
 //!
-//! **Bounds.** Content of [`PAYLOAD_MAX`] bytes at most, whatever a frame claims. A context for each run that
-//! is being written, and one for each thread that reads (about 100 KiB).
+//! **Bounds.** At most [`PAYLOAD_MAX`] bytes of content, whatever a frame claims. One context for each run being
+//! written, and one for each thread that reads (about 100 KiB).
 //!
-//! **Failure.** A frame that passed its checksum and cannot be decompressed is damage of the index.
+//! **Failure.** If a frame that passed its checksum cannot be decompressed, the index is damaged.
 
 use std::cell::RefCell;
 
@@ -15,7 +15,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use crate::index::blocks::PAYLOAD_MAX;
 use crate::index::trouble::Trouble;
 
-/// How hard zstd tries: the next levels save a twentieth and take twice as long.
+/// The zstd level: the next levels save a twentieth more and take twice as long.
 const LEVEL: i32 = 1;
 
 thread_local! {
@@ -26,10 +26,10 @@ thread_local! {
 pub(crate) struct RowCompressor(Compressor<'static>);
 
 impl RowCompressor {
-    /// With a context of its own.
+    /// A compressor with its own context.
     ///
     /// # Errors
-    /// When there is no memory for it.
+    /// When there is no memory for the context.
     pub(crate) fn new() -> Result<Self, Trouble> {
         Ok(Self(
             Compressor::new(LEVEL).map_err(|e| Trouble::writing(&e))?,
@@ -39,17 +39,17 @@ impl RowCompressor {
     /// The frame of a block's rows; `None` when it saves less than a quarter.
     ///
     /// # Errors
-    /// When zstd refuses, which it does not for what fits into a block.
+    /// When zstd refuses, which it does not for content that fits into a block.
     pub(crate) fn compress(&mut self, rows: &[u8]) -> Result<Option<Vec<u8>>, Trouble> {
         let frame = self.0.compress(rows).map_err(|e| Trouble::writing(&e))?;
         Ok((frame.len() <= rows.len() / 4 * 3).then_some(frame))
     }
 }
 
-/// The rows in a frame.
+/// Decompresses the rows in a frame.
 ///
 /// # Errors
-/// When it is none, is empty, or holds more than a block does.
+/// When it is not a frame, is empty, or holds more than a block can.
 pub(crate) fn decompress(frame: &[u8]) -> Result<Vec<u8>, Trouble> {
     let unreadable = |e: std::io::Error| Trouble::from(format!("compressed rows: {e}"));
     DECOMPRESSOR.with_borrow_mut(|kept| {
@@ -60,7 +60,7 @@ pub(crate) fn decompress(frame: &[u8]) -> Result<Vec<u8>, Trouble> {
         let rows = decompressor
             .decompress(frame, PAYLOAD_MAX)
             .map_err(unreadable)?;
-        // zstd takes no bytes for a frame that says nothing; no block is without rows
+        // zstd accepts zero bytes as an empty frame, but no block is without rows
         if rows.is_empty() {
             return Err("compressed rows: there are none".into());
         }

@@ -1,6 +1,6 @@
-//! Tables of rows that take no more, and wait to become runs.
+//! Tables that accept no more rows and wait to become runs.
 //!
-//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: whoever has another one waits.
+//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits.
 
 use std::sync::Arc;
 
@@ -12,13 +12,12 @@ use crate::index::{Frozen, SortedRows};
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
-    /// Freezes the table when it is full; `mark` is the end of what it holds. Waits while too many
-    /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are
-    /// taken then, and what is in memory is in the journal.
+    /// Freezes the table when it is full; `mark` is the end of the journal part that it covers. Waits while too many
+    /// tables wait for the flusher. While the disk is nearly full nothing is frozen: no commits are accepted then, and
+    /// the rows in memory can be derived from the journal.
     ///
     /// # Errors
-    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits. The table is as it
-    /// was.
+    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits. The table is unchanged then.
     pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
         let small = read(&self.state).active_bytes < self.tuning.table_bytes;
         if small || self.health.full().is_some() {
@@ -27,7 +26,7 @@ impl SortedRows {
         self.freeze(mark)
     }
 
-    /// Freezes the table as it is; `mark` is the end of what it holds.
+    /// Freezes the table even if it is not full; `mark` is the end of the journal part that it covers.
     ///
     /// # Errors
     /// As [`Self::freeze_if_full`].
@@ -43,14 +42,14 @@ impl SortedRows {
         Ok(())
     }
 
-    /// Whether rows that take so many bytes are to become a table of their own ([`Self::freeze_rows`]).
+    /// Whether rows of this size fill a table of their own ([`Self::freeze_rows`]).
     pub(crate) fn fills_a_table(&self, bytes: usize) -> bool {
         bytes >= self.tuning.table_bytes && self.health.full().is_none()
     }
 
-    /// Freezes rows that are in no table yet, as one; `mark` is the end of what they are of. They are sorted once, which
-    /// takes a part of what it takes to put each in its place. Nothing else may have been applied since the last table
-    /// was frozen.
+    /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
+    /// are sorted once, which takes a fraction of the time of inserting each one. Nothing else may have been applied
+    /// since the last table was frozen.
     ///
     /// # Errors
     /// As [`Self::freeze_if_full`]. The rows are lost then.
@@ -59,7 +58,7 @@ impl SortedRows {
         rows: impl Iterator<Item = (Bytes, Option<Bytes>)>,
         mark: Mark,
     ) -> Result<(), StoreError> {
-        // before they are there twice
+        // before the rows are in memory twice
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
         let table = rows.collect();
         let mut state = write(&self.state);
@@ -88,7 +87,7 @@ impl SortedRows {
                 return Err(e);
             }
             let signals = lock(&self.signals);
-            // the flusher waits for room, so nobody waits for the flusher
+            // the flusher waits for disk space then, so nothing must wait for the flusher
             if good(read(&self.state).frozen.len()) || self.health.full().is_some() {
                 return Ok(());
             }

@@ -1,18 +1,19 @@
-//! Keeps the index small and on disk: flushing and merging.
+//! Keeps the index small and on disk by flushing and merging.
 //!
-//! **Shape.** A flush makes a run of level 0; [`StoreOptions::merge_fan_in`](crate::StoreOptions) neighbours of one level
-//! become one of the next, the lowest level first. A merge that takes long lets those of lower levels pass, so that
-//! small runs do not gather behind it.
+//! **Shape.** A flush makes a run of level 0; [`StoreOptions::merge_fan_in`](crate::StoreOptions) neighbours of one
+//! level are merged into one run of the next, the lowest level first. A long merge lets merges of lower levels go
+//! first, so that small runs do not pile up behind it.
 //!
-//! **Bounds.** At most [`RUNS_REST`] runs once nothing is written, whatever the age and the fan-in: while there are more,
-//! fewer neighbours than the fan-in are merged, too. At most [`RUNS_WAIT`] ever: the flusher waits for the merger then,
-//! and commits for the flusher. As many merges are under way at once as there are levels.
+//! **Bounds.** At most [`RUNS_REST`] runs once nothing is written, whatever their age and the fan-in: while there are
+//! more, fewer neighbours than the fan-in are merged, too. Never more than [`RUNS_WAIT`]: at that number the flusher
+//! waits for the merger, and commits wait for the flusher. At most as many merges are under way at once as there are
+//! levels.
 //!
-//! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the
-//! same, then the runs that were merged leave the list, and their blocks are removed when the last
-//! reader has let go of them, as are those of a merge that a failed read has ended. One manifest is written at a time.
+//! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the same, then the merged
+//! runs leave the list, and their blocks are removed when the last reader has released them, as are those of a merge
+//! that a failed read has ended. One manifest is written at a time.
 //!
-//! **Failure.** An error while writing poisons the store: nobody knows what sled has on disk.
+//! **Failure.** An error while writing poisons the store: what sled has on disk is unknown.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -30,13 +31,13 @@ use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
 use crate::sync::{lock, read, wait_for, write};
 
-/// The flusher waits for the merger when there are this many runs.
+/// At this many runs the flusher waits for the merger.
 pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
-/// While there are more runs than this, the merger has something to do.
+/// Above this many runs the merger always has work.
 pub(crate) const RUNS_REST: usize = 24;
-/// After this many rows a merge looks whether it is to stop, or to let others pass.
+/// After this many rows a merge checks whether it must stop or let others go first.
 const LOOK_EVERY: u64 = 256;
-/// How long a thread sleeps before it looks again, if nobody wakes it.
+/// How long a thread sleeps before it looks again, unless it is woken.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 impl SortedRows {
@@ -46,7 +47,7 @@ impl SortedRows {
         self.changed.notify_all();
     }
 
-    /// Whether there is room to write, and what is there can be read.
+    /// Whether the disk has room for writes and can be read.
     fn healthy(&self) -> bool {
         self.health.full().is_none() && self.health.reads_fail().is_none()
     }
@@ -55,7 +56,7 @@ impl SortedRows {
         lock(&self.signals).stop || self.health.poisoned().is_some()
     }
 
-    /// What the flusher thread does.
+    /// The loop of the flusher's thread.
     pub(crate) fn flush_loop(&self) {
         while !self.stopped() {
             let oldest = read(&self.state).frozen.last().cloned();
@@ -88,7 +89,7 @@ impl SortedRows {
         id
     }
 
-    /// Writes a frozen table as a run; false when it was told to stop first.
+    /// Writes a frozen table as a run; false when it was told to stop before the end.
     fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, Trouble> {
         let mut run = None;
         if !frozen.table.is_empty() {
@@ -119,8 +120,8 @@ impl SortedRows {
         Ok(true)
     }
 
-    /// Changes the list of runs, on disk first. `written` is the table that they have from now on: another one may have
-    /// the same mark, where notes alone have come between.
+    /// Changes the list of runs, on disk first. `written` is the table whose rows the runs now contain: its mark does
+    /// not identify it, since another table has the same mark when only notes came between them.
     fn install(
         &self,
         written: Option<&Arc<Frozen>>,
@@ -150,10 +151,10 @@ impl SortedRows {
         Ok(())
     }
 
-    /// What the merger thread does.
+    /// The loop of the merger's thread.
     pub(crate) fn merge_loop(&self) {
         while !self.stopped() {
-            // a merge needs room for its runs twice, and whole runs to read
+            // a merge needs disk space for its runs twice, and must be able to read whole runs
             let merged = match self.healthy() {
                 true => self.merge_next(),
                 false => Ok(false),
@@ -167,7 +168,7 @@ impl SortedRows {
                     }
                     continue;
                 }
-                // the runs that were to be merged are still there; it is tried again
+                // the input runs are still there; the merge is tried again
                 Err(Trouble::Read(why)) => drop(self.health.unreadable(&why, None)),
                 Err(why) => self.health.poison(&why.to_string()),
             }
@@ -175,14 +176,15 @@ impl SortedRows {
         }
     }
 
-    /// Removes what nobody needs any more, and merges what is next; false when nothing is, or it was told to stop.
+    /// Removes runs that are no longer needed, and does the next merge; false when there is none, or it was told to
+    /// stop.
     fn merge_next(&self) -> Result<bool, Trouble> {
         self.bury()?;
         let inputs = self.to_merge(None);
         inputs.map_or(Ok(false), |inputs| self.merge_runs(&inputs))
     }
 
-    /// The runs that are to be merged next, of levels below one if it is given.
+    /// The runs to merge next; only of levels below the given one, if any.
     fn to_merge(&self, below: Option<u8>) -> Option<Vec<Arc<Run>>> {
         let runs = Arc::clone(&read(&self.state).runs);
         let levels: Vec<u8> = runs.iter().map(|run| run.info.level).collect();
@@ -190,7 +192,7 @@ impl SortedRows {
         runs.get(next).map(<[Arc<Run>]>::to_vec)
     }
 
-    /// Merges what waits at lower levels; false when it was told to stop first.
+    /// Does the merges that wait at lower levels; false when it was told to stop before the end.
     fn let_pass(&self, level: u8) -> Result<bool, Trouble> {
         while self.healthy()
             && let Some(inputs) = self.to_merge(Some(level))
@@ -205,7 +207,7 @@ impl SortedRows {
         Ok(true)
     }
 
-    /// Makes one run of several neighbours; false when it was told to stop first.
+    /// Merges several neighbours into one run; false when it was told to stop before the end.
     fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, Trouble> {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
         let oldest = read(&self.state).runs.last().map(|r| r.info.id);
@@ -245,7 +247,7 @@ impl SortedRows {
             },
         );
         if stopped || merged.is_err() {
-            // not now: where reads fail, nothing is written
+            // the blocks are not removed now: nothing is written while reads fail
             lock(&self.signals).graves.push(builder.unfinished());
             return merged.map(|()| false).map_err(|e| self.unreadable(e));
         }
@@ -260,7 +262,7 @@ impl SortedRows {
         Ok(true)
     }
 
-    /// A merge that meets damage marks the index, so that the next open rebuilds it.
+    /// Marks the index when a merge meets damage, so that the next open rebuilds it.
     fn unreadable(&self, why: Trouble) -> Trouble {
         match why {
             Trouble::Damaged(why) => Trouble::Damaged(self.health.damage(&why).to_string()),
@@ -268,7 +270,7 @@ impl SortedRows {
         }
     }
 
-    /// Removes the blocks of runs that nobody reads any more.
+    /// Removes the blocks of runs that no reader holds any more.
     fn bury(&self) -> Result<(), Trouble> {
         let free: Vec<Arc<Run>> = {
             let mut signals = lock(&self.signals);
@@ -288,8 +290,9 @@ impl SortedRows {
     }
 }
 
-/// Which neighbours are merged next, of runs that have these levels, newest first: the oldest of a stretch of one level that
-/// is long enough, so that the order of ages stays as it is; of too many runs, any stretch. The lowest level comes first.
+/// The neighbours to merge next, among runs of these levels, newest first: the oldest ones of a long enough stretch of
+/// one level, which preserves the order of ages; if there are too many runs, of any stretch. The lowest level comes
+/// first.
 fn neighbours(levels: &[u8], fan_in: usize, below: Option<u8>) -> Option<Range<usize>> {
     let mut some = None;
     let mut start = 0;
@@ -357,7 +360,7 @@ mod tests {
         SortedRows::open(&wanted, true).unwrap()
     }
 
-    /// A run with each other key of eight, with values of 128 blocks.
+    /// A run with every other one of eight keys, with values of 128 blocks.
     fn add_run(index: &SortedRows, commit: u8) {
         let keys = (commit..8 + commit).step_by(2);
         index.apply(keys.map(|key| (Bytes::new(&[key]), Some(Bytes::new(&vec![key; 512 << 10])))));
@@ -366,7 +369,7 @@ mod tests {
         assert!(index.flush(&frozen.unwrap()).unwrap());
     }
 
-    /// The runs that the index names, and those of which there are blocks.
+    /// The runs that the index names, and the runs that have blocks.
     fn runs(index: &SortedRows) -> [BTreeSet<u64>; 2] {
         let named = read(&index.state).runs.iter().map(|r| r.info.id).collect();
         let (mut there, mut at) = (BTreeSet::new(), Vec::new());
@@ -385,13 +388,13 @@ mod tests {
         add_run(&index, 1);
         add_run(&index, 2);
         for _ in 0..3 {
-            // behind six of the values, so that some of it is written
+            // after six of the values, so that a part of the run is written
             faults.refuse_reads(Some(800));
             let merged = index.merge_next();
             assert!(matches!(merged, Err(Trouble::Read(_))), "{merged:?}");
             faults.refuse_reads(None);
             let [named, there] = runs(&index);
-            // those of the tries before are gone
+            // the blocks of earlier tries are gone
             assert_eq!((named.len(), there.difference(&named).count()), (2, 1));
         }
         assert!(index.merge_next().unwrap());
@@ -409,7 +412,7 @@ mod tests {
         assert_eq!(neighbours(&[], 2, None), None);
         assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, None), Some(2..5));
         assert_eq!(neighbours(&[0, 0, 0, 0, 1, 1, 1], 3, None), Some(1..4));
-        // a merge of level 1 lets level 0 pass, and nothing of its own level
+        // a merge of level 1 lets level 0 go first, but nothing of its own level
         assert_eq!(neighbours(&[0, 0, 0, 1, 1, 1], 3, Some(1)), Some(0..3));
         assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, Some(1)), None);
         let runs = |few: usize| [vec![0; 1], vec![1; 3], vec![2; few]].concat();

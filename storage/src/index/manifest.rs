@@ -1,4 +1,4 @@
-//! What the index consists of, and how much of the journal it covers: one value in sled.
+//! The manifest: the runs of the index, and how far they cover the journal, as one value in sled.
 //!
 //! **Shape.** crc32c u32, format u32, projection u32, store id (16 bytes), commit u64, chain
 //! (32 bytes),
@@ -6,8 +6,9 @@
 //! blocks u32, fence start u32, fence bytes u32, bloom start u32, bloom bytes u64, digest (32
 //! bytes).
 //!
-//! **Order.** Written and synced after the blocks it names; blocks it stops naming are removed
-//! after that. So an old manifest is just an older watermark, and what it lacks is replayed.
+//! **Order.** Written and synced after the blocks it names; blocks it no longer names are removed
+//! after that. So an old manifest is just an older watermark, and the records after it are
+//! replayed.
 
 use crate::api::Position;
 use crate::codec::Cursor;
@@ -19,37 +20,37 @@ use crate::num::{u32_of, usize_of32};
 const FORMAT: u32 = 1;
 const FIXED: usize = 92;
 const PER_RUN: usize = 81;
-/// How many runs fit into the one value of the manifest.
+/// The most runs that fit into the manifest's single value.
 pub(crate) const RUNS_MAX: usize = (VALUE_MAX - FIXED) / PER_RUN;
 
-/// A place in the journal up to which something holds everything.
+/// A place in the journal up to which something is complete.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
-    /// The number of the last commit, 0 for none.
+    /// The number of the last commit; 0 for none.
     pub(crate) commit: u64,
-    /// The hash of the record that holds it.
+    /// The hash of the record with that commit.
     pub(crate) chain: Hash,
     /// The place after that record.
     pub(crate) end: Position,
 }
 
-/// The runs, newest first, and what they cover.
+/// The runs, newest first, and how far they cover the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
-    /// The version of the projection that made the rows.
+    /// The version of the projection that derived the rows.
     pub(crate) projection: u32,
-    /// The store that the rows are of.
+    /// The store whose rows these are.
     pub(crate) id: StoreId,
     /// How far the rows cover the journal.
     pub(crate) mark: Mark,
-    /// The number that the next run gets; numbers never return.
+    /// The number that the next run gets; numbers are never reused.
     pub(crate) next_run: u64,
     /// The runs, newest first.
     pub(crate) runs: Vec<RunInfo>,
 }
 
 impl Manifest {
-    /// As the value in sled.
+    /// Encodes the value in sled.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(VALUE_MAX);
         b.extend_from_slice(&[0; 4]);
@@ -80,7 +81,7 @@ impl Manifest {
         b
     }
 
-    /// From the value in sled; `None` unless every bit is right.
+    /// Parses the value in sled; `None` unless every bit is right.
     pub(crate) fn decode(value: &[u8]) -> Option<Self> {
         let mut c = Cursor::new(value);
         if c.u32()? != crc32c::crc32c(c.rest()) || c.u32()? != FORMAT {

@@ -1,4 +1,4 @@
-//! Walks over several sorted sources as if they were one; of equal keys the newest wins.
+//! Walks over several sorted sources as one; of equal keys the newest wins.
 
 use std::collections::btree_map::Range;
 use std::sync::Arc;
@@ -19,21 +19,21 @@ pub(crate) enum Source<'a> {
         std::slice::Iter<'a, (Bytes, Option<Bytes>)>,
         Option<Row<'a>>,
     ),
-    /// Rows of a frozen table, the next one, and the order of the walk.
+    /// A range of a frozen table, its next row, and the order of the walk.
     Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, SortOrder),
     /// Rows of a run on disk.
     Run(Box<RunCursor<'a>>),
 }
 
 impl<'a> Source<'a> {
-    /// Over rows that are in the wanted order already.
+    /// A source of rows that are already in the wanted order.
     pub(crate) fn copied(rows: &'a [(Bytes, Option<Bytes>)]) -> Self {
         let mut iter = rows.iter();
         let first = iter.next().map(|(k, v)| (k, v));
         Self::Copied(iter, first)
     }
 
-    /// Over a range of a table.
+    /// A source of the rows in a range of a table.
     pub(crate) fn table(mut range: Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Self {
         let first = step(&mut range, order);
         Self::Table(range, first, order)
@@ -56,7 +56,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Has the row that it is at looked at; gives what `visit` says.
+    /// Passes the current row to `visit` and returns its answer.
     fn show(&self, visit: Visit<'_>) -> Result<bool, Trouble> {
         let (Some(key), Some(value)) = (self.key(), self.value()) else {
             return Err("a row without a value".into());
@@ -85,27 +85,27 @@ fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Op
     }
 }
 
-/// A place in a run that moves in one direction between two keys.
+/// A cursor in a run that moves in one direction between two keys.
 pub(crate) struct RunCursor<'a> {
     store: &'a BlockStore,
     run: Arc<Run>,
     order: SortOrder,
     from: &'a [u8],
     to: Option<&'a [u8]>,
-    /// The row block, counted from 0; `None` past the end.
+    /// The index of the row block, from 0; `None` past the end.
     fence: Option<usize>,
     block: Option<Arc<Block>>,
     row: usize,
-    /// Whether the blocks come from the cache and stay there.
+    /// Whether blocks are taken from the cache and put into it.
     cached: bool,
 }
 
 impl<'a> RunCursor<'a> {
-    /// Over `from <= key < to`; no `to` means to the end. A walk over whole runs leaves the cache
-    /// of blocks as it is.
+    /// A cursor over `from <= key < to`; no `to` means up to the end. A walk without `to`, over a whole run, does not
+    /// use the cache of blocks.
     ///
     /// # Errors
-    /// As [`Run::rows`]; also `Damaged` when the rows of a block cannot be told apart.
+    /// As [`Run::rows`]; also `Damaged` when the rows of a block cannot be parsed.
     pub(crate) fn new(
         store: &'a BlockStore,
         run: &Arc<Run>,
@@ -151,7 +151,7 @@ impl<'a> RunCursor<'a> {
         let Some(there) = rows.rows() else {
             return Err(format!("run {id}, block {block} is unreadable").into());
         };
-        // whoever looks for one of the rows goes by the fences, and whoever walks over them does not
+        // a lookup by key follows the fences and a walk does not, so the walk checks them
         let ends = there.key(0).zip(there.key(there.len().wrapping_sub(1)));
         if let Some((first, last)) = ends.filter(|_| self.cached)
             && let Some(n) = self.fence
@@ -175,8 +175,8 @@ impl<'a> RunCursor<'a> {
         self.rows().map_or(0, |rows| rows.seek(key))
     }
 
-    /// Puts the row at the first one of the block in the direction; the very first block may
-    /// begin in the middle. For descending, `row` is one above the row meant.
+    /// Moves to the first row of the block in the walk's direction; in the very first block that may be in the middle.
+    /// When descending, `row` is one above the current row.
     fn enter(&mut self, first: bool) {
         self.row = match (self.order, self.to) {
             (SortOrder::Ascending, _) if first => self.seek(self.from),
@@ -193,7 +193,7 @@ impl<'a> RunCursor<'a> {
         }
     }
 
-    /// Moves to the next block while the current one is used up.
+    /// Moves to the next block when the current one has no more rows.
     fn settle(&mut self) -> Result<(), Trouble> {
         while let Some(fence) = self.fence
             && self.index().is_none()
@@ -231,14 +231,14 @@ impl<'a> RunCursor<'a> {
     }
 }
 
-/// Looks at a row and the run it lies in, if any; says whether to go on.
+/// Receives a row and the run it is in, if any; returns whether to go on.
 type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, Trouble>;
 
-/// Visits every key once, with the value from the first source that has it; sources come newest
-/// first. `visit` gets the run that a large value lies in, and says whether to go on.
+/// Visits every key once, with the value from the first source that has it; the newest source comes first. `visit` gets
+/// the run in which a large value is stored, and returns whether to go on.
 ///
 /// # Errors
-/// What `visit` gives; as [`Run::rows`] for the next block of a run; `Damaged` when a row has no value.
+/// The error of `visit`; as [`Run::rows`] for the next block of a run; `Damaged` when a row has no value.
 pub(crate) fn merge(
     sources: &mut [Source<'_>],
     order: SortOrder,
@@ -251,7 +251,7 @@ pub(crate) fn merge(
         };
         key.clear();
         key.extend_from_slice(k);
-        // one that is level moves on with the first, and then another one may have the first key of the others
+        // a source with the same key advances along with the winner, and then the second key may be in another source
         let level = second.is_some_and(|(_, other)| other == k);
         let second = second.map(|(n, _)| n);
         if let Some(source) = sources.get(winner)
@@ -264,7 +264,7 @@ pub(crate) fn merge(
                 source.advance()?;
             }
         }
-        // neighbours mostly come from one source: the others are asked again when it has passed the second
+        // neighbours mostly come from one source: the others are compared again only when it has passed the second key
         while !level && is_ahead(sources, winner, second, order) {
             let Some(source) = sources.get_mut(winner) else {
                 break;
@@ -277,10 +277,10 @@ pub(crate) fn merge(
     }
 }
 
-/// A source, and the key that it is at.
+/// A source and its current key.
 type At<'s> = Option<(usize, &'s [u8])>;
 
-/// The source whose key comes first, and the one that has the first key of the others. Of equal keys the newest comes
+/// The source whose key comes first, and the source with the first key of the others. Of equal keys the newest comes
 /// first.
 fn first_two<'s>(sources: &'s [Source<'_>], order: SortOrder) -> (At<'s>, At<'s>) {
     let (mut winner, mut second): (At<'s>, At<'s>) = (None, None);
@@ -304,7 +304,7 @@ fn comes(key: &[u8], other: &[u8], order: SortOrder) -> bool {
     }
 }
 
-/// Whether the next key of a source comes before all others, of which another source has the first.
+/// Whether the next key of a source comes before all others, the first of which is in source `second`.
 fn is_ahead(
     sources: &[Source<'_>],
     source: usize,

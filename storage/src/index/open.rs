@@ -1,5 +1,5 @@
-//! Opens the index: reads every block once, checks it, and removes what nothing refers to. Of runs
-//! that the checkpoint knows it reads fences and filters alone.
+//! Opens the index: reads every block once, checks it, and removes unreferenced blocks. Of runs
+//! that the checkpoint knows it reads only fences and filters.
 //!
 //! **Failure.** Any doubt is an error with a reason; the caller moves the folder aside and starts
 //! an empty index, which the journal then fills.
@@ -18,12 +18,12 @@ use crate::index::trouble::Trouble;
 use crate::index::{Signals, SortedRows, State, Tuning};
 use crate::journal::format::StoreId;
 
-/// What an index must be like to be ours.
+/// The properties that an index must have to belong to this store, and the parts to open it.
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     /// The folder of the store.
     pub(crate) store: Arc<Folder>,
-    /// The way to its files.
+    /// The layer for access to its files.
     pub(crate) files: &'a Files,
     /// Bytes of sled's own caches.
     pub(crate) cache: u64,
@@ -35,18 +35,20 @@ pub(crate) struct Wanted<'a> {
     pub(crate) tuning: Tuning,
     /// Where damage and refused reads are noted.
     pub(crate) health: Arc<Health>,
-    /// What need not be read.
+    /// The runs that need not be read.
     pub(crate) known: Option<Known>,
-    /// The mark of an index that holds nothing.
+    /// The mark of an empty index.
     pub(crate) nothing: Mark,
 }
 
 impl SortedRows {
-    /// Opens what is in the folder. `fresh`: the folder is new, and an empty index is made in it.
+    /// Opens the index in the folder. `fresh`: the folder is new, and an empty index is created in
+    /// it.
     ///
     /// # Errors
-    /// `Damaged`, with the reason, when it is missing, of another store, of another version of the
-    /// projection, or not what was written; `Read` or `Write` when the system refused something.
+    /// `Damaged`, with the reason, when the index is missing, belongs to another store or another
+    /// version of the projection, or differs from what was written; `Read` or `Write` when the
+    /// system refused an operation.
     pub(crate) fn open(wanted: &Wanted<'_>, fresh: bool) -> Result<Self, Trouble> {
         let missing = |e: std::io::Error| Trouble::looking(&e);
         if !fresh && wanted.store.id("index/db").map_err(missing)?.is_none() {
@@ -96,7 +98,7 @@ impl SortedRows {
         let seen = store.find_apart(named)?;
         let seen = remove_orphans(&store, &manifest)?.max(seen);
         manifest.next_run = manifest.next_run.max(seen + 1);
-        // an index that is behind what was noted of it has lost something: nothing is believed
+        // an index that is behind the checkpoint has lost something: none of it is trusted unread
         let known = wanted.known.as_ref();
         let known = known.filter(|known| known.commit <= manifest.mark.commit);
         let mut runs = Vec::with_capacity(manifest.runs.len());
@@ -134,8 +136,8 @@ impl SortedRows {
     }
 }
 
-/// Removes blocks of runs that the manifest does not name: what a crash left of a flush or merge.
-/// Gives the largest run number seen.
+/// Removes blocks of runs that the manifest does not name, which a crash during a flush or merge
+/// leaves. Returns the largest run number seen.
 fn remove_orphans(store: &BlockStore, manifest: &Manifest) -> Result<u64, Trouble> {
     let mut seen = 0;
     let mut at: Vec<u8> = Vec::new();

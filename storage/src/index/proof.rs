@@ -1,15 +1,15 @@
-//! Holds rows against the ways by which they are looked for.
+//! Compares rows found by walking with rows found by their key.
 //!
-//! **Shape.** Whoever walks over rows asks no filter, and whoever looks for one does: what a filter denies that its run has
-//! is seen by the one and not by the other. So a verification walks with [`SortedRows::walk`], which asks the filter of a run
-//! for each row that it takes from it, and gives what [`SortedRows::get`] would: a row that is only seen by walking is left
-//! out, and one that was removed in vain is there. Then whoever adds the rows up finds a difference, and names it by looking
-//! for them one by one.
+//! **Shape.** A walk asks no filter, and a lookup does: if a filter denies a row that its run has, the walk sees the
+//! row and the lookup does not. So a verification walks with [`SortedRows::walk`], which asks the run's filter about
+//! each row that it takes, and returns what [`SortedRows::get`] would: a row that only a walk sees is left out, and a
+//! row whose removal only a walk sees is included. The verification's sum then differs, and it names the rows by
+//! looking them up one by one.
 //!
-//! **Bounds.** For each row one or two hashes, and an access to memory for each of them.
+//! **Bounds.** One or two hashes per row, each with one memory access.
 //!
-//! **Failure.** No answer "no" of a filter is ever wrong, so one that denies a row is damaged: the next open makes the index
-//! anew.
+//! **Failure.** A filter's "no" is never wrong, so a filter that denies an existing row is damaged: the next open
+//! rebuilds the index.
 
 use std::sync::Arc;
 
@@ -22,10 +22,10 @@ use crate::rows::stream_key;
 use crate::sync::read;
 
 impl SortedRows {
-    /// Rows with `from <= key < to`, the smallest key first, at most `limit`, each as [`Self::get`] finds it.
+    /// Rows with `from <= key < to`, smallest key first, at most `limit`, each as [`Self::get`] finds it.
     ///
     /// # Errors
-    /// As [`Self::get`]; also when rows of a run are out of their order.
+    /// As [`Self::get`]; also when rows of a run are out of order.
     pub(crate) fn walk(
         &self,
         from: &[u8],
@@ -35,8 +35,8 @@ impl SortedRows {
         self.gather((from, to), (SortOrder::Ascending, true), limit)
     }
 
-    /// What [`Self::get`] finds where a walk upwards has found a row in a run behind the `last` one; `None` of a row that is
-    /// found by its key and not by its beginning.
+    /// The value that [`Self::get`] finds for a row that an ascending walk has found in a run after the key `last`;
+    /// `None` for a row that is found by its key but not by its prefix.
     pub(super) fn proven(
         &self,
         (run, runs): (&Run, &[Arc<Run>]),
@@ -51,7 +51,7 @@ impl SortedRows {
             return Ok(value);
         }
         let why = format!("the filter of run {id} denies a row that the run has");
-        // whoever walks learns it by what is left out
+        // the walk's caller notices because the row is left out
         drop(self.health.damage(&why));
         let hash = hash(key);
         for run in runs {
@@ -62,12 +62,13 @@ impl SortedRows {
         Ok(None)
     }
 
-    /// The last entry of a stream that a row at rest says, where the index may have the row of that entry: nothing is read
-    /// for that. Such a row is written behind its entry and never ahead of it, and whoever believed one that is would leave a
-    /// gap in the journal. A filter that errs lets one in some hundreds pass; a verification finds all.
+    /// Confirms the last entry of a stream that a row at rest claims, if the index may have the row of that entry; this
+    /// reads nothing from disk. A row at rest is written after its entry and never ahead of it; trusting one that is
+    /// ahead would leave a gap in the journal. A filter's false positive lets one such row in some hundreds pass; a
+    /// verification finds all of them.
     ///
     /// # Errors
-    /// `Corrupt` where the index has no such entry: it is made anew at the next open.
+    /// `Corrupt` when the index has no such entry: the next open rebuilds it.
     pub(super) fn borne_out(&self, stream: StreamId, said: Head) -> Result<Head, StoreError> {
         if self.may_have(&stream_key(stream, said.seq)) {
             return Ok(said);
@@ -83,7 +84,7 @@ impl SortedRows {
         )))
     }
 
-    /// Whether there may be a row under `key`: as far as it is in memory, and as filters say.
+    /// Whether there may be a row under `key`, judging by the tables in memory and the filters.
     fn may_have(&self, key: &[u8]) -> bool {
         let (frozen, runs) = {
             let state = read(&self.state);
@@ -102,7 +103,7 @@ impl SortedRows {
 
 #[cfg(test)]
 impl SortedRows {
-    /// Has the filter of each run deny a key, and others with it.
+    /// Makes the filter of each run deny a key, and thereby others.
     pub(crate) fn deny(&self, key: &[u8]) {
         let mut state = crate::sync::write(&self.state);
         let denying = state.runs.iter().map(|run| {

@@ -1,9 +1,9 @@
 //! Immutable sorted runs: how rows are packed into blocks, and how they are found again.
 //!
-//! **Shape.** Blocks of rows (see `block`), pieces of large values behind the block that names them, the
-//! block of kinds (see `scope`), the fences and the Bloom filter.
+//! **Shape.** Blocks of rows (see `block`), pieces of large values after the block that refers to them, the block of
+//! kinds (see `scope`), the fences and the Bloom filter.
 //!
-//! **Bounds.** Keys to 256 bytes; values to 2 KiB in place, to 1 MiB in pieces.
+//! **Bounds.** Keys up to 256 bytes; values up to 2 KiB in place, up to 1 MiB in pieces.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,26 +19,26 @@ use crate::index::scope::Scopes;
 use crate::index::trouble::Trouble;
 use crate::num::{u32_of, u64_of, usize_of32};
 
-/// What the manifest knows of a run.
+/// The manifest's description of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunInfo {
-    /// Its number, from 1, never given again.
+    /// Its number, from 1, never reused.
     pub(crate) id: u64,
-    /// How many merges deep: 0 straight from memory.
+    /// How many merges deep it is: 0 for a run that was flushed from memory.
     pub(crate) level: u8,
-    /// How many rows it has, removed keys among them.
+    /// How many rows it has, removed keys included.
     pub(crate) rows: u64,
-    /// For how many keys its Bloom filter was made.
+    /// The number of keys for which its Bloom filter was made.
     pub(crate) keys: u64,
     /// How many blocks it has, numbered from 0.
     pub(crate) blocks: u32,
     /// The number of the first block of its fences.
     pub(crate) fence_start: u32,
-    /// How many bytes its fences are.
+    /// The size of its fences in bytes.
     pub(crate) fence_bytes: u32,
     /// The number of the first block of its filter.
     pub(crate) bloom_start: u32,
-    /// How many bytes its filter is.
+    /// The size of its filter in bytes.
     pub(crate) bloom_bytes: u64,
     /// SHA-256 over the checksums of all blocks in order.
     pub(crate) digest: [u8; 32],
@@ -47,22 +47,22 @@ pub(crate) struct RunInfo {
 /// A run that can be read.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// What the manifest says of it.
+    /// Its description in the manifest.
     pub(crate) info: RunInfo,
     /// The first keys of its row blocks.
     pub(crate) fences: Fences,
     /// The filter of its keys.
     pub(crate) bloom: Bloom,
-    /// The kinds of rows whose beginnings the filter has.
+    /// The kinds of rows whose prefixes the filter has.
     pub(crate) scopes: Scopes,
 }
 
 /// The first key of each row block, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Fences {
-    /// The fences in the form on disk: block u32, length u16, key, for each.
+    /// The fences in their disk form; for each: block u32, length u16, key.
     pub(crate) bytes: Vec<u8>,
-    /// Block, start and length of its key in `bytes`.
+    /// For each fence: block, and start and length of its key in `bytes`.
     places: Vec<(u32, u32, u16)>,
 }
 
@@ -76,7 +76,7 @@ impl Fences {
         self.bytes.extend_from_slice(key);
     }
 
-    /// Reads the form on disk; `None` when it is cut short.
+    /// Parses the disk form; `None` when it is cut short.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let mut c = Cursor::new(bytes);
         let mut fences = Self::default();
@@ -94,7 +94,7 @@ impl Fences {
             .unwrap_or_default()
     }
 
-    /// Bytes that they take in memory.
+    /// Their size in memory, in bytes.
     pub(crate) fn memory(&self) -> u64 {
         u64_of(self.bytes.len() + self.places.len() * size_of::<(u32, u32, u16)>())
     }
@@ -104,7 +104,7 @@ impl Fences {
         self.places.len()
     }
 
-    /// Whether a key from the `first` to the `last` of the n-th row block is looked for there.
+    /// Whether lookups of all keys from `first` to `last` lead to the n-th row block.
     pub(crate) fn lead_to(&self, n: usize, first: &[u8], last: &[u8]) -> bool {
         let key = |n: usize| self.places.get(n).map(|place| self.key(*place));
         let begins = key(n).is_some_and(|begins| begins <= first);
@@ -127,18 +127,18 @@ impl Fences {
 }
 
 impl Run {
-    /// Whether it may have a key that begins with this part, of which `hash` is the hash.
+    /// Whether it may have a key with this prefix, whose hash is `hash`.
     pub(crate) fn may_have_under(&self, part: &[u8], hash: u64) -> bool {
         !self.scopes.cover(part) || self.bloom.may_have(hash)
     }
 
-    /// Whether the filter has a key of this run, and the beginning by which its row is scanned.
+    /// Whether the filter has a key of this run, and the prefix by which its row is scanned.
     pub(crate) fn leads_to(&self, key: &[u8]) -> bool {
         let has = |part| self.bloom.may_have(hash(part));
         has(key) && self.scopes.beginning(key).is_none_or(has)
     }
 
-    /// A block that passed its checks, and its kind; its payload begins behind the first `OVERHEAD` bytes.
+    /// A block that passed its checks, and its kind; its payload begins after the first `OVERHEAD` bytes.
     ///
     /// # Errors
     /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing or fails its checksum.
@@ -157,11 +157,11 @@ impl Run {
         format!("run {}, block {block} is of another kind", self.info.id).into()
     }
 
-    /// The value under `key` in this run; `hash` is that of the key for the filter. The outer `None` is a key
-    /// that the run does not know, the inner one a key that was removed.
+    /// The value under `key` in this run; `hash` is the key's hash for the filter. The outer `None` means that the run
+    /// does not know the key, the inner one that the key was removed.
     ///
     /// # Errors
-    /// As [`Self::rows_once`]. A key that the filter does not have costs no read and cannot fail.
+    /// As [`Self::rows_once`]. A key that the filter denies costs no read and cannot fail.
     pub(crate) fn get(
         &self,
         store: &BlockStore,
@@ -186,7 +186,7 @@ impl Run {
         found.map(|stored| self.value(store, stored)).transpose()
     }
 
-    /// A block of rows, from the cache or into it.
+    /// A block of rows, taken from the cache or read and cached.
     ///
     /// # Errors
     /// As [`Self::rows_once`]; a block in the cache cannot fail.
@@ -200,7 +200,7 @@ impl Run {
         Ok(read)
     }
 
-    /// The same, unpacked.
+    /// As [`Self::rows`], and unpacks the block.
     ///
     /// # Errors
     /// As [`Self::rows`].
@@ -214,10 +214,10 @@ impl Run {
         Ok(found)
     }
 
-    /// A block of rows that nobody asks for again soon: past the cache.
+    /// Reads a block of rows that is not needed again soon, without using the cache.
     ///
     /// # Errors
-    /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing, broken, or not one of rows.
+    /// As [`BlockStore::get`]; `Damaged`, naming the block, when it is missing, broken, or not a block of rows.
     pub(crate) fn rows_once(&self, store: &BlockStore, block: u32) -> Result<Arc<Block>, Trouble> {
         let (kind, value) = self.block(store, block)?;
         let payload = value.get(OVERHEAD..).unwrap_or_default();
@@ -229,8 +229,7 @@ impl Run {
         Ok(Arc::new(Block::new(rows)))
     }
 
-    /// The whole value of a row, put together when it lies in blocks of its own; `None` for a key that was
-    /// removed.
+    /// The whole value of a row, assembled when it is stored in blocks of its own; `None` for a removed key.
     ///
     /// # Errors
     /// As [`BlockStore::get`]; `Damaged` when a block of the value is missing, broken, of another kind, or empty.
@@ -262,11 +261,11 @@ impl Run {
     }
 }
 
-/// Reads every block of a run, checks it, and makes the run ready.
+/// Reads and checks every block of a run, and makes the run ready for reads.
 ///
 /// # Errors
-/// As [`BlockStore::scan`]; `Damaged` when a block is missing or wrong, or all of them together do not
-/// have the digest that the manifest names.
+/// As [`BlockStore::scan`]; `Damaged` when a block is missing or wrong, or the digest of all blocks differs from the
+/// one in the manifest.
 pub(crate) fn load(store: &BlockStore, info: &RunInfo) -> Result<Run, Trouble> {
     let mut digest = aws_lc_rs::digest::Context::new(&aws_lc_rs::digest::SHA256);
     let (mut fences, mut bloom) = (Vec::new(), Filter::default());

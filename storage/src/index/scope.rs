@@ -1,27 +1,27 @@
-//! The key prefixes by which a scan knows which runs it need not open.
+//! The key prefixes that tell a scan which runs it need not open.
 //!
-//! **Shape.** Rows that are scanned together begin alike: those of a stream with its name, those of the layers above
-//! with the first [`SCOPE`] bytes of their keys, which are a kind of row, a realm and one number, such as that of
-//! an account. Such a beginning is put into the Bloom filter of the run, like the keys themselves. Those of
-//! streams are in the filter of every run; those of the layers above only for the kinds that the run names: a bit
-//! for each first byte, in a block of its own before the fences.
+//! **Shape.** Rows that are scanned together share a key prefix: rows of a stream the name of the stream, rows of the
+//! layers above the first [`SCOPE`] bytes of their keys, which are a kind of row, a realm and one number, such as that
+//! of an account. These prefixes are put into the Bloom filter of the run, like the keys themselves. The prefixes of
+//! streams are in the filter of every run; those of the layers above only for the kinds that the run names: a bit for
+//! each first byte, in a block of its own before the fences.
 //!
-//! **Bounds.** One key of the filter for each beginning that a run has. The block has [`BYTES`] bytes.
+//! **Bounds.** One filter key for each prefix in a run. The block has [`BYTES`] bytes.
 //!
-//! **Failure.** The run itself says what its filter has, so other kinds may be added without a new version of the
-//! rows: an older run is opened by scans that its filter does not cover, until it is merged. An earlier version
+//! **Failure.** The run itself says which prefixes its filter has, so kinds may be added without a new version of the
+//! rows: scans that an older run's filter does not cover open that run until it is merged. An earlier program version
 //! skips this block, and the runs that it writes have none.
 
 use crate::index::blocks::{BlockStore, Kind, block_key, unseal};
 use crate::index::trouble::Trouble;
 use crate::rows::{STREAM_TAG, stream_prefix};
 
-/// Bytes of the beginning of a key of the layers above.
+/// The length of the prefix of a key of the layers above, in bytes.
 const SCOPE: usize = 13;
-/// Bytes of the block: a bit for each first byte that a key may have.
+/// Bytes of the block: one bit for each possible first byte of a key.
 pub(crate) const BYTES: usize = 32;
 
-/// The kinds of rows, by the first bytes of their keys, whose beginnings are in a filter.
+/// The kinds of rows, by the first bytes of their keys, whose prefixes are in a filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scopes([u8; BYTES]);
 
@@ -29,7 +29,7 @@ impl Scopes {
     /// No kind at all.
     pub(crate) const NONE: Self = Self([0; BYTES]);
 
-    /// Those of these first bytes.
+    /// The set of these first bytes.
     pub(crate) fn of(kinds: &[u8]) -> Self {
         let mut scopes = Self::NONE;
         for kind in kinds {
@@ -40,17 +40,17 @@ impl Scopes {
         scopes
     }
 
-    /// From the payload of its block; `None` for one of another length.
+    /// Parses the payload of the block; `None` if its length is wrong.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }
 
-    /// The payload of its block; `None` where it names no kind, for then there is no block.
+    /// The payload of the block; `None` when there are no kinds, because then there is no block.
     pub(crate) fn to_bytes(self) -> Option<[u8; BYTES]> {
         (self != Self::NONE).then_some(self.0)
     }
 
-    /// Whether the kind of a key, or of the beginning of one, is among these.
+    /// Whether the kind of a key, or of a prefix, is in this set.
     pub(crate) fn names(self, key: &[u8]) -> bool {
         let Some(kind) = key.first() else {
             return false;
@@ -59,18 +59,18 @@ impl Scopes {
         byte.is_some_and(|byte| byte >> (kind & 7) & 1 == 1)
     }
 
-    /// The beginning of a key that a filter of these has; `None` when it has none of such keys.
+    /// The prefix of a key that a filter of these kinds has; `None` when it has no such prefixes.
     pub(crate) fn beginning(self, key: &[u8]) -> Option<&[u8]> {
         beginning(key).filter(|part| self.cover(part))
     }
 
-    /// Whether a filter of these has the beginnings of the kind of this one.
+    /// Whether a filter of these kinds has the prefixes of this one's kind.
     pub(crate) fn cover(self, part: &[u8]) -> bool {
         part.first() == Some(&STREAM_TAG) || self.names(part)
     }
 
-    /// The kinds that a run names, whose fences begin with this block. A block that is broken names none: all that it
-    /// takes away is what it spares.
+    /// Reads the kinds that a run names, whose fences begin with the block `fences`. A broken block is read as no
+    /// kinds: that only costs the saving.
     ///
     /// # Errors
     /// When the system refuses to read.
@@ -81,7 +81,7 @@ impl Scopes {
         let value = store.get(&block_key(run, block))?;
         let found = value.as_deref().and_then(|value| {
             let (kind, _, payload) = unseal(value, run, block)?;
-            // in an older run, rows lie there, or a piece of a large value
+            // in an older run this block has rows or a piece of a large value
             (kind == Kind::Scopes.byte()).then(|| Self::from_bytes(payload))?
         });
         Ok(found.unwrap_or(Self::NONE))
@@ -95,13 +95,13 @@ fn beginning(key: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// The beginning that all keys from one up to another have, if it is one.
+/// The prefix that all keys from `from` up to `to` share, if it is one of those in filters.
 pub(crate) fn common<'a>(from: &'a [u8], to: &[u8]) -> Option<&'a [u8]> {
     let part = beginning(from)?;
     (to.starts_with(part) || is_behind(to, part)).then_some(part)
 }
 
-/// Whether a key is the first behind all that begin with a part.
+/// Whether `key` is the first key after all keys that begin with `part`.
 fn is_behind(key: &[u8], part: &[u8]) -> bool {
     let mut part = part;
     while let Some((0xff, rest)) = part.split_last() {
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(Scopes::NONE.beginning(&stream[..SCOPE]), None);
         assert_eq!(Scopes::NONE.beginning(&ROW), None);
         let bytes = scopes.to_bytes().unwrap();
-        // On disk, so they may never change.
+        // The bits are on disk, so they may never change.
         let set: Vec<_> = (0..).zip(bytes).filter(|(_, byte)| *byte > 0).collect();
         assert_eq!(set, [(0, 1 << 2), (3, 1 << 3), (31, 1 << 7)]);
         assert_eq!(Scopes::from_bytes(&bytes), Some(scopes));

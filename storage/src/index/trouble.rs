@@ -1,31 +1,31 @@
 //! Why an operation of the index failed, and whether that is a reason to rebuild it.
 //!
-//! **Failure.** What the system refuses (no room, no descriptor, a read that fails) says nothing of
-//! the bytes on disk: it is reported and may pass. Only bytes that are not what was written make
-//! the store rebuild its index. sled hands on an error of the system as such, as a copy that keeps
-//! its text alone, or inside a panic: all three are recognised by what the system's number looks
-//! like in text.
+//! **Failure.** An operation that the system refuses (no room, no descriptor, a failed read) says
+//! nothing about the bytes on disk: it is reported and may be temporary. Only bytes that differ
+//! from those written make the store rebuild its index. sled passes on a system error as such, as a
+//! copy that keeps only its text, or inside a panic: all three are recognised by how the error
+//! number looks in text.
 
 use std::any::Any;
 use std::fmt;
 use std::io;
 
-/// Why the index does not do what it is asked.
+/// Why the index could not do an operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Trouble {
     /// The system refused to read.
     Read(String),
-    /// The system refused to write: nobody knows what is on disk until the index is opened again.
+    /// The system refused to write: what is on disk is unknown until the index is opened again.
     Write(String),
-    /// What is there is not what was written.
+    /// The content on disk differs from what was written.
     Damaged(String),
 }
 
-/// What stands before the number of a system's error in the text of an [`io::Error`].
+/// The text before the number of a system error in the debug form of an [`io::Error`].
 const CODE: &str = "Os { code: ";
-/// No such file: what should be there is not, so trying again does not help.
+/// No such file: an expected file is missing, so trying again does not help.
 const ENOENT: i32 = 2;
-/// No room on the disk, or none left of what this user may take.
+/// No space left on the disk, or this user's quota is used up.
 const NO_ROOM: [i32; 2] = [28, 122];
 
 fn code(text: &str) -> Option<i32> {
@@ -37,22 +37,22 @@ fn code(text: &str) -> Option<i32> {
 }
 
 impl Trouble {
-    /// Of reading, from what sled said.
+    /// A failed read, from sled's error.
     pub(crate) fn reading(e: &sled::Error) -> Self {
         Self::logged(format!("reading the index: {e:?}"))
     }
 
-    /// An error of writing, from what sled or the system said.
+    /// A failed write, from an error of sled or the system.
     pub(crate) fn writing(e: &dyn fmt::Debug) -> Self {
         Self::Write(format!("writing the index: {e:?}"))
     }
 
-    /// Of looking at sled's files ourselves.
+    /// A failed access of ours to sled's files.
     pub(crate) fn looking(e: &io::Error) -> Self {
         Self::logged(format!("looking at the files of the index: {e:?}"))
     }
 
-    /// Of a panic of sled.
+    /// A panic in sled.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().map(String::as_str);
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
@@ -72,7 +72,7 @@ impl Trouble {
         }
     }
 
-    /// Whether it is room on the disk that is missing.
+    /// Whether the cause is missing disk space.
     pub(crate) fn no_room(&self) -> bool {
         matches!(self, Self::Read(text) | Self::Write(text)
             if code(text).is_some_and(|c| NO_ROOM.contains(&c)))

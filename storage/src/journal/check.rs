@@ -1,19 +1,19 @@
-//! Reads the journal at open and says whether it is what was written.
+//! Reads the journal when the store opens, and checks that it is what was written.
 //!
-//! **Shape.** Segments are read one after the other, whole; each record must carry the right
-//! commit number and the hash of its predecessor, each entry its own checksum, and everything
-//! after the last record of a segment must be zeros.
+//! **Shape.** Segments are read one after the other, each as a whole; each record must have the right commit number and
+//! the hash of its predecessor, each entry its own checksum, and everything after the last record of a segment must be
+//! zeros.
 //!
-//! **Bounds.** A segment that the checkpoint attests is not read when it lies before what the index
-//! lacks, its file is the one that was attested, and it continues the chain exactly ([`Trust`]); the
-//! background check reads it. Whatever does not agree is read, from there to the end of the segment.
+//! **Bounds.** A segment that the checkpoint attests is not read if it lies before everything that the index lacks, its
+//! file is the attested one, and it continues the chain exactly ([`Trust`]); the background check reads it later. A
+//! segment that does not meet all of these is read.
 //!
-//! **Order.** The committer has at most one record that is not synced. So a broken record with
-//! anything written after it is damage, and only the very last may be a torn tail. A torn record
-//! shows the zeros that were there before it: at its end or in a whole sector. One without them
-//! was written completely and rotted later: that is damage too, even at the tail.
+//! **Order.** The committer has at most one record that is not synced. So a broken record with anything written after
+//! it is damage, and only the very last one may be a torn tail. A torn record still shows zeros from before it was
+//! written: at its end or in a whole sector. A record without them was written completely and rotted later: that is
+//! damage too, even at the tail.
 //!
-//! **Failure.** Changes nothing. Damage is reported with segment and offset.
+//! **Failure.** The check changes nothing. It reports damage with segment and offset.
 
 use std::ffi::OsString;
 use std::io;
@@ -37,22 +37,22 @@ use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
 const SECTOR: usize = 512;
 
-/// What a journal that was found sound holds.
+/// The content of a journal that was found intact.
 #[derive(Clone, Debug)]
 pub(crate) struct Checked {
     /// All segments, in the order of their numbers.
     pub(crate) segments: Vec<SegmentInfo>,
-    /// The number of the last commit, 0 when there is none.
+    /// The number of the last commit; 0 when there is none.
     pub(crate) last_commit: u64,
-    /// The hash that the next record will name.
+    /// The hash that the next record must name.
     pub(crate) chain: Hash,
-    /// The number of the segment where the next record goes, if it fits there.
+    /// The number of the segment where the next record goes, if it fits.
     pub(crate) segment: u32,
-    /// The place in that segment, in bytes from its beginning.
+    /// The place of the next record in that segment, in bytes from its beginning.
     pub(crate) offset: u32,
     /// The remains of a record that was never acknowledged, to be zeroed.
     pub(crate) torn: Option<Torn>,
-    /// The segments that were read, with what their files were before.
+    /// The segments that were read, with the stamps of their files from before.
     pub(crate) read: Vec<(Seal, Stamp)>,
     /// Bytes that were read.
     pub(crate) bytes: u64,
@@ -61,15 +61,15 @@ pub(crate) struct Checked {
 /// Which segments need not be read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Trust<'a> {
-    /// What is attested, by number from 1.
+    /// The attested segments, by number from 1.
     pub(crate) attested: &'a [Option<Attested>],
     /// Only segments with a number below this one are trusted.
     pub(crate) before: u32,
 }
 
 impl Trust<'_> {
-    /// What is attested of a segment whose file is still the same, if it may be believed; and the bytes of that
-    /// file when it is compressed.
+    /// The seal of an attested segment that may be trusted and whose file is unchanged, with the size of that file in
+    /// bytes if it is compressed.
     fn seal(&self, folder: &Folder, number: u32) -> Option<(Seal, Option<u32>)> {
         if number >= self.before {
             return None;
@@ -88,31 +88,31 @@ impl Trust<'_> {
 pub(crate) struct Torn {
     /// The number of the segment.
     pub(crate) segment: u32,
-    /// Where it begins, in bytes from the beginning of the segment.
+    /// Where the record begins, in bytes from the beginning of the segment.
     pub(crate) offset: u32,
-    /// How many bytes are to be zeroed.
+    /// How many bytes must be zeroed.
     pub(crate) length: u32,
 }
 
-/// The numbers of the segments in a folder, compressed or not, ascending, each once.
+/// The numbers of the segments in a folder, compressed or not, ascending, without duplicates.
 ///
 /// # Errors
-/// What the system says when it cannot list the folder.
+/// The system's error when it cannot list the folder.
 pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
     let number = |name: &OsString| number_in(name.to_str()?);
     let mut numbers: Vec<u32> = folder.names()?.iter().filter_map(number).collect();
     numbers.sort_unstable();
-    // one whose compressed form has just got its name has both
+    // a segment whose compressed file has just got its name has both names
     numbers.dedup();
     Ok(numbers)
 }
 
-/// Checks every byte of the journal in `folder` but of segments that `trust` attests. `progress` is
-/// called after each segment that was read.
+/// Checks every byte of the journal in `folder`, except segments that `trust` attests. `progress` is called after each
+/// segment that was read.
 ///
 /// # Errors
-/// `Corrupt`, with file and offset, when a segment is missing or something in it is not what was written,
-/// but for a record at the very end that was not finished; `Io` when the system refuses to read.
+/// `Corrupt`, with file and offset, when a segment is missing or differs from what was written, except for an
+/// unfinished record at the very end; `Io` when the system refuses to read.
 pub(crate) fn check(
     folder: &Folder,
     id: &StoreId,
@@ -150,10 +150,10 @@ struct Walk<'a> {
     dir: &'a Path,
     id: &'a StoreId,
     data: Vec<u8>,
-    /// What the segment in `data` says of itself when it is compressed.
+    /// The seal in the header of the segment in `data`, if it is compressed.
     packed: Option<Seal>,
     found: Checked,
-    /// The first segment in which nothing more may come, and why.
+    /// The first segment without a record after the last record found: if a broken record lies there, that is damage.
     ended: Option<u32>,
     broken: Option<(u32, u32, &'static str)>,
 }
@@ -182,8 +182,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Takes what is attested of a segment instead of reading it; false when it does not continue
-    /// what was found so far.
+    /// Uses what is attested of a segment instead of reading it; false when it does not continue what was found so far.
     fn skip(&mut self, seal: &Seal, packed: Option<u32>) -> bool {
         let here = self.tail();
         let found = &mut self.found;
@@ -208,12 +207,12 @@ impl<'a> Walk<'a> {
         true
     }
 
-    /// Where the segment lies that is walked over.
+    /// The path of the segment that is being checked.
     fn place(&self, number: u32) -> PathBuf {
         place_of(self.dir, number, self.packed.is_some())
     }
 
-    /// Reads a segment and checks its header; gives what its file was before.
+    /// Reads a segment and checks its header; returns the stamp of its file from before.
     fn load(&mut self, number: u32) -> Result<Stamp, OpenError> {
         self.packed = None;
         let path = segment_path(self.dir, number);
@@ -255,7 +254,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Refuses a compressed segment that holds something else than it says of itself.
+    /// Refuses a compressed segment whose content contradicts its own header.
     fn as_it_says(&self, number: u32) -> Result<(), OpenError> {
         let (Some(says), Some((is, _))) = (self.packed, self.found.read.last()) else {
             return Ok(());
@@ -318,7 +317,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Takes one record that is sound in itself.
+    /// Adds one record whose own checksums hold.
     fn accept(&mut self, number: u32, at: usize, record: &Record<'_>) -> Result<(), OpenError> {
         let path = self.place(number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
@@ -326,8 +325,8 @@ impl<'a> Walk<'a> {
             let broken = segment_path(self.dir, segment);
             return Err(OpenError::damaged(&broken, u64::from(offset), why));
         }
-        // A segment without records may lie before this one: the record was too large for it. That
-        // nothing is missing in between is shown by the commit's number and the chain.
+        // A segment without records may come before this one, if the record was too large for it. The commit's number
+        // and the chain show that nothing is missing in between.
         self.ended = None;
         if record.header.first_commit != self.found.last_commit + 1 {
             let why = format!(
@@ -347,7 +346,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Decides what bytes are that are neither records nor zeros.
+    /// Judges bytes that are neither a record nor zeros.
     fn broken_at(&mut self, number: u32, at: usize, rest: &[u8]) -> Result<(), OpenError> {
         let path = self.place(number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
@@ -407,7 +406,7 @@ impl<'a> Walk<'a> {
 
 /// Whether a whole record with a later commit number follows somewhere in `rest`.
 fn survivor_after(rest: &[u8], last_commit: u64) -> bool {
-    // with a sound header the broken record's own body is skipped: it may contain anything
+    // if the header is intact, skip the broken record's own body: it may contain anything
     let skip = RecordHeader::parse(rest).map_or(1, |h| h.total());
     let rest = rest.get(skip..).unwrap_or_default();
     let first = RECORD_MAGIC.first().copied().unwrap_or_default();
@@ -428,7 +427,7 @@ fn survivor_after(rest: &[u8], last_commit: u64) -> bool {
     false
 }
 
-/// Whether a broken record at `at` looks like one that was never completely written.
+/// Whether a broken record at `at` looks like one that was never completely written; the error says why not.
 fn torn(rest: &[u8], at: usize) -> Result<(), &'static str> {
     let to_sector = SECTOR - at % SECTOR;
     let Some(header) = RecordHeader::parse(rest) else {

@@ -9,10 +9,10 @@
 //! payload  for each commit: entries u32, then this many frames
 //! frame    length u32, crc32c u32, then: realm u32, kind u8, number u64, seq u64, at u64, body
 //! ```
-//! The marks have no zero byte: a record that a power cut left half written shows zeros where a
-//! mark or a whole sector should be, and one that rotted later does not.
+//! The marks contain no zero byte: a record that a power cut left half written shows zeros where a mark or a whole
+//! sector should be, and one that rotted later does not.
 //!
-//! **Bounds.** A frame can be read and verified alone, so a [`crate::Position`] needs one read.
+//! **Bounds.** A frame can be read and verified alone, so a [`crate::Position`] costs one read.
 
 use aws_lc_rs::digest::{Context, SHA256};
 
@@ -20,7 +20,7 @@ use crate::api::{Commit, Entry, Fact, StreamId};
 use crate::codec::Cursor;
 use crate::num::{u32_of, u64_of, usize_of32};
 
-/// SHA-256 of a record, which the next one repeats.
+/// SHA-256 of a record; the next record repeats it.
 pub type Hash = [u8; 32];
 /// The random identity of one store, in every segment.
 pub(crate) type StoreId = [u8; 16];
@@ -54,24 +54,24 @@ pub(crate) fn sha256(parts: &[&[u8]]) -> Hash {
     out
 }
 
-/// What the first record of a store names as its predecessor.
+/// The hash that the first record of a store names as its predecessor.
 pub(crate) fn genesis(id: &StoreId) -> Hash {
     sha256(&[b"caudal journal", id])
 }
 
-/// What the header of a segment says.
+/// The content of a segment header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct SegmentHeader {
     /// The number of the segment, from 1.
     pub(crate) number: u32,
     /// The size of the segment in bytes, this header included.
     pub(crate) size: u32,
-    /// The store that it is of.
+    /// The store to which the segment belongs.
     pub(crate) id: StoreId,
 }
 
 impl SegmentHeader {
-    /// The whole first block of the segment.
+    /// Encodes the whole first block of the segment.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut b = Vec::with_capacity(usize_of32(SEGMENT_HEADER));
         b.extend_from_slice(&SEGMENT_MAGIC);
@@ -84,10 +84,10 @@ impl SegmentHeader {
         b
     }
 
-    /// Reads the first block of a segment, all of its [`SEGMENT_HEADER`] bytes.
+    /// Parses the first block of a segment, all of its [`SEGMENT_HEADER`] bytes.
     ///
     /// # Errors
-    /// A sentence for operators: cut short, no header, of a newer format, or not what was written.
+    /// A sentence for operators: cut short, not a header, of a newer format, or different from what was written.
     pub(crate) fn parse(block: &[u8]) -> Result<Self, &'static str> {
         let mut c = Cursor::new(block);
         let short = "the segment header is cut short";
@@ -117,16 +117,16 @@ impl SegmentHeader {
     }
 }
 
-/// What the header of a record says.
+/// The content of a record header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct RecordHeader {
-    /// How many bytes the payload has.
+    /// The size of the payload in bytes.
     pub(crate) payload: u32,
     /// The number of the first commit.
     pub(crate) first_commit: u64,
     /// How many commits it holds.
     pub(crate) commits: u32,
-    /// How many entries all its commits have together.
+    /// How many entries its commits have together.
     pub(crate) entries: u32,
     /// The hash of the record before it.
     pub(crate) previous: Hash,
@@ -149,7 +149,7 @@ impl RecordHeader {
         out.extend_from_slice(&HEADER_MARK);
     }
 
-    /// Reads a header; `None` unless every bit is right.
+    /// Parses a header; `None` unless every bit is right.
     pub(crate) fn parse(bytes: &[u8]) -> Option<Self> {
         let mut c = Cursor::new(bytes);
         if c.array::<4>()? != RECORD_MAGIC {
@@ -182,7 +182,7 @@ impl RecordHeader {
 /// A record whose checksums hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<'a> {
-    /// What its header says.
+    /// The content of its header.
     pub(crate) header: RecordHeader,
     /// The commits and frames, in bytes.
     pub(crate) payload: &'a [u8],
@@ -191,7 +191,7 @@ pub(crate) struct Record<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// The record at the start of `bytes`; `None` unless it is whole and right.
+    /// Parses the record at the start of `bytes`; `None` unless it is whole and intact.
     pub(crate) fn parse(bytes: &'a [u8]) -> Option<Self> {
         let header = RecordHeader::parse(bytes)?;
         let mut c = Cursor::new(bytes.get(..header.total())?);
@@ -211,8 +211,8 @@ impl<'a> Record<'a> {
         sha256(&[self.bytes])
     }
 
-    /// Visits each entry with its commit number and the offset of its frame within the record.
-    /// Gives false when the payload is not what the header says.
+    /// Visits each entry with its commit number and the offset of its frame within the record. Returns false when
+    /// `visit` does, or when the payload contradicts the header.
     pub(crate) fn visit(&self, visit: &mut dyn FnMut(u64, u32, EntryRef<'a>) -> bool) -> bool {
         let mut c = Cursor::new(self.payload);
         let mut entries = 0u32;
@@ -236,10 +236,10 @@ impl<'a> Record<'a> {
     }
 }
 
-/// An entry that still lies in the bytes it was read from.
+/// An entry that borrows the bytes it was read from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryRef<'a> {
-    /// The stream that it belongs to.
+    /// The stream to which it belongs.
     pub(crate) stream: StreamId,
     /// Its sequence number in the stream.
     pub(crate) seq: u64,
@@ -259,11 +259,11 @@ pub(crate) enum FrameError {
 }
 
 impl<'a> EntryRef<'a> {
-    /// The frame at the start of `bytes` and its length in bytes; what comes behind it is not looked at.
+    /// Parses the frame at the start of `bytes`, and returns it with its length in bytes; ignores whatever follows.
     ///
     /// # Errors
-    /// [`FrameError::Short`] when more bytes are needed to tell, [`FrameError::Bad`] when no more bytes would
-    /// make it a frame.
+    /// [`FrameError::Short`] when more bytes are needed to decide, [`FrameError::Bad`] when no further bytes could make
+    /// it a frame.
     pub(crate) fn parse(bytes: &'a [u8]) -> Result<(Self, usize), FrameError> {
         let mut c = Cursor::new(bytes);
         let length = usize_of32(c.u32().ok_or(FrameError::Short(8))?);
@@ -294,7 +294,7 @@ impl<'a> EntryRef<'a> {
         })
     }
 
-    /// An entry of its own.
+    /// An owned copy of the entry.
     pub(crate) fn to_entry(self) -> Entry {
         Entry {
             stream: self.stream,
@@ -305,7 +305,7 @@ impl<'a> EntryRef<'a> {
         }
     }
 
-    /// Puts the entry into `into`, whose body keeps its memory.
+    /// Copies the entry into `into`, reusing the memory of its body.
     pub(crate) fn copy_to(self, into: &mut Entry) {
         into.stream = self.stream;
         into.seq = self.seq;
@@ -315,7 +315,7 @@ impl<'a> EntryRef<'a> {
     }
 }
 
-/// Bytes that a commit takes within a record.
+/// The size of a commit within a record, in bytes.
 pub(crate) fn commit_bytes(commit: &Commit) -> u64 {
     let bodies: u64 = commit
         .entries
@@ -336,7 +336,7 @@ pub(crate) struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// Forgets the last record.
+    /// Discards the last record.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         // one huge commit must not keep its memory for ever
@@ -372,8 +372,8 @@ impl RecordBuilder {
         }
     }
 
-    /// Completes the record that follows commit `last` of the record with hash `previous`: from here on
-    /// its bytes are fixed. Gives the offsets of its frames, too, in the order of the entries.
+    /// Completes the record that follows commit `last` and the record with hash `previous`: from then on its bytes are
+    /// fixed. Also returns the offsets of its frames, in the order of the entries.
     pub(crate) fn complete(&mut self, last: u64, previous: Hash) -> (Record<'_>, &[u32]) {
         let payload = self.bytes.get(RECORD_HEADER..).unwrap_or_default();
         let header = RecordHeader {

@@ -1,7 +1,7 @@
 //! A cache of unpacked frames of compressed segments.
 //!
-//! **Bounds.** A fixed number of bytes in all; the least recently used frame is dropped first. The last frame is
-//! kept whatever the bound, since records are read one after the other.
+//! **Bounds.** A fixed number of bytes in total; the least recently used frame is dropped first. The last frame is kept
+//! whatever the bound, since records are read one after the other.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -11,17 +11,17 @@ use crate::journal::seal::Wrong;
 use crate::num::u64_of;
 use crate::sync::lock;
 
-/// Segment and frame.
+/// A segment number and a frame number.
 type Key = (u32, u32);
 
 #[derive(Debug, Default)]
 struct Kept {
-    /// The one that was asked for last comes first.
+    /// Most recently used first.
     frames: VecDeque<(Key, Arc<Vec<u8>>)>,
     bytes: u64,
 }
 
-/// The frames that are kept unpacked, and how many bytes they may take.
+/// The cached frames, and the limit of their bytes.
 #[derive(Debug)]
 pub(crate) struct Frames {
     most: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Frames {
 }
 
 impl Frames {
-    /// None yet, and at most this many bytes.
+    /// An empty cache of at most this many bytes.
     pub(crate) fn new(most: u64) -> Self {
         Self {
             most,
@@ -37,10 +37,10 @@ impl Frames {
         }
     }
 
-    /// A frame of a segment, counted from 0, unpacked; from those that are kept, or read and kept.
+    /// The unpacked frame `nth` (from 0) of a segment, from the cache or read and cached.
     ///
     /// # Errors
-    /// As [`Packed::unpack`]; one that is kept cannot fail.
+    /// As [`Packed::unpack`]; a cached frame cannot fail.
     pub(crate) fn get(&self, packed: &Packed, nth: u32) -> Result<Arc<Vec<u8>>, Wrong> {
         let key = (packed.seal().number, nth);
         if let Some(found) = self.look(key) {
@@ -75,7 +75,7 @@ impl Frames {
         }
     }
 
-    /// Bytes that they take at most, and now.
+    /// The limit and the current size, in bytes.
     pub(crate) fn bytes(&self) -> (u64, u64) {
         (self.most, lock(&self.kept).bytes)
     }

@@ -1,5 +1,5 @@
-//! A segment that takes no more records, compressed: the same bytes at the same offsets, in frames that are
-//! unpacked one by one.
+//! A compressed segment that takes no more records: the same bytes at the same offsets, in frames that are unpacked one
+//! by one.
 //!
 //! **Shape.** `<store>/journal/0000000001.packed` in place of `0000000001.segment`; numbers big-endian:
 //! ```text
@@ -9,14 +9,14 @@
 //! table   for each frame: length u32, crc32c u32
 //! frames  zstd, one behind the other
 //! ```
-//! Each frame holds [`FRAME`] bytes of the segment from the first record on, the last one what is left
-//! up to `end`. What the segment has before them (its header) and behind them (zeros) is made from
-//! this header. So positions, the index and the chain of hashes are those of the segment.
+//! Each frame holds [`FRAME`] bytes of the segment, starting at the first record; the last frame holds the rest up to
+//! `end`. The segment's bytes before them (its header) and after them (zeros) are derived from this header. So
+//! positions, the index and the hash chain stay those of the segment.
 //!
-//! **Bounds.** A file is smaller than its segment. Reading an entry unpacks one frame, seldom two.
+//! **Bounds.** A file is smaller than its segment. Reading an entry unpacks one frame, rarely two.
 //!
-//! **Failure.** Every bit of the file counts: a header, a table or a frame that is not what was
-//! written is damage with an offset in the segment, and is never served.
+//! **Failure.** Every bit of the file is checked: a header, table or frame that differs from what was written is damage
+//! with an offset in the segment, and is never served.
 
 use std::fs::File;
 use std::io;
@@ -33,33 +33,33 @@ use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 pub(crate) const FRAME: u32 = 32 << 10;
 /// Bytes before the table.
 pub(crate) const PACKED_HEADER: usize = 256;
-/// Bytes of the table for each frame.
+/// Bytes of the table per frame.
 const PER_FRAME: usize = 8;
 const MAGIC: [u8; 8] = *b"CAUDALP1";
 const FORMAT: u32 = 1;
 
-/// How many frames a segment takes whose records end there.
+/// How many frames a segment needs whose records end at `end`.
 pub(crate) fn frames_of(end: u32) -> u32 {
     end.checked_sub(SEGMENT_HEADER)
         .map_or(0, |bytes| bytes.div_ceil(FRAME))
 }
 
-/// Where the frames begin in a file that has this many.
+/// Where the frames begin in a file with this many of them.
 pub(crate) fn body_of(frames: u32) -> u64 {
     u64_of(PACKED_HEADER) + u64::from(frames) * u64_of(PER_FRAME)
 }
 
-/// One frame in its file.
+/// The place of one frame in its file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Frame {
-    /// Where it begins, in bytes from the beginning of the file.
+    /// Its offset in the file, in bytes.
     pub(crate) at: u32,
     pub(crate) length: u32,
-    /// Of its bytes as they lie there.
+    /// The CRC-32C of its compressed bytes.
     pub(crate) crc: u32,
 }
 
-/// Header and table of a file with these frames.
+/// Encodes header and table of a file with these frames.
 pub(crate) fn head(seal: &Seal, id: &StoreId, frames: &[Frame]) -> Vec<u8> {
     let mut table = Vec::with_capacity(frames.len() * PER_FRAME);
     for frame in frames {
@@ -88,7 +88,7 @@ pub(crate) fn head(seal: &Seal, id: &StoreId, frames: &[Frame]) -> Vec<u8> {
     b
 }
 
-/// What a header says.
+/// The content of a header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Header {
     seal: Seal,
@@ -138,7 +138,7 @@ impl Header {
     }
 }
 
-/// Gives a frame by its number.
+/// Returns a frame by its number.
 pub(crate) type Unpack<'a> = &'a mut dyn FnMut(u32) -> Result<Arc<Vec<u8>>, Wrong>;
 
 /// An open compressed segment.
@@ -154,8 +154,8 @@ impl Packed {
     /// Reads header and table of segment `number`.
     ///
     /// # Errors
-    /// `Damaged` when the file is not as long as its header says, is another segment, or header or table fail
-    /// their checksum; `Refused` when the system does not read them. Frames are checked when they are read.
+    /// `Damaged` when the file's length differs from the one in its header, it is another segment, or header or table
+    /// fail their checksum; `Refused` when the system cannot read them. Frames are checked when they are read.
     pub(crate) fn open(file: File, number: u32) -> Result<Self, Wrong> {
         let refused = |e| Wrong::Refused(0, e);
         let length = file.metadata().map_err(refused)?.len();
@@ -194,12 +194,12 @@ impl Packed {
         })
     }
 
-    /// What is known of the segment.
+    /// The seal of the segment.
     pub(crate) fn seal(&self) -> &Seal {
         &self.seal
     }
 
-    /// Whose segment it is.
+    /// The store to which the segment belongs.
     pub(crate) fn id(&self) -> &StoreId {
         &self.id
     }
@@ -207,8 +207,8 @@ impl Packed {
     /// Reads, checks and unpacks a frame, counted from 0; at most [`FRAME`] bytes.
     ///
     /// # Errors
-    /// `Damaged` at the offset that the frame has in the segment when there is none of that number or its
-    /// bytes are not what was written; `Refused` when the system does not read them.
+    /// `Damaged`, with the frame's offset in the segment, when there is no such frame or its bytes differ from what was
+    /// written; `Refused` when the system cannot read them.
     pub(crate) fn unpack(&self, nth: u32) -> Result<Arc<Vec<u8>>, Wrong> {
         let begin = SEGMENT_HEADER + nth * FRAME;
         let offset = u64::from(begin);
@@ -232,11 +232,11 @@ impl Packed {
         }
     }
 
-    /// Puts into `into` what the segment as it was written has from `at` on; gives how many bytes, which is
-    /// less than asked for only at the segment's end. Behind the records there are zeros.
+    /// Copies the bytes of the original segment from `at` on into `into`; returns how many, which is fewer than asked
+    /// for only at the segment's end. After the records there are zeros.
     ///
     /// # Errors
-    /// What `unpack` gives, and `Damaged` when a frame is shorter than it was.
+    /// The error of `unpack`, and `Damaged` when a frame is shorter than it was.
     pub(crate) fn copy(
         &self,
         into: &mut [u8],
@@ -278,7 +278,7 @@ impl Packed {
     }
 }
 
-/// Where the frames lie of which the table tells; `None` unless they fill the file.
+/// The places of the frames in the table; `None` unless they fill the file exactly.
 fn places(table: &[u8], frames: u32, length: u32) -> Option<Vec<Frame>> {
     let mut c = Cursor::new(table);
     let mut at = u32::try_from(body_of(frames)).ok()?;
@@ -295,7 +295,7 @@ fn places(table: &[u8], frames: u32, length: u32) -> Option<Vec<Frame>> {
     (at == length).then_some(places)
 }
 
-/// A segment as it lies in its folder.
+/// An open segment file.
 #[derive(Debug)]
 pub(crate) enum Source {
     /// As it was written.
@@ -305,10 +305,10 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    /// Opens segment `number`: the file as it was written where there is one, else the compressed one.
+    /// Opens segment `number`: its uncompressed file if there is one, otherwise the compressed one.
     ///
     /// # Errors
-    /// `Damaged` when there is neither, `Refused` when the system does not open it, and as [`Packed::open`].
+    /// `Damaged` when there is neither, `Refused` when the system cannot open it, and as [`Packed::open`].
     pub(crate) fn open(
         number: u32,
         open: impl Fn(&str) -> io::Result<File>,
@@ -322,10 +322,10 @@ impl Source {
         }
     }
 
-    /// The file of segment `number` that was found, and whether it is the compressed one.
+    /// Wraps the file of segment `number` that was found; the flag says whether it is compressed.
     ///
     /// # Errors
-    /// As [`Packed::open`]; the header of a file as it was written is not looked at here.
+    /// As [`Packed::open`]; the header of an uncompressed file is not checked here.
     pub(crate) fn of(number: u32, (file, packed): (File, bool)) -> Result<Self, Wrong> {
         if packed {
             Packed::open(file, number).map(Self::Packed)
@@ -334,11 +334,11 @@ impl Source {
         }
     }
 
-    /// Puts into `into` what the segment has from `at` on; gives how many bytes, which is less than asked for
-    /// only at its end.
+    /// Copies the segment's bytes from `at` on into `into`; returns how many, which is fewer than asked for only at its
+    /// end.
     ///
     /// # Errors
-    /// `Refused` when the system does not read, and as [`Packed::copy`].
+    /// `Refused` when the system cannot read, and as [`Packed::copy`].
     pub(crate) fn read(
         &self,
         into: &mut [u8],
@@ -363,7 +363,7 @@ impl Source {
         Ok(done)
     }
 
-    /// The same without keeping what was unpacked.
+    /// As [`Self::read`], without caching unpacked frames.
     ///
     /// # Errors
     /// As [`Self::read`].

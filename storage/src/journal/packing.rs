@@ -1,16 +1,15 @@
-//! Compresses a segment that takes no more records, piece by piece, and puts the result in its place.
+//! Compresses a segment that takes no more records, piece by piece, and replaces its file.
 //!
-//! **Order.** The segment is read and checked as the background check does, and written in frames under the
-//! name of an unfinished file; fsync; that file is read again from its beginning, unpacked, and must
-//! hold the same chain of records, hash for hash; it gets its name, which nothing has; fsync of the
-//! folder; only then is the segment's first file removed. So at any moment one of the two is whole
-//! and has its name on disk. Where a stop leaves both, the first one counts until the other one has been
-//! read again.
+//! **Order.** The segment is read and checked as in the background check, and written in frames under an unfinished
+//! name; fsync; then that file is read from its beginning and unpacked, and must contain the same chain of records,
+//! hash for hash; then it gets its final name, which must be free; fsync of the folder; only then the original file is
+//! removed. So at any moment one of the two is complete and has its name on disk. If a crash leaves both, the original
+//! counts until the compressed one has been read again.
 //!
-//! **Bounds.** A step takes one window of the segment; besides it one frame is in memory.
+//! **Bounds.** A step processes one window of the segment; besides it, one frame is in memory.
 //!
-//! **Failure.** Nothing depends on the unfinished file: whatever fails before it has its name leaves the
-//! segment as it was. What is wrong with the segment itself is damage like any other.
+//! **Failure.** Nothing depends on the unfinished file: a failure before it has its name leaves the segment as it was.
+//! Damage in the segment itself is handled like any other.
 
 use std::fs::File;
 use std::io;
@@ -24,10 +23,10 @@ use crate::journal::reread::Reread;
 use crate::journal::seal::{Seal, Wrong};
 use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
-/// How hard zstd tries: more saves little here and takes longer.
+/// The zstd level: higher ones save little here and take longer.
 const LEVEL: i32 = 1;
 
-/// How the name of a compressed segment ends before it is whole.
+/// The extension of a compressed segment that is not complete yet.
 const UNFINISHED: &str = ".packing";
 
 fn unfinished(number: u32) -> String {
@@ -37,22 +36,22 @@ fn unfinished(number: u32) -> String {
 /// Why a segment was not compressed.
 #[derive(Debug)]
 pub(crate) enum Kept {
-    /// The segment itself is wrong, or the system refused to read it.
+    /// The segment itself is damaged, or the system refused to read it.
     Segment(Wrong),
-    /// The compressed file could not be made. The segment is as it was.
+    /// The compressed file could not be written. The segment is as it was.
     File(io::Error),
-    /// It would not be smaller. The segment is as it was.
+    /// The compressed file would not be smaller. The segment is as it was.
     Small,
-    /// The compressed file is not what was written to it. The segment is as it was.
+    /// The compressed file differs from what was written to it. The segment is as it was.
     Untrue(Wrong),
 }
 
-/// What a step has done.
+/// The result of a step.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// It takes more of them; this many bytes were read.
+    /// More steps are needed; this many bytes were read.
     More(u64),
-    /// The segment lies there compressed, in this many bytes.
+    /// The segment is now compressed, in a file of this many bytes.
     Done(u32),
 }
 
@@ -60,7 +59,7 @@ pub(crate) enum Step {
 enum Stage {
     /// The segment is read and its frames are written.
     Writing { segment: Reread, frames: Writing },
-    /// What was written is read again; it has its name already when a stop left it so.
+    /// The compressed file is read again; it already has its name if a crash left it so.
     Proving { packed: Reread, named: bool },
 }
 
@@ -72,7 +71,7 @@ pub(crate) struct Packing {
     stage: Stage,
 }
 
-/// The frames as they are written.
+/// The compressed file while its frames are written.
 #[derive(Debug)]
 struct Writing {
     files: Files,
@@ -112,7 +111,7 @@ impl Writing {
         Ok(())
     }
 
-    /// Everything is on disk when this returns.
+    /// Writes the rest; everything is on disk when this returns.
     fn finish(mut self, seal: &Seal, id: &StoreId) -> Result<(), Kept> {
         if !self.rest.is_empty() {
             self.frame().map_err(Kept::File)?;
@@ -124,18 +123,18 @@ impl Writing {
         let written = self.files.write_at(&self.file, &head, 0);
         let synced = written.and_then(|()| self.files.sync_all(&self.file));
         synced.map_err(Kept::File)?;
-        // what is read again shall come from the disk, where the system can tell
+        // the data must be read back from the disk, as far as the system can be told so
         rustix::fs::fadvise(&self.file, 0, None, rustix::fs::Advice::DontNeed).ok();
         Ok(())
     }
 }
 
 impl Packing {
-    /// Begins with a segment, of which what lies in `folder` is as it was written.
+    /// Begins with a segment whose file in `folder` is assumed to be intact.
     ///
     /// # Errors
-    /// [`Kept::Segment`] when its header is wrong, [`Kept::File`] when no file can be made beside it,
-    /// [`Kept::Untrue`] when a compressed file that a stop left is wrong.
+    /// [`Kept::Segment`] when its header is wrong, [`Kept::File`] when no file can be created beside it,
+    /// [`Kept::Untrue`] when a compressed file left by a crash is wrong.
     pub(crate) fn begin(
         files: &Files,
         folder: &Folder,
@@ -153,16 +152,16 @@ impl Packing {
         })
     }
 
-    /// Which segment it is.
+    /// The seal of the segment.
     pub(crate) fn seal(&self) -> &Seal {
         &self.seal
     }
 
-    /// Takes the next step: one window is read and written, or read again. After an error nothing is left but
-    /// the segment as it was.
+    /// Takes the next step: reads and writes one window, or reads one back. After an error only the original segment is
+    /// left.
     ///
     /// # Errors
-    /// [`Kept`] says why the segment is not compressed; any of its variants.
+    /// [`Kept`] with the reason why the segment is not compressed; any of its variants.
     pub(crate) fn step(self, files: &Files, folder: &Folder) -> Result<(Self, Step), Kept> {
         let number = self.seal.number;
         let done = self.next(files, folder);
@@ -211,7 +210,7 @@ impl Packing {
 fn write(files: &Files, folder: &Folder, id: &StoreId, seal: Seal) -> Result<Stage, Kept> {
     let segment = Reread::open(files, folder, id, seal).map_err(Kept::Segment)?;
     let name = unfinished(seal.number);
-    // what an earlier try left: it has no name of a segment, so nothing depends on it
+    // left by an earlier try: it does not have a segment's name, so nothing depends on it
     let removed = folder.remove(&name);
     let made = removed.and_then(|()| files.create(folder, &name));
     let frames = Writing {
@@ -224,7 +223,7 @@ fn write(files: &Files, folder: &Folder, id: &StoreId, seal: Seal) -> Result<Sta
     Ok(Stage::Writing { segment, frames })
 }
 
-/// Opens what was written, to read it from its beginning.
+/// Opens the compressed file, to read it back from its beginning.
 fn prove(
     files: &Files,
     folder: &Folder,
@@ -244,7 +243,8 @@ fn prove(
     Ok(Stage::Proving { packed, named })
 }
 
-/// The compressed file is not what was written to it. It loses its name if it has one: the first file is there.
+/// Handles a compressed file that differs from what was written to it. It loses its name if it has one and the original
+/// file exists.
 fn untrue(files: &Files, folder: &Folder, seal: &Seal, named: bool, why: Wrong) -> Kept {
     let first = folder.id(&segment_name(seal.number));
     if named
@@ -257,11 +257,11 @@ fn untrue(files: &Files, folder: &Folder, seal: &Seal, named: bool, why: Wrong) 
     Kept::Untrue(why)
 }
 
-/// Gives the compressed file its name, and then removes the first one; gives its bytes.
+/// Gives the compressed file its name, then removes the original; returns its size in bytes.
 fn put(files: &Files, folder: &Folder, number: u32, named: bool) -> io::Result<u32> {
     let name = packed_name(number);
     if named {
-        // a stop may have come before the name was on disk
+        // the crash may have come before the name was on disk
         files.sync_folder(folder)?;
     } else {
         files.rename(folder, &unfinished(number), &name)?;
@@ -273,7 +273,7 @@ fn put(files: &Files, folder: &Folder, number: u32, named: bool) -> io::Result<u
     Ok(u32_of(usize_of(bytes)))
 }
 
-/// Removes the unfinished files that stops left; nothing depends on them.
+/// Removes unfinished files that crashes left; nothing depends on them.
 pub(crate) fn tidy(files: &Files, folder: &Folder) {
     let names = match folder.names() {
         Ok(names) => names,

@@ -1,11 +1,11 @@
 //! Writes segments full of zeros ahead of their use, on its own thread.
 //!
-//! **Order.** Zeros, fsync, rename to the final name, fsync of the folder: a segment that has its
-//! name is complete, so a power cut leaves a whole segment or a `.tmp`, which the next try removes.
+//! **Order.** Zeros, fsync, rename to the final name, fsync of the folder: a segment that has its name is complete, so
+//! a power cut leaves a whole segment or a `.tmp`, which the next try removes.
 //!
-//! **Failure.** Making a segment has written nothing of a commit. So what a machine runs out of
-//! (descriptors, room, memory) is waited for, with growing pauses; commits wait a second and are
-//! then refused until the segment is there. Anything else ends the store.
+//! **Failure.** Making a segment writes no part of a commit. So when the machine runs out of something (descriptors,
+//! disk space, memory), the thread tries again with growing pauses; commits wait a second and are then refused until
+//! the segment exists. Any other error ends the store.
 
 use std::fs::File;
 use std::io;
@@ -34,7 +34,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// How long commits wait for a segment that cannot be made before they are refused.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a writer that waits looks whether it should go on waiting.
+/// How often a waiting writer checks whether to go on waiting.
 const POLL: Duration = Duration::from_millis(20);
 
 /// A segment ready for records.
@@ -48,7 +48,7 @@ pub(crate) struct Segment {
     pub(crate) file: File,
 }
 
-/// What a machine runs out of for a while: nothing is broken, and trying again may do.
+/// Whether the machine has run out of something for a while: nothing is broken, and a later try may succeed.
 pub(crate) fn exhausted(e: &io::Error) -> bool {
     let passing = [
         Errno::NOSPC,
@@ -62,16 +62,16 @@ pub(crate) fn exhausted(e: &io::Error) -> bool {
     Errno::from_io_error(e).is_some_and(|e| passing.contains(&e))
 }
 
-/// Whether it is room on the disk that is missing.
+/// Whether the cause is missing disk space.
 pub(crate) fn no_room(e: &io::Error) -> bool {
     matches!(Errno::from_io_error(e), Some(Errno::NOSPC | Errno::DQUOT))
 }
 
-/// Makes segment `number` of `size` bytes, header and zeros, durable under its name.
+/// Creates segment `number` of `size` bytes, header and zeros, durably under its name.
 ///
 /// # Errors
-/// `ENOSPC` before anything is written when `size` bytes are not free, `EEXIST` when there is a segment of
-/// that name, else what the system says. Nothing of an unfinished one is left, if it can be removed.
+/// `ENOSPC` before anything is written when `size` bytes are not free, `EEXIST` when there is a segment of that name,
+/// otherwise the system's error. An unfinished file is removed again, if possible.
 pub(crate) fn prepare(
     files: &Files,
     folder: &Folder,
@@ -79,12 +79,12 @@ pub(crate) fn prepare(
     number: u32,
     size: u32,
 ) -> io::Result<Segment> {
-    // otherwise the zeros of a segment that cannot be finished would take the last room
+    // otherwise the zeros of a segment that cannot be finished would use up the disk
     if folder.free_space()? < u64::from(size) {
         return Err(Errno::NOSPC.into());
     }
     let unfinished = format!("{number:010}.tmp");
-    // what a crash or an earlier try left: it has no name of a segment, so it was never used
+    // left by a crash or an earlier try: it does not have a segment's name, so it was never used
     folder.remove(&unfinished)?;
     let made = fill(files, folder, id, (number, size), &unfinished);
     if made.is_err()
@@ -119,7 +119,7 @@ fn fill(
 /// Writes zeros from an offset on up to the end of a segment of `size` bytes.
 ///
 /// # Errors
-/// What the system says.
+/// The system's error.
 pub(crate) fn fill_with_zeros(
     files: &Files,
     file: &File,
@@ -135,10 +135,10 @@ pub(crate) fn fill_with_zeros(
     Ok(())
 }
 
-/// What the thread and the writer share.
+/// The state that the thread and the writer share.
 #[derive(Debug, Default)]
 struct Trying {
-    /// Since when the machine has lacked what a segment needs, and what it said last.
+    /// Since when the machine has lacked something for a segment, and its last error.
     failing: Mutex<Option<(Instant, io::Error)>>,
     stop: AtomicBool,
 }
@@ -146,9 +146,9 @@ struct Trying {
 /// Why there is no next segment.
 #[derive(Debug)]
 pub(crate) enum NoSegment {
-    /// The machine lacks something; the thread goes on trying.
+    /// The machine lacks something; the thread keeps trying.
     Yet(io::Error),
-    /// It cannot be made.
+    /// The segment cannot be made.
     Ever(io::Error),
 }
 
@@ -167,7 +167,7 @@ impl Preparer {
     /// Starts the thread, which makes segments of `size` bytes.
     ///
     /// # Errors
-    /// What the system says when it has no thread.
+    /// The system's error when it cannot start a thread.
     pub(crate) fn start(
         files: Files,
         folder: Arc<Folder>,
@@ -201,7 +201,7 @@ impl Preparer {
         })
     }
 
-    /// Asks for a segment, unless one was asked for and not taken; [`Self::take`] gives it.
+    /// Orders a segment, unless one was ordered and not taken yet; [`Self::take`] returns it.
     pub(crate) fn order(&mut self, number: u32) {
         if let Some(order) = self.order.as_ref().filter(|_| !self.waiting) {
             self.waiting = order.send(number).is_ok();
@@ -211,9 +211,9 @@ impl Preparer {
     /// Waits for the segment that was ordered; `None` when none was.
     ///
     /// # Errors
-    /// [`NoSegment::Yet`] when the machine has lacked what it takes for longer than [`PATIENCE`]: the store
-    /// takes no commits until it is made, and this may be called again. [`NoSegment::Ever`] when it cannot be
-    /// made, or the thread has ended.
+    /// [`NoSegment::Yet`] when the machine has lacked something for longer than [`PATIENCE`]: the store refuses commits
+    /// until the segment is made, and this may be called again. [`NoSegment::Ever`] when the segment cannot be made, or
+    /// the thread has ended.
     pub(crate) fn take(&mut self) -> Result<Option<Segment>, NoSegment> {
         if !self.waiting {
             return Ok(None);
@@ -230,7 +230,7 @@ impl Preparer {
                         && since.elapsed() > PATIENCE
                     {
                         let e = copy(e);
-                        // under the lock: the thread says under the same one that it is over
+                        // under the lock, because the thread ends the stall under the same lock
                         self.health.stall(stalled(&e));
                         return Err(NoSegment::Yet(e));
                     }
@@ -245,7 +245,7 @@ impl Preparer {
     }
 }
 
-/// What commits are refused with while there is no next segment.
+/// The error for commits while there is no next segment.
 pub(crate) fn stalled(e: &io::Error) -> StoreError {
     if no_room(e) {
         StoreError::Full(format!("the next segment of the journal does not fit: {e}"))
@@ -261,7 +261,7 @@ fn copy(e: &io::Error) -> io::Error {
     }
 }
 
-/// Tries until it works, or fails for a reason that does not pass; with growing pauses.
+/// Tries with growing pauses until it succeeds, or fails for a lasting reason.
 fn patiently(
     trying: &Trying,
     health: &Health,
@@ -299,7 +299,7 @@ impl Drop for Preparer {
         drop(self.order.take());
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
-            // one that was ordered and is made now waits for nobody
+            // drop the receiver, so that the thread cannot block on handing over an ordered segment
             drop(std::mem::replace(&mut self.ready, sync_channel(0).1));
             if thread.join().is_err() {
                 tracing::error!("the thread that prepares segments panicked");

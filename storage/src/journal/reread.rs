@@ -1,8 +1,9 @@
-//! Reads a segment that takes no more records again, piece by piece, and checks each.
+//! Reads a full segment again, piece by piece, and checks each piece.
 //!
-//! **Bounds.** One step takes [`WINDOW`] bytes, or one record where that is larger.
+//! **Bounds.** One step reads [`WINDOW`] bytes, or one record if that is larger.
 //!
-//! **Failure.** What is not what was written is reported with its offset in the segment; nothing is changed.
+//! **Failure.** Bytes that differ from what was written are reported with their offset in the segment; nothing is
+//! changed.
 
 use crate::api::CommitNo;
 use crate::codec::all_zero;
@@ -19,7 +20,7 @@ use crate::num::{u64_of, usize_of, usize_of32};
 /// Bytes of a segment that one step reads.
 pub(crate) const WINDOW: usize = 1 << 20;
 
-/// Takes records that were read and are right.
+/// Receives the bytes of records that were read and are intact.
 pub(crate) type Take<'a> = &'a mut dyn FnMut(&[u8]);
 
 /// A segment that is being read again.
@@ -27,7 +28,7 @@ pub(crate) type Take<'a> = &'a mut dyn FnMut(&[u8]);
 pub(crate) struct Reread {
     seal: Seal,
     source: Source,
-    /// How far it is known to be right.
+    /// Everything before this offset is known to be intact.
     offset: u64,
     tail: Tail,
     window: Vec<u8>,
@@ -51,8 +52,8 @@ impl Reread {
     /// Reads the header of a segment that was opened.
     ///
     /// # Errors
-    /// `Damaged` when it is another segment, or its file is not as long as it was; `Refused` when the system
-    /// does not read it.
+    /// `Damaged` when it is another segment, or its file's length has changed; `Refused` when the system cannot read
+    /// it.
     pub(crate) fn over(source: Source, id: &StoreId, seal: Seal) -> Result<Self, Wrong> {
         let another = || damaged(0, "the file is another segment under this name");
         match &source {
@@ -85,12 +86,12 @@ impl Reread {
         })
     }
 
-    /// Which segment it is.
+    /// The seal of the segment.
     pub(crate) fn seal(&self) -> &Seal {
         &self.seal
     }
 
-    /// How far it is known to be right.
+    /// The offset up to which the segment is known to be intact.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -100,7 +101,7 @@ impl Reread {
         self.offset >= u64::from(self.seal.size)
     }
 
-    /// Reads and checks all of it.
+    /// Reads and checks the whole segment.
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -111,18 +112,19 @@ impl Reread {
         Ok(())
     }
 
-    /// Reads and checks the next piece; gives how many bytes it has.
+    /// Reads and checks the next piece; returns its size in bytes.
     ///
     /// # Errors
-    /// `Damaged`, with the offset, when a record there is not what was written, does not follow the one before
-    /// it, or is not the last that the seal names, and when there is anything but zeros behind the last.
-    /// [`Self::offset`] says up to where it is right. `Refused` when the system does not read; then the same piece
-    /// may be read again.
+    /// `Damaged`, with the offset, when a record there differs from what was written, does not follow the one before
+    /// it, or is not the last one that the seal names, and when anything but zeros follows the last. [`Self::offset`]
+    /// says up to where the segment is intact. `Refused` when the system cannot read; then the same piece may be read
+    /// again.
     pub(crate) fn step(&mut self) -> Result<u64, Wrong> {
         self.step_with(&mut |_| ())
     }
 
-    /// The same; `take` gets the bytes of the piece's records when all of them are right, none for zeros.
+    /// As [`Self::step`]; `take` gets the bytes of the piece's records once all of them are known to be intact, and
+    /// nothing for zeros.
     ///
     /// # Errors
     /// As [`Self::step`]; `take` is not called then.
@@ -206,7 +208,7 @@ impl Reread {
         Ok(())
     }
 
-    /// Behind the records there is nothing.
+    /// Checks the zeros after the records.
     fn zeros(&mut self, window: &mut Vec<u8>, size: u64) -> Result<u64, Wrong> {
         let bytes = usize_of(size - self.offset).min(WINDOW);
         self.fill(window, bytes)?;

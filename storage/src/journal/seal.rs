@@ -1,4 +1,5 @@
-//! Segments that take no more records: what is known of one.
+//! The seal of a segment that takes no more records: its place in the chain, and its row in the
+//! checkpoint.
 //!
 //! **Shape.** A row of `CHECKPOINT`, 256 bytes, numbers big-endian:
 //! ```text
@@ -6,13 +7,13 @@
 //! before: commit u64, chain [32]; end u32; after: commit u64, chain [32],
 //! file: inode u64, size u64, changed i64 + u64, modified i64 + u64; round u64, crc32c u32, zeros
 //! ```
-//! `before` and `after` are the ends of the chain before the segment and with it.
+//! `before` is the end of the chain before the segment, `after` the end of the chain with it.
 //!
-//! **Order.** A row is written after an fsync of its segment, so a segment that is attested was on
-//! disk, with the times of its file.
+//! **Order.** A row is written after an fsync of its segment, so an attested segment was on disk,
+//! with the times of its file.
 //!
-//! **Failure.** A row proves nothing unless every bit of it is right and the file is the one that
-//! was attested: its inode, its size and the times of its last change, which no copy has and no
+//! **Failure.** A row proves nothing unless every bit of it is right and the file is still the
+//! attested one: its inode, its size and the times of its last change, which no copy has and no
 //! program can set back.
 
 use std::io;
@@ -28,29 +29,29 @@ pub(crate) const ROW: usize = 256;
 const MAGIC: [u8; 4] = *b"CdS1";
 const USED: usize = 180;
 
-/// What is known of a segment that takes no more records.
+/// A segment that takes no more records, and its place in the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Seal {
     /// The number of the segment.
     pub(crate) number: u32,
     /// Its size in bytes.
     pub(crate) size: u32,
-    /// The number of the first commit in it, 0 when there is none.
+    /// The number of the first commit in it; 0 when there is none.
     pub(crate) first_commit: u64,
-    /// The end of the chain before it.
+    /// The end of the chain before the segment.
     pub(crate) before: Tail,
-    /// Where its records end, in bytes from its beginning.
+    /// Where the segment's records end, in bytes from its beginning.
     pub(crate) end: u32,
-    /// The end of the chain with it.
+    /// The end of the chain with the segment.
     pub(crate) after: Tail,
 }
 
-/// A seal, the file that it is about, and the round in which it was last read.
+/// A seal, the stamp of its file, and the round in which it was last read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Attested {
-    /// What is known of the segment.
+    /// The seal of the segment.
     pub(crate) seal: Seal,
-    /// The file that was flushed.
+    /// The stamp of the file that was flushed.
     pub(crate) stamp: Stamp,
     /// The number of the round of the background check in which it was last read.
     pub(crate) round: u64,
@@ -69,7 +70,7 @@ pub(crate) fn take_tail(c: &mut Cursor<'_>) -> Option<Tail> {
 }
 
 impl Attested {
-    /// As a row of [`ROW`] bytes.
+    /// Encodes a row of [`ROW`] bytes.
     pub(crate) fn encode(&self, id: &StoreId) -> Vec<u8> {
         let mut b = Vec::with_capacity(ROW);
         b.extend_from_slice(&MAGIC);
@@ -88,7 +89,7 @@ impl Attested {
         b
     }
 
-    /// From a row of this store; `None` unless every bit is right.
+    /// Parses a row of this store; `None` unless every bit is right.
     pub(crate) fn decode(row: &[u8], id: &StoreId) -> Option<Self> {
         let used = row.get(..USED - 4)?;
         let mut c = Cursor::new(row);
@@ -113,14 +114,14 @@ impl Attested {
 /// What is wrong with a segment.
 #[derive(Debug)]
 pub(crate) enum Wrong {
-    /// Its bytes are not what was written.
+    /// Its bytes differ from what was written.
     Damaged {
-        /// Where in the segment, in bytes from its beginning.
+        /// The offset in the segment, in bytes from its beginning.
         offset: u64,
         /// What is wrong there.
         why: String,
     },
-    /// The system refused to read it there.
+    /// The system refused to read at this offset.
     Refused(u64, io::Error),
 }
 

@@ -1,7 +1,7 @@
-//! Puts records into this node's journal: one write, one fdatasync, then the journal's end moves.
+//! Writes records into this node's journal: one write, one fdatasync, then the journal's end moves.
 //!
-//! **Failure.** The first error of a write ends the writer; the caller poisons the store and never
-//! calls it again. That there is no next segment yet is no such error: nothing has been written.
+//! **Failure.** The first failed write ends the writer; the caller poisons the store and never calls it again. A next
+//! segment that does not exist yet is no such error: nothing has been written.
 
 use std::io;
 use std::sync::Arc;
@@ -22,8 +22,8 @@ use crate::journal::{Journal, SegmentInfo, position};
 use crate::log::{Sealed, Tail};
 use crate::num::u32_of;
 
-/// The part of a segment that is full when the next one is prepared: late enough that a store which writes little has no
-/// two of them, early enough that nobody waits for the zeros.
+/// How full a segment is when the next one is prepared: late enough that a store with few writes does not have two of
+/// them, early enough that nobody waits for the zeros.
 const NEXT_AT: (u64, u64) = (3, 4);
 
 /// The one writer of a journal.
@@ -41,11 +41,11 @@ pub(crate) struct Writer {
     before: Tail,
     seals: Arc<Seals>,
     offset: u32,
-    /// Segments that were prepared before the last stop; the next one is last.
+    /// Segments that were prepared before the last stop; the next one to use is at the end.
     spare: Vec<Segment>,
     /// The end of the last record.
     tail: Tail,
-    /// The last record, while this handle lives.
+    /// The last record, if it was written through this handle.
     last: Option<Placed>,
     /// Whether something was written since the last flush.
     dirty: bool,
@@ -67,14 +67,14 @@ pub(crate) struct Placed {
 pub(crate) enum Refused {
     /// Nothing of it was written, and it may be tried again.
     Yet(StoreError),
-    /// It is not the next record; nothing of it was written.
+    /// The record is not the next one; nothing of it was written.
     Gap {
         /// The end of the journal.
         tail: Tail,
         /// The first commit that was offered.
         offered: CommitNo,
     },
-    /// Nobody knows what is on disk.
+    /// What is on disk is unknown.
     Lost(io::Error),
 }
 
@@ -84,30 +84,30 @@ impl From<io::Error> for Refused {
     }
 }
 
-/// What a writer needs besides the journal that was checked.
+/// The parts of a writer besides the journal that was checked.
 #[derive(Debug)]
 pub(crate) struct WriterParts {
-    /// The way to the files.
+    /// The layer for access to the files.
     pub(crate) files: Files,
     /// The folder of segments.
     pub(crate) folder: Arc<Folder>,
-    /// Looks whether the segment is still under its name.
+    /// Checks that the segment still has its name.
     pub(crate) held: Arc<Held>,
-    /// Where it is noted that no next segment can be made.
+    /// Where the writer notes that no next segment can be made.
     pub(crate) health: Arc<Health>,
-    /// The store that the journal is of.
+    /// The store to which the journal belongs.
     pub(crate) id: StoreId,
     /// The size of a new segment, in bytes.
     pub(crate) segment_bytes: u32,
-    /// Where it says which segment takes no more records.
+    /// Where the writer reports segments that take no more records.
     pub(crate) seals: Arc<Seals>,
 }
 
 impl Writer {
-    /// Cuts a torn tail and gets ready to append behind what was checked.
+    /// Cuts a torn tail and prepares for appending after what was checked.
     ///
     /// # Errors
-    /// When the system refuses something.
+    /// When the system refuses an operation.
     pub(crate) fn open(
         parts: WriterParts,
         checked: &Checked,
@@ -146,7 +146,7 @@ impl Writer {
         let Some((active, first_commit)) = active else {
             return Err(io::Error::other("the journal's last segment is gone"));
         };
-        // the segment that goes on being written is always read
+        // the active segment is always read at the start
         let read = checked.read.iter();
         let mut read = read.filter(|(seal, _)| seal.number == active.number);
         let Some(before) = read.next().map(|(seal, _)| seal.before) else {
@@ -182,7 +182,7 @@ impl Writer {
             last: None,
             dirty: false,
         };
-        // The next one may have been on its way when the program ended.
+        // The next segment may have been in preparation when the program ended.
         writer.look_ahead();
         Ok(writer)
     }
@@ -192,11 +192,11 @@ impl Writer {
         self.tail
     }
 
-    /// Writes a record behind the last one. It is neither durable nor shown to readers before
-    /// [`Self::sync`] and [`Self::show`]. The record that was put last is given its place again.
+    /// Writes a record after the last one. It becomes durable with [`Self::sync`] and visible to readers with
+    /// [`Self::show`]. If it is the last record written, its place is returned again.
     ///
     /// # Errors
-    /// [`Refused`] says what of it was written: nothing, or nobody knows.
+    /// [`Refused`] says whether nothing of it was written, or that is unknown.
     pub(crate) fn put(&mut self, record: &Sealed<'_>) -> Result<Placed, Refused> {
         if let Some(last) = self.last
             && record.tail() == self.tail
@@ -237,11 +237,11 @@ impl Writer {
         Ok(placed)
     }
 
-    /// Makes durable what was put, and looks whether the segment is still under its name.
+    /// Makes the written records durable, and checks that the segment still has its name.
     ///
     /// # Errors
-    /// What the system says, or that the segment was moved, replaced or removed. What was put may be on disk
-    /// or not, and nothing more may be written.
+    /// The system's error, or that the segment was moved, replaced or removed. It is unknown then whether the records
+    /// are on disk, and nothing more may be written.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.dirty) {
             self.files.sync_data(&self.active.file)?;
@@ -250,12 +250,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Shows readers everything up to the end of a record that is durable.
+    /// Shows readers everything up to the end of a durable record.
     pub(crate) fn show(&self, placed: &Placed) {
         self.journal.advance(placed.segment, placed.end);
     }
 
-    /// Goes on in the next segment, which has room for `length` bytes.
+    /// Switches to the next segment, which has room for `length` bytes.
     fn roll(&mut self, length: u32) -> Result<(), Refused> {
         self.sync()?;
         let number = self.active.number + 1;
@@ -295,26 +295,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Has the next segment prepared where this one is nearly full.
+    /// Orders the next segment when this one is nearly full.
     fn look_ahead(&mut self) {
         if u64::from(self.offset) * NEXT_AT.1 >= u64::from(self.active.size) * NEXT_AT.0 {
             self.order_next();
         }
     }
 
-    /// Has the next segment prepared, unless one is there or on its way.
+    /// Orders the next segment, unless there is one or it was ordered.
     fn order_next(&mut self) {
         if self.spare.is_empty() {
             self.preparer.order(self.active.number + 1);
         }
     }
 
-    /// The next segment in another size than the one that was prepared, if one was.
+    /// Makes the next segment larger than the prepared one, which it removes if there is one.
     fn larger(&mut self, small: Option<Segment>, room: u64) -> Result<Segment, Refused> {
         let number = self.active.number + 1;
         let size = u32::try_from(room).map_err(io::Error::other)?;
         if let Some(small) = small {
-            // nothing was ever written to it but zeros, and it is surely ours
+            // nothing but zeros was ever written to it, and it is certainly ours
             let name = segment_name(number);
             if self.folder.id(&name)? == Some(Id::of(&small.file)?) {
                 self.folder.remove(&name)?;
@@ -331,7 +331,7 @@ impl Writer {
     }
 }
 
-/// Zeroes what an unfinished record left behind.
+/// Zeroes the remains of an unfinished record.
 fn cut(files: &Files, folder: &Folder, torn: Torn) -> io::Result<()> {
     let name = segment_name(torn.segment);
     tracing::warn!(

@@ -1,10 +1,10 @@
 //! The log of a cell that lives on one machine: this node's own journal, flushed record by record.
 //!
-//! **Order.** The lock on the store's folder is the lease: one process has it, the system gives it
-//! back when the process dies, and nobody can depose a live owner. So there is one epoch.
+//! **Order.** The lock on the store's folder is the lease: one process has it, the system releases
+//! it when the process dies, and nobody can depose a live owner. So there is only one epoch.
 //!
-//! **Failure.** An error of a write or a flush is final ([`LogError::Lost`]); that there is no
-//! next segment yet is not.
+//! **Failure.** A failed write or flush is final ([`LogError::Lost`]); a next segment that does not
+//! exist yet is not.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct DiskLog {
 }
 
 impl DiskLog {
-    /// Over the journal that `local` writes and `journal` reads, which belong to an open store.
+    /// A log over the journal that `local` writes and `journal` reads, both of an open store.
     pub(crate) fn new(id: LogId, local: Arc<Mutex<Writer>>, journal: Arc<Journal>) -> Self {
         let tail = TailWatch::new(lock(&local).tail());
         Self {
@@ -62,7 +62,7 @@ impl Log for DiskLog {
         })
     }
 
-    /// Nobody else can have it.
+    /// No other process can take the cell, so it need not be reserved.
     fn reserve(&mut self, _name: &str) -> Result<Epoch, LogError> {
         Ok(EPOCH)
     }
@@ -82,7 +82,7 @@ impl Log for DiskLog {
         Ok(())
     }
 
-    /// Nobody else can have it.
+    /// No other node can take the cell, so there is nobody to offer it to.
     fn offer(&mut self, _epoch: Epoch, _to: &str) -> Result<(), LogError> {
         Ok(())
     }
@@ -136,7 +136,7 @@ impl Log for DiskLog {
         read.map_err(LogError::Read)
     }
 
-    /// Keeps everything: this node's journal holds the entries that its index leads to.
+    /// Keeps everything: this node's index refers to the entries in its journal.
     fn trim(&mut self, _keep: CommitNo) -> Result<CommitNo, LogError> {
         Ok(CommitNo(1))
     }

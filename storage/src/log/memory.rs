@@ -1,10 +1,9 @@
-//! A log in memory that any number of handles share. It is the reference for what the other logs
-//! must do, and owners and followers are tested on it.
+//! A log in memory that any number of handles share. It is the reference for the behaviour of other logs, and owners
+//! and followers are tested on it.
 //!
-//! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another way to it, as another
-//! node has. Time passes only by [`MemoryLog::pass`], and appends are lost, late or refused only by
-//! [`MemoryLog::lose_answers`], [`MemoryLog::hold_back`] and [`MemoryLog::refuse`], so that the same calls give the
-//! same history.
+//! **Shape.** [`MemoryLog::new`] makes the log, [`MemoryLog::handle`] another handle, as another node would have. Time
+//! passes only by [`MemoryLog::pass`], and appends are lost, late or refused only by [`MemoryLog::lose_answers`],
+//! [`MemoryLog::hold_back`] and [`MemoryLog::refuse`], so that the same calls give the same history.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -27,20 +26,20 @@ struct State {
     /// Until when the lease lasts; `None` when nobody holds it.
     until: Option<Duration>,
     now: Duration,
-    /// The answers of this many appends are lost from now on.
+    /// How many of the next appends lose their answers.
     lost: u32,
-    /// This many appends are held back from now on.
+    /// How many of the next appends are held back.
     held_back: u32,
-    /// This many appends are refused from now on.
+    /// How many of the next appends are refused.
     refused: u32,
-    /// The answers of this many offers are lost from now on.
+    /// How many of the next offers lose their answers.
     lost_offers: u32,
     owner: Option<Arc<str>>,
-    /// For whom the cell is kept.
+    /// The node or name for which the cell is kept.
     offered: Option<Arc<str>>,
-    /// What nodes said of themselves, and when.
+    /// The last report of each node, and when it came.
     nodes: BTreeMap<Arc<str>, (Presence, Duration)>,
-    /// What was held back, in order, with its epoch.
+    /// Appends that were held back, in order, with their epochs.
     late: Vec<(Epoch, Arc<[u8]>)>,
 }
 
@@ -51,7 +50,7 @@ struct Core {
     tail: TailWatch,
 }
 
-/// One way to a log in memory.
+/// A handle to a log in memory.
 #[derive(Clone, Debug)]
 pub struct MemoryLog(Arc<Core>);
 
@@ -68,46 +67,46 @@ impl MemoryLog {
         }))
     }
 
-    /// Another way to the same log.
+    /// Another handle to the same log.
     #[must_use]
     pub fn handle(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 
-    /// Time passes for the leases.
+    /// Lets time pass for the leases.
     pub fn pass(&self, time: Duration) {
         let mut state = lock(&self.0.state);
         state.now += time;
     }
 
-    /// How long the lease lasts still; `None` while nobody holds it.
+    /// How much longer the lease lasts; `None` while nobody holds it.
     pub fn left(&self) -> Option<Duration> {
         let state = lock(&self.0.state);
         state.until?.checked_sub(state.now)
     }
 
-    /// The next `count` appends are made, and their answers are lost.
+    /// Makes the next `count` appends succeed but lose their answers.
     pub fn lose_answers(&self, count: u32) {
         lock(&self.0.state).lost = count;
     }
 
-    /// The next `count` offers are made, and their answers are lost.
+    /// Makes the next `count` offers succeed but lose their answers.
     pub fn lose_offers(&self, count: u32) {
         lock(&self.0.state).lost_offers = count;
     }
 
-    /// The next `count` appends find nobody: their senders do not know the outcome, and each arrives before
-    /// the next append, or with [`Self::arrive`], and is judged as if it were sent then.
+    /// Holds back the next `count` appends: their senders do not learn the outcome. Each arrives before the next
+    /// append, or with [`Self::arrive`], and is judged as if it were sent then.
     pub fn hold_back(&self, count: u32) {
         lock(&self.0.state).held_back = count;
     }
 
-    /// The next `count` appends that are not held back are refused: nothing is done.
+    /// Refuses the next `count` appends that are not held back: they have no effect.
     pub fn refuse(&self, count: u32) {
         lock(&self.0.state).refused = count;
     }
 
-    /// What was held back arrives.
+    /// Delivers the appends that were held back.
     pub fn arrive(&self) {
         let mut state = lock(&self.0.state);
         for (epoch, bytes) in std::mem::take(&mut state.late) {
@@ -133,7 +132,7 @@ impl MemoryLog {
         Ok(())
     }
 
-    /// Whether nobody has the cell, but for who has the name that it is kept for.
+    /// Checks that nobody owns the cell, or that it is kept for this name.
     fn free(state: &State, name: &str) -> Result<(), LogError> {
         let offered = state.offered.as_deref() == Some(name);
         if !offered && state.until.is_some_and(|until| state.now < until) {
@@ -293,7 +292,7 @@ impl Log for MemoryLog {
 
     fn trim(&mut self, keep: CommitNo) -> Result<CommitNo, LogError> {
         let mut state = lock(&self.0.state);
-        // The last record stays: the next one names its hash.
+        // The last record stays: the next record names its hash.
         let ends = state.records.split_last();
         let gone = ends.iter().flat_map(|(_, before)| *before);
         let gone = gone.take_while(|(last, _)| *last < keep).count();

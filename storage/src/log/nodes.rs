@@ -1,6 +1,6 @@
 //! The nodes of a cell: its owner, and the nodes that follow it, as the log knows them.
 //!
-//! **Bounds.** [`NODES_MAX`] nodes are listed, the most recently seen ones.
+//! **Bounds.** At most [`NODES_MAX`] nodes are listed, the most recently seen ones.
 //!
 //! **Failure.** None of this decides who may append: it is for passing requests on, and for operators.
 
@@ -10,19 +10,19 @@ use std::time::Duration;
 use crate::api::CommitNo;
 use crate::log::{Epoch, Tail};
 
-/// How long a cell that was given to a node by name waits for that node alone.
+/// How long a cell that was offered to a node by name is kept for that node alone.
 pub const OFFER: Duration = Duration::from_secs(2);
-/// How long a cell is reserved that is reserved for good: a hundred years.
+/// The lease length of a permanent reservation: a hundred years.
 pub const RESERVED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
-/// How many nodes are told of at most.
+/// The most nodes that are listed.
 pub const NODES_MAX: usize = 64;
 
-/// What a node says of itself.
+/// A node's report about itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Presence {
-    /// Its name, which no other node has.
+    /// The node's name, unique among the nodes.
     pub name: Arc<str>,
-    /// Where other nodes reach it.
+    /// The address at which other nodes reach it.
     pub address: Arc<str>,
     /// How far its rows reach.
     pub applied: CommitNo,
@@ -31,42 +31,42 @@ pub struct Presence {
 /// A node as it was last seen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Seen {
-    /// What it said.
+    /// Its last report.
     pub node: Presence,
     /// How long ago, by the log's clock.
     pub ago: Duration,
 }
 
-/// Who owns a cell, and who is there besides.
+/// The owner of a cell, and the other nodes present.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Standing {
     /// The last epoch.
     pub epoch: Epoch,
-    /// The name of its owner; `None` when the cell was given back, or was never owned.
+    /// The name of the owner; `None` when the cell was released or never owned.
     pub owner: Option<Arc<str>>,
-    /// For whom the cell is kept, when it was given to a node by name or is reserved.
+    /// For whom the cell is kept, if it was offered to a node by name or is reserved.
     pub offered: Option<Arc<str>>,
-    /// How long the lease, the offer or the reservation lasts still; `None` when it is over.
+    /// How much longer the lease, offer or reservation lasts; `None` when it is over.
     pub left: Option<Duration>,
     /// The end of the log.
     pub tail: Tail,
-    /// The nodes that were seen lately, the owner among them.
+    /// The nodes that were seen recently, including the owner.
     pub nodes: Vec<Seen>,
 }
 
 impl Standing {
-    /// Whether `name` may take the cell, as far as this is true still.
+    /// Whether `name` may take the cell, as long as this information is current.
     pub fn is_free_for(&self, name: &str) -> bool {
         self.left.is_none() || self.offered.as_deref() == Some(name)
     }
 
-    /// The owner, if its lease lasts still: all of this was true so long `ago`.
+    /// The owner, if its lease has not expired since; the information is `ago` old.
     pub fn owner_after(&self, ago: Duration) -> Option<&Arc<str>> {
         let lasts = self.left.is_some_and(|left| left > ago);
         self.owner.as_ref().filter(|_| lasts)
     }
 
-    /// Where the owner is reached, if its lease lasts still: all of this was true so long `ago`.
+    /// The address of the owner, if its lease has not expired since; the information is `ago` old.
     pub fn address_after(&self, ago: Duration) -> Option<&Arc<str>> {
         let owner = self.owner_after(ago)?;
         let mut known = self.nodes.iter().map(|seen| &seen.node);

@@ -1,4 +1,4 @@
-//! The end of a log, and a signal for whoever waits for it to move.
+//! The end of a log, and a signal for threads that wait for it to move.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::api::CommitNo;
 use crate::log::Tail;
 use crate::sync::{lock, wait_for};
 
-/// The last known end, and a bell.
+/// The last known end, and the signal that it has moved.
 #[derive(Debug)]
 pub(crate) struct TailWatch {
     tail: Mutex<Tail>,
@@ -15,7 +15,7 @@ pub(crate) struct TailWatch {
 }
 
 impl TailWatch {
-    /// Of a log that ends at `tail`.
+    /// A watch on a log that ends at `tail`.
     pub(crate) fn new(tail: Tail) -> Self {
         Self {
             tail: Mutex::new(tail),
@@ -28,13 +28,13 @@ impl TailWatch {
         *lock(&self.tail)
     }
 
-    /// The end has moved.
+    /// Sets the new end and wakes the waiting threads.
     pub(crate) fn moved(&self, tail: Tail) {
         *lock(&self.tail) = tail;
         self.moved.notify_all();
     }
 
-    /// Waits until the end is behind `past`, at most so long; gives the end.
+    /// Waits at most `most` until the end is after `past`; returns the end.
     pub(crate) fn wait_past(&self, past: CommitNo, most: Duration) -> Tail {
         let began = Instant::now();
         let mut tail = lock(&self.tail);

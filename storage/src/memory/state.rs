@@ -1,5 +1,4 @@
-//! The contents of a store in memory: written plainly, so that it says what the other engines must
-//! mean.
+//! The contents of a store in memory, written plainly: it defines the meaning of the other engines.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -12,10 +11,10 @@ use crate::durable::project::parse_counter;
 use crate::num::{u64_of, usize_of};
 use crate::rows::{FIRST_KEY, check_commit, check_key, check_value};
 
-/// Everything that is durable, or would be.
+/// Everything that is durable in a real store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
-    /// All entries in order, with their commit.
+    /// All entries in order, each with its commit.
     entries: Vec<(CommitNo, Entry)>,
     streams: BTreeMap<StreamId, Vec<usize>>,
     rows: BTreeMap<Vec<u8>, Vec<u8>>,
@@ -24,7 +23,8 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// Refuses what breaks a limit, does not follow its stream or was decided on what is not there; changes nothing.
+    /// Refuses a commit that breaks a limit, does not follow its streams, or was decided on a missing entry; changes
+    /// nothing.
     ///
     /// # Errors
     /// `Invalid` or `OutOfSequence`.
@@ -90,7 +90,7 @@ impl State {
         Ok(number)
     }
 
-    /// Adds rows that can be lost, but for those at rest that say of a stream what it does not have.
+    /// Adds rows that can be lost, except rows at rest that claim a head which their stream does not have.
     pub(crate) fn note(&mut self, hints: Vec<Row>, projection: &dyn Projection) {
         for row in hints {
             let said = row.value.as_deref();
@@ -159,7 +159,7 @@ impl State {
         }
     }
 
-    /// The last sequence that is not after a time.
+    /// The last sequence whose time is at or before `at`.
     pub(crate) fn seq_at(&self, stream: StreamId, at: u64) -> Option<u64> {
         let places = self.streams.get(&stream)?;
         let entries = places.iter().filter_map(|p| self.entries.get(*p));
@@ -169,7 +169,7 @@ impl State {
     /// The entry at a position.
     ///
     /// # Errors
-    /// `Invalid` when none lies there.
+    /// `Invalid` when no entry lies there.
     pub(crate) fn entry(&self, position: Position) -> Result<Entry, StoreError> {
         let found = self
             .entries

@@ -1,5 +1,5 @@
-//! Parts of a store of different instants: an index that knows more than its journal is never believed, so that nothing
-//! is ever written behind an entry which is not there.
+//! Parts of a store from different moments: an index that knows more than its journal is never trusted, so that nothing
+//! is ever written after a missing entry.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,16 +9,16 @@ use super::support::{Rng, contents, copy_dir, open_apart};
 use crate::conformance::{commit, entry, rest_row, stream, submit};
 use crate::{OpenError, Store, StoreError};
 
-/// How many streams there are.
+/// How many streams the store has.
 const STREAMS: u64 = 12;
 
-/// A store at an instant: where a copy of its folder is, and what was acknowledged by then.
+/// A store at one moment: a copy of its folder, and the entries acknowledged by then.
 struct Instant {
     dir: PathBuf,
     entries: Vec<(u64, u64, Vec<u8>)>,
 }
 
-/// Commits that follow each other, each with the row at rest of its stream.
+/// A sequence of commits, each with the row at rest of its stream.
 #[derive(Default)]
 struct Story {
     last: BTreeMap<u64, u64>,
@@ -45,7 +45,7 @@ impl Story {
         }
     }
 
-    /// What is there is all of this and nothing else, and each stream goes on where it ends.
+    /// The store has exactly these entries, and each stream continues where it ends.
     fn check(&self, store: &dyn Store) {
         let mut seen = Vec::new();
         let walked = store.replay(crate::CommitNo(1), &mut |_, e| {
@@ -70,7 +70,7 @@ impl Story {
     }
 }
 
-/// A store that is written, closed, and left as it is in turns, with a copy of each instant.
+/// A store that is written to and then closed or abandoned in turns, with a copy from each moment.
 fn instants(base: &Path, apart: u64) -> Vec<Instant> {
     let (work, mut rng, mut story) = (base.join("work"), Rng(46), Story::default());
     let mut all = Vec::new();
@@ -78,7 +78,7 @@ fn instants(base: &Path, apart: u64) -> Vec<Instant> {
         let store = open_apart(&work, apart).unwrap();
         story.write(store.as_ref(), 150 + 400 * (round % 2), &mut rng);
         match round % 3 {
-            // As a kill leaves it.
+            // Left as after a kill.
             1 => drop(store),
             _ => {
                 store.close().unwrap();
@@ -95,7 +95,8 @@ fn instants(base: &Path, apart: u64) -> Vec<Instant> {
     all
 }
 
-/// Opens what was put together: all is right then, or it is refused and not changed; whether it was opened.
+/// Opens a folder of mixed parts: either everything is right, or it is refused and not changed. Returns whether it was
+/// opened.
 fn judge(dir: &Path, entries: &[(u64, u64, Vec<u8>)], apart: u64, what: &str) -> bool {
     let journal = contents(&dir.join("journal"));
     match open_apart(dir, apart) {
@@ -105,7 +106,7 @@ fn judge(dir: &Path, entries: &[(u64, u64, Vec<u8>)], apart: u64, what: &str) ->
         }
         Err(OpenError::Corrupt(_)) => {
             assert!(journal == contents(&dir.join("journal")), "{what}: changed");
-            // Without what was not believed the journal is as good as it was.
+            // Without the index that was refused, the journal is as good as it was.
             fs::remove_dir_all(dir.join("index")).unwrap();
             let store = open_apart(dir, apart).unwrap_or_else(|e| panic!("{what}: {e}"));
             Story::at(entries).check(store.as_ref());
@@ -137,7 +138,7 @@ fn an_index_of_another_instant_than_the_journal_is_right_or_refused() {
             for (i, index) in all.iter().enumerate() {
                 let what =
                     format!("the journal of {j} and the index of {i}, apart from {apart} keys");
-                // The older part beside all of the newer one, or the newer index beside all of the older one.
+                // The older part beside the whole newer one, or the newer index beside the whole older one.
                 for (kept, names, from) in [
                     (index, &["journal", "WITNESS"][..], journal),
                     (journal, &["index"][..], index),

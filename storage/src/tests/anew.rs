@@ -1,4 +1,5 @@
-//! Indexes that are made of the journal when a store opens: each entry goes by once, read ahead of what is made of it.
+//! Indexes that are rebuilt from the journal when a store opens: each entry is passed once, read ahead of the
+//! projection.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::{
     SortOrder, Store as _, StoreError, StoreOptions, StreamId,
 };
 
-/// Notes what it is shown, and has [`Words`] make the rows.
+/// Records the entries it is given, and lets [`Words`] make the rows.
 #[derive(Default)]
 struct Noted {
     recalled: Mutex<Vec<(CommitNo, Entry)>>,
@@ -60,7 +61,7 @@ fn rows(store: &DurableStore) -> Vec<Pair> {
     all.unwrap()
 }
 
-/// Opens a store, and gives the entries that were recalled, which are those that were projected.
+/// Opens a store, and returns the recalled entries, which must equal the projected ones.
 fn opened(path: &Path) -> (Arc<DurableStore>, Vec<(CommitNo, Entry)>) {
     let noted = Arc::new(Noted::default());
     let rows = Arc::<Noted>::clone(&noted);
@@ -86,14 +87,14 @@ fn an_index_that_is_made_anew_has_the_rows_that_it_had() {
     assert!(there.len() > 4000, "{}", there.len());
     store.close().unwrap();
     drop(store);
-    // what is not in a run yet
+    // only the entries that are in no run yet
     let (store, recalled) = opened(dir.path());
     let behind = history.entries.len() - recalled.len();
     assert_eq!(recalled, history.entries[behind..]);
     assert!(rows(&store) == there);
     store.close().unwrap();
     drop(store);
-    // and everything
+    // and all entries
     fs::remove_dir_all(dir.path().join("index")).unwrap();
     let (store, recalled) = opened(dir.path());
     assert_eq!(recalled.len(), history.entries.len());

@@ -1,4 +1,4 @@
-//! Large runs have files of their own, which are gone once nothing refers to the run.
+//! Large runs have files of their own, which are removed once nothing refers to the run.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn each_run_has_its_files_until_it_is_merged_away_and_all_is_read_as_before() {
             0 => store.close().unwrap(),
             _ => drop(store),
         }
-        // What a crash leaves of a run that was being written.
+        // The remains of a run that was being written at a crash.
         fs::create_dir(base.path().join("index/run-999999")).unwrap();
         fs::write(base.path().join("index/run-999999/db"), b"half").unwrap();
     }
@@ -61,7 +61,7 @@ fn a_run_whose_files_are_gone_or_broken_is_made_anew() {
         history.write(store.as_ref(), 400, &mut rng);
         store.close().unwrap();
         drop(store);
-        // Of some of them nothing may know any more.
+        // Some of them may not be referred to any more.
         for run in folders(base.path()) {
             spoil(&base.path().join("index").join(run));
         }
@@ -99,7 +99,7 @@ fn a_run_whose_files_cannot_be_opened_now_is_kept() {
     history.check(store.as_ref());
 }
 
-/// A closed store with one run, of which only the values come from the seed.
+/// A closed store with one run; only the values depend on the seed.
 fn one_run(dir: &Path, seed: u64) -> History {
     let (mut history, mut rng) = (History::default(), Rng(seed));
     let store = apart(dir).unwrap();
@@ -142,7 +142,7 @@ fn a_run_whose_files_do_not_say_what_it_is_is_read_whole() {
     let known = store.checks().opening_index_bytes;
     store.close().unwrap();
     drop(store);
-    // As programs of before wrote it.
+    // As earlier program versions wrote it.
     for name in folders(base.path()) {
         let path = base.path().join("index").join(name);
         let run = sled::Config::new()
@@ -169,7 +169,7 @@ fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_the_main_sled() {
         (1..200).map(move |run| index.join(format!("run-{run}")))
     };
     let store = open();
-    // Neither a folder can be made under these names, nor is what is there removed as one.
+    // No folder can be created under these names, and the files there are not removed as one.
     in_the_way().for_each(|path| fs::write(path, b"").unwrap());
     history.write(store.as_ref(), 400, &mut rng);
     history.check(store.as_ref());

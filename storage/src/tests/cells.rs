@@ -85,13 +85,14 @@ fn a_follower_reads_what_the_owner_has_written() {
     history.write(first.as_ref(), 300, &mut rng);
     wait_applied(follower.as_ref(), CommitNo(history.commits));
     history.check(follower.as_ref());
-    // It takes nothing, and says so before it does anything.
+    // The follower accepts nothing, and says so before it does anything.
     let refused = submit(follower.as_ref(), history.make(&mut rng));
     assert!(matches!(refused, Err(StoreError::NotOwner { .. })));
     assert!(matches!(follower.ready(), Err(StoreError::NotOwner { .. })));
     end(follower);
     history.write(first.as_ref(), 40, &mut rng);
-    // A folder that was away catches up before it answers, and its journal is a store of its own.
+    // A folder that was offline catches up before it answers, and its journal is a store of its
+    // own.
     let follower = join(&place, &log, &Part::Follower).unwrap();
     assert_eq!(follower.applied(), CommitNo(history.commits));
     history.check(follower.as_ref());
@@ -99,7 +100,7 @@ fn a_follower_reads_what_the_owner_has_written() {
     history.check(open(&place).unwrap().as_ref());
 }
 
-/// A record of one entry whose own checksums hold and whose entry's does not.
+/// A record of one entry whose own checksums hold, but not the entry's.
 fn unreadable(tail: &Tail) -> Vec<u8> {
     let mut record = RecordBuilder::default();
     record.clear();
@@ -160,7 +161,7 @@ fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
         refused,
         Err(OpenError::Log(LogError::Held { .. }))
     ));
-    // The first does not renew its lease.
+    // The first owner does not renew its lease.
     log.pass(LEASE);
     let second = join(&place, &log, &owner("two")).unwrap();
     history.check(second.as_ref());
@@ -177,7 +178,7 @@ fn a_follower_takes_over_and_the_owner_before_it_appends_nothing_more() {
     history.check(second.as_ref());
     end(second);
     drop(first);
-    // Given back in order, it is not waited for; the deposed node's folder catches up.
+    // A lease that was released need not be waited for; the deposed node's folder catches up.
     let again = join(&dir.path().join("one"), &log, &owner("one")).unwrap();
     history.write(again.as_ref(), 10, &mut rng);
     history.check(again.as_ref());
@@ -210,17 +211,17 @@ fn an_append_that_arrives_late_is_made_once_and_is_not_refused() {
     let (mut history, mut rng) = (History::default(), Rng(17));
     let store = join(dir.path(), &log, &owner("one")).unwrap();
     for _ in 0..10 {
-        // It arrives between the question and the second try,
+        // The append arrives between the question and the second try,
         log.hold_back(1);
         history.write(store.as_ref(), 1, &mut rng);
-        // or while that is refused,
+        // or while that one is refused,
         log.hold_back(1);
         log.refuse(1);
         history.write(store.as_ref(), 1, &mut rng);
         // or twice.
         log.hold_back(2);
         history.write(store.as_ref(), 1, &mut rng);
-        // What is refused at first is surely not there.
+        // A first append that was refused is certainly not in the log.
         log.refuse(1);
         let refused = submit(store.as_ref(), history.make(&mut rng));
         assert!(matches!(refused, Err(StoreError::Unreachable(_))));
@@ -241,7 +242,7 @@ fn a_lease_is_renewed_while_nobody_writes() {
         patience: Duration::ZERO,
     };
     let store = join(&dir.path().join("one"), &log, &part).unwrap();
-    // The log's own time stands still, so each renewal is one that the node made by itself.
+    // The log's clock stands still, so the node makes each renewal on its own.
     for _ in 0..5 {
         log.pass(short.mul_f32(0.9));
         let began = Instant::now();
@@ -251,7 +252,7 @@ fn a_lease_is_renewed_while_nobody_writes() {
         }
     }
     store.ready().unwrap();
-    // Deposed, it hears of it without writing.
+    // A deposed owner learns of it without writing.
     log.pass(short);
     let mut other = log.handle();
     let began = Instant::now();
@@ -276,13 +277,13 @@ fn a_journal_that_is_not_the_logs_is_refused_and_not_changed() {
     let files = super::support::contents(&dir.path().join("journal"));
     let refused = join(dir.path(), &other, &Part::Follower);
     assert!(matches!(refused, Err(OpenError::NotAStore(_))));
-    // A log of the same name that has lost what this node has seen.
+    // A log with the same id that has lost records this node has seen.
     let shorter = MemoryLog::new([6; 16]);
     for part in [owner("one"), Part::Follower] {
         let refused = join(dir.path(), &shorter, &part);
         assert!(matches!(refused, Err(OpenError::Corrupt(_))));
     }
-    // One that has grown into another history.
+    // A log that has grown into another history.
     let (mut another, mut rng) = (History::default(), Rng(15));
     let elsewhere = tempfile::tempdir().unwrap();
     let store = join(elsewhere.path(), &shorter, &owner("two")).unwrap();

@@ -1,4 +1,4 @@
-//! What need not be read at a start: how much that is, and what it is worth when it is wrong.
+//! The checkpoint saves reads at a start: how many, and how a wrong checkpoint is handled.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -51,7 +51,7 @@ pub(super) fn filled(dir: &Path, commits: u64) -> History {
     history
 }
 
-/// To the end of the round.
+/// Runs the check to the end of the round.
 pub(super) fn round(store: &DurableStore) {
     while store.check_step() {}
 }
@@ -85,8 +85,8 @@ pub(super) fn flip(file: &Path, at: usize) {
     file.write_all_at(&[byte[0] ^ 8], at as u64).unwrap();
 }
 
-/// Makes the checkpoint believe the file of a segment as it is: its bytes changed on the disk, and
-/// nobody wrote it.
+/// Makes the checkpoint accept the file of a segment as it is, as if its bytes had changed on the
+/// disk without a write.
 pub(super) fn as_if_rotten(dir: &Path, number: u32) {
     let path = dir.join(CHECKPOINT);
     let file = fs::OpenOptions::new().read(true).write(true).open(path);
@@ -115,7 +115,7 @@ fn opening_reads_what_is_behind_the_checkpoint_however_much_there_is() {
         while segments(base.path()).len() < segments_wanted {
             write();
         }
-        // killed: what was noted last is on disk
+        // killed: the last note is on disk
         store.check_step();
         drop(store);
         let store = open(base.path());
@@ -128,7 +128,7 @@ fn opening_reads_what_is_behind_the_checkpoint_however_much_there_is() {
         drop(store);
         let store = open(base.path());
         let read = store.checks();
-        // the segment that is written, and those that were made for later
+        // the segment being written, and those that were prepared
         assert!(
             read.opening_journal_bytes <= 3 * SEGMENT,
             "{segments_wanted} segments, closed: {read:?}"
@@ -136,7 +136,7 @@ fn opening_reads_what_is_behind_the_checkpoint_however_much_there_is() {
         drop(store);
         let all = open_with(base.path(), whole(base.path())).unwrap().checks();
         assert!(all.opening_journal_bytes >= journal_bytes(base.path()));
-        // fences and filters of small runs are a part of them that counts
+        // for small runs, fences and filters are a considerable part
         let index = (read.opening_index_bytes, all.opening_index_bytes);
         assert!(index.1 > 2 * index.0, "{index:?}");
     }
@@ -160,7 +160,7 @@ fn what_was_written_before_there_were_checkpoints_is_checked_once() {
     history.check(store.as_ref());
 }
 
-/// What is believed is as it was, or is not believed.
+/// Everything that is trusted is as it was written.
 fn no_more_than(found: &Found, truth: &[Found], what: &str) {
     for (n, row) in found.attested.iter().enumerate() {
         let same = truth.iter().any(|t| t.attested.get(n) == Some(row));
@@ -181,7 +181,7 @@ fn every_byte_of_the_checkpoint_counts_and_every_length_costs_reading_alone() {
     let truth = parse(&bytes, &id, count);
     let rows = truth.attested.iter().flatten().count();
     assert!(truth.slot.is_some() && rows >= 4, "{rows} rows");
-    // the slot before the last, which is as true
+    // the slot before the last, which is just as true
     let second = [0, 8192].map(|at| {
         let mut one = bytes.clone();
         one[at..at + 8192].fill(0);
@@ -199,7 +199,7 @@ fn every_byte_of_the_checkpoint_counts_and_every_length_costs_reading_alone() {
         let cut = parse(&bytes[..at], &id, count);
         no_more_than(&cut, &truth, &format!("cut at {at}"));
     }
-    // and the whole way for some of them
+    // and the full check for some of them
     let mut rng = Rng(8);
     for n in 0..24 {
         let at = match n % 3 {
@@ -230,7 +230,7 @@ fn a_checkpoint_of_another_folder_or_time_costs_a_full_check() {
     let early = fs::read(dir.join(CHECKPOINT)).unwrap();
     let (copy, again) = (base.path().join("copy"), base.path().join("again"));
     copy_dir(&dir, &copy);
-    // another store's
+    // the checkpoint of another store
     fs::copy(other.join(CHECKPOINT), dir.join(CHECKPOINT)).unwrap();
     let store = open(&dir);
     assert_eq!(store.checks().opening_journal_bytes, journal_bytes(&dir));
@@ -243,7 +243,7 @@ fn a_checkpoint_of_another_folder_or_time_costs_a_full_check() {
     assert_eq!(read.opening_journal_bytes, journal_bytes(&copy));
     history.check(store.as_ref());
     drop(store);
-    // an older one: what it does not tell of is read
+    // an older checkpoint: whatever it does not name is read
     let store = open(&dir);
     history.write(store.as_ref(), 300, &mut Rng(6));
     store.close().unwrap();
@@ -254,7 +254,8 @@ fn a_checkpoint_of_another_folder_or_time_costs_a_full_check() {
     assert!(store.checks().opening_journal_bytes > 4 * SEGMENT);
     history.check(store.as_ref());
     drop(store);
-    // a newer one, of the same store: the journal before it is whole, and is not called damaged
+    // a newer checkpoint of the same store: the journal from before is intact, and is not called
+    // damaged
     fs::write(again.join(CHECKPOINT), late).unwrap();
     let store = open(&again);
     assert!(store.checks().opening_journal_bytes >= journal_bytes(&again));
@@ -302,7 +303,7 @@ fn a_journal_that_was_changed_is_refused_as_before() {
             None
         }),
         ("the last record emptied, and index and witness gone", |d| {
-            // nothing proves it any more but the checkpoint, which is asked for nothing
+            // nothing but the checkpoint proves it any more, and the checkpoint is not asked
             fs::remove_dir_all(d.join("index")).unwrap();
             fs::remove_file(d.join("WITNESS")).unwrap();
             let at = record(&segments(d)[1], 1);
@@ -328,7 +329,7 @@ fn a_journal_that_was_changed_is_refused_as_before() {
 fn a_checkpoint_that_cannot_be_written_costs_reading_alone() {
     let base = tempfile::tempdir().unwrap();
     let dir = base.path();
-    // whatever is refused, it is not in the way of anything else
+    // a refused checkpoint blocks nothing else
     fs::create_dir_all(dir).unwrap();
     let store = open(dir);
     fs::remove_file(dir.join(CHECKPOINT)).ok();
@@ -359,7 +360,7 @@ fn a_checkpoint_that_cannot_be_written_any_more_is_gone_for_good() {
     let folder = Arc::new(folder(dir));
     let mut checkpoint = Checkpoint::new(folder, &files, id_of(dir), &found);
     for _ in 0..2 {
-        // what was attested of a segment is taken back
+        // withdraws what was attested of a segment
         checkpoint.row(2, None);
         assert!(!dir.join(CHECKPOINT).exists());
         // the write, the removal, and the sync of the folder

@@ -11,8 +11,8 @@ use super::support::{APART, HANG, open, runs_apart};
 use crate::conformance::{Words, barrier, commit, entry, stream, submit};
 use crate::{DurableStore, Faults, Index, OpenError, SortOrder, Store, StoreError, StoreOptions};
 
-/// Writes until the store is lost; gives the sequences acknowledged on 4 streams, and how many
-/// changes to files there were.
+/// Submits 600 commits, which fail once the store is lost; returns the last sequences acknowledged
+/// on 4 streams.
 fn work(options: &StoreOptions, path: &std::path::Path) -> Result<[u64; 4], OpenError> {
     let store = DurableStore::open(path, options.clone(), Arc::new(Words))?;
     let mut acked = [0; 4];
@@ -111,7 +111,7 @@ fn a_writer_that_does_not_come_back_poisons_the_store() {
         ..StoreOptions::small()
     };
     let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
-    // with a limit of one millisecond some flush is stuck soon
+    // with a limit of one millisecond, some flush soon counts as stuck
     for seq in 1..200_000 {
         if let Err(e) = submit(store.as_ref(), commit(vec![entry(stream(1), seq, b"")])) {
             assert!(matches!(e, StoreError::Poisoned(_)), "{e}");

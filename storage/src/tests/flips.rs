@@ -1,6 +1,7 @@
-//! One flipped bit anywhere: found, rebuilt or refused, and never a silent difference.
+//! One flipped bit anywhere is found, and the part rebuilt or refused; there is never a silent
+//! difference.
 //!
-//! `CAUDAL_FLIPS` sets how many (60 without it), `CAUDAL_SEED` where.
+//! `CAUDAL_FLIPS` sets how many bits are flipped (default 60), `CAUDAL_SEED` where.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -59,7 +60,7 @@ fn a_flipped_bit_in_the_index_loses_nothing() {
             copy_dir(&origin, &dir);
             let mut files: Vec<PathBuf> = contents(&dir.join("index")).into_keys().collect();
             files.retain(|f| fs::metadata(f).unwrap().len() > 0);
-            // mostly the data, where most bytes in use are at the front
+            // mostly the data file, where most used bytes are at the front
             if rng.below(5) != 0 {
                 files.retain(|f| f.ends_with("db"));
             }
@@ -132,7 +133,8 @@ fn a_flipped_bit_in_the_journal_is_named_and_refused() {
                 refused += 1;
             }
             Ok(store) => {
-                // behind the very last record a bit looks like the rest of a torn one: zeroed
+                // after the last record, a flipped bit looks like the rest of a torn record: it is
+                // zeroed
                 assert!(byte >= end as u64, "{place}: not seen");
                 history.check(store.as_ref());
                 drop(store);

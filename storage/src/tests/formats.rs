@@ -134,11 +134,11 @@ fn a_filter_never_denies_and_seldom_errs() {
         assert!(wrong < most, "{wrong} of 100,000 wrong at level {level}");
         assert_eq!(read_filter(Kind::Lines, &bloom.to_bytes()), Some(bloom));
     }
-    // on disk for ever
+    // on disk, so it may never change
     assert_eq!(hash(b"caudal"), 15_188_282_677_679_908_958);
 }
 
-/// A filter out of blocks of a kind.
+/// Reads a filter from blocks of a kind.
 fn read_filter(kind: Kind, bytes: &[u8]) -> Option<Bloom> {
     let mut filter = Filter::default();
     bytes
@@ -147,7 +147,7 @@ fn read_filter(kind: Kind, bytes: &[u8]) -> Option<Bloom> {
     filter.whole()
 }
 
-/// Both forms as they lie on disk, with the same keys.
+/// Both forms on disk, with the same keys.
 #[test]
 fn a_filter_of_before_is_read_as_it_was_and_the_bytes_of_one_are_these_for_ever() {
     const KEYS: [&[u8]; 3] = [b"a", b"bc", b"caudal"];

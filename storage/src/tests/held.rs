@@ -1,4 +1,4 @@
-//! What happens to a store whose folder is changed by somebody else while it is in use.
+//! A store whose folder another process changes while it is in use.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::support::{HANG, History, Rng, contents, copy_dir, open, segments};
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::{DurableStore, Faults, Index, OpenError, Store, StoreError, StoreOptions};
 
-/// Waits until the watch has seen it.
+/// Waits until the watch has poisoned the store; returns the reason.
 fn poisoned(store: &dyn Store) -> String {
     let start = Instant::now();
     loop {
@@ -177,7 +177,7 @@ fn a_segment_that_is_there_is_never_replaced() {
     let base = tempfile::tempdir().unwrap();
     let store = open(base.path()).unwrap();
     one(store.as_ref()).unwrap();
-    // far enough ahead that the thread that prepares segments has not made it yet
+    // far enough ahead that the thread has not prepared it yet
     let ahead = base.path().join("journal/0000000004.segment");
     fs::write(&ahead, "somebody else's").unwrap();
     let mut last = Ok(crate::CommitNo(0));
@@ -255,7 +255,8 @@ fn a_segment_is_made_with_a_descriptor_that_was_kept_back() {
     let base = tempfile::tempdir().unwrap();
     let folder = super::support::folder(base.path());
     let files = Files::with(None);
-    // as many as are kept back can be opened although the system has none left
+    // as many files as there are reserved descriptors can be opened although the system has none
+    // left
     let opened = std::cell::Cell::new(0);
     let none_left = || {
         opened.set(opened.get() + 1);

@@ -1,6 +1,6 @@
-//! kill -9 of a child process in a loop: whatever it said was acknowledged must be there.
+//! kill -9 of a child process in a loop: everything that it reported as acknowledged must be there.
 //!
-//! `CAUDAL_KILLS` sets how often (8 without it).
+//! `CAUDAL_KILLS` sets how often (default 8).
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -16,8 +16,8 @@ use crate::{DurableStore, Index, SortOrder, Store as _, StoreOptions};
 const CHILD: &str = "CAUDAL_KILL_CHILD";
 const KEYS: &str = "CAUDAL_KILL_CHILD_APART";
 
-/// Segments are compressed as soon as they may be, so that kills meet each step of it; a run has files of its own from so
-/// many keys on.
+/// Segments are compressed as early as allowed, so that kills meet each step of that; a run has files of its own from
+/// `apart_keys` keys on.
 fn options(apart_keys: u64) -> StoreOptions {
     StoreOptions {
         apart_keys,
@@ -30,7 +30,7 @@ fn options(apart_keys: u64) -> StoreOptions {
     }
 }
 
-/// What the child does until it is killed: the same test, started with [`CHILD`].
+/// The work of the child until it is killed; it is the same test, started with [`CHILD`].
 fn child(path: &str) {
     let keys = std::env::var(KEYS).unwrap().parse().unwrap();
     let store = DurableStore::open(path, options(keys), Arc::new(Words)).unwrap();
@@ -59,9 +59,9 @@ fn child(path: &str) {
 
 /// When a child is killed.
 enum Moment {
-    /// Once it has said so often that something is acknowledged.
+    /// Once it has reported this many acknowledgements.
     After(u64),
-    /// So soon that it may be opening the store still.
+    /// So early that it may still be opening the store.
     Early(Duration),
 }
 
@@ -114,7 +114,7 @@ fn left_unfinished(path: &Path) -> bool {
     })
 }
 
-/// Everything that was acknowledged, and whole commits alone.
+/// The store has everything that was acknowledged, and only whole commits.
 fn all_there(store: &DurableStore, acked: &[u64; 32]) {
     for (lane, seq) in (0u64..).zip(*acked) {
         let head = store.head(stream(lane)).unwrap().map_or(0, |h| h.seq);
@@ -147,7 +147,7 @@ fn nothing_acknowledged_is_lost() {
             3 => Moment::Early(Duration::from_millis(rng.below(100))),
             _ => Moment::After(1 + rng.below(400)),
         };
-        // Each kind of moment with each of them.
+        // Each kind of moment, with each of these.
         let apart_keys = APART[usize::from(n / 4 % 2 == 1)];
         total += round(base.path(), &moment, apart_keys, &mut acked);
         unfinished += usize::from(left_unfinished(base.path()));
@@ -156,7 +156,7 @@ fn nothing_acknowledged_is_lost() {
         let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
         all_there(&store, &acked);
     }
-    // what the kills interrupted is done in the end
+    // the work that the kills interrupted is completed in the end
     let open = || DurableStore::open(base.path(), options(1), Arc::new(Words)).unwrap();
     let store = open();
     for n in 0..40 {

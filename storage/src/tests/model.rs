@@ -1,5 +1,4 @@
-//! Random operations against plain maps, where a restart and a crash are operations like any
-//! other.
+//! Random operations compared with plain maps; a restart and a crash are operations like any other.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -24,7 +23,7 @@ enum Step {
     Check,
     /// Compare one scan.
     Scan(u8, u8, bool, u8),
-    /// Compare one question about time.
+    /// Compare one lookup by time.
     At(u8, u16),
 }
 
@@ -164,7 +163,7 @@ proptest! {
     }
 }
 
-/// Takes back what a crash lost.
+/// Takes back the entries that a crash lost.
 fn forget(history: &mut History, kept: u64) {
     while let Some((number, e)) = history.entries.last().cloned() {
         if number.0 <= kept {

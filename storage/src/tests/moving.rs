@@ -1,4 +1,4 @@
-//! A journal and a log beside it: compared, and the log filled, however often that is cut off.
+//! Compares a journal with a log, and fills the log, however often that is interrupted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::{DurableStore, Records};
 
 const LEASE: Duration = Duration::from_secs(5);
 
-/// A store with so many commits, the folder that has it, and its records.
+/// A store with this many commits, its folder, and its records.
 fn store(commits: u64) -> (tempfile::TempDir, Arc<DurableStore>, Records) {
     let dir = tempfile::tempdir().unwrap();
     let store = open(dir.path()).unwrap();
@@ -73,7 +73,8 @@ fn a_log_is_filled_whatever_becomes_of_its_answers() {
     let mut epoch = log.reserve(&name).unwrap();
     let (mut told, mut all, mut cuts) = (0, 0, 0);
     loop {
-        // Lost answers, late ones and refusals are gone through; more of them than it tries ends it.
+        // Lost answers, late appends and refusals are survived; more of them than there are tries
+        // end it.
         let outcome = fill(&mut log, epoch, &records, &mut |length| {
             assert!(length > 0);
             told += 1;
@@ -91,7 +92,7 @@ fn a_log_is_filled_whatever_becomes_of_its_answers() {
             Err(why) => panic!("{why}"),
         }
         control.refuse(0);
-        // Nobody begins on a part of it, and whoever goes on is another owner.
+        // No node starts on an incomplete log, and whoever continues does so under a new epoch.
         let taken = log.handle().acquire("a node", LEASE);
         assert!(matches!(taken, Err(LogError::Held { .. })));
         log.pass(Duration::from_secs(1 << 20));
@@ -116,7 +117,7 @@ fn a_log_is_filled_whatever_becomes_of_its_answers() {
 #[test]
 fn a_comparison_says_who_has_more_and_where_they_part() {
     let (_dir, _store, records) = store(30);
-    // The log is shorter, and begins later.
+    // The log is shorter, and then begins later.
     let mut log = MemoryLog::new(records.log());
     begin(&records, &mut log, 20);
     for _ in 0..2 {
@@ -128,7 +129,7 @@ fn a_comparison_says_who_has_more_and_where_they_part() {
         assert_eq!(longer, (21..=30).collect::<Vec<_>>());
         log.trim(CommitNo(9)).unwrap();
     }
-    // The journal is.
+    // The journal is shorter.
     let (_other, _kept, shorter) = store(12);
     let mut log = MemoryLog::new(records.log());
     begin(&records, &mut log, 30);
@@ -147,7 +148,7 @@ fn a_comparison_says_who_has_more_and_where_they_part() {
         (12, Difference::Behind(3))
     );
     assert!(longer.is_empty());
-    // One of the two went another way.
+    // One of the two has branched off.
     let mut other = MemoryLog::new(records.log());
     begin(&records, &mut other, 11);
     let epoch = other.acquire("one", LEASE).unwrap().epoch;
@@ -172,7 +173,7 @@ fn a_comparison_says_who_has_more_and_where_they_part() {
     assert_eq!(journal.first, there.first);
     assert_ne!(journal.tail.hash, there.tail.hash);
     assert!(longer.is_empty());
-    // Nothing is appended to it, nor to one that has more.
+    // Nothing is appended to it.
     let before = other.tail().unwrap();
     let refused = fill(&mut other, epoch, &records, &mut |_| {});
     assert!(matches!(refused, Err(MovingError::Apart(tail)) if tail == before));

@@ -1,4 +1,5 @@
-//! Nodes of one cell: each follows, takes the cell when it is free and it may, and follows again.
+//! Nodes of one cell: each follows, takes the cell when it is free and the node is allowed to, and
+//! follows again.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -11,7 +12,7 @@ use crate::sync::lock;
 use crate::tests::support::{HANG, History, Rng};
 use crate::{DurableStore, Index as _, Part, Store as _, StoreError, StoreOptions, Turn};
 
-/// Longer than any test: it ends only where a test has time pass.
+/// Longer than any test: a lease ends only when a test lets time pass.
 const LEASE: Duration = Duration::from_secs(600);
 
 struct Node {
@@ -38,7 +39,7 @@ impl Node {
         Self { store, turns }
     }
 
-    /// Waits until it has had this many turns; gives the last one.
+    /// Waits until the node has had this many turns; returns the last one.
     fn turn(&self, count: usize) -> Turn {
         wait("a turn", || lock(&self.turns).get(count - 1).copied())
     }
@@ -106,7 +107,7 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
         known.address_after(Duration::ZERO).map(AsRef::as_ref),
         Some("one:1")
     );
-    // Back and forth, each time with everything that was written before.
+    // Back and forth, each time with everything written before.
     let nodes = [&one, &two, &three];
     let (mut turns, mut owner) = ([1, 0, 0], 0);
     for step in 0..9 {
@@ -137,7 +138,7 @@ fn a_node_that_is_deposed_follows_and_does_not_own_before_it_may() {
     one.owns(1);
     history.write(one.store.as_ref(), 50, &mut rng);
     two.store.member().willing(true);
-    // The first renews its lease now and then, and time passes faster than that.
+    // The first owner renews its lease now and then, but time passes faster than that.
     wait("the lease ends", || {
         log.pass(LEASE);
         (!lock(&two.turns).is_empty()).then_some(())
@@ -153,7 +154,7 @@ fn a_node_that_is_deposed_follows_and_does_not_own_before_it_may() {
     assert!(told, "{refused:?}");
     one.follows(2);
     one.has(&mut history);
-    // Free or not: whoever acted for it may still act.
+    // It may not take the cell even when that is free: whoever acted for it as owner may still act.
     two.store.close().unwrap();
     wait("it is free", || {
         let (standing, _) = one.store.member().standing()?;

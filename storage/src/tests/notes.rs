@@ -1,4 +1,5 @@
-//! Rows that can be lost: how many of them a group looks up, and that none is lost without need.
+//! Rows that can be lost: a group looks up only a limited number of them, and none is lost without
+//! need.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,10 +11,10 @@ use crate::conformance::{Words, commit, entry, rest_row, stream, submit};
 use crate::durable::queue::NOTES_MAX;
 use crate::{DurableStore, Store, StoreError, StoreOptions};
 
-/// More than a few groups take.
+/// More notes than a few groups take.
 const FLOOD: u64 = 1_000;
 
-/// Counts how often a row at rest is asked what it says.
+/// Counts how often the projection is asked about a row at rest.
 #[derive(Default)]
 struct Asked(Arc<AtomicUsize>);
 
@@ -74,7 +75,7 @@ fn a_flood_of_notes_goes_into_many_groups_and_is_not_waited_for() {
         reach.send(()).unwrap();
         assert!(held.recv().is_ok());
     }));
-    // The committer has taken the barrier, and stays with it while all of this comes.
+    // The committer has taken the barrier, and is held there while all of these come.
     reached.recv().unwrap();
     for n in 0..FLOOD {
         store.note(vec![rest_row(stream(n), 1, 10)]);
@@ -89,7 +90,7 @@ fn a_flood_of_notes_goes_into_many_groups_and_is_not_waited_for() {
     hold.send(()).unwrap();
     let looked = taken.recv().unwrap().unwrap();
     assert_eq!(looked, NOTES_MAX, "rows that its group looked up");
-    // The rest follows by itself.
+    // The rest follows without further submissions.
     wait_until("all of them are there", || has_all(store.as_ref()));
     assert_eq!(asked.load(Ordering::SeqCst), 1_000);
 }

@@ -1,4 +1,4 @@
-//! Files that are missing, swapped, cut or foreign, and stores that are open already.
+//! Files that are missing, swapped, cut or foreign, and stores that are already open.
 
 use std::fs;
 use std::path::Path;
@@ -352,7 +352,7 @@ fn the_queue_is_bounded() {
         reach.send(()).unwrap();
         assert!(held.recv().is_ok());
     }));
-    // The committer has taken the barrier out of the queue, and stays with it.
+    // The committer has taken the barrier out of the queue, and is held there.
     reached.recv().unwrap();
     let (give, take) = std::sync::mpsc::channel();
     for seq in 1..=6 {
@@ -422,13 +422,13 @@ fn a_segment_that_is_nearly_full_has_the_next_one_prepared_as_soon_as_it_is_open
     let (mut history, mut rng) = (History::default(), Rng(3));
     let store = open(base.path()).unwrap();
     let size = u64::from(StoreOptions::small().segment_bytes);
-    // Each commit takes much less than the quarter that is left then.
+    // Each commit takes much less than the remaining quarter.
     while store.stats().journal_bytes * 4 < size * 3 {
         history.write(store.as_ref(), 1, &mut rng);
     }
     store.close().unwrap();
     drop(store);
-    // As if the program had ended before the next one was there.
+    // As if the program had ended before the next segment was ready.
     for next in segments(base.path()).iter().skip(1) {
         fs::remove_file(next).unwrap();
     }

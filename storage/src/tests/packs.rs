@@ -1,5 +1,5 @@
-//! Segments that were compressed hold the same, wherever the process was stopped; and what is wrong with one is
-//! always seen.
+//! Compressed segments hold the same records, wherever the process was stopped, and any damage in one is always
+//! noticed.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -29,7 +29,7 @@ pub(super) fn open(dir: &Path) -> Arc<DurableStore> {
     open_with(dir, packing()).unwrap()
 }
 
-/// Does everything that the background thread has to do.
+/// Lets the checker finish all of its work.
 pub(super) fn settle(store: &DurableStore) {
     for _ in 0..1_000 {
         let before = store.stats().compressed_segments;
@@ -55,7 +55,7 @@ fn holds(segment: &Path) -> bool {
     first != [0; 8]
 }
 
-/// A closed store whose old segments are compressed, and where it was before.
+/// A closed store whose old segments are compressed, with its folder and history.
 pub(super) fn filled(base: &Path, commits: u64) -> (PathBuf, History) {
     let dir = base.join("origin");
     let mut history = History::default();
@@ -71,7 +71,7 @@ pub(super) fn filled(base: &Path, commits: u64) -> (PathBuf, History) {
     (dir, history)
 }
 
-/// Makes the checkpoint believe the file of a segment as it is.
+/// Makes the checkpoint accept the file of a segment as it is.
 fn as_if_rotten(dir: &Path, number: u32) {
     let path = dir.join(CHECKPOINT);
     let file = fs::OpenOptions::new().read(true).write(true).open(path);
@@ -99,11 +99,11 @@ fn compressed_segments_hold_the_same_in_every_way_of_reading() {
     let stats = store.stats();
     assert!(stats.compressed_segments > 3, "{stats:?}");
     assert_eq!(stats.compressed_segments, packed(&dir).len() as u64);
-    // plain ones that had been opened for reading are left for the compressed ones
+    // handles of uncompressed files are dropped in favour of the compressed ones
     history.check(store.as_ref());
     let saved = before.journal_disk_bytes - stats.journal_disk_bytes;
     assert_eq!(saved, stats.compressed_saved_bytes);
-    // the next one has no record yet, if it is there
+    // the next segment, if it exists, has no record yet
     let all = [segments(&dir), packed(&dir)].concat();
     let bytes = |path: &PathBuf| fs::metadata(path).unwrap().len();
     let all: u64 = all.iter().map(bytes).sum();
@@ -114,7 +114,7 @@ fn compressed_segments_hold_the_same_in_every_way_of_reading() {
     history.write(store.as_ref(), 300, &mut rng);
     history.check(store.as_ref());
     drop(store);
-    // as it was left, closed, all of it read, without a checkpoint, with a new index
+    // reopened as it was left, after a close, reading everything, without a checkpoint, with a new index
     history.check(open(&dir).as_ref());
     open(&dir).close().unwrap();
     let store = open(&dir);
@@ -136,7 +136,7 @@ fn compressed_segments_hold_the_same_in_every_way_of_reading() {
     settle(&store);
     assert_eq!(store.checks().found, 0);
     drop(store);
-    // a copy, and one that does not compress
+    // a copy, opened without compression
     copy_dir(&dir, &base.path().join("copy"));
     let store = open_with(&base.path().join("copy"), options()).unwrap();
     history.check(store.as_ref());
@@ -174,10 +174,10 @@ fn one_that_is_off_compresses_nothing_and_the_last_ones_stay() {
         let mut history = History::default();
         history.write(store.as_ref(), 700, &mut Rng(9));
         settle(&store);
-        // The one behind the last may be there by now or not: it holds nothing.
+        // The segment after the last may exist by now or not: it holds nothing.
         let plain = segments(&dir).iter().filter(|path| holds(path)).count();
         assert_eq!(!packed(&dir).is_empty(), some, "after {after}");
-        // and the one that is written
+        // and the segment being written
         assert!(plain > after.min(7) as usize, "after {after}: {plain}");
         history.check(store.as_ref());
     }
@@ -209,7 +209,7 @@ fn every_nth_failure_while_segments_are_compressed_loses_nothing() {
             if let Ok(store) = open_with(&dir, options) {
                 settle(&store);
                 finished += store.stats().compressed_segments;
-                // Runs are merged meanwhile, which may meet the failure, too.
+                // Runs are merged meanwhile, and a merge may meet the failure, too.
                 let looked = AssertUnwindSafe(|| history.check(store.as_ref()));
                 let right = store.ready().is_err() || catch_unwind(looked).is_ok();
                 assert!(right || store.ready().is_err(), "{what}");
@@ -281,9 +281,9 @@ fn whatever_a_stop_leaves_of_both_forms_the_whole_one_is_read() {
         let dir = base.path().join("work");
         copy_dir(&base.path().join("plain"), &dir);
         left(&dir, &packed(&origin)[1]);
-        // without compression nothing but what is unfinished goes
+        // without compression only unfinished files are removed
         history.check(open_with(&dir, options()).unwrap().as_ref());
-        // one that is not what it was stays beside the segment until the next start
+        // a damaged compressed file stays beside the segment until the next start
         for _ in 0..2 {
             let store = open(&dir);
             history.check(store.as_ref());
@@ -395,13 +395,13 @@ fn the_check_and_readers_find_a_flipped_bit_in_a_compressed_segment() {
     let (dir, history) = filled(base.path(), 600);
     let file = packed(&dir)[2].clone();
     let frames = fs::metadata(&file).unwrap().len() as usize;
-    // in the second half of what there is in frames: the offset is that of a frame
+    // in the second half of the frames, so that the offset is that of a frame
     flip(&file, frames - 50);
     as_if_rotten(&dir, 3);
     let rotten = fs::read(&file).unwrap();
     let store = open(&dir);
     store.ready().unwrap();
-    // what cannot be read is refused, and never served
+    // unreadable entries are refused, and never served
     let refused = history.read_all(store.as_ref()).unwrap_err();
     assert!(
         matches!(&refused, StoreError::Corrupt(why) if why.contains(&name(&file))),
@@ -431,7 +431,7 @@ fn the_check_and_readers_find_a_flipped_bit_in_a_compressed_segment() {
     history.check(open(&dir).as_ref());
 }
 
-/// A compressed segment as this version wrote it: read for ever.
+/// A compressed segment as this version wrote it: it must stay readable.
 #[test]
 fn the_bytes_of_a_compressed_segment_are_read_for_ever() {
     let base = tempfile::tempdir().unwrap();
@@ -452,7 +452,7 @@ fn the_bytes_of_a_compressed_segment_are_read_for_ever() {
         id: [5; 16],
     }
     .encode();
-    // more than one frame of it
+    // more than one frame of the segment
     expected.extend((4096..65_800u32).map(|n| if n % 97 == 0 { (n / 97) as u8 } else { 7 }));
     expected.resize(66_000, 0);
     assert!(whole[..66_000] == expected);

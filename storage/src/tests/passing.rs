@@ -1,4 +1,4 @@
-//! Errors that pass: reads that the system refuses, an index that cannot be opened now, no room.
+//! Temporary errors: reads that the system refuses, an index that cannot be opened now, no room.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -27,7 +27,7 @@ fn with_floor(dir: &Path, floor: u64) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(dir, options, Arc::new(Words))
 }
 
-/// A name that leads to itself: whoever opens it is refused by the system.
+/// A symlink to itself: the system refuses to open it.
 pub(super) fn loop_at(path: &Path) {
     symlink(path.file_name().unwrap(), path).unwrap();
 }

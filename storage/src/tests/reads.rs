@@ -1,4 +1,4 @@
-//! What reads cost: counted in blocks and runs, which a benchmark on a busy machine cannot judge.
+//! The cost of reads, counted in blocks and runs, since a benchmark on a busy machine proves nothing.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::{
     Stats, Store as _, StoreError, StoreOptions, StreamId,
 };
 
-/// Streams, of which each run has a tenth.
+/// The number of streams; each run has a tenth of them.
 const STREAMS: u64 = 2_000;
 const RUNS: u64 = 20;
 
@@ -18,7 +18,7 @@ fn row_key(number: u64) -> Vec<u8> {
     [&[0xC0], &number.to_be_bytes()[..]].concat()
 }
 
-/// [`Words`] as it was before it said which rows are scanned by the number in their keys.
+/// [`Words`] before it named the rows that are scanned by the number in their keys.
 struct Plain;
 
 impl Projection for Plain {
@@ -59,8 +59,8 @@ fn many_runs(cache: u64) -> StoreOptions {
     }
 }
 
-/// A store of this many runs, with the last sequence of each stream and a row at rest for it, and a
-/// cache of this many bytes.
+/// A store with many runs, with the last sequence of each stream and a row at rest for it, and a block cache of `cache`
+/// bytes.
 fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<u64>) {
     let store = DurableStore::open(path, many_runs(cache), Arc::new(Words)).unwrap();
     let mut last = vec![0; usize::try_from(STREAMS).unwrap()];
@@ -68,7 +68,7 @@ fn store_of_runs(path: &std::path::Path, cache: u64) -> (Arc<DurableStore>, Vec<
     (store, last)
 }
 
-/// Writes until there are this many runs; gives how many commits that took.
+/// Writes until there are [`RUNS`] runs; returns how many commits that took.
 fn fill(store: &DurableStore, last: &mut [u64]) -> u64 {
     let (mut rng, mut commits) = (Rng(7), 0);
     while store.stats().index_runs < RUNS {
@@ -94,7 +94,7 @@ fn write(store: &DurableStore, last: &mut [u64], rng: &mut Rng) {
     submit(store, one).unwrap();
 }
 
-/// Scans the rows under each of these numbers, which have this many of them.
+/// Scans the rows under each of these numbers; each number comes with its count of rows.
 fn scan_each(store: &DurableStore, rows: impl Iterator<Item = (u64, u64)>) -> Stats {
     cost(store, || {
         for (number, of) in rows {
@@ -114,7 +114,7 @@ fn a_scan_under_a_number_opens_the_runs_that_have_it_and_none_for_a_number_witho
     let folder = tempfile::tempdir().unwrap();
     let (mut store, last) = store_of_runs(folder.path(), 0);
     let entries: u64 = last.iter().sum();
-    // fewer than one in a thousand of the filters say "perhaps" for nothing
+    // fewer than one filter in a thousand gives a false positive
     let mistaken = STREAMS * RUNS / 500;
     for again in [false, true] {
         if again {
@@ -157,7 +157,7 @@ fn runs_of_before_are_all_opened_until_they_are_merged() {
     let store = DurableStore::open(folder.path(), merging, Arc::new(Words)).unwrap();
     wait_until("the runs are merged", || store.stats().index_runs <= 5);
     scan_each(&store, all());
-    // an odd one may be left that had no neighbour
+    // one run without a neighbour may be left over
     let spared = scan_each(&store, absent());
     assert!(spared.index_runs_opened <= 3 * STREAMS, "{spared:?}");
     store.close().unwrap();
@@ -183,7 +183,7 @@ fn however_much_is_written_there_are_few_runs() {
     store.close().unwrap();
 }
 
-/// What some work has cost.
+/// The cost of some work.
 fn cost(store: &DurableStore, work: impl FnOnce()) -> Stats {
     let before = store.stats();
     work();
@@ -212,7 +212,7 @@ fn a_row_and_the_look_behind_it_read_two_blocks_however_many_runs_there_are() {
             assert!(!store.has(stream(number), seq + 1).unwrap());
         }
     });
-    // fewer than one in a thousand of the filters say "perhaps" for nothing
+    // fewer than one filter in a thousand gives a false positive
     let most = streams * 2 + streams * RUNS * 3 / 500;
     assert!(
         activations.index_blocks_read <= most,
@@ -228,7 +228,7 @@ fn a_row_and_the_look_behind_it_read_two_blocks_however_many_runs_there_are() {
             assert_eq!(u64::try_from(read.unwrap().len()).unwrap(), *seq);
         }
     });
-    // a stream of n entries lies in n runs at most
+    // a stream of n entries is in n runs at most
     let entries: u64 = known().map(|(_, seq)| *seq).sum();
     assert!(
         scans.index_runs_opened <= entries + streams * RUNS / 500,
@@ -269,7 +269,7 @@ fn what_comes_to_rest_is_read_and_goes_on_with_one_small_block() {
             .unwrap();
         }
     });
-    // what is still in a table costs none; the filters of small runs err a little more than those of large ones
+    // rows still in a table cost no block; filters of small runs err a little more than those of large ones
     let vain = streams * RUNS * 3 / 250;
     let most = streams + vain;
     assert!(
@@ -299,7 +299,7 @@ fn what_is_read_again_is_read_from_the_cache_within_its_bytes() {
     };
     let first = cost(&store, read_all);
     assert!(first.index_blocks_read > 0, "{first:?}");
-    // A table that was still to become a run is read from its blocks once; nothing is written any more.
+    // A table that was still waiting to become a run is read once from its blocks; after that nothing is written.
     let mut passes = (0..RUNS).map(|_| cost(&store, read_all));
     let again = passes.find(|pass| pass.index_blocks_read == 0);
     let again = again.expect("a pass that reads no block");

@@ -1,4 +1,4 @@
-//! Stores made anew of the records of others.
+//! Stores restored from the records of others.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use crate::log::{Sealed, Tail};
 use crate::tests::support::{History, Rng, open, segments};
 use crate::{CommitNo, DurableStore, Index as _, OpenError, Records, Restore, Store, StoreOptions};
 
-/// A store with several segments, some of them compressed, and what is in it.
+/// A store with several segments, some of them compressed, and its history.
 fn made(path: &Path) -> (Arc<DurableStore>, History) {
     let options = StoreOptions {
         compress_after_segments: 1,
@@ -23,7 +23,7 @@ fn made(path: &Path) -> (Arc<DurableStore>, History) {
     (store, history)
 }
 
-/// All records as they lie in the journal.
+/// All records with their bytes as in the journal.
 fn copied(records: &Records) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     let mut take = |record: &Sealed<'_>| {
@@ -113,7 +113,7 @@ fn a_history_of_its_own_is_another_store_on_the_same_chain() {
     for bytes in all.iter().take(100) {
         restore.put(&Sealed::parse(bytes).unwrap()).unwrap();
     }
-    // the next but one does not follow
+    // the record after the next does not follow
     let gap = restore.put(&Sealed::parse(&all[101]).unwrap());
     assert!(matches!(gap, Err(OpenError::Corrupt(_))), "{gap:?}");
     restore.finish().unwrap();

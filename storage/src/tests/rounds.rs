@@ -1,4 +1,5 @@
-//! The background check finds what a start no longer reads, and goes on where it was.
+//! The background check finds damage in parts that a start no longer reads, and continues where it
+//! was.
 
 use std::fs;
 use std::time::Duration;
@@ -48,7 +49,7 @@ fn the_check_finds_a_flipped_bit_names_it_and_changes_nothing() {
         let place = format!("{} at offset {at}", name(&segment));
         assert!(why.contains(&place), "{why}");
     }
-    // once is enough
+    // the damage is found once
     round(&store);
     assert_eq!(store.checks().found, 1);
     store.close().unwrap();
@@ -72,7 +73,7 @@ fn damage_that_a_read_meets_is_looked_at_at_once_and_told_like_any_other() {
     let at = record(&segment, 3);
     flip(&segment, at + 90);
     as_if_rotten(dir, 3);
-    // the background check reads nothing by itself
+    // the background check does not read on its own
     let store = open(dir);
     store.ready().unwrap();
     let read = || history.read_all(store.as_ref());
@@ -183,11 +184,12 @@ fn a_flipped_bit_in_the_index_is_found_by_a_read_the_check_or_the_start() {
         flip(&db, at);
         let store = open(n);
         round(&store);
-        // a key that sled looks for in the wrong place is met by a read, and by no scan
+        // if sled looks for a key in the wrong place, a read by key finds the damage and no scan
+        // does
         let checked = store.ready();
         let by_check = checked.is_err();
         if let Err(why) = checked.and_then(|()| history.read_all(store.as_ref())) {
-            // a merge may meet it before the check does, which ends the store as it always did
+            // a merge may find the damage before the check does, which ends the store as ever
             match why {
                 StoreError::Corrupt(_) => {
                     let places = store.checks().findings;

@@ -1,4 +1,4 @@
-//! What the tests share: stores in temporary folders, a seeded stream of commits, a full compare.
+//! Shared by the tests: stores in temporary folders, a seeded sequence of commits, a full comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,10 +12,10 @@ use crate::{
     Commit, CommitNo, DurableStore, Entry, OpenError, SortOrder, Store, StoreOptions, StreamId,
 };
 
-/// When a test gives up waiting: it hangs.
+/// After this time a test counts as hung.
 pub(super) const HANG: Duration = Duration::from_secs(120);
 
-/// From how many keys on a run has files of its own, in turns: no run of a test has this many, and each has.
+/// Values for `apart_keys`, used in turns: no run of a test has as many keys as the first, every run as the second.
 pub(super) const APART: [u64; 2] = [1 << 17, 1];
 
 /// splitmix64.
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(path, StoreOptions::small(), Arc::new(Words))
 }
 
-/// The same, where a run has files of its own from this many keys on.
+/// Opens a store whose runs have files of their own from this many keys on.
 pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
     let options = StoreOptions {
         apart_keys,
@@ -88,7 +88,7 @@ pub(super) fn contents(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     all
 }
 
-/// Makes commits that follow each other, and remembers everything they said.
+/// Makes commits that follow each other, and remembers all their entries.
 #[derive(Default)]
 pub(super) struct History {
     pub(super) streams: BTreeMap<StreamId, Vec<Entry>>,
@@ -146,7 +146,7 @@ impl History {
         }
     }
 
-    /// The rows that [`Words`] should have made.
+    /// The rows that [`Words`] must have made.
     pub(super) fn rows(&self) -> BTreeMap<Vec<u8>, Vec<u8>> {
         let mut rows: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
         let count = |rows: &mut BTreeMap<Vec<u8>, Vec<u8>>, key: Vec<u8>| {
@@ -186,7 +186,7 @@ impl History {
         self.check_index(store);
     }
 
-    /// Reads every stream, whatever it holds; what is damaged refuses.
+    /// Reads every stream, whatever it holds; fails on damage.
     pub(super) fn read_all(&self, store: &dyn Store) -> Result<(), crate::StoreError> {
         for stream in self.streams.keys() {
             store.head(*stream)?;
@@ -243,8 +243,7 @@ pub(super) fn segments(path: &Path) -> Vec<PathBuf> {
     files(path, "segment")
 }
 
-/// The journal's files of this extension, ascending. None is opened: one that is being prepared may get another name
-/// meanwhile.
+/// The journal's files with this extension, ascending. None is opened: a file being prepared may be renamed meanwhile.
 pub(super) fn files(path: &Path, extension: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = fs::read_dir(path.join("journal"))
         .unwrap()
@@ -255,7 +254,7 @@ pub(super) fn files(path: &Path, extension: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Waits until something that threads of a store do in the background is done.
+/// Waits until the store's background threads have done something.
 pub(super) fn wait_until(what: &str, done: impl Fn() -> bool) {
     let start = std::time::Instant::now();
     while !done() {

@@ -1,4 +1,4 @@
-//! The end of the journal: what a power cut can leave there, and what it cannot.
+//! The end of the journal: the states that a power cut can leave there, and those that it cannot.
 
 use std::fs;
 use std::os::unix::fs::FileExt;
@@ -8,7 +8,7 @@ use crate::journal::check::{Checked, Trust, check};
 use crate::journal::format::{RECORD_MAGIC, Record};
 use crate::{OpenError, Store};
 
-/// A store whose last record is not in the index, and where that record lies.
+/// A store whose last record is not in the index, with the place and length of that record.
 fn with_last_record(dir: &std::path::Path) -> (History, History, usize, usize) {
     let mut rng = Rng(11);
     let mut history = History::default();
@@ -20,13 +20,13 @@ fn with_last_record(dir: &std::path::Path) -> (History, History, usize, usize) {
         let c = shorter.make(&mut rng2);
         shorter.took(crate::CommitNo(shorter.commits + 1), c);
     }
-    // a body with all kinds of bytes, so that no sector is zeros by chance
+    // a body with all kinds of bytes, so that no sector is all zeros by chance
     let mut c = history.make(&mut rng);
     c.entries[0].body = (0..1800u32).map(|n| (n % 255 + 1) as u8).collect();
     let number = crate::conformance::submit(store.as_ref(), c.clone()).unwrap();
     history.took(number, c);
     drop(store);
-    // the cuts below are of a record that was never acknowledged, so no witness has seen it
+    // the record cut below counts as never acknowledged, so no witness may know it
     fs::remove_file(dir.join("WITNESS")).unwrap();
     let data = fs::read(&segments(dir)[0]).unwrap();
     let mut at = 4096;
@@ -63,7 +63,7 @@ fn a_record_torn_at_every_byte_is_cut() {
         assert_eq!(found.torn.is_some(), keep > 0);
     };
     (0..length).for_each(check);
-    // and the whole way for some of them
+    // and the full check for some of them
     for keep in [0, 1, 67, 68, 69, 511, 700, 1024, length - 4, length - 1] {
         let dir = base.path().join(format!("b{keep}"));
         check(keep);
@@ -96,7 +96,7 @@ fn a_record_with_missing_sectors_is_cut() {
     let whole = fs::read(&segment).unwrap();
     let first = at / 512 * 512;
     let sectors: Vec<usize> = (first..at + length).step_by(512).collect();
-    // every subset of sectors but the full one
+    // every subset of the sectors except the full one
     for lost in 1u32..1 << sectors.len() {
         let mut torn = whole.clone();
         for (n, sector) in sectors.iter().enumerate() {
@@ -148,7 +148,7 @@ fn a_broken_record_before_the_last_is_refused_and_nothing_is_changed() {
     let (_, _, at, _) = with_last_record(&dir);
     let segment = segments(&dir)[0].clone();
     let mut data = fs::read(&segment).unwrap();
-    // zeros instead of the second last record: neither torn nor the end
+    // zeros in place of the second last record: neither torn nor the end of the journal
     let mut place = 4096;
     let mut previous = place;
     while place < at {
@@ -180,7 +180,7 @@ fn the_index_proves_what_the_journal_lost() {
     store.close().unwrap();
     drop(store);
     fs::remove_file(dir.join("WITNESS")).unwrap();
-    // after a clean close even a last record that vanished without a trace is missed
+    // after a clean close, even a last record that vanished without a trace is noticed
     let segment = segments(&dir)[0].clone();
     let mut data = fs::read(&segment).unwrap();
     let (mut at, mut last) = (4096, 4096);

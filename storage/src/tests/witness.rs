@@ -1,4 +1,4 @@
-//! The end of the journal taken away: cut, zeroed, deleted, replaced by an older one.
+//! Journals whose end was taken away: cut, zeroed, deleted, or replaced by an older one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::index::manifest::Mark;
 use crate::journal::format::Record;
 use crate::{DurableStore, OpenError, Store, StoreOptions};
 
-/// Writes, and waits until the witness has seen it, without a clean stop.
+/// Writes, and waits until the witness names the last commit, without a clean stop.
 fn crashed(dir: &Path, history: &mut History, commits: u64) {
     let store = open(dir).unwrap();
     history.write(store.as_ref(), commits, &mut Rng(commits));
@@ -23,7 +23,7 @@ fn crashed(dir: &Path, history: &mut History, commits: u64) {
     }
 }
 
-/// Zeros instead of the last this many records.
+/// Zeroes the last `records` records.
 fn zero(dir: &Path, mut records: usize) {
     for segment in segments(dir).into_iter().rev() {
         let mut data = fs::read(&segment).unwrap();
@@ -157,7 +157,7 @@ fn a_witness_that_is_missing_is_made_or_missed() {
         error.to_string().contains("WITNESS: it is missing"),
         "{error}"
     );
-    // a store of an older version gets one
+    // a store of an older version gets a witness
     history.check(open(base.path()).unwrap().as_ref());
     assert!(file.is_file());
     DurableStore::open(base.path(), known, Arc::new(Words)).unwrap();

@@ -1,11 +1,11 @@
-//! A bank that has something else under the reference of a transfer than was ordered.
+//! The bank reports something else under the reference of a transfer than was ordered.
 
 use super::movements::{amount, balance, said, send, take, with_money};
 use super::*;
 use crate::alias::Alias;
 use crate::transfers::{BankMoved, BankTransfer, BankWord, Destination, Send, TransferStatus};
 
-/// The same with one thing that was not ordered, and its name.
+/// The same report with one field that differs from the order, and the field's name.
 fn wrong(right: &BankMoved) -> [(BankMoved, &'static str); 4] {
     let text = |text: &str| Some(text.to_owned());
     [
@@ -53,7 +53,7 @@ fn a_record_of_something_else_settles_nothing_and_only_a_person_ends_it() {
         currency: Some("ARS".into()),
         cvu: account.cvu.map(|cvu| cvu.to_string()),
         to_key: Some("2850590940090418135201".into()),
-        // It was not sent to an alias, so any may be the receiver's.
+        // The order named no alias, so the receiver may have any.
         to_alias: Some("eva.perez".into()),
     };
     assert!(transfer.differs(&right).is_empty());

@@ -1,4 +1,4 @@
-//! Two histories of one account: what they publish has different ids.
+//! Two histories of one account publish different ids.
 
 use super::movements::{at, send, with_money};
 use super::*;
@@ -6,7 +6,7 @@ use crate::ids::Tag;
 
 #[test]
 fn a_place_taken_twice_has_another_id_each_time() {
-    // What an older copy of the store does: the same account, and then another history.
+    // As after an older copy of the store was put back: the same account, and then another history.
     let account = with_money(1_000);
     let mut seen = std::collections::BTreeSet::new();
     for later in 0..100 {
@@ -20,7 +20,7 @@ fn a_place_taken_twice_has_another_id_each_time() {
         assert_eq!(id.0, first.id(REALM, account.number));
         assert_eq!(first.reference_id, Some(id.to_string()));
         assert!(seen.insert(id.to_string()), "{later}");
-        // Its tag is part of what the chain covers.
+        // The chain covers the voucher's tag.
         let mut other = first.clone();
         other.tag = Tag::NONE;
         assert_ne!(

@@ -1,4 +1,4 @@
-//! Holds, transfers, limits and fees: what each does to the money, and when it is refused.
+//! Holds, transfers, limits and fees: their effects on the money, and when they are refused.
 
 use super::*;
 use crate::cvu::Cbu;
@@ -205,7 +205,7 @@ fn the_banks_word_settles_a_transfer_and_nothing_else_does() {
         ..context()
     };
     let reason = || "cuenta inexistente".to_owned();
-    // word → status, available, held
+    // answer of the bank → status, available, held
     let table = [
         (BankWord::InProgress, TransferStatus::InProgress, (379, 621)),
         (BankWord::Lost, TransferStatus::Audit, (379, 621)),
@@ -250,12 +250,12 @@ fn the_banks_word_settles_a_transfer_and_nothing_else_does() {
             | TransferStatus::Audit
             | TransferStatus::Reversed => assert!(codes.is_empty()),
         }
-        // The same word again, and any word after the last one, changes nothing.
+        // Repeating the answer, or any answer after the last one, changes nothing.
         let again = account
             .settle_transfer(transfer.sequence, &said(word), &context)
             .unwrap();
         assert!(again.is_empty(), "{again:?}");
-        // What came back is credited, up to what had left.
+        // Money that comes back is credited, up to the amount that left.
         let back = account.decide_reversal(&transfer, amount(500), "REV", &context);
         if status == TransferStatus::Rejected {
             assert_eq!(back, Err(Rejection::NothingToReverse));
@@ -357,7 +357,7 @@ fn fees_post_with_what_they_are_charged_for_or_nothing_does() {
     assert_eq!(answer, [("T_DEBIT", 500), ("FEE", 100), ("FEE_TAX", 21)]);
     let short = account.decide_post(&order(Direction::Debit, 900, "e"), None, &context());
     assert_eq!(short.unwrap_err().code(), "insufficient_funds");
-    // Money that arrives is never refused for a fee that it does not cover.
+    // Incoming money is never refused because it does not cover its fee.
     let arrived = account.decide_cash_in(&cash_in(100), &context()).unwrap();
     assert_eq!(arrived.len(), 1);
     assert_eq!(
@@ -448,7 +448,7 @@ fn a_clock_that_is_set_back_opens_no_limit_and_gives_back_where_it_was_counted()
         .unwrap()
         .into_inner();
     first.iter().for_each(|v| account.apply_voucher(v));
-    // The day before, by the clock; the voucher would carry the later day.
+    // The day before, by the clock; but the voucher would carry the later day.
     let second = account.decide_post(&order(Direction::Debit, 900, "e"), None, &on(19));
     assert_eq!(second.unwrap_err().code(), "limit_exceeded");
     let hold = OpenHold {

@@ -1,4 +1,5 @@
-//! What the wallet family decides: particulars in every state, and a CVU for an account without one.
+//! Decisions of the wallet family: particulars in every state, and a CVU for an account without
+//! one.
 
 use super::*;
 use crate::bank::BankRefusal;
@@ -64,7 +65,7 @@ fn a_name_waits_for_the_bank_only_where_the_bank_knows_the_account() {
     let before = open.holder.clone();
     run(&mut open, &ProfileOrder::ChangeParticulars(named("Paz")));
     assert!(open.pending.is_some() && open.holder == before && open.email.is_none());
-    // Meanwhile, what needs no bank goes on, and what does has to wait.
+    // Meanwhile, changes that need no bank go through, and the others must wait.
     let mail = Particulars {
         email: Some("x@y.example".into()),
         ..Particulars::default()
@@ -87,7 +88,7 @@ fn a_name_waits_for_the_bank_only_where_the_bank_knows_the_account() {
     settle(&mut open, &BankAnswer::Done);
     assert_eq!(open.holder.name, "Ana Prueba Paz");
     assert_eq!(open.email.as_deref(), Some("Paz@a.example"));
-    // The same once more changes nothing.
+    // The same change again changes nothing.
     assert_eq!(
         run(&mut open, &ProfileOrder::ChangeParticulars(named("Paz"))),
         0
@@ -125,7 +126,7 @@ fn a_closed_cvu_is_asked_for_under_its_own_client_id_and_comes_back_as_it_was() 
     settle(&mut own, &BankAnswer::Done);
     let closed_at = own.closed_at;
     assert!(closed_at.is_some() && own.reopened_at.is_none());
-    // Whatever was drawn, the bank is asked for what the CVU carries.
+    // Whatever client id was drawn, the bank is asked with the one in the CVU.
     let drawn = get_cvu().drawn(8);
     let asked = own.decide(&drawn, &Policy::default()).unwrap();
     let [AccountFact::CvuRequested { client_id: 7, .. }] = asked.as_slice() else {
@@ -226,9 +227,9 @@ fn what_is_cleared_is_gone_and_what_is_required_stays() {
         (&None, &None, None)
     );
     assert_eq!(bare.kyc.sex.as_deref(), Some("F"));
-    // What is gone cannot go again.
+    // Cleared fields cannot be cleared again.
     assert_eq!(run(&mut bare, &most), 0);
-    // A holder has a name, by both parts or as a firm.
+    // A holder must have a name, in both parts or as a firm.
     let family = clears(Cleared {
         names: NamesMarks {
             family: true,
@@ -252,7 +253,7 @@ fn what_is_cleared_is_gone_and_what_is_required_stays() {
         (bare.holder.name.as_str(), &bare.names.family),
         ("Ana", &None)
     );
-    // What was never there can be cleared.
+    // A field that was never set can be cleared.
     assert_eq!(run(&mut bare, &family), 0);
 }
 
@@ -274,7 +275,7 @@ fn an_identity_document_fits_the_kind_that_is_known() {
     assert_eq!(open.decide(&change(None, Some("12345")), &policy), refused);
     assert_eq!(run(&mut open, &change(Some("PASAPORTE"), Some("12345"))), 1);
     assert_eq!(run(&mut open, &change(None, Some("AAB123"))), 1);
-    // Another kind, for which the number that is there is none.
+    // Another kind of document, which the known number does not fit.
     assert_eq!(open.decide(&change(Some("DNI"), None), &policy), refused);
     assert_eq!(run(&mut open, &change(Some("DNI"), Some("26756539"))), 1);
 }
@@ -297,7 +298,7 @@ fn a_rename_keeps_the_family_name_that_it_ends_with() {
         (names.given.unwrap_or_default(), names.family)
     }
     let mut open = account();
-    // Without parts, the whole is the given name.
+    // Without parts, the whole name is the given name.
     assert_eq!(rename(&mut open, "Ana Paz"), ("Ana Paz".into(), None));
     open.names = Names {
         given: Some("Ana".into()),

@@ -1,4 +1,4 @@
-//! Enrolment in remuneration: who may, once, and what the fund's answer makes of it.
+//! Enrolment in remuneration: who may enrol, only once, and the effects of the fund's answer.
 
 use super::*;
 use crate::bank::BankRefusal;
@@ -24,7 +24,7 @@ fn take(account: &mut Account, fact: Option<AccountFact>) -> bool {
     fact.is_some()
 }
 
-/// Asks for an enrolment; whether one begins.
+/// Asks for an enrolment; returns whether one begins.
 fn ask(account: &mut Account, order: &Enrol) -> Result<bool, Rejection> {
     let fact = account.decide_enrolment(order, ("tnt_1", Mode::Test))?;
     Ok(take(account, fact))
@@ -52,7 +52,7 @@ fn an_account_is_enrolled_once_and_no_money_moves() {
         assert_eq!(ask(&mut own, &other), Err(Rejection::EnrolledOtherwise));
         assert!(own.enrolling().is_none() || state == Pending);
     }
-    // What the bank chose is the fund now.
+    // The fund is now the one that the bank chose.
     assert_eq!(
         ask(&mut own, &enrol("12-3", Some("Money Market"))),
         Ok(false)
@@ -64,15 +64,15 @@ fn an_account_is_enrolled_once_and_no_money_moves() {
     let second = own.enrolment.clone().unwrap();
     assert!(second.number > first.number);
     assert_ne!(second.reference, first.reference);
-    // What is said of the first is not about the second.
+    // An answer about the first enrolment does not concern the second.
     assert_eq!(own.fund_said(first.number, &said(Active)), None);
     assert_eq!((own.balance, own.sequence, own.hash, own.usage), before);
 }
 
 #[test]
 fn references_are_of_what_is_asked_for_and_for_the_how_manieth_time() {
-    // An account that has had others in between, as it is after an older copy was put back, and one
-    // that has not.
+    // An account with other enrolments in between, as after an older copy of the store was put
+    // back, and one without.
     let (mut own, mut copy) = (account(), account());
     let (order, other) = (enrol("12-3", None), enrol("12-4", None));
     let referred = |account: &mut Account, order: &Enrol| {
@@ -129,7 +129,7 @@ fn the_state_of_an_account_decides_whether_its_money_may_go_to_a_fund() {
     assert_eq!(ask(&mut blocked, &order), Err(Rejection::AccountSuspended));
     run(&mut blocked, &ProfileOrder::Reactivate);
     assert_eq!(ask(&mut blocked, &order), Ok(true));
-    // Suspended later, it stays what it is, and the fund is heard.
+    // If the account is suspended later, the enrolment stays, and the fund's answers count.
     run(&mut blocked, &suspend());
     assert_eq!(ask(&mut blocked, &order), Ok(false));
     assert!(hear(&mut blocked, EnrolmentState::Active));

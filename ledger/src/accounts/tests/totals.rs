@@ -1,4 +1,4 @@
-//! What leaves a tenant, counted over its accounts.
+//! The money that leaves a tenant, counted over all its accounts.
 
 use super::movements::{amount, take, with_money};
 use super::*;
@@ -9,7 +9,7 @@ fn when(text: &str) -> Timestamp {
     Timestamp::parse(text).unwrap()
 }
 
-/// A debit of an account of its own.
+/// A debit of a new account.
 fn out(centavos: i64, at: &str) -> Voucher {
     let context = Context {
         now: when(at),
@@ -20,7 +20,7 @@ fn out(centavos: i64, at: &str) -> Voucher {
     decided.unwrap().into_inner().remove(0)
 }
 
-/// Every order of some things.
+/// Every permutation of some things.
 fn orders<T: Clone>(things: &[T]) -> Vec<Vec<T>> {
     if things.is_empty() {
         return vec![Vec::new()];
@@ -109,7 +109,7 @@ fn a_release_gives_back_where_its_hold_was_counted() {
     assert_eq!(breach.resets_at, Some(when("2026-04-01T03:00:00Z")));
     let next_month = when("2026-04-01T03:00:00Z");
     assert!(limits.outgoing(usage, amount(600), next_month).is_ok());
-    // What was counted and not written is as if it had never been.
+    // A movement that was counted and not written can be taken back completely.
     let undone = usage.without(&released[0]);
     assert_eq!(undone.monthly, Money::from_centavos(750));
 }

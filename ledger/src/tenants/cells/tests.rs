@@ -1,4 +1,4 @@
-//! Cells and moves between them, as the platform decides.
+//! The platform's decisions about cells and moves between them.
 
 use super::*;
 use crate::tenants::orders::{NewTenant, PlatformOrder};
@@ -119,7 +119,7 @@ fn the_emptiest_cell_is_the_first_one_of_those_with_the_fewest_realms() {
         assert_eq!(platform.emptiest(), cell, "{id}");
         created(&mut platform, id, cell).unwrap();
     }
-    // What was moved counts where it is.
+    // A realm that was moved counts in its new cell.
     begin(&mut platform, 2).unwrap();
     leave(&mut platform, 1).unwrap();
     end(&mut platform, 1).unwrap();
@@ -176,11 +176,11 @@ fn a_move_that_another_one_or_a_switch_overtook_does_not_end() {
     );
     begin(&mut platform, 1).unwrap();
     leave(&mut platform, 4).unwrap();
-    // another history: what the copy is of is in force no more
+    // another history: the generation from which the copy was made is no longer in force
     assert_eq!(restore(&mut platform, RestoreStep::Switch(3)), Ok(1));
     assert_eq!(end(&mut platform, 4), Err(Rejection::RestoreConflict));
     assert_eq!(lies(&platform, realm), (0, 3, 1));
-    // and back: nobody was moved from there
+    // and back: no realm was moved away from that generation
     assert_eq!(restore(&mut platform, RestoreStep::Switch(2)), Ok(1));
 }
 
@@ -190,7 +190,7 @@ fn a_move_that_is_given_up_does_not_end_before_the_realm_leaves_again() {
     begin(&mut platform, 2).unwrap();
     assert_eq!(end(&mut platform, 1), Err(Rejection::RestoreConflict));
     leave(&mut platform, 1).unwrap();
-    // whoever moved it is gone
+    // the process that moved it is gone
     let stays = platform.stays(at(310));
     assert_eq!(stays.len(), 1);
     stays.iter().for_each(|fact| platform.apply(fact));
@@ -225,7 +225,7 @@ fn what_a_move_left_does_not_come_into_force_again() {
 fn a_generation_lies_in_the_cell_of_the_one_that_it_is_a_copy_of() {
     let (mut platform, realm) = platform(0);
     begin(&mut platform, 2).unwrap();
-    // what is being moved is no copy of an instant
+    // a copy made by a move is not a copy of an instant
     assert_eq!(platform.unused(realm, at(200)), None);
     leave(&mut platform, 1).unwrap();
     end(&mut platform, 1).unwrap();

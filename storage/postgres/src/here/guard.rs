@@ -1,14 +1,14 @@
-//! A process that ends when this one does, however that ends.
+//! A child process that ends when this one does, however that ends.
 //!
-//! **Shape.** A shell stands between. It starts the program, tells its id, and ends as the program did. Its standard
-//! input is a pipe whose other end this process alone has: when that closes, and a killed process closes it too, the
-//! shell sends the program a signal. Both are in a process group of their own, so that Ctrl-C reaches this process
-//! alone, which stops them in its order.
+//! **Shape.** A shell stands between. It starts the program, reports its process id, and ends as the program did. Its
+//! standard input is a pipe whose other end only this process has: when that closes, as it also does when this process
+//! is killed, the shell sends the program a signal. Both are in a process group of their own, so that Ctrl-C reaches
+//! only this process, which then stops them in its own order.
 //!
-//! **Bounds.** Dropping it waits for at most [`LAST`].
+//! **Bounds.** Dropping a [`Guarded`] waits at most [`LAST`].
 //!
-//! **Failure.** A shell that is killed leaves its watcher, and that does the same. The program inherits none of the
-//! variables that are settings here or of PostgreSQL.
+//! **Failure.** If the shell is killed, its watcher sends the signal instead. The program does not inherit variables
+//! that are settings of Caudal or PostgreSQL.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -40,14 +40,14 @@ kill "$watch" 2>/dev/null
 wait "$watch" 2>/dev/null
 exit "$code"
 "#;
-/// What a shell adds to the number of the signal that ended its program.
+/// The shell's exit code for a program that a signal ended is this plus the signal's number.
 const BY_SIGNAL: i32 = 128;
-/// How long is waited for the end when nobody waits otherwise.
+/// How long dropping waits for the end.
 const LAST: Duration = Duration::from_secs(20);
-/// The pause between two looks whether it has ended.
+/// The pause between two checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// As whom a program runs.
+/// The user as whom a program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct User {
     /// The user's number.
@@ -59,15 +59,15 @@ pub struct User {
 /// A program to be started.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// The file at whose end its output is written.
+    /// The file to which its output is appended.
     pub log: PathBuf,
-    /// As whom it runs; whoever runs this process, without one.
+    /// The user as whom it runs; without one, the user of this process.
     pub user: Option<User>,
-    /// What ends it when this process has ended, as `kill -s` names it.
+    /// The signal that ends it when this process has ended, as named by `kill -s`.
     pub at_the_end: &'static str,
 }
 
@@ -95,13 +95,13 @@ impl From<ExitStatus> for Ended {
             (Some(code), _) if code > BY_SIGNAL => Self::Signal(code - BY_SIGNAL),
             (Some(code), _) => Self::Code(code),
             (None, Some(signal)) => Self::Signal(signal),
-            // Neither: it has only stopped, which nobody asked about.
+            // Neither: the process was only stopped, which the wait did not ask for.
             (None, None) => Self::Code(-1),
         }
     }
 }
 
-/// A program that runs, or has ended.
+/// A program that was started; it may have ended.
 #[derive(Debug)]
 pub struct Guarded {
     shell: Child,
@@ -114,8 +114,8 @@ impl Guarded {
     /// Starts a program.
     ///
     /// # Errors
-    /// When the shell or the file of its output cannot be had; a program that cannot be started ends with code 126
-    /// or 127, and the file says why.
+    /// When the shell or the output file cannot be opened; a program that cannot be started ends with code 126 or 127,
+    /// and the output file says why.
     pub fn start(what: &Program) -> io::Result<Self> {
         let log = File::options().create(true).append(true).open(&what.log)?;
         let mut command = Command::new("/bin/sh");
@@ -152,10 +152,10 @@ impl Guarded {
         self.program.as_raw_nonzero().get()
     }
 
-    /// How it ended, if it has.
+    /// How the program ended, if it has.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// When the system refuses the question.
     pub fn ended(&mut self) -> io::Result<Option<Ended>> {
         if self.ended.is_none() {
             self.ended = self.shell.try_wait()?.map(Ended::from);
@@ -174,7 +174,7 @@ impl Guarded {
         }
     }
 
-    /// Waits for its end, for so long at most; blocks.
+    /// Waits for the program's end, at most `at_most`; blocks.
     ///
     /// # Errors
     /// As [`Guarded::ended`].
@@ -192,14 +192,14 @@ impl Guarded {
 
 impl Drop for Guarded {
     fn drop(&mut self) {
-        // The watcher sends its signal.
+        // The watcher then sends its signal.
         drop(self.life.take());
-        // Nobody is there to be told.
+        // There is nobody to report an error to.
         self.wait(LAST).ok();
     }
 }
 
-/// Leaves out variables that mean something to this program or to PostgreSQL's.
+/// Removes variables that are settings of this program or of PostgreSQL's.
 pub(super) fn without_settings(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();

@@ -1,4 +1,4 @@
-//! One server of PostgreSQL on this machine: how it starts, stops, follows another and takes over.
+//! One PostgreSQL server on this machine: how it starts, stops, follows another and takes over.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -16,11 +16,11 @@ use rustix::process::Signal;
 use super::guard::{Ended, Guarded, Program, User, without_settings};
 use super::{NoServer, Programs, START_MAX, USER};
 
-/// The longest that a server may take to stop.
+/// The longest time that a server may take to stop.
 const STOP_MAX: Duration = Duration::from_secs(60);
-/// The pause before a server is asked again.
+/// The pause before asking a server again.
 const AGAIN: Duration = Duration::from_millis(50);
-/// How much of a server's log is shown when it does not start, in characters.
+/// How many characters of the end of a server's log are shown when it does not start.
 const SHOWN: usize = 600;
 
 /// A server, running or not.
@@ -40,12 +40,12 @@ impl Server {
         self.dir.join("data")
     }
 
-    /// Its port, where it listens to a network.
+    /// Its port, if it listens to a network.
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    /// The host by which clients on this machine reach it.
+    /// The host under which clients on this machine reach it.
     fn host(&self) -> String {
         match self.listen.as_str() {
             "" => self.dir.display().to_string(),
@@ -53,14 +53,14 @@ impl Server {
         }
     }
 
-    /// The URL of a database on these servers, of which clients use the one that takes writes.
+    /// The URL of a database on these servers; clients use the server that takes writes.
     pub fn url(servers: &[&Self], database: &str) -> String {
         let place = |server: &&Self| format!("{}:{}", escaped(&server.host()), server.port);
         let places: Vec<_> = servers.iter().map(place).collect();
         format!("postgres://{USER}@{}/{database}", places.join(","))
     }
 
-    /// The id of its process, while it runs.
+    /// The id of its process while it runs.
     pub fn id(&self) -> Option<i32> {
         self.running().as_ref().map(Guarded::id)
     }
@@ -68,7 +68,7 @@ impl Server {
     /// How it ended, if it was started and has ended since.
     ///
     /// # Errors
-    /// When the system does not tell.
+    /// When the system refuses the question.
     pub fn ended(&self) -> io::Result<Option<Ended>> {
         self.running().as_mut().map_or(Ok(None), Guarded::ended)
     }
@@ -77,7 +77,7 @@ impl Server {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One of the programs, as the servers' user.
+    /// A command for one of the programs, run as the servers' user.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.bin.join(name));
         without_settings(&mut command);
@@ -88,7 +88,7 @@ impl Server {
         command
     }
 
-    /// Runs a program to its end and gives what it prints.
+    /// Runs a program to its end and returns its output.
     pub(super) fn ran<'a>(
         &self,
         name: &str,
@@ -109,7 +109,7 @@ impl Server {
         Err(NoServer::failed(name, why))
     }
 
-    /// Sets a setting. One that needs no start is in force soon after, in a server that runs.
+    /// Changes a setting. A running server applies it soon, if the setting needs no restart.
     ///
     /// # Errors
     /// When its file cannot be written.
@@ -130,10 +130,10 @@ impl Server {
         }
     }
 
-    /// Starts it, with further settings (`name=value`) for this time, and waits until it answers.
+    /// Starts the server, with further settings (`name=value`) for this start only, and waits until it answers.
     ///
     /// # Errors
-    /// When it does not, with the end of its log.
+    /// When it does not start, with the end of its log.
     pub fn start(&self, settings: &[&str]) -> Result<(), NoServer> {
         let began = Instant::now();
         let failed =
@@ -156,7 +156,7 @@ impl Server {
             arguments,
             log: self.dir.join("log"),
             user: self.programs.user,
-            // What is not written is in its own log: as quick as it gets.
+            // Anything not yet written is in its own log, so the fastest stop is safe.
             at_the_end: "QUIT",
         };
         loop {
@@ -175,7 +175,7 @@ impl Server {
                 }
                 thread::sleep(AGAIN);
             }
-            // One that was killed may still hold the folder.
+            // A killed predecessor may still hold the folder.
             if began.elapsed() > START_MAX {
                 return Err(failed(self.log()));
             }
@@ -215,7 +215,7 @@ impl Server {
         Ok(())
     }
 
-    /// Kills it, as a power cut does to processes.
+    /// Kills the server's processes, as a power cut would.
     ///
     /// # Errors
     /// When the system refuses.
@@ -223,7 +223,7 @@ impl Server {
         self.end(Signal::KILL)
     }
 
-    /// Stops it in order, without waiting for clients.
+    /// Stops the server cleanly, without waiting for clients.
     ///
     /// # Errors
     /// When the system refuses.
@@ -231,7 +231,7 @@ impl Server {
         self.end(Signal::INT)
     }
 
-    /// Runs SQL as the administrator; gives what it prints, values with `|` between them.
+    /// Runs SQL as the administrator; returns the output, with `|` between values.
     ///
     /// # Errors
     /// When the server refuses it, or does not answer.
@@ -242,8 +242,8 @@ impl Server {
         self.ran("psql", whom.iter().chain(&how).map(OsStr::new))
     }
 
-    /// Makes a standby of this server, which runs, in a folder of its own, and starts it. It listens as this one
-    /// does, and is called `name` where standbys are named.
+    /// Makes a standby of this running server in a folder of its own, and starts it. It listens like this server, and
+    /// is called `name` where standbys are named.
     ///
     /// # Errors
     /// When it cannot be copied or does not start.
@@ -253,7 +253,7 @@ impl Server {
         Ok(standby)
     }
 
-    /// Begins anew as a standby of another server: what was in its folder is gone.
+    /// Makes the server a new standby of another one; its old data is deleted.
     ///
     /// # Errors
     /// As [`Server::standby`].
@@ -261,7 +261,7 @@ impl Server {
         self.stop()?;
         let data = self.data();
         match fs::remove_dir_all(&data) {
-            // A copy that failed leaves none.
+            // After a copy that failed there is no data.
             Err(why) if why.kind() != io::ErrorKind::NotFound => {
                 let what = format!("removing {}", data.display());
                 return Err(NoServer::failed(what, why));
@@ -284,17 +284,17 @@ impl Server {
         let base = of.settings.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kept = base.clone();
         drop(base);
-        // It waits for nobody, should it be promoted.
+        // If it is promoted, it must not wait for any standby.
         kept.remove("synchronous_standby_names");
         *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = kept;
         self.follow(of, name)?;
         self.start(&[])
     }
 
-    /// A standby follows this server from now on.
+    /// Makes this standby follow the server `of` from now on.
     ///
     /// # Errors
-    /// When that cannot be set.
+    /// When the setting cannot be changed.
     pub fn follow(&self, of: &Self, name: &str) -> Result<(), NoServer> {
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('\'', "\\'");
         let info = format!(
@@ -305,18 +305,18 @@ impl Server {
         self.set("primary_conninfo", &info)
     }
 
-    /// A standby hears no server any more, and acknowledges nothing to any, until it follows one again.
+    /// Makes this standby follow no server, and acknowledge nothing to any, until it follows one again.
     ///
     /// # Errors
-    /// When that cannot be set.
+    /// When the setting cannot be changed.
     pub fn hear_nobody(&self) -> Result<(), NoServer> {
         self.set("primary_conninfo", "")
     }
 
-    /// Waits for a standby with each commit from now on, and until this many keep up.
+    /// Makes each commit wait for a standby from now on, and waits until this many standbys keep up.
     ///
     /// # Errors
-    /// When they do not within [`START_MAX`].
+    /// When they do not keep up within [`START_MAX`].
     pub fn waits_for(&self, names: &str, standbys: usize) -> Result<(), NoServer> {
         self.set("synchronous_standby_names", names)?;
         let count = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND \
@@ -335,15 +335,15 @@ impl Server {
         }
     }
 
-    /// Makes a standby the server that takes writes; one that takes them already stays that.
+    /// Promotes a standby to the server that takes writes; a server that takes them already is left as it is.
     ///
     /// # Errors
-    /// When it does not become one.
+    /// When it is not promoted.
     pub fn promote(&self) -> Result<(), NoServer> {
         let data = self.data();
         let how = ["promote", "-w", "-t", "60", "-D"].map(OsStr::new);
         match self.ran("pg_ctl", how.iter().copied().chain([data.as_os_str()])) {
-            // An earlier attempt that was given up may have gone on.
+            // An earlier attempt that was given up may have succeeded since.
             Err(why) => match self.sql(USER, "SELECT pg_is_in_recovery()") {
                 Ok(recovers) if recovers == "f" => Ok(()),
                 Ok(_) | Err(_) => Err(why),
@@ -353,7 +353,7 @@ impl Server {
     }
 }
 
-/// A host as URLs write it.
+/// A host as written in URLs.
 fn escaped(host: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let mut text = String::new();

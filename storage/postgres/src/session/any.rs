@@ -1,17 +1,17 @@
-//! The server that takes writes, of all that the settings name.
+//! Finds the server that takes writes among all that the settings name.
 //!
-//! **Shape.** Names are looked up, and every address of every server is asked at once
-//! ([`Settings::servers`]): a name may have several addresses, and each may be another server.
+//! **Shape.** Names are looked up, and every address of every server is asked at once ([`Settings::servers`]): a name
+//! may have several addresses, and each may be another server.
 //!
 //! **Order.** If two servers say that they take writes, the one with the later timeline is used: the other one was
 //! frozen or cut off while its standby was promoted, and does not know. It acknowledges nothing, because it waits for
 //! standbys that have left it; but a client that used it would wait for them, too.
 //!
-//! **Bounds.** A name has [`Limits::connect`](crate::Limits) to be found, and has [`ADDRESSES_MAX`] addresses. Each of those
-//! has the same time again to say what it is: one that stands still takes connections, and answers none. Once one
-//! takes writes, all others have an [`OTHERS`]th of it.
+//! **Bounds.** Looking up a name may take [`Limits::connect`](crate::Limits), and at most [`ADDRESSES_MAX`] of its
+//! addresses are asked. Each of those has the same time again to say what it is: a frozen server accepts connections
+//! and answers none. Once one server takes writes, all others have an [`OTHERS`]th of that time left.
 //!
-//! **Failure.** If a server is used while others do not answer, the log says so, since one of those may have been
+//! **Failure.** If a server is used while others do not answer, a warning is logged, since one of those may have been
 //! promoted.
 
 use std::collections::BTreeMap;
@@ -30,40 +30,40 @@ use super::{Session, drive, unreachable};
 use crate::settings::Settings;
 use crate::sql;
 
-/// For which part of their time the other servers are still waited for, once one takes writes.
+/// Once one server takes writes, the others are waited for this fraction of their time.
 const OTHERS: u32 = 6;
-/// How many addresses of one name are asked.
+/// The most addresses of one name that are asked.
 const ADDRESSES_MAX: usize = 16;
-/// How many digits of the name of a file of its log say a server's timeline.
+/// How many leading digits in the name of a WAL file are the server's timeline.
 const TIMELINE_DIGITS: usize = 8;
 
-/// A server, and which of its addresses; as the settings order them.
+/// The numbers of a server and of its address, in the order of the settings.
 type Number = (usize, usize);
 
-/// What became of one question.
+/// The result of one question.
 enum Found {
-    /// Where a server may be, and whether there is no other.
+    /// The addresses of a server, and whether there is only one in all.
     At(Vec<(String, Config)>, bool),
-    /// It takes writes, on a timeline if that was asked.
+    /// The server takes writes; its timeline, if that was asked.
     Takes(Option<u64>, Session),
-    /// It takes none.
+    /// The server takes no writes, and why.
     Refuses(String),
-    /// It did not answer in time.
+    /// The server did not answer in time.
     Silent,
 }
 
-/// All that is asked, and what was heard.
+/// The questions under way, and the answers so far.
 struct Asked {
     under_way: JoinSet<(Number, Found)>,
-    /// Who has not answered, as people call them.
+    /// The servers that have not answered, by their names for operators.
     silent: BTreeMap<Number, String>,
     refusals: BTreeMap<Number, (String, String)>,
     best: Option<(Option<u64>, Session)>,
-    /// Until when the others are waited for.
+    /// Until when the other servers are waited for.
     until: Option<Instant>,
 }
 
-/// Connects to the server that takes writes, of those that there are.
+/// Connects to the server that takes writes, among all that are configured.
 pub(super) async fn of_any(
     settings: &Settings,
     tls: &MakeRustlsConnect,
@@ -96,7 +96,7 @@ pub(super) async fn of_any(
 }
 
 impl Asked {
-    /// What is heard next; nothing once all have answered, or the time is over.
+    /// The next answer; `None` once all have answered, or the time is over.
     async fn next(&mut self) -> Option<(Number, Found)> {
         loop {
             let next = match self.until {
@@ -108,7 +108,7 @@ impl Asked {
             };
             match next? {
                 Ok(heard) => return Some(heard),
-                // Nobody hears of it again: it stays among the silent.
+                // No answer will come, so the server stays among the silent ones.
                 Err(why) => tracing::error!(%why, "asking a server of the log failed"),
             }
         }
@@ -116,7 +116,7 @@ impl Asked {
 
     fn hear(&mut self, number: Number, found: Found, most: Duration, tls: &MakeRustlsConnect) {
         if matches!(found, Found::Silent) {
-            // It stays among those.
+            // The server stays among the silent ones.
             return;
         }
         let Some(place) = self.silent.remove(&number) else {
@@ -150,7 +150,7 @@ impl Asked {
         }
     }
 
-    /// The one that is used, or why there is none.
+    /// The chosen session, or why there is none.
     fn end(mut self, most: Duration) -> Result<Session, String> {
         if let Some((_, session)) = self.best {
             if !self.silent.is_empty() {
@@ -166,7 +166,7 @@ impl Asked {
             let why = format!("it does not answer in {} ms", most.as_millis());
             self.refusals.insert(number, (place, why));
         }
-        // Of one alone it is known which it was.
+        // With one refusal alone, it is clear which server it was.
         let alone = self.refusals.len() == 1;
         let refusals = self.refusals.into_values();
         let refusals = refusals.map(|(place, why)| match alone {
@@ -178,14 +178,14 @@ impl Asked {
     }
 }
 
-/// Where a server may be: one way to connect to it for each address that its name has.
+/// The ways to connect to a server: one for each address that its name has.
 async fn addresses(place: String, config: Config) -> Vec<(String, Config)> {
     let host = match config.get_hosts().first() {
         Some(Host::Tcp(name)) if config.get_hostaddrs().is_empty() => name.as_str(),
         Some(_) | None => return vec![(place, config)],
     };
     let mut found = Vec::new();
-    // What it cannot be found by, is said when it is connected to.
+    // If the lookup fails, connecting reports the reason.
     if let Ok(all) = tokio::net::lookup_host((host, 0)).await {
         for address in all {
             if found.len() < ADDRESSES_MAX && !found.contains(&address.ip()) {
@@ -196,7 +196,7 @@ async fn addresses(place: String, config: Config) -> Vec<(String, Config)> {
     each(place, config, &found)
 }
 
-/// One way to connect to a server for each of these addresses, which its name has.
+/// One way to connect to a server for each of its name's addresses.
 fn each(place: String, config: Config, found: &[IpAddr]) -> Vec<(String, Config)> {
     if found.len() < 2 {
         return vec![(place, config)];
@@ -210,7 +210,7 @@ fn each(place: String, config: Config, found: &[IpAddr]) -> Vec<(String, Config)
     each.collect()
 }
 
-/// Connects to a server, if it takes writes; and on which timeline, unless it is `alone`.
+/// Connects to a server and asks whether it takes writes and, unless it is `alone`, for its timeline.
 async fn of(config: &Config, tls: MakeRustlsConnect, most: Duration, alone: bool) -> Found {
     let (client, connection) = match timeout(most, config.connect(tls)).await {
         Ok(Ok(connected)) => connected,
@@ -231,9 +231,9 @@ async fn of(config: &Config, tls: MakeRustlsConnect, most: Duration, alone: bool
     Found::Takes(timeline, session)
 }
 
-/// On which timeline the server writes, if it has any.
+/// The timeline on which the server writes, if it has one.
 async fn timeline(session: &Session, most: Duration) -> Option<u64> {
-    // Whatever it warns of: that is asked later.
+    // Warnings are ignored here: they are checked later.
     let found = timeout(most, session.send(sql::TIMELINE, &[]))
         .await
         .ok()?

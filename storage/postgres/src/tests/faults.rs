@@ -1,4 +1,4 @@
-//! Connections, servers and owners that end in the middle of appends: what was acknowledged is there once.
+//! Connections, servers and owners that end in the middle of appends: every acknowledged record is there once.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ fn owner() -> Part {
     }
 }
 
-/// Writes to a stream of its own until told to stop; gives how many commits were acknowledged.
+/// Writes to a stream of its own until told to stop; returns how many commits were acknowledged.
 fn write(store: &DurableStore, number: u64, stop: &AtomicBool) -> u64 {
     let mut done = 0;
     while !stop.load(Ordering::Acquire) {
@@ -47,7 +47,7 @@ fn write(store: &DurableStore, number: u64, stop: &AtomicBool) -> u64 {
     done
 }
 
-/// A new node that follows the log has each stream's commits, once and in order.
+/// A new node that follows the log has each stream's commits once and in order.
 fn check(settings: Settings, acknowledged: &[u64]) {
     let dir = tempfile::tempdir().unwrap();
     let follower = join(dir.path(), settings, &Part::Follower);
@@ -87,7 +87,7 @@ fn under_load(server: &Server, breaks: impl FnOnce()) -> Vec<u64> {
 
 #[test]
 fn connections_that_are_ended_lose_and_double_nothing() {
-    // Its own server: it ends the connections of all.
+    // A server of its own, because the test ends all connections.
     let Some(server) = own() else { return };
     let mut ended = 0;
     let acknowledged = under_load(&server, || {
@@ -171,7 +171,7 @@ fn an_append_that_comes_late_does_nothing_under_a_later_epoch() {
     second
         .append(later, &Sealed::parse(&other).unwrap())
         .unwrap();
-    // Under the same epoch it is a gap, which says that it is there.
+    // Under the same epoch the append is a gap, which shows that the record is there.
     proxy.lose(Lost::Late);
     let mut third = PostgresLog::open(server.settings(proxy.port, cell)).unwrap();
     let bytes = next(&third, b"again");
@@ -191,7 +191,7 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
     let epoch = log.acquire("one", LONG).unwrap().epoch;
     let bytes = next(&log, b"x");
     assert_eq!(log.status().figures().copies(), 1);
-    // From now on the server waits for one that never comes.
+    // From now on the server waits for a standby that never comes.
     let file = server.data().join("postgresql.auto.conf");
     std::fs::write(&file, "synchronous_standby_names = 'ANY 1 (elsewhere)'\n").unwrap();
     server.give(&file);
@@ -217,7 +217,7 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
             }
             waits.join().unwrap();
         });
-        // It is there, and nobody knows whether a second copy is.
+        // The record is there, and it is unknown whether there is a second copy.
         server.sql("postgres", &format!("SET synchronous_commit = local; \
             UPDATE caudal_cell SET last_commit = 0, hash = (SELECT previous FROM caudal_log WHERE cell = {cell}) \
             WHERE cell = {cell}; DELETE FROM caudal_log WHERE cell = {cell}"));
@@ -237,7 +237,7 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
     };
 }
 
-/// Refuses what is done to a table for a cell with a code, so many times or always, and counts how often.
+/// Refuses changes of a table for a cell with an error code, a number of times or always, and counts the attempts.
 struct Refusing<'a> {
     server: &'a Server,
     name: String,
@@ -252,7 +252,7 @@ impl<'a> Refusing<'a> {
         times: u64,
     ) -> Self {
         let name = format!("short_{cell}_{when}_{table}_{code}");
-        // A sequence counts, whatever becomes of the transaction.
+        // A sequence keeps counting even if the transaction is rolled back.
         server.sql(
             "postgres",
             &format!(
@@ -265,7 +265,7 @@ impl<'a> Refusing<'a> {
         Self { server, name }
     }
 
-    /// How often it was asked.
+    /// How often the change was attempted.
     fn asked(&self) -> u64 {
         let query = format!(
             "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM {}",
@@ -282,14 +282,14 @@ impl<'a> Refusing<'a> {
     }
 }
 
-/// A cell, where that name is taken.
+/// A new cell, where the name `cell` is taken.
 fn another() -> u32 {
     cell()
 }
 
-/// Much longer than a lease, on whatever machine.
+/// Much longer than a lease, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);
-/// It refuses for good.
+/// Refuses permanently.
 const ALWAYS: u64 = u64::MAX >> 1;
 const APPENDED: (&str, &str) = ("INSERT", "caudal_log");
 const OWNED: (&str, &str) = ("UPDATE", "caudal_cell");
@@ -310,7 +310,7 @@ fn a_server_that_is_short_of_something_is_asked_again() {
     assert_eq!(log.renew(epoch, LONG).unwrap().epoch, epoch);
     assert_eq!(short.end(), 3);
     assert_eq!(log.tail().unwrap().commit, CommitNo(4));
-    // A log that is begun is, too.
+    // Beginning a log is tried again, too.
     let other = another();
     let short = Refusing::new(&server, other, ("INSERT", "caudal_cell"), "53100", 2);
     assert_eq!(server.open(other).tail().unwrap().commit, CommitNo(0));
@@ -337,7 +337,7 @@ fn a_server_that_stays_short_is_not_asked_beyond_the_lease_and_nothing_was_done(
     assert!(matches!(refused, Err(LogError::Yet(_))), "{refused:?}");
     assert!(short.end() >= 1);
     assert_eq!(log.tail().unwrap(), begin, "nothing was done");
-    // Nobody has taken the cell: it goes on.
+    // Nobody has taken the cell, so the owner continues.
     log.append(epoch, &record).unwrap();
     assert_eq!(log.tail().unwrap(), record.tail());
 }
@@ -357,7 +357,7 @@ fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
     let one = |n: u64| commit(vec![entry(stream(0), n, &(n - 1).to_be_bytes())]);
     submit(store.as_ref(), one(1)).unwrap();
     for (round, code) in (1..).zip(["53100", "53200"]) {
-        // Neither a record nor a renewal is taken.
+        // Neither a record nor a renewal is accepted.
         let short = Refusing::new(&server, cell, OWNED, code, ALWAYS);
         let refused = submit(store.as_ref(), one(round + 1));
         assert!(
@@ -365,16 +365,16 @@ fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
             "{refused:?}"
         );
         let asked = short.asked();
-        // It tries to renew, though nobody orders anything.
+        // The owner tries to renew, though no request asks for it.
         while short.asked() <= asked + 3 {}
         let lease = format!("SELECT lease_until < now() FROM caudal_cell WHERE cell = {cell}");
         while server.sql("postgres", &lease) != "t" {}
         short.end();
-        // What was refused was not done: the same place is free.
+        // The refused commit was not done: its place is free.
         while server.sql("postgres", &lease) != "f" {}
         let done = loop {
             match submit(store.as_ref(), one(round + 1)) {
-                // The machine may have stood still for longer than the lease.
+                // The machine may have stalled for longer than the lease.
                 Err(StoreError::Unreachable(_)) => {}
                 done => break done.unwrap(),
             }

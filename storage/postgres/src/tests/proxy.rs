@@ -1,22 +1,22 @@
-//! A proxy between a log and its server that loses what it is told to lose.
+//! A proxy between a log and its server that loses messages on command.
 //!
-//! **Order.** It looks for the statement that appends in what the client sends. A loss ends the
-//! connection, as a network does.
+//! **Order.** It looks for the append statement in the client's bytes. A loss ends the connection,
+//! as a network failure does.
 
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
-/// By what an append is recognised on the wire.
+/// The bytes that identify an append on the wire.
 const APPEND: &[u8] = b"INSERT INTO caudal_log";
 
-/// What is lost of the next append.
+/// The part of the next append that is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lost {
-    /// It never reaches the server.
+    /// The request never reaches the server.
     Request,
-    /// The server does it, and its answer is lost.
+    /// The server executes it, and its answer is lost.
     Answer,
     /// The connection ends, and the request reaches the server only when [`Proxy::deliver`] says so.
     Late,
@@ -25,7 +25,7 @@ pub(crate) enum Lost {
 #[derive(Default)]
 struct State {
     next: Option<Lost>,
-    /// To which server, what, and the thread that hears its answer.
+    /// The connection to the server, the request, and the thread that reads the answer.
     late: Vec<(TcpStream, Vec<u8>, JoinHandle<()>)>,
     losses: u32,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Before the server on `server`.
+    /// A proxy in front of the server on port `server`.
     pub(crate) fn new(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -56,7 +56,7 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// The next append is lost.
+    /// Loses the next append.
     pub(crate) fn lose(&self, what: Lost) {
         self.state.lock().unwrap().next = Some(what);
     }
@@ -66,7 +66,7 @@ impl Proxy {
         self.state.lock().unwrap().losses
     }
 
-    /// What was held back reaches the server; returns when the server has answered.
+    /// Delivers the requests that were held back; returns when the server has answered.
     pub(crate) fn deliver(&self) -> usize {
         let late = std::mem::take(&mut self.state.lock().unwrap().late);
         let count = late.len();
@@ -78,7 +78,7 @@ impl Proxy {
     }
 }
 
-/// Carries both ways until one of them ends, or something is to be lost.
+/// Carries bytes both ways until one side ends, or something is to be lost.
 fn carry(mut client: TcpStream, mut server: TcpStream, state: &Arc<Mutex<State>>) {
     let (mut back_from, mut back_to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
     let swallow = Arc::new(Mutex::new(false));
@@ -106,7 +106,7 @@ fn carry(mut client: TcpStream, mut server: TcpStream, state: &Arc<Mutex<State>>
         match lost {
             None => {}
             Some(Lost::Request) => break,
-            // Before the request, so that no answer slips through.
+            // Set before the request is sent, so that no answer slips through.
             Some(Lost::Answer) => *swallow.lock().unwrap() = true,
             Some(Lost::Late) => {
                 *swallow.lock().unwrap() = true;

@@ -1,4 +1,4 @@
-//! Servers that are not fit to keep a log, and the wrong words to reach one.
+//! Servers that are unfit to keep a log, and wrong settings to reach one.
 
 use std::fs::{self, Permissions};
 use std::net::TcpListener;
@@ -13,7 +13,7 @@ use crate::here::{self, Programs, USER};
 use crate::server::{Server, cell, installed, limits, own, shared};
 use crate::{PostgresLog, Settings};
 
-/// What opening says when it is refused.
+/// The error of opening a log that is refused.
 fn refused(mut settings: Settings) -> String {
     settings.limits.patience = Duration::from_millis(200);
     match PostgresLog::open(settings) {
@@ -48,7 +48,7 @@ fn a_server_that_may_lose_what_it_acknowledged_is_refused_by_the_setting() {
         };
         assert!(why.contains(name), "{setting}: {why}");
     }
-    // A standby, as one that was never promoted.
+    // A standby that was never promoted.
     server.stop();
     let signal = server.data().join("standby.signal");
     fs::write(&signal, "").unwrap();
@@ -73,7 +73,7 @@ fn a_handle_does_not_go_on_with_a_server_that_became_unsafe() {
     server.sql("postgres", "SELECT pg_reload_conf()");
     while server.sql("postgres", "SHOW fsync") == "on" {}
     let why = loop {
-        // The connection hears of it in its own time.
+        // The connection notices with some delay.
         if let Err(why) = log.renew(epoch, lease) {
             break why.to_string();
         }
@@ -91,7 +91,7 @@ fn other_tables_and_other_logs_are_refused() {
     let why = refused(of(&url));
     assert!(why.contains("version 3"), "{why}");
     server.sql("newer", "UPDATE caudal_schema SET version = 2");
-    // The same place, and another log in it.
+    // The same place, but with another log in it.
     let log = PostgresLog::open(of(&url)).unwrap();
     server.sql(
         "newer",
@@ -109,7 +109,7 @@ fn a_handle_does_not_take_a_cell_on_which_another_log_was_begun() {
     let Some(server) = shared() else { return };
     let settings = server.settings(server.port, cell());
     let mut early = PostgresLog::open(settings.clone()).unwrap();
-    // Nobody has used it, so another folder begins its own log there.
+    // The cell was never used, so another folder begins its own log there.
     let mut late = PostgresLog::begin(settings, [7; 16]).unwrap();
     let lease = Duration::from_secs(3600);
     let taken = early.acquire("one", lease).unwrap_err().to_string();
@@ -139,7 +139,7 @@ fn passwords_are_asked_for_and_never_shown() {
             server.port
         ))
     };
-    // The server reads its rules in its own time.
+    // The server reloads its rules with some delay.
     while PostgresLog::open(at("")).is_ok() {}
     let right = at(&format!(":{secret}"));
     let shown = format!("{right:?} {:?}", PostgresLog::open(right.clone()).unwrap());
@@ -181,7 +181,7 @@ fn of_several_servers_the_one_that_takes_writes_is_used() {
     assert_eq!(log.id(), server.open(0).id());
 }
 
-/// A certificate of an authority and one of a server, in the server's folder.
+/// Creates the certificate of an authority and one of a server, in the server's folder.
 fn certificates(server: &Server) -> bool {
     let dir = server.data();
     let script = "openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=authority -days 2 -keyout ca.key -out ca.crt \
@@ -229,7 +229,7 @@ fn encrypted_connections_know_their_server() {
     // The system's authorities do not know it.
     let why = refused(of(&url));
     assert!(why.contains("ertificate"), "{why}");
-    // One that does not encrypt is not spoken to.
+    // A server that does not encrypt is not used.
     server.stop();
     server.start(&["ssl=off"]);
     let why = refused(known());
@@ -239,7 +239,7 @@ fn encrypted_connections_know_their_server() {
 #[test]
 fn a_server_that_stands_still_keeps_nobody_from_the_one_that_takes_writes() {
     let Some(server) = shared() else { return };
-    // The system takes connections for it, and nobody answers.
+    // The system accepts connections for it, but nobody answers.
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap();
     let still = nobody.local_addr().unwrap();
     let right = format!("127.0.0.1:{}", server.port);
@@ -269,7 +269,7 @@ fn of_two_servers_that_take_writes_the_one_that_was_promoted_last_is_used() {
     for servers in [[&before, &after], [&after, &before]] {
         let url = SecretString::from(here::Server::url(&servers, USER));
         let mut settings = Settings::new(&url, None).unwrap();
-        // However slow the machine is, both answer.
+        // However slow the machine is, both servers answer.
         settings.limits.connect = Duration::from_secs(120);
         drop(PostgresLog::open(settings).unwrap());
     }

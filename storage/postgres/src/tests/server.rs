@@ -22,14 +22,14 @@ use crate::{Limits, PostgresLog, Settings};
 #[derive(Debug)]
 pub struct Server {
     programs: Programs,
-    /// Before the folder, which is removed afterwards.
+    /// Declared before the folder, so that it is dropped before the folder is removed.
     server: here::Server,
     _dir: tempfile::TempDir,
-    /// Where it listens on the loopback.
+    /// The port on which it listens on the loopback address.
     pub port: u16,
 }
 
-/// Whether PostgreSQL is installed; a line says so where it is not, and a test that requires it fails.
+/// Whether PostgreSQL is installed; if not, prints a line, and fails if the tests require it.
 pub fn installed() -> bool {
     let why = match Programs::find() {
         Err(why @ NoServer::NotInstalled) => why,
@@ -43,7 +43,7 @@ pub fn installed() -> bool {
     false
 }
 
-/// A server of its own; `None`, and a line that says so, where PostgreSQL is not installed.
+/// A server for one test; `None`, with a printed line, if PostgreSQL is not installed.
 pub fn own() -> Option<Server> {
     if !installed() {
         return None;
@@ -60,7 +60,7 @@ pub fn own() -> Option<Server> {
     })
 }
 
-/// The server that tests share which do not break it.
+/// The server shared by tests that do not break it.
 pub fn shared() -> Option<Arc<Server>> {
     static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
     let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,7 +72,7 @@ pub fn shared() -> Option<Arc<Server>> {
     Some(server)
 }
 
-/// Limits of tests: patient, since the machine may be busy.
+/// Limits for tests: patient, since the machine may be busy.
 pub fn limits() -> Limits {
     Limits {
         connect: Duration::from_secs(5),
@@ -93,17 +93,17 @@ impl Server {
         self.server.start(settings).unwrap();
     }
 
-    /// As a power cut for the processes.
+    /// Kills it, as a power cut would kill the processes.
     pub fn kill(&self) {
         self.server.kill().unwrap();
     }
 
-    /// Stops it in order, without waiting for clients.
+    /// Stops it cleanly, without waiting for clients.
     pub fn stop(&self) {
         self.server.stop().unwrap();
     }
 
-    /// Runs SQL as the administrator; gives what it prints.
+    /// Runs SQL as the administrator; returns the output.
     pub fn sql(&self, database: &str, sql: &str) -> String {
         self.server.sql(database, sql).unwrap()
     }
@@ -122,7 +122,7 @@ impl Server {
         PostgresLog::open(self.settings(self.port, cell)).unwrap()
     }
 
-    /// Makes the folder's owner that of the server's.
+    /// Gives a file to the user who runs the server.
     pub fn give(&self, file: &Path) {
         self.programs.give(file).unwrap();
     }
@@ -133,7 +133,7 @@ pub fn cell() -> u32 {
     cells(1)
 }
 
-/// The first of so many cells in a row that no other test uses.
+/// The first of this many consecutive cells that no other test uses.
 pub fn cells(many: u32) -> u32 {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     NEXT.fetch_add(many, Ordering::Relaxed)

@@ -1,4 +1,4 @@
-//! What every log must do, and what several handles to one must.
+//! The suite for every log, and tests of several handles to one log.
 
 use std::sync::{Arc, Barrier};
 use std::thread;
@@ -20,7 +20,7 @@ impl Logs for OnServer {
     }
 }
 
-/// A record of one commit behind the end of a log.
+/// A record of one commit after the end of a log.
 pub(super) fn next(log: &dyn Log, body: &[u8]) -> Vec<u8> {
     let tail = log.tail().unwrap();
     let seq = tail.commit.0 + 1;
@@ -43,7 +43,7 @@ fn of_many_who_want_the_cell_one_has_it() {
         let wants = |n: usize| {
             let (server, begin) = (Arc::clone(&server), Arc::clone(&begin));
             thread::spawn(move || {
-                // The first of all makes the tables and the cell at the same time as the others.
+                // One of them creates the tables and the cell while the others try the same.
                 let mut log = server.open(cell);
                 begin.wait();
                 let taken = log.acquire(&format!("node {n}"), LONG);
@@ -89,7 +89,7 @@ fn a_lease_ends_by_the_clock_of_the_server() {
     let deposed = first.append(epoch, &record);
     assert!(matches!(deposed, Err(LogError::Deposed { epoch }) if epoch == next_epoch));
     second.append(next_epoch, &record).unwrap();
-    // Renewed, it goes on.
+    // A renewed lease goes on.
     second.renew(next_epoch, short).unwrap();
     second.renew(next_epoch, LONG).unwrap();
     let held = first.acquire("first", LONG);

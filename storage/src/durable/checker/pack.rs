@@ -1,12 +1,11 @@
-//! Which segments the background thread compresses, and what it does about one that stays as it was.
+//! Chooses the segments that the background thread compresses, and handles those that stay as they were.
 //!
-//! **Order.** A segment is compressed when it is attested in the checkpoint and the index on disk goes the set number of
+//! **Order.** A segment is compressed once the checkpoint attests it and the index on disk reaches the set number of
 //! segments beyond it; then the checkpoint names the new file.
 //!
-//! **Bounds.** The rate of the check, by turns with it; room on the disk for one more segment above the
-//! floor.
+//! **Bounds.** The rate of the check, alternating with it; the disk needs room for one more segment above the floor.
 //!
-//! **Failure.** Nothing here ends the store: what cannot be compressed stays as it was written.
+//! **Failure.** Nothing here ends the store: a segment that cannot be compressed stays as it was written.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -19,23 +18,23 @@ use crate::journal::prepare::exhausted;
 use crate::journal::seal::Wrong;
 use crate::journal::split;
 
-/// How long nothing is compressed after the machine lacked something for it.
+/// How long compressing pauses after the machine ran short of something for it.
 const PAUSE: Duration = Duration::from_secs(60);
 
-/// What is known of compressing.
+/// The state of compressing.
 #[derive(Debug, Default)]
 pub(super) struct Packs {
     /// Segments that are compressed, or cannot be.
     done: BTreeSet<u32>,
-    /// Whether the last thing that was begun was one of these.
+    /// Whether the last work that was begun was compressing.
     pub(super) was_last: bool,
-    /// Until when nothing is begun.
+    /// Until when no compressing is begun.
     pause: Option<Instant>,
     given_up: bool,
 }
 
 impl Packs {
-    /// Those that are compressed already.
+    /// Starts with the segments that are compressed already.
     pub(super) fn of(checked: &Checked) -> Self {
         let packed = checked.segments.iter().filter(|s| s.packed.is_some());
         Self {
@@ -59,7 +58,7 @@ impl Checker {
         {
             return None;
         }
-        // as far as the checkpoint says, and its own segment is never one of them
+        // as far as the checkpoint attests; the segment in which the index ends is never compressed
         let tail = split(work.slot.as_ref()?.index.mark.end).0;
         let before = tail.checked_sub(self.compress_after)?;
         let due = |number: &u32| !work.packs.done.contains(number);
@@ -81,7 +80,7 @@ impl Checker {
         }
     }
 
-    /// Takes the next step; gives the bytes that were read.
+    /// Takes the next step; returns the number of bytes read.
     pub(super) fn pack(&self, work: &mut Work, packing: Packing) -> u64 {
         let seal = *packing.seal();
         match packing.step(&self.files, &self.journal) {
@@ -98,7 +97,7 @@ impl Checker {
                         work.checkpoint.row(seal.number, Some(&row));
                         work.attested.insert(seal.number, row);
                     }
-                    // the next start reads it
+                    // the next start reads this segment
                     Ok(None) => work.checkpoint.row(seal.number, None),
                     Err(e) => {
                         let why = format!("flushing a compressed segment: {e}");
@@ -120,7 +119,7 @@ impl Checker {
         }
     }
 
-    /// A segment stays as it was.
+    /// Handles a segment that stays as it was.
     fn stays(&self, work: &mut Work, number: u32, kept: Kept) {
         let name = segment_name(number);
         match kept {

@@ -1,4 +1,4 @@
-//! What the background check says: what is wrong, and how far it is.
+//! The reports of the background check: findings and progress.
 
 use crate::api::Finding;
 use crate::durable::checker::{Checker, Current, Work, now_ms};
@@ -11,7 +11,7 @@ use crate::journal::seal::Wrong;
 use crate::num::low32;
 use crate::sync::lock;
 
-/// The most findings that are kept; all are counted.
+/// The most findings that are kept; all of them are counted.
 const FINDINGS_MAX: usize = 100;
 
 impl Checker {
@@ -33,7 +33,7 @@ impl Checker {
             Wrong::Damaged { offset, why } => {
                 let place = self.journal.path().join(&name);
                 self.health.rot(&place, offset, &why);
-                // the next start reads it
+                // the next start reads this segment
                 work.attested.remove(&number);
                 work.checkpoint.row(number, None);
                 self.keep(&name, Some(offset), why);
@@ -42,7 +42,7 @@ impl Checker {
         true
     }
 
-    /// The name of the file of a segment.
+    /// The name of a segment's file, compressed or not.
     pub(super) fn file_of(&self, number: u32) -> String {
         match find(number, |name| self.journal.read(name)) {
             Ok((_, true)) => packed_name(number),

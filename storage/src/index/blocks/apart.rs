@@ -1,26 +1,27 @@
 //! Runs with a sled of their own.
 //!
-//! **Shape.** `index/run-<number>`: sled returns space to the system only from the end of its file, and the blocks
-//! that a merge frees are in the middle. So a run of many rows has files of its own: when the run is merged away they
+//! **Shape.** `index/run-<number>`: sled returns space to the system only from the end of its file, and the blocks that
+//! a merge frees are in the middle. So a run of many rows has files of its own: when the run is merged away its files
 //! are removed, and all of their space is free at once.
 //!
-//! **Bounds.** The runs that are listed (see `maintain`), those that are being written (one by a flush, one by the merge of
-//! each level), and those that were merged away until nobody reads them. Each has two descriptors, a thread of sled's that
-//! sleeps, and a [`CACHE`]th part of the cache.
+//! **Bounds.** The runs that are listed (see `maintain`), those being written (one by a flush, one by the merge of each
+//! level), and those that were merged away but are still being read. Each has two descriptors, a sleeping thread of
+//! sled's, and a [`CACHE`]th part of the cache.
 //!
-//! **Order.** A run's own sled is synced before the manifest names the run, and removed after it stops naming it. What the
-//! manifest does not name is removed at the next start.
+//! **Order.** A run's own sled is synced before the manifest names the run, and removed after the manifest no longer
+//! names it. The next start removes every run that the manifest does not name.
 //!
-//! **Identity.** A run's own sled has the digest of its blocks, too: files of another run, of another store or of an
-//! older copy may have its number and its shape, and each block of theirs proves itself. If the digest differs from the
-//! manifest's, or is missing because an earlier version wrote the run, the whole run is read at the start, which shows
-//! whether it is the right one.
+//! **Identity.** A run's own sled also stores the digest of its blocks: files of another run, of another store or of an
+//! older copy may have the same number and shape, and each of their blocks passes its checks. If the digest differs
+//! from the manifest's, or is missing because an earlier version wrote the run, the start reads the whole run, which
+//! shows whether it is the right one.
 //!
-//! **Remnants.** A run whose own sled could not be made is in the main one under the same number, and its folder may still
-//! be there. So if the main sled has the first block of a run, the run is there, whatever is under its name.
+//! **Remnants.** If a run's own sled could not be created, the run is in the main one under the same number, and its
+//! folder may still exist. So if the main sled has the first block of a run, the run is there, whatever the folder of
+//! that name holds.
 //!
-//! **Failure.** As with the main sled: if one is missing or damaged, the index is rebuilt. An earlier version does not
-//! find such runs and rebuilds the index, too.
+//! **Failure.** As with the main sled: if one is missing or damaged, the index is rebuilt. An earlier program version
+//! does not find such runs and also rebuilds the index.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -33,13 +34,13 @@ use crate::folder::Folder;
 use crate::index::trouble::Trouble;
 use crate::sync::{lock, read, write};
 
-/// What the names of their folders begin with.
+/// The prefix of the names of their folders.
 const NAME: &str = "run-";
-/// The key of a run's digest in its own sled; it sorts behind all blocks.
+/// The key of a run's digest in its own sled; it sorts after all blocks.
 const DIGEST_KEY: &[u8] = b"\xFFdigest";
-/// The part of the caches of sled that each of them has.
+/// Each of them gets one part in this many of sled's caches.
 const CACHE: u64 = 32;
-/// How often each of them looks for something to write by itself: it is written in one go.
+/// How often each of them flushes by itself; a long interval, because it is written in one go.
 const FLUSH: Duration = Duration::from_secs(30);
 
 fn name(run: u64) -> String {
@@ -69,11 +70,11 @@ impl BlockStore {
         Ok(())
     }
 
-    /// Gives a new run of this many keys a sled of its own, if that is many. Where the system refuses another one, the run
-    /// goes into the main one.
+    /// Gives a new run of this many keys a sled of its own, if there are enough of them. If the system refuses to make
+    /// one, the run goes into the main sled.
     ///
     /// # Errors
-    /// As [`BlockStore::open`], but for what the system refuses.
+    /// As [`BlockStore::open`], except when the system refuses.
     pub(crate) fn begin(&self, run: u64, keys: u64) -> Result<(), Trouble> {
         if keys < self.apart_keys {
             return Ok(());
@@ -88,8 +89,8 @@ impl BlockStore {
         }
     }
 
-    /// Opens the own sleds of the runs that the manifest names, and removes all others. Gives the largest number of a run
-    /// that has or had one.
+    /// Opens the own sleds of the runs that the manifest names, and removes all others. Returns the largest number of a
+    /// run that has or had one.
     ///
     /// # Errors
     /// As [`BlockStore::open`].
@@ -109,13 +110,13 @@ impl BlockStore {
         Ok(seen)
     }
 
-    /// Whether the main sled has a run, as long as none of that number is opened with a sled of its own.
+    /// Whether the main sled has a run; only valid while no sled of its own is open for that number.
     fn is_in_main(&self, run: u64) -> Result<bool, Trouble> {
         Ok(self.get(&block_key(run, 0))?.is_some())
     }
 
-    /// Writes into a run's own sled which run it is, where it has one: the digest of its blocks. It is durable after
-    /// [`Self::sync_run`].
+    /// Stores the digest of a run's blocks in its own sled, if it has one, which identifies the run. It is durable
+    /// after [`Self::sync_run`].
     ///
     /// # Errors
     /// When sled or the system refuses.
@@ -128,7 +129,7 @@ impl BlockStore {
         written.map(drop).map_err(|e| Trouble::writing(&e))
     }
 
-    /// Whether the files of a run say that they are those of the run with this digest. What lies in the main sled is of the
+    /// Whether the files of a run belong to the run with this digest. A run in the main sled always belongs to the
     /// manifest beside it.
     ///
     /// # Errors
@@ -155,16 +156,17 @@ impl BlockStore {
         }
     }
 
-    /// Removes this many blocks of a run that nothing refers to any more, from the first, as far as they are there; its own
-    /// sled as a whole.
+    /// Removes the first `blocks` blocks of a run that nothing refers to any more, as far as they exist; its own sled
+    /// is removed as a whole.
     ///
     /// # Errors
-    /// When sled or the system refuses; the blocks before that one are removed.
+    /// When sled or the system refuses; the blocks before the failed one are removed.
     pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
         let Some(one) = write(&self.apart).remove(&run) else {
             return (0..blocks).try_for_each(|block| self.remove_one(run, block));
         };
-        // It writes what it still has when it is closed, and one thread writes at a time. What goes wrong then is nobody's.
+        // sled writes its remaining data when it is closed, and only one thread may write at a time. Errors there
+        // affect nobody.
         let writing = lock(&self.writing);
         if catch_unwind(AssertUnwindSafe(|| drop(one))).is_err() {
             tracing::warn!(
@@ -177,7 +179,7 @@ impl BlockStore {
         Ok(())
     }
 
-    /// What cannot be removed now is removed at the next start: no other run ever gets its name.
+    /// Removes the folder of a run. If that fails, the next start removes it: no other run ever gets its name.
     fn remove_folder(&self, run: u64) {
         let dir = self.store.steady_path().join(INDEX).join(name(run));
         match fs::remove_dir_all(dir) {

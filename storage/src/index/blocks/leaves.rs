@@ -1,16 +1,16 @@
-//! The order in which blocks are written to sled, so that its file contains little else.
+//! The order in which blocks are written to sled, chosen so that its file contains little else.
 //!
-//! **Shape.** sled logs each value that it is given, writes a whole leaf anew for each tenth change of it, and splits
-//! it into 9 and 8 keys when it has 17. Blocks that come one after the other in the order of their keys are so
-//! written three times, and two of the copies lie between what stays: the log's segments are never used again as
-//! long as half of one is live. So blocks come by [`STRETCH`] bytes, in three passes. The first gives their keys
-//! alone, so that the leaves are split while nothing lies in them; the second all blocks but each ninth; the third
-//! that one, by which sled writes the leaf as a whole. What the second pass has written is then dead at once,
-//! segment by segment, and the next stretch is written there.
+//! **Shape.** sled logs each value that it is given, rewrites a whole leaf at every tenth change of it, and splits a
+//! leaf of 17 keys into 9 and 8. So blocks written in key order are written three times, and two of the copies lie
+//! between live data: a segment of the log is not reused as long as half of it is live. So blocks are written in
+//! stretches of [`STRETCH`] bytes, in three passes. The first writes only their keys, so that leaves are split while
+//! they are empty; the second all blocks except every ninth; the third the ninth ones, which makes sled write each leaf
+//! as a whole. The data of the second pass is then dead at once, segment by segment, and the next stretch is written
+//! there.
 //!
-//! **Bounds.** A stretch in memory for each run that is written. The lock on writing is held for [`TURN`] changes.
+//! **Bounds.** One stretch in memory for each run being written. The write lock is held for [`TURN`] changes.
 //!
-//! **Failure.** Finding a block does not depend on this order: if sled split or merged leaves in another way, the file
+//! **Failure.** Finding a block does not depend on this order: if sled split or merged leaves differently, the file
 //! would only be larger. A crash leaves keys without blocks, of a run that nothing refers to; the next start removes
 //! them.
 
@@ -22,16 +22,16 @@ use crate::sync::lock;
 
 /// Bytes of blocks that are given to sled in one go.
 pub(crate) const STRETCH: usize = 2 << 20;
-/// The keys of a leaf that was split off.
+/// The number of keys in a leaf that was split off.
 const LEAF: usize = 9;
-/// Changes under one lock.
+/// How many changes are made under one lock.
 const TURN: usize = 64;
 
-/// A block by its key.
+/// The key and the value of a block.
 pub(crate) type Keyed = ([u8; 12], Vec<u8>);
 
 impl BlockStore {
-    /// Writes these blocks of one run, whose keys ascend, and leaves the list empty. They are durable after
+    /// Writes these blocks of one run, whose keys must ascend, and empties the list. They are durable after
     /// [`Self::sync_run`].
     ///
     /// # Errors
@@ -51,7 +51,7 @@ impl BlockStore {
             let part = part.map(|(n, (key, block))| match n % LEAF == LEAF - 1 {
                 true => {
                     ninths.push((key, IVec::from(block)));
-                    // One change more of the leaf, so that the ninth block is the tenth.
+                    // One extra change of the leaf, so that the ninth block becomes its tenth change.
                     (key, IVec::from(&[0]))
                 }
                 false => (key, IVec::from(block)),
