@@ -79,7 +79,7 @@ pub type Banks = Arc<dyn Fn(&Relation) -> Result<Arc<dyn BankGateway>, NoBank> +
 pub enum Voice {
     /// All realms of a mode.
     Mode(Mode),
-    /// The bank speaks for these realms alone.
+    /// Only these realms.
     Realms(Arc<BTreeSet<RealmId>>),
 }
 

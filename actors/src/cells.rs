@@ -168,7 +168,7 @@ impl Cells {
         }
     }
 
-    /// How a realm stands.
+    /// The standing of a realm: its cell, and its generation in force.
     pub fn standing(&self, realm: RealmId) -> Standing {
         let known = self.seen.get(&realm);
         known.map_or_else(Standing::default, |known| known.0)

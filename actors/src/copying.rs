@@ -7,11 +7,11 @@
 //! verified like that of a whole store ([`crate::verify`]).
 //!
 //! **Bounds.** One copy at a time. At low speed it works for [`SLICE`] and pauses [`REST`] times as long, [`REST_MAX`]
-//! at most, so it takes a fifth of one processor; at full speed it does not pause. It has one commit with the target,
-//! of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source. In memory:
-//! while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance and hash of
-//! each account, and what is open. It stops when only [`ROOM`] of the target's disk is left, so that other realms can
-//! keep writing.
+//! at most, so it takes a fifth of one processor; at full speed it does not pause. At most one of its commits is with
+//! the target, of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
+//! In memory: while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance
+//! and hash of each account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is
+//! left, so that other realms can keep writing.
 //!
 //! **Failure.** An unfinished copy is always a prefix of its source; it continues from its end.
 

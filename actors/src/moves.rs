@@ -2,7 +2,7 @@
 //!
 //! **Shape.** A move makes another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of its whole
 //! history ([`crate::copying`]). A fact of the platform begins it. The existing history is copied at low speed,
-//! compared and verified; then whatever was written since is copied at full speed, again and again, until little is
+//! compared and verified. Then the entries written since are copied at full speed, again and again, until little is
 //! left ([`TAIL`]). For the rest the realm stops and its requests wait ([`crate::engine`], `moving`). That part is
 //! compared, too, and one fact records the result and puts the copy into force. The old generation stays where it is,
 //! under its number, and is invisible.
@@ -11,9 +11,9 @@
 //! the same ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal,
 //! and streams, pages and cursors stay valid. Nothing is held, and nothing changes for clients.
 //!
-//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied
-//! while the realm is stopped. The accounts' rows at rest are copied, too, so loading an account costs as much in the
-//! new cell as in the old one.
+//! **Bounds.** Those of [`crate::copying`]; at most [`ROUNDS`] rounds to come near the end, and [`LAST`] for the part
+//! that is copied while the realm is stopped. The accounts' rows at rest are copied, too, so loading an account costs
+//! as much in the new cell as in the old one.
 //!
 //! **Order.** The old place is closed first: its realm rests, and its last commit has ended, before the last part of it
 //! is read. A late write of a copy ends before another move may continue the copy. The node that moves a realm owns the

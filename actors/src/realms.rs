@@ -84,7 +84,7 @@ const SWEEP: Duration = Duration::from_secs(30);
 const SWEEP_MAX: usize = 1000;
 /// The pause before the next part of a sweep that has not reached the end.
 const SWEEP_ON: Duration = Duration::from_millis(200);
-/// How many calls about transfers and returns a realm may have under way at the bank.
+/// How many calls about transfers, returns and enrolments a realm may have under way at the bank.
 pub const BANK_SLOTS: usize = 64;
 /// How many webhook tries that the realm's tenant asked for may be under way at the same time.
 pub const TRIES_AT_ONCE: usize = 8;

@@ -91,7 +91,7 @@ pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> Rendered + Send>;
 
 /// The `Idempotency-Key` of a request, and how to render its answer.
 pub struct Keyed<T> {
-    /// What the key is bound to.
+    /// The request to which the key is bound.
     pub scope: Scope,
     /// Renders the answer that the key keeps.
     pub render: Render<T>,

@@ -58,7 +58,7 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// Holds the realm's departures back.
     pub hold: Arc<Hold>,
-    /// Bounds the calls about transfers that the realm may have under way at the bank.
+    /// Bounds the calls about transfers, returns and enrolments that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
     /// The accounts of the realm that wait to be read.
     pub loads: Arc<Loads>,

@@ -58,7 +58,7 @@ enum Wish {
     Resume(oneshot::Sender<Result<(), Failure>>),
 }
 
-/// How a realm is served.
+/// The state of a realm's service.
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing {
     falls: u32,

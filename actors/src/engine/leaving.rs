@@ -23,7 +23,7 @@ pub struct Leaving {
     pub returns: usize,
     /// Accounts whose enrolment waits for the fund.
     pub enrolments: usize,
-    /// The sum of these transfers, all of them.
+    /// The sum of all transfers that have not ended, also of those that were not counted.
     pub amount: Sum,
 }
 

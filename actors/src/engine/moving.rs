@@ -11,7 +11,7 @@
 //! wait at the door of each node.
 //!
 //! **Failure.** If the second fact is not written, another one states that the realm stays, and the realm goes on where
-//! it was. It rests until the outcome is known. If this node loses the first cell, the next owner states that
+//! it was. It rests until the outcome is known. If this node loses the first cell, the next owner writes that fact
 //! ([`Platform::stays`]). If the realm cannot be loaded afterwards, its keeper tries again, and callers are refused
 //! meanwhile.
 

@@ -1,4 +1,4 @@
-//! Where the orders and questions of a realm wait while it moves into another cell.
+//! The passage of a realm: orders and questions wait here while the realm moves into another cell.
 //!
 //! **Shape.** A request is inside the passage until its answer. A shut passage lets nothing in: new requests wait. To
 //! move a realm is to shut its passage, to wait until it is empty, and to stop the realm.
@@ -61,8 +61,8 @@ impl Drop for Shut {
 }
 
 impl Passage {
-    /// Counts a request in, unless the passage is shut. It counts first and then checks; [`Shut::emptied`] sees the two
-    /// in the opposite order.
+    /// Counts a request in, unless the passage is shut. This counts first and then checks; the mover shuts first and
+    /// then reads the count.
     fn enter(self: &Arc<Self>) -> Option<Inside> {
         self.inside.fetch_add(1, Ordering::SeqCst);
         let inside = Inside(Arc::clone(self));
@@ -94,7 +94,7 @@ impl Passage {
 }
 
 impl Shut {
-    /// Waits until nobody is inside, at most so long; whether it is so.
+    /// Waits until nobody is inside, at most this long. Returns whether nobody is.
     pub(crate) async fn emptied(&self, most: Duration) -> bool {
         let empty = async {
             loop {
@@ -112,15 +112,15 @@ impl Shut {
 }
 
 impl Realms {
-    /// Goes in to a realm, once it lets somebody in.
+    /// Enters the passage of a realm, once it is open.
     ///
     /// # Errors
-    /// `TenantNotFound` where there is no such realm, [`Failure::ShuttingDown`] where it stays shut, or its cell rests.
+    /// `TenantNotFound` if there is no such realm, [`Failure::ShuttingDown`] if the passage stays shut, or its cell rests.
     pub(super) async fn enter(&self, realm: RealmId) -> Result<Inside, Failure> {
         let passage = self.passage(realm)?;
         match passage.enter() {
             Some(inside) => Ok(inside),
-            // Apart: what is rare takes no room in every question.
+            // Boxed: the rare case takes no room in the future of every question.
             None => Box::pin(passage.opened()).await,
         }
     }

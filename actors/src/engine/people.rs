@@ -61,7 +61,7 @@ pub struct AuditQuery {
 pub struct AuditPage {
     /// The entries.
     pub rows: Vec<AuditRow>,
-    /// Where the next page goes on ([`AuditQuery::before`]); `None` at the end.
+    /// Where the next page continues ([`AuditQuery::before`]); `None` at the end.
     pub next: Option<u64>,
 }
 

@@ -103,7 +103,7 @@ pub(super) fn publish_keys(keys: &Keys, platform: &Platform) {
 }
 
 impl Realms {
-    /// Starts the platform's actor with what was loaded.
+    /// Starts the platform's actor with its loaded state.
     pub(super) fn ministry(
         &self,
         loaded: (Platform, Tail),

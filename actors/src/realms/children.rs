@@ -239,7 +239,7 @@ impl Children {
         }
     }
 
-    /// How they are doing.
+    /// The state of the actors.
     pub fn report(&self) -> RealmReport {
         let mut report = RealmReport {
             resident: self.living.len(),

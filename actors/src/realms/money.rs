@@ -1,5 +1,5 @@
-//! Routes orders and questions about the money of accounts, and has what the routes share: claims, convoys, and the
-//! realm's own entries.
+//! Routes orders and questions about the money of accounts. The parts that several routes share are here, too: claims,
+//! convoys, and the realm's own entries.
 
 use std::collections::BTreeSet;
 

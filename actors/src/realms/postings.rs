@@ -438,7 +438,7 @@ impl Waits for Bulk {
         }
     }
 
-    /// Of a batch that is posted as a whole, nothing was done; of any other, nothing that is not resolved yet.
+    /// For a batch that is posted as a whole, this refuses all of it; for any other batch, the items not resolved yet.
     fn refuse(&mut self, why: Failure) {
         match &mut self.asker {
             BulkAsker::All { ticket, .. } => ticket.refuse(why),

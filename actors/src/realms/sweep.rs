@@ -15,7 +15,8 @@ use crate::records::{self, reads};
 use crate::scribe::Shared;
 
 impl RealmSupervisor {
-    /// Starts the missing actors of accounts that wait for the bank, and has holds released whose time is over.
+    /// Starts the missing actors of accounts that wait for the bank or the fund, and has holds released whose time is
+    /// over.
     pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
         self.ensure_courier();
         // While the clock is in doubt, a hold that looks due may not be due.

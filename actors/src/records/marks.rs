@@ -150,8 +150,8 @@ pub fn skip(
         let rows = store.scan(&from, &to, order, asked)?;
         let full = rows.len() == asked;
         for (key, row) in rows {
-            // Blocks without a row (not full yet, or left out by earlier versions) are never skipped, nor those after
-            // them.
+            // A block without a row (it is not full yet, or earlier versions left it out) has to be scanned: the skip
+            // ends there.
             if keys::number_of(&key)? != block || *left == 0 {
                 return Ok(at(block));
             }

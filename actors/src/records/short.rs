@@ -6,7 +6,7 @@
 //!
 //! **Order.** Words are only added, never changed or moved: bytes on disk stay for ever.
 //!
-//! **Bounds.** Values are nested at most [`DEPTH_MAX`] deep. A byte expands to at most [`WORD_MAX`].
+//! **Bounds.** Values are nested at most [`DEPTH_MAX`] deep. A byte expands to a word of at most [`WORD_MAX`] bytes.
 //!
 //! **Failure.** A record that is no MessagePack, or has a key that is no text, has no short form: [`shorten`] returns
 //! `None`, and the record is written with its names. [`expand`] refuses bytes that [`shorten`] did not write.
