@@ -3,8 +3,8 @@
 //! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in the first cell,
 //! and tell in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all cells; every read
 //! or write names its realm. If a later generation of a realm is in force ([`caudal_ledger::tenants::restores`]), the
-//! realm is seen through a [`View`], which puts that generation in the realm's place. Methods that bypass the view are
-//! documented so: they give the cells as they lie, where generations are told apart.
+//! realm is seen through a [`View`], which puts that generation in the realm's place. The doc of a method
+//! that bypasses the view says so: it gives the cells as they lie, where generations are told apart.
 //!
 //! **Order.** A realm's cell and visible generation change only while the realm is stopped. A store that was looked up
 //! before the change stays as it was.

@@ -6,10 +6,10 @@
 //! of a quiet realm's commit, however much the others submit, and the store's promises stay as they are.
 //!
 //! **Bounds.** The store has at once [`SHARE`] entries of a realm while another realm writes too, [`ALONE`] while none
-//! does, and always one commit, however large. In the lane wait at most [`COMMITS_MAX`] commits and [`BYTES_MAX`]
-//! bytes; beyond that a commit is refused as by a full store. Long before that, at [`PRESSED`] commits that are not on
-//! disk, the lane reports that it is pressed: see `realms::pressure`, where orders wait before anything is decided
-//! about them.
+//! does, and always one commit, however large. At most [`COMMITS_MAX`] commits and [`BYTES_MAX`]
+//! bytes wait in the lane; beyond that a commit is refused as by a full store. Long before that, at [`PRESSED`] commits
+//! that are not on disk, the lane reports that it is pressed: see `realms::pressure`, where orders wait before anything
+//! is decided about them.
 //!
 //! **Order.** The store gets a realm's commits in the order of submission, and a barrier keeps its place among them.
 //! Between realms there is no order: no stream belongs to two.

@@ -155,7 +155,7 @@ impl AccountActor {
         ctx.wait(back);
         match next {
             Some(next) => next.send(AccountMessage::Joint(convoy)),
-            // actix polls the future that was added last first.
+            // actix polls the most recently added future first.
             None => ctx.wait(wrap_future(convoy.batch())),
         }
     }

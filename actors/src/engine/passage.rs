@@ -115,7 +115,8 @@ impl Realms {
     /// Enters the passage of a realm, once it is open.
     ///
     /// # Errors
-    /// `TenantNotFound` if there is no such realm, [`Failure::ShuttingDown`] if the passage stays shut, or its cell rests.
+    /// `TenantNotFound` if there is no such realm, [`Failure::ShuttingDown`] if the passage stays shut, or its cell
+    /// rests.
     pub(super) async fn enter(&self, realm: RealmId) -> Result<Inside, Failure> {
         let passage = self.passage(realm)?;
         match passage.enter() {

@@ -1,5 +1,5 @@
-//! Compares the index with the journal at the least cost. Accounts and movements whose sums agree are done; the others are
-//! compared again one by one, by the code that names the differences.
+//! Compares the index with the journal at the least cost. Accounts and movements whose sums agree are done; the others
+//! are compared again one by one, by the code that names the differences.
 //!
 //! **Shape.** Independent pieces of work, so that two threads can share them. Rows that each movement or account has
 //! under a key of its own are added up ([`Tally`]) and compared with the stored rows in one walk over them; rows in the
