@@ -1,18 +1,17 @@
 //! The actor of one account: owns its balance and voucher log, and takes one turn at a time.
 //!
-//! **Shape.** The actor works at its [`Desk`]. Each turn is synchronous: decide, apply, hand the
-//! facts to the scribe. Only the answer waits for the disk, so a hot CVU costs no more than others.
-//! An order that concerns several accounts is decided in one turn at all their desks (see `joint`).
+//! **Shape.** The actor works at its [`Desk`]. Each turn is synchronous: decide, apply, hand the facts to the scribe.
+//! Only the answer waits for the disk, so a hot CVU costs no more than others. An order that concerns several accounts
+//! is decided in one turn at all their desks (see `joint`).
 //!
-//! **Bounds.** The mailbox holds [`MAILBOX`] messages; vouchers that are not durable yet are kept
-//! to recognise repeats, and are bounded by the store's queue.
+//! **Bounds.** The mailbox holds [`MAILBOX`] messages. Vouchers that are not durable yet are kept to recognise repeats,
+//! and the store's queue bounds how many there are.
 //!
-//! **Order.** Every turn first releases the holds whose time has come. A repeat of an external id is
-//! looked for among the vouchers in flight, then in the index; the claim that the supervisor took
-//! makes that sound.
+//! **Order.** Every turn first releases the holds whose time is over. A repeat of an external id is searched for among
+//! the vouchers in flight, then in the index; the claim that the supervisor took makes that sound.
 //!
-//! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account
-//! again. What waits for the bank is on disk, and is taken up again when the actor starts.
+//! **Failure.** A failed commit or a panic ends this actor, and the next order loads the account again. Business that
+//! waits for the bank is on disk, and the actor resumes it when it starts.
 
 mod batch;
 mod cases;
@@ -62,26 +61,26 @@ use crate::scribe::Shared;
 use crate::vitals::Vitals;
 use loading::Coming;
 
-/// Messages that wait for one account at most.
+/// The most messages that wait for one account.
 pub const MAILBOX: usize = 1024;
 /// After this many movements an account's state is written out, so that loading replays few.
 pub const SNAPSHOT_EVERY: u64 = 128;
-/// The longest that an alarm for the end of a hold is set ahead; it is set again then.
+/// The longest time ahead for which the alarm for the end of a hold is set; when it rings early it is set again.
 const ALARM_MAX: Duration = Duration::from_secs(3600);
-/// How long the alarm waits at least while the clock is in doubt: no hold ends meanwhile.
+/// The shortest wait of the alarm while the clock is in doubt: no hold ends meanwhile.
 const ALARM_IN_DOUBT: Duration = Duration::from_secs(1);
 
 /// The actor of one account: its desk, while it is at home, and the messages that wait for it.
 #[derive(Debug)]
 pub struct AccountActor {
-    /// `None` while it is lent or the account is read; the actor takes no message then.
+    /// `None` while the desk is lent or the account is being read; the actor takes no message then.
     desk: Option<Box<Desk>>,
     coming: Coming,
     alarm: Option<(Timestamp, SpawnHandle)>,
 }
 
 impl AccountActor {
-    /// The actor of an account that a registration is about to make.
+    /// The actor of an account that a registration is about to create.
     pub fn unborn(shared: Arc<Shared>, vitals: Arc<Vitals>, registration: &Registration) -> Self {
         let account = Box::new(Account::registered(registration, shared.clock.now()));
         Self {
@@ -96,7 +95,7 @@ impl AccountActor {
         }
     }
 
-    /// Sets the alarm for the next hold that ends.
+    /// Sets the alarm for the next hold that expires.
     fn set_alarm(&mut self, ctx: &mut Context<Self>) {
         let Some(desk) = &self.desk else { return };
         let next = desk.account.next_expiry();
@@ -117,7 +116,7 @@ impl AccountActor {
                 actor.alarm = None;
                 let turn = actor.desk.as_ref().map(|desk| desk.vitals.turn());
                 match &mut actor.desk {
-                    // Another one has the account, or will.
+                    // Another actor has the account, or will have it.
                     Some(desk) if desk.vitals.doubtful() || desk.vitals.retired() => ctx.stop(),
                     Some(desk) => {
                         desk.expire();
@@ -134,7 +133,7 @@ impl AccountActor {
     /// Takes the message's turn at the desk.
     fn turn(&mut self, message: AccountMessage, ctx: &mut Context<Self>) {
         let Some(desk) = self.desk.as_mut() else {
-            // A lent desk pauses the mailbox; without one there is nothing to answer with.
+            // While the desk is lent the mailbox is paused; an actor without a desk has nothing to answer with.
             return ctx.stop();
         };
         desk.expire();
@@ -146,7 +145,7 @@ impl AccountActor {
             AccountMessage::Fund(turn) => desk.fund(turn, ctx),
             AccountMessage::Joint(convoy) => self.join(convoy, ctx),
             AccountMessage::Observe(reply) => reply.send(Ok(Some(desk.observed()))),
-            // What is due was done above.
+            // The holds that are due were released above.
             AccountMessage::Tick => {}
             AccountMessage::Passivate => {
                 desk.rest();
@@ -178,14 +177,14 @@ impl Actor for AccountActor {
 }
 
 impl AccountActor {
-    /// Takes up what was found with the account.
+    /// Resumes the open business found with the account.
     fn begin(&mut self, ctx: &mut Context<Self>) {
         let Some(desk) = self.desk.as_mut() else {
             return;
         };
         desk.expire();
         desk.note_business();
-        // Found again after a restart: on disk already, so the bank can be asked at once.
+        // It was found after a restart, so it is on disk already, and the bank can be asked at once.
         let on_disk = || {
             let (sender, durable) = oneshot::channel();
             drop(sender.send(Ok(())));
@@ -207,7 +206,7 @@ impl AccountActor {
     }
 }
 
-/// What the supervisor forwards, and counts as waiting.
+/// Takes the messages that the supervisor forwards and counts as waiting.
 impl Handler<Queued<AccountMessage>> for AccountActor {
     type Result = ();
 
@@ -215,14 +214,14 @@ impl Handler<Queued<AccountMessage>> for AccountActor {
         if let Some(desk) = &self.desk {
             desk.shared.times.account.record(queued.waited());
         }
-        // It counts as a turn before it counts no more as waiting: see `vitals`.
+        // The turn counts before the message stops counting as waiting: see `vitals`.
         let turn = self.desk.as_ref().map(|desk| desk.vitals.turn());
         self.taken(queued.take(), ctx);
         drop(turn);
     }
 }
 
-/// What those who ask the bank bring, one message each at a time.
+/// Takes the messages of the tasks that ask the bank, one at a time from each.
 impl Handler<AccountMessage> for AccountActor {
     type Result = ();
 

@@ -1,10 +1,10 @@
 //! Which bank each realm has: its relation, the gateway made of it, and which notices count for
 //! which realms.
 //!
-//! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one
-//! made of the realm's relation, which an operator may change. If a relation names no bank, or one
-//! that cannot be reached, its gateway calls nobody: every operation fails, and is retried by whoever
-//! retries it anyway. No order passes while the realm's [`Hold`] holds it.
+//! **Shape.** [`RealmBank`] is the gateway that a realm's actors keep for ever; behind it is the one made of the
+//! realm's relation, which an operator may change. If a relation names no bank, or one that cannot be reached, its
+//! gateway calls nobody: every operation fails, and the callers that retry anyway retry it. No order passes while the
+//! realm's [`Hold`] holds it.
 //!
 //! **Order.** An operation that has begun ends at the bank where it began; the next one uses the new
 //! relation.
@@ -39,12 +39,12 @@ pub struct Relation {
     pub realm: RealmId,
     /// Whether it is the live or the test relation.
     pub mode: Mode,
-    /// What it has of its own; the rest comes from the platform's settings.
+    /// The tenant's own settings; the rest comes from the platform's settings.
     pub own: BankRelation,
 }
 
 impl Relation {
-    /// That of a tenant's realm.
+    /// The relation of a tenant's realm.
     pub fn of(tenant: &Tenant, mode: Mode) -> Self {
         Self {
             tenant: tenant.id.clone(),
@@ -61,12 +61,12 @@ pub enum NoBank {
     /// Neither the platform nor the tenant names one.
     #[error("no bank is set")]
     Absent,
-    /// The relation is wrong.
+    /// The relation has a wrong setting.
     #[error("{field} {why}")]
     Wrong {
-        /// Which of its settings, as the admin API names it.
+        /// The setting, as the admin API names it.
         field: &'static str,
-        /// What is wrong, and what to do.
+        /// What is wrong, and how to correct it.
         why: String,
     },
 }
@@ -74,17 +74,17 @@ pub enum NoBank {
 /// Makes the gateway of a relation; called when a realm starts and when its relation changes.
 pub type Banks = Arc<dyn Fn(&Relation) -> Result<Arc<dyn BankGateway>, NoBank> + Send + Sync>;
 
-/// Whose word is heard: the realms that a bank speaks for.
+/// The realms for which a bank's notices count.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Voice {
     /// All realms of a mode.
     Mode(Mode),
-    /// The bank speaks for these realms alone.
+    /// Only these realms.
     Realms(Arc<BTreeSet<RealmId>>),
 }
 
 impl Voice {
-    /// Whether it speaks for a realm.
+    /// Whether the notices count for a realm.
     pub fn speaks_for(&self, realm: RealmId) -> bool {
         match self {
             Self::Mode(mode) => realm.mode() == *mode,
@@ -108,7 +108,7 @@ impl From<BTreeSet<RealmId>> for Voice {
 /// A collector account, and the realms whose money is on it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OnCollector {
-    /// What distinguishes it from every other one; see [`BankGateway::place`].
+    /// Distinguishes it from every other account; see [`BankGateway::place`].
     pub place: String,
     /// The collector account that they share.
     pub collector: Collector,
@@ -146,7 +146,7 @@ pub fn collectors<'a>(banks: impl IntoIterator<Item = (RealmId, &'a RealmBank)>)
 
 type Made = Result<Arc<dyn BankGateway>, NoBank>;
 
-/// The bank of a realm, whatever its relation is at the moment.
+/// The bank of a realm, by its present relation.
 #[derive(Debug)]
 pub struct RealmBank {
     kept: RwLock<(Relation, Made)>,
@@ -154,7 +154,7 @@ pub struct RealmBank {
 }
 
 impl RealmBank {
-    /// The bank of a relation, behind what holds the realm's transfers back.
+    /// The bank of a relation, behind the hold of the realm.
     pub fn new(banks: &Banks, relation: Relation, hold: Arc<Hold>) -> Self {
         let made = make(banks, &relation);
         Self {
@@ -163,12 +163,12 @@ impl RealmBank {
         }
     }
 
-    /// What holds back what leaves the realm.
+    /// The hold on the realm's departures.
     pub fn hold(&self) -> &Arc<Hold> {
         &self.hold
     }
 
-    /// Follows a relation that may have changed.
+    /// Adopts a relation that may have changed.
     pub fn follow(&self, banks: &Banks, relation: Relation) {
         if self.relation() == relation {
             return;
@@ -177,13 +177,13 @@ impl RealmBank {
         *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (relation, made);
     }
 
-    /// The relation as it is.
+    /// The present relation.
     pub fn relation(&self) -> Relation {
         let kept = self.kept.read().unwrap_or_else(PoisonError::into_inner);
         kept.0.clone()
     }
 
-    /// The gateway of the moment.
+    /// The present gateway.
     ///
     /// # Errors
     /// Why there is none.
@@ -192,7 +192,7 @@ impl RealmBank {
         kept.1.clone()
     }
 
-    /// The gateway of the moment for an order, or the answer in its place: while it is held nothing is ordered.
+    /// The present gateway for an order, or the answer in its place: while the realm is held nothing is ordered.
     fn served(&self) -> Result<Arc<dyn BankGateway>, &'static str> {
         match self.hold.is_held() {
             true => Err(HELD),
@@ -210,20 +210,20 @@ fn make(banks: &Banks, relation: &Relation) -> Made {
     made
 }
 
-/// What is answered in place of the bank while what leaves is held.
+/// The answer in place of the bank while departures are held.
 const HELD: &str =
     r#"{"message":"outgoing operations are on hold until an operator releases them"}"#;
 
-/// What is answered in place of a bank that there is not.
+/// The answer in place of a missing bank.
 const fn silent(why: &NoBank) -> &'static str {
-    // Which setting is wrong is the operator's to know.
+    // Only the operator needs to know which setting is wrong.
     match why {
         NoBank::Absent => r#"{"message":"no bank is set for this mode"}"#,
         NoBank::Wrong { .. } => r#"{"message":"the bank cannot be asked at present"}"#,
     }
 }
 
-/// The answer of nobody: who asks keeps waiting.
+/// The answer in place of a bank: the caller keeps waiting.
 fn nobody<'a, T: 'a>(body: &'static str) -> LocalFuture<'a, BankReply<T>> {
     let reply = BankReply {
         result: Err(BankError::Failed {

@@ -1,13 +1,13 @@
-//! Where a realm is: realm → cell → store. This is the only place that answers that.
+//! Where a realm is: realm → cell → store. Only this module answers that.
 //!
-//! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in the first
-//! cell, and say in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all cells;
-//! every read or write names its realm. A realm of which a later generation is in force
-//! ([`caudal_ledger::tenants::restores`]) is seen through a [`View`], which has that one in the realm's place.
-//! What goes round it says so: the cells as they lie, which generations are told apart in.
+//! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in the first cell,
+//! and tell in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all cells; every read
+//! or write names its realm. If a later generation of a realm is in force ([`caudal_ledger::tenants::restores`]), the
+//! realm is seen through a [`View`], which puts that generation in the realm's place. The doc of a method
+//! that bypasses the view says so: it gives the cells as they lie, where generations are told apart.
 //!
-//! **Order.** The cell of a realm, and the generation that is seen, change only while the realm is stopped. A store
-//! that was looked up before stays what it was.
+//! **Order.** A realm's cell and visible generation change only while the realm is stopped. A store that was looked up
+//! before the change stays as it was.
 //!
 //! **Failure.** A realm in a cell that this process does not have cannot be found: a node that follows the platform
 //! gets an error and applies nothing of that state.
@@ -25,13 +25,13 @@ use dashmap::DashMap;
 
 pub use view::View;
 
-/// The number of the cell that has the platform's own facts.
+/// The number of the cell with the platform's own facts.
 pub const FIRST: u32 = 0;
 
-/// How a realm stands, and the store in which that is in its place.
+/// How a realm stands, and the store that shows it in its place.
 type Seen = (Standing, Arc<dyn Store>);
 
-/// How many findings of the background checks are listed at most.
+/// The most findings of the background checks that are listed.
 const FINDINGS_MAX: usize = 100;
 
 fn together(one: Checks, other: Checks) -> Checks {
@@ -88,19 +88,19 @@ fn sum(one: Stats, other: Stats) -> Stats {
 #[derive(Clone, Debug)]
 pub struct Cells {
     first: Arc<dyn Store>,
-    /// Those of the cells from number 1 on.
+    /// The stores of the cells from number 1 on.
     others: Arc<[Arc<dyn Store>]>,
-    /// Of realms of which the platform says something about where they lie.
+    /// The realms for which the platform states where they lie.
     seen: Arc<DashMap<RealmId, Seen>>,
 }
 
 impl Cells {
-    /// One cell, in which everything is, with the first generation of each realm in force.
+    /// One cell with everything, with the first generation of each realm in force.
     pub fn one(first: Arc<dyn Store>) -> Self {
         Self::several(first, Vec::new())
     }
 
-    /// The first cell, and those from number 1 on. Until a platform is followed everything is in the first one.
+    /// The first cell, and the cells from number 1 on. Until a platform is followed, every realm is in the first cell.
     pub fn several(first: Arc<dyn Store>, others: Vec<Arc<dyn Store>>) -> Self {
         Self {
             first,
@@ -112,7 +112,7 @@ impl Cells {
     /// Whether this process has all cells that the platform knows.
     ///
     /// # Errors
-    /// `Invalid` where it lacks one.
+    /// `Invalid` if it lacks one.
     pub fn all_here(&self, platform: &Platform) -> Result<(), StoreError> {
         let mut known = platform.cells();
         match known.find(|(cell, _)| self.cell(*cell).is_none()) {
@@ -123,10 +123,10 @@ impl Cells {
         }
     }
 
-    /// Sees of each realm the generation that is in force, in its cell.
+    /// Shows for each realm the generation that is in force, in its cell.
     ///
     /// # Errors
-    /// `Invalid` where there is a cell that this process has not.
+    /// `Invalid` if there is a cell that this process does not have.
     pub fn follow(&self, platform: &Platform) -> Result<(), StoreError> {
         self.all_here(platform)?;
         for (realm, standing) in platform.standings() {
@@ -154,13 +154,13 @@ impl Cells {
         &self.first
     }
 
-    /// The store of a cell as it lies, if this process has it.
+    /// The store of a cell as it lies, if this process has the cell.
     pub fn cell(&self, cell: u32) -> Option<&Arc<dyn Store>> {
         let mut all = self.all();
         all.nth(usize::try_from(cell).ok()?)
     }
 
-    /// The store of a realm, in which the generation is that is in force.
+    /// The store of a realm, which shows the generation in force.
     pub fn of(&self, realm: RealmId) -> Arc<dyn Store> {
         match self.seen.get(&realm) {
             Some(known) => Arc::clone(&known.1),
@@ -168,23 +168,24 @@ impl Cells {
         }
     }
 
-    /// How a realm stands.
+    /// The standing of a realm: its cell, and its generation in force.
     pub fn standing(&self, realm: RealmId) -> Standing {
         let known = self.seen.get(&realm);
         known.map_or_else(Standing::default, |known| known.0)
     }
 
-    /// Under which number a realm lies in the store of its cell.
+    /// The number under which a realm lies in the store of its cell.
     pub fn lies(&self, realm: RealmId) -> RealmId {
         realm.under(self.standing(realm).generation)
     }
 
-    /// Which history of a realm is seen: another number once another one came into force. A move changes none.
+    /// The number of the realm's visible history: it changes when another generation comes into force, but not with a
+    /// move.
     pub fn history(&self, realm: RealmId) -> u32 {
         self.standing(realm).turns
     }
 
-    /// Every store as it lies, in the order of the cells, for what concerns no realm.
+    /// Every store as it lies, in the order of the cells, for work that concerns no single realm.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
         std::iter::once(&self.first).chain(self.others.iter())
     }
@@ -194,15 +195,15 @@ impl Cells {
         (0..).zip(self.all())
     }
 
-    /// What is found of a realm that is still to be found, where each is seen as it is in force.
+    /// Searches all cells for something whose realm is not known yet, and sees each realm as it is in force.
     ///
     /// # Errors
-    /// The first of `find`.
+    /// The first error of `find`.
     pub fn find<T>(
         &self,
         find: impl Fn(&dyn Index) -> Result<Option<(RealmId, T)>, StoreError>,
     ) -> Result<Option<(RealmId, T)>, StoreError> {
-        // As it is now: what moves meanwhile is found where it was, which has all that it had.
+        // A snapshot: a realm that moves meanwhile is found where it was, and all of it is still there.
         let seen: BTreeMap<RealmId, Seen> = self
             .seen
             .iter()
@@ -217,7 +218,7 @@ impl Cells {
         }
         for (cell, store) in self.numbered() {
             let found = find(store.as_ref())?;
-            // What is left of a realm where it does not lie is not in force.
+            // The remains of a realm in a cell where it does not lie are not in force.
             let here = |of: &RealmId| {
                 let known = seen.get(of);
                 let standing = known.map_or_else(Standing::default, |known| known.0);
@@ -230,7 +231,7 @@ impl Cells {
         Ok(None)
     }
 
-    /// Has the caches of the index's blocks take this many bytes at most from now on, each an equal part.
+    /// Lets the caches of the index's blocks take at most this many bytes from now on, each an equal part.
     pub fn keep_cached(&self, bytes: u64) {
         let last = self.numbered().last().map_or(0, |(cell, _)| cell);
         let part = bytes.strict_div(u64::from(last) + 1);
@@ -239,13 +240,14 @@ impl Cells {
         }
     }
 
-    /// Figures of all stores together. What is the number of a commit is of the first one.
+    /// The figures of all stores together. A commit number among them is the first store's.
     pub fn stats(&self) -> Stats {
         let others = self.others.iter().map(|store| store.stats());
         others.fold(self.first.stats(), sum)
     }
 
-    /// What the background checks of all stores do and found, together: a round is over when it is in all of them.
+    /// The state and findings of the background checks of all stores together: a round is over when it is over in all
+    /// of them.
     pub fn checks(&self) -> Checks {
         let others = self.others.iter().map(|store| store.checks());
         let mut all = others.fold(self.first.checks(), together);
@@ -253,13 +255,12 @@ impl Cells {
         all
     }
 
-    /// Whether any of them takes commits: one that another node owns takes none here.
+    /// Whether any store takes commits: a cell that another node owns takes none here.
     pub fn takes_any(&self) -> bool {
         self.all().any(|store| store.ready().is_ok())
     }
 
-    /// Makes everything durable and ends all of them; what the first says that cannot be closed is
-    /// given when all have been asked.
+    /// Makes everything durable and closes all stores. All of them are closed before the first error is returned.
     ///
     /// # Errors
     /// When one of them cannot be closed in order.

@@ -2,16 +2,16 @@
 //! cell ([`crate::restores`]) or into another one ([`crate::moves`]).
 //!
 //! **Shape.** The journal of the source is read from the first place where the realm can have entries, and the realm's
-//! entries are appended to the target, in whole commits and in the same order. What was appended is read again and
-//! compared by a digest over all entries, each with its stream and its number there; and the ledger of the copy is
+//! entries are appended to the target, in whole commits and in the same order. The appended entries are read again and
+//! compared by a digest over all of them, each with its stream and its number there; and the ledger of the copy is
 //! verified like that of a whole store ([`crate::verify`]).
 //!
 //! **Bounds.** One copy at a time. At low speed it works for [`SLICE`] and pauses [`REST`] times as long, [`REST_MAX`]
-//! at most, so it takes a fifth of one processor; at full speed it does not pause. It has one commit with the target,
-//! of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source. In memory:
-//! while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance and hash of
-//! each account, and what is open. It stops when only [`ROOM`] of the target's disk is left, so that other realms can
-//! keep writing.
+//! at most, so it takes a fifth of one processor; at full speed it does not pause. At most one of its commits is with
+//! the target, of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
+//! In memory: while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance
+//! and hash of each account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is
+//! left, so that other realms can keep writing.
 //!
 //! **Failure.** An unfinished copy is always a prefix of its source; it continues from its end.
 
@@ -35,29 +35,29 @@ use crate::verify;
 
 /// How long a copy works without a rest.
 const SLICE: Duration = Duration::from_millis(1);
-/// How many times as long it rests then.
+/// How many times as long as it worked it then rests.
 const REST: u32 = 4;
-/// The longest rest: what is asked of it is heard in that time.
+/// The longest rest: a request to stop is noticed within this time.
 const REST_MAX: Duration = Duration::from_millis(250);
-/// How many entries it appends at once at its ease, unless one commit of its source has more.
+/// How many entries it appends at once at low speed, unless one commit of its source has more.
 const EASY_ENTRIES: usize = 16;
-/// The same in haste.
+/// The same at full speed.
 const HASTY_ENTRIES: usize = 512;
-/// How many rows of accounts at rest it hands over at once: the target's committer looks whether its streams have what
-/// each of them says, which may cost a read of the disk, and whoever writes there waits for that.
+/// How many rows of accounts at rest it hands over at once. The target's committer checks whether the streams have the
+/// movement that each row names, which may cost a read of the disk, and other writers wait for that.
 const ROWS: usize = 64;
-/// It appends no further commit of its source at once when there are this many bytes.
+/// Once it has this many bytes, it appends before it takes a further commit of its source.
 const COMMIT_BYTES: usize = 1 << 20;
-/// How long a store that takes no commits at the moment is asked again.
+/// How long a store that takes no commits at the moment is retried.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long is waited before it is asked again.
+/// The pause before it is retried.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
-/// The turn of a copy: there is one at a time. It is the next one's when this is dropped.
+/// The right to make a copy: only one is made at a time. It is free again when this is dropped.
 pub(crate) struct Turn(Weak<Engine>);
 
 impl Turn {
-    /// Takes it, for a copy of a realm.
+    /// Takes the turn, for a copy of a realm.
     ///
     /// # Errors
     /// `RestoreConflict` while another copy is made.
@@ -80,7 +80,7 @@ impl Turn {
         })
     }
 
-    /// The copy has this number.
+    /// Sets the number of the copy.
     pub(crate) fn numbered(&self, number: u32) {
         if let Some(engine) = self.0.upgrade() {
             engine.copies(|known| {
@@ -91,7 +91,7 @@ impl Turn {
         }
     }
 
-    /// Says how it ended.
+    /// Records and logs how the copy ended.
     pub(crate) fn ends(self, realm: RealmId, number: u32, with: Result<(), NotCopied>) {
         match &with {
             Err(NotCopied::Unwanted) => {
@@ -105,7 +105,7 @@ impl Turn {
         self.note(with);
     }
 
-    /// The same without a word.
+    /// The same without a log line.
     pub(crate) fn note(&self, with: Result<(), NotCopied>) {
         let Some(engine) = self.0.upgrade() else {
             return;
@@ -124,7 +124,7 @@ impl Drop for Turn {
     }
 }
 
-/// Where a generation lies.
+/// The place of a generation.
 #[derive(Clone)]
 pub(crate) struct Place {
     /// The store of its cell.
@@ -133,7 +133,8 @@ pub(crate) struct Place {
     pub(crate) lies: RealmId,
 }
 
-/// The place of a copy: where another node owns its cell, that node appends to it. What was appended before is applied here then.
+/// The place of a copy. If another node owns its cell, that node appends to it, and everything appended before is then
+/// applied here.
 pub(crate) async fn placed(
     engine: &Engine,
     (cell, lies): (u32, RealmId),
@@ -149,52 +150,53 @@ pub(crate) async fn placed(
     }
 }
 
-/// What is copied.
+/// The source, the target and the bounds of a copy.
 pub(crate) struct Errand {
     pub(crate) source: Place,
     pub(crate) target: Place,
-    /// The commit of the source's cell behind which all of it lies; 0 where that is not known.
+    /// The commit of the source's cell after which all of the source lies; 0 if that is unknown.
     pub(crate) from: u64,
-    /// Nothing of the first commit that has something later, and nothing behind it.
+    /// The instant up to which it is copied: nothing of the first commit with a later entry, and nothing after that
+    /// commit.
     pub(crate) at: Timestamp,
-    /// The commit of the target's cell behind which all of the copy lies.
+    /// The commit of the target's cell after which all of the copy lies.
     pub(crate) behind: u64,
 }
 
-/// A copy while it is made.
+/// A copy under way.
 pub(crate) struct Copy {
     errand: Errand,
     engine: Weak<Engine>,
     progress: Arc<Progress>,
-    /// Up to which commit the source was read.
+    /// The last commit of the source that was read.
     read: u64,
     waiting: Waiting,
-    /// What there is of the copy, as it was read again, and up to which commit of the target.
+    /// The digest of the copy as it was read again, and the last commit of the target that was read for it.
     found: (Copied, u64),
     hasty: bool,
-    /// When it began to be in a hurry, and how long it has from then on, where that is bounded.
+    /// When its time limit began, and the limit, if there is one.
     bound: Option<(Instant, Duration)>,
     /// When the last rest ended.
     worked_since: Instant,
     stopped: Option<NotCopied>,
 }
 
-/// What of the source is read and not appended.
+/// Entries of the source that are read and not appended yet.
 #[derive(Default)]
 struct Waiting {
-    /// Of the commit that is being read.
+    /// The commit that is being read.
     number: u64,
     commit: Vec<Entry>,
-    /// Of whole commits before it, and how many bytes they have.
+    /// The entries of whole commits before it, and their bytes.
     whole: Vec<Entry>,
     bytes: usize,
-    /// How far the streams of the copy go.
+    /// The ends of the copy's streams.
     heads: HashMap<StreamId, u64>,
     copied: Copied,
 }
 
 impl Copy {
-    /// A copy that has not begun, or goes on behind what is there.
+    /// A copy that has not begun, or that continues from its end.
     pub(crate) fn new(errand: Errand, engine: &Arc<Engine>, progress: Arc<Progress>) -> Self {
         let (from, behind) = (errand.from, errand.behind);
         Self {
@@ -211,17 +213,17 @@ impl Copy {
         }
     }
 
-    /// From now on it does not rest.
+    /// Lets it work without rests from now on.
     pub(crate) fn hurry(&mut self) {
         self.hasty = true;
     }
 
-    /// From now on it has so long, and stops then.
+    /// Gives it this much time from now on; after that it stops.
     pub(crate) fn ends_within(&mut self, most: Duration) {
         self.bound = Some((Instant::now(), most));
     }
 
-    /// Appends what the copy lacks of the source up to a commit.
+    /// Appends the entries that the copy lacks, up to a commit of the source.
     pub(crate) fn append(&mut self, until: u64) -> Result<(), NotCopied> {
         let Place { store, lies } = self.errand.source.clone();
         let at = self.errand.at.millis();
@@ -239,7 +241,7 @@ impl Copy {
                 self.waiting.number = commit.0;
             }
             self.waiting.commit.push(entry.clone());
-            // The first commit that is later, and what follows it, is not wanted.
+            // The first commit with a later entry, and everything after it, is left out.
             let late = entry.at > at;
             if late {
                 self.waiting.commit.clear();
@@ -254,7 +256,7 @@ impl Copy {
         Ok(())
     }
 
-    /// What there is of the copy, once what was appended was read again and is what was read first.
+    /// The digest of the copy, once the appended entries were read again and equal those that were read first.
     pub(crate) fn compared(&mut self) -> Result<Copied, NotCopied> {
         let Place { store, lies } = self.errand.target.clone();
         let until = store.applied().0;
@@ -280,16 +282,17 @@ impl Copy {
         }
     }
 
-    /// Copies and compares all that the source has now: what that comes to, and the last commit of the target that was
-    /// looked at, behind which there is nothing of it.
+    /// Copies and compares everything that the source has now. Returns the digest, and the last commit of the target
+    /// that was read, after which there is nothing of the copy.
     pub(crate) fn catch_up(&mut self) -> Result<(Copied, u64), NotCopied> {
         self.append(self.errand.source.store.applied().0)?;
         let copied = self.compared()?;
         Ok((copied, self.found.1))
     }
 
-    /// Has what the accounts left at rest follow, under the copy's number, so that none of them is loaded from all of its
-    /// movements. These rows are hints: the target takes one only where its stream has what it says, and one may be lost.
+    /// Copies the rows that the accounts left at rest, under the copy's number, so that no account has to be loaded
+    /// from all of its movements. These rows are hints: the target takes a row only if the stream has the movement that
+    /// the row names, and a row may be lost.
     pub(crate) fn carry(&mut self) -> Result<(), NotCopied> {
         let Place { store, lies } = self.errand.source.clone();
         let target = self.errand.target.clone();
@@ -299,14 +302,14 @@ impl Copy {
                 let rows = store.scan(&from, &end, SortOrder::Ascending, ROWS)?;
                 let Some((last, _)) = rows.last() else { break };
                 from = [last.as_slice(), &[0]].concat();
-                // What a row says is copied before the row: the source had it when the row was read.
+                // The movement that a row names is copied before the row: the source had it when the row was read.
                 self.append(store.applied().0)?;
                 let row = |(key, value): (Vec<u8>, Vec<u8>)| Row {
                     key: keys::renumbered(&key, lies, target.lies).unwrap_or(key),
                     value: Some(value),
                 };
                 target.store.note(rows.into_iter().map(row).collect());
-                // A note waits for what comes after it.
+                // A note alone does not wake the committer; the barrier makes it write the rows, and paces the copy.
                 let (sender, ended) = mpsc::channel();
                 let done = Box::new(move |outcome| drop(sender.send(outcome)));
                 let asked = Instant::now();
@@ -321,7 +324,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Verifies the ledger of what there is.
+    /// Verifies the ledger of the copy.
     pub(crate) fn verified(&mut self) -> Result<(), NotCopied> {
         let Place { store, lies } = self.errand.target.clone();
         let from = CommitNo(self.errand.behind.strict_add(1));
@@ -337,7 +340,7 @@ impl Copy {
         }
     }
 
-    /// Rests where it is time to; false when it cannot go on, for the reason that [`Self::stopped`] gives.
+    /// Rests when it is time. Returns `false` when it cannot go on, for the reason that [`Self::stopped`] gives.
     fn goes_on(&mut self) -> bool {
         let worked = self.worked_since.elapsed();
         if worked < SLICE {
@@ -354,7 +357,7 @@ impl Copy {
         self.is_wanted()
     }
 
-    /// To wait for the store is no work, except for as much of it as leaves the device to others.
+    /// Waiting for the store is no work, except for as much of it as leaves the device to others.
     fn waited(&mut self, took: Duration) {
         let idle = took.checked_sub(SLICE);
         if let Some(since) = idle.and_then(|idle| self.worked_since.checked_add(idle)) {
@@ -362,7 +365,7 @@ impl Copy {
         }
     }
 
-    /// Looks whether it can go on. What has stopped it once has stopped it for good.
+    /// Checks whether it can go on. Once stopped, it stays stopped.
     fn is_wanted(&mut self) -> bool {
         if self.stopped.is_some() {
             return false;
@@ -384,18 +387,18 @@ impl Copy {
         self.stopped.is_none()
     }
 
-    /// Why it could not go on, if it could not.
+    /// The reason why it could not go on, if it could not.
     fn stopped(&self) -> Result<(), NotCopied> {
         self.stopped.clone().map_or(Ok(()), Err)
     }
 
-    /// A commit of the source was read to its end: it is appended as a whole.
+    /// Ends a commit of the source that was read completely: it is appended as a whole.
     fn end_commit(&mut self) -> Result<(), NotCopied> {
         let commit = std::mem::take(&mut self.waiting.commit);
         let target = self.errand.target.clone();
         let bytes = commit.iter().map(|it| it.body.len()).sum::<usize>();
         if bytes > COMMIT_BYTES {
-            // It has the bounds of a commit by itself.
+            // It fills a commit by itself.
             self.put()?;
         }
         let waiting = &mut self.waiting;
@@ -431,7 +434,7 @@ impl Copy {
         }
     }
 
-    /// Makes durable what waits. A store that is busy is asked again, as long as the copy is wanted.
+    /// Makes the waiting entries durable. A busy store is retried, as long as the copy is wanted.
     fn put(&mut self) -> Result<(), NotCopied> {
         let entries = std::mem::take(&mut self.waiting.whole);
         self.waiting.bytes = 0;
@@ -449,7 +452,8 @@ impl Copy {
             let (sender, outcome) = mpsc::channel();
             let done = Box::new(move |outcome| drop(sender.send(outcome)));
             target.submit(commit.clone(), done);
-            // However long it takes: what is under way may be written yet, and only then it is known how far the copy goes.
+            // However long this takes: a commit under way may still be written, and only then the end of the copy is
+            // known.
             let asked = Instant::now();
             let done = outcome.recv().unwrap_or(Err(StoreError::Closed));
             self.waited(asked.elapsed());
@@ -459,7 +463,7 @@ impl Copy {
                     if since.elapsed() < PATIENCE =>
                 {
                     thread::sleep(ASK_AGAIN);
-                    // It has waited, and not worked.
+                    // It has waited, not worked.
                     self.worked_since = Instant::now();
                     if !self.is_wanted() {
                         return self.stopped();

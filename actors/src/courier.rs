@@ -1,16 +1,15 @@
 //! The courier of a realm: delivers its events to its webhooks.
 //!
-//! **Shape.** It follows what others write: the tenant's orders about webhooks (rows that the
-//! supervisor writes) and the event log. Its own work is written to disk from time to time, as a
-//! note of each webhook: the tries since the last note, and how far the webhook has come. The rules
-//! are in `caudal_ledger::deliveries`; this module has the turns, the clock and the log.
+//! **Shape.** It follows what others write: the tenant's orders about webhooks (rows that the supervisor writes) and
+//! the event log. Its own work is written to disk from time to time, as a note of each webhook: the tries since the
+//! last note, and the webhook's progress. The rules are in `caudal_ledger::deliveries`; this module has the turns, the
+//! clock and the log.
 //!
-//! **Bounds.** For each webhook: [`IN_FLIGHT`] tries under way, [`RATE`] a second, [`TRIES_MAX`]
-//! tries that are not written yet. Waiting events are in the log, not in memory. A turn looks at
-//! [`LOOKS`] numbers; the next one continues from there.
+//! **Bounds.** For each webhook: [`IN_FLIGHT`] tries under way, [`RATE`] in a second, and [`TRIES_MAX`] tries that are
+//! not written yet. Waiting events are in the log, not in memory. A turn scans [`LOOKS`] numbers; the next turn
+//! continues from there.
 //!
-//! While the realm is held no event is taken, so after the release each one goes where the tenant wants it at that
-//! time.
+//! While the realm is held no event is taken, so after the release each one goes where the tenant then wants it.
 //!
 //! **Order.** Webhooks do not wait for each other, and within one only events of the same account do.
 //!
@@ -41,19 +40,19 @@ use crate::reply::Waits;
 use crate::scribe::Shared;
 use endpoint::{Endpoint, Job};
 
-/// How many tries of one webhook are under way at the same time at most.
+/// The most tries of one webhook that are under way at the same time.
 pub const IN_FLIGHT: usize = 16;
-/// How many tries of one webhook are begun in a second at most: beyond that a feed serves better.
+/// The most tries of one webhook that begin in a second: beyond that a feed serves better.
 pub const RATE: u32 = 1000;
-/// How many tries of one webhook may not be written down yet.
+/// The most tries of one webhook that are not written down yet.
 pub const TRIES_MAX: usize = 1024;
-/// How many redeliveries of one webhook are under way at the same time at most.
+/// The most redeliveries of one webhook that are under way at the same time.
 pub const REPLAYS_AT_ONCE: usize = 2;
-/// How many numbers of the event log one turn looks at for one webhook.
+/// How many numbers of the event log one turn scans for one webhook.
 pub const LOOKS: usize = 2048;
-/// How often a webhook that moves is written down: at most four times a second.
+/// The time between two notes of an active webhook: at most four notes in a second.
 pub const NOTE_EVERY: Duration = Duration::from_millis(250);
-/// Messages that wait for a courier at most: there is only one kind.
+/// The most messages that wait for a courier: there is only one kind.
 const MAILBOX: usize = 64;
 
 /// Tells a courier that an order about a webhook is on disk.
@@ -77,14 +76,14 @@ pub struct Courier {
     listening: bool,
     /// Whether it waits for the end of the hold.
     held: bool,
-    /// When it will look again by itself.
+    /// The alarm for its next own turn.
     alarm: Option<SpawnHandle>,
-    /// Whether a note is due.
+    /// Whether a note is scheduled.
     noting: bool,
 }
 
 impl Courier {
-    /// Starts a courier as the store knows its webhooks.
+    /// Starts a courier with the webhooks in the store.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -109,7 +108,7 @@ impl Courier {
         Ok(Mailbox::new(addr, orders, MAILBOX))
     }
 
-    /// Reads what the tenant wants.
+    /// Reads the tenant's webhooks.
     fn refresh(&mut self) -> Result<(), StoreError> {
         let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
         let wanted = reads::webhooks::webhooks(store, realm)?;
@@ -129,11 +128,10 @@ impl Courier {
         Ok(())
     }
 
-    /// The last event that may leave in this turn: what the tenant wants is read as of it, or later.
+    /// The last event that may leave in this turn; the webhooks are read as of that event, or later.
     ///
-    /// An order that was answered before this event happened is counted by now, even if its message
-    /// is still to come. So no later event is signed with a secret that was given up, or sent to a
-    /// webhook that was switched off.
+    /// An order that was answered before this event happened counts in `orders` by now, even if its message is still to
+    /// come. So no later event is signed with a secret that was given up, or sent to a webhook that was switched off.
     fn horizon(&mut self) -> Result<u64, StoreError> {
         let last = reads::totals(self.shared.store.as_ref(), self.shared.realm)?.events;
         if self.orders.count() > 0 {
@@ -142,12 +140,12 @@ impl Courier {
         Ok(last)
     }
 
-    /// Sends everything that may leave now, and sees to it that it looks again in time.
+    /// Sends everything that may leave now, and schedules its next turn.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         if self.is_held(ctx) {
             return;
         }
-        // From here on no event is missed: one that comes while the log is read wakes it at once.
+        // From here on no event is missed: an event that comes while the log is read wakes the courier at once.
         let published = Arc::clone(&self.shared.published).notified_owned();
         let mut published = Box::pin(published);
         published.as_mut().enable();
@@ -194,7 +192,7 @@ impl Courier {
         self.note_soon(ctx);
     }
 
-    /// Whether nothing may leave; it looks again when that ends.
+    /// Whether nothing may leave; the courier has another turn when the hold ends.
     fn is_held(&mut self, ctx: &mut Context<Self>) -> bool {
         let hold = &self.shared.hold;
         if hold.is_held() && !self.held {
@@ -252,7 +250,7 @@ impl Courier {
         self.pump(ctx);
     }
 
-    /// Has the notes written soon, all at once.
+    /// Schedules a note, if one is due: all webhooks are noted at once.
     fn note_soon(&mut self, ctx: &mut Context<Self>) {
         if !self.noting && self.endpoints.values().any(Endpoint::is_due) {
             self.noting = true;
@@ -263,7 +261,7 @@ impl Courier {
         }
     }
 
-    /// Writes down the tries since the last note, and where each webhook is.
+    /// Writes down the tries since the last note, and the progress of each webhook.
     fn note(&mut self, ctx: &mut Context<Self>) {
         let now = self.shared.clock.now();
         let due = self.endpoints.iter_mut().filter(|(_, it)| it.is_due());
@@ -285,7 +283,7 @@ impl Courier {
                 ..Commit::default()
             };
             let done = Box::new(move |done: Result<_, StoreError>| {
-                // Nobody waits when the courier is gone.
+                // If the courier is gone, nobody waits.
                 tell.send(done.map(drop)).ok();
             });
             self.shared.store.submit(commit, done);
@@ -307,17 +305,17 @@ impl Courier {
     }
 }
 
-/// What a courier waits for.
+/// The events and the time for which a courier waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Next {
-    /// Whether the next event of the realm, whichever webhook wants it, is to wake it.
+    /// Whether the next event of the realm wakes it, whichever webhook wants the event.
     events: bool,
-    /// The instant at which it wakes at the latest; `None` when no time matters.
+    /// The latest instant at which it wakes; `None` if no time matters.
     at: Option<Timestamp>,
 }
 
 impl Next {
-    /// Whichever comes first.
+    /// The earlier of both.
     fn and(self, other: Self) -> Self {
         Self {
             events: self.events || other.events,
@@ -326,7 +324,7 @@ impl Next {
     }
 }
 
-/// A try with how it ended.
+/// A try with its result.
 fn as_answered(ended: Ended, sent: Sent) -> Ended {
     let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     Ended {

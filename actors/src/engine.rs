@@ -1,13 +1,13 @@
 //! The one door to the actors: finds the realm's supervisor, asks, and waits for the answer.
 //!
-//! **Bounds.** An answer is waited for [`DEADLINE`], or [`BANK_DEADLINE`] where the bank is asked;
-//! past that the outcome is unknown to the asker, and its idempotency key or external id will tell.
+//! **Bounds.** A caller waits [`DEADLINE`] for an answer, or [`BANK_DEADLINE`] if the bank is asked. After that the
+//! outcome is unknown to the caller, who finds it by the idempotency key or the external id.
 //!
-//! **Failure.** Every door may answer that the realm is unknown (`TenantNotFound`), what a rule refuses,
-//! [`Failure::Overloaded`] where a mailbox or the read slots are full, [`Failure::ShuttingDown`] where
-//! the realm or the service stops, [`Failure::OutcomeUnknown`] past the deadline, and
-//! [`Failure::Damaged`] where the store holds what was never written. Those that order also answer
-//! [`Failure::ClockInDoubt`] and [`Failure::ReadOnly`]. Further ones are said at each door.
+//! **Failure.** Every door may answer that the realm is unknown (`TenantNotFound`), a refusal by a rule,
+//! [`Failure::Overloaded`] when a mailbox or the read slots are full, [`Failure::ShuttingDown`] when the realm or the
+//! service stops, [`Failure::OutcomeUnknown`] after the deadline, and [`Failure::Damaged`] when the store holds data
+//! that was never written. Doors that order also answer [`Failure::ClockInDoubt`] and [`Failure::ReadOnly`]. Each door
+//! names further ones.
 
 pub mod bank;
 pub mod cases;
@@ -78,24 +78,24 @@ use keeper::Kept;
 pub use options::EngineOptions;
 use read_slots::Cost;
 
-/// How long an answer is waited for: ten seconds, then its outcome is unknown.
+/// How long a caller waits for an answer: ten seconds, then its outcome is unknown.
 pub const DEADLINE: Duration = Duration::from_secs(10);
-/// How long an answer is waited for where the bank is asked: thirty seconds.
+/// How long a caller waits for an answer if the bank is asked: thirty seconds.
 pub const BANK_DEADLINE: Duration = Duration::from_secs(30);
-/// How many answers of one idempotency key are shown.
+/// The most answers of one idempotency key that are shown.
 const ANSWERS_MAX: usize = 20;
 
-/// Who asks, as far as the actors care.
+/// The caller of an order, as far as the actors care.
 #[derive(Debug)]
 pub struct Asker<T> {
-    /// The idempotency key, with how to render the answer. The door gives a dry run none, so that
-    /// it uses none up and keeps no answer, whatever it answers.
+    /// The idempotency key, with the function that renders the answer. The door gives a dry run none, so a dry run uses
+    /// up no key and keeps no answer, whatever it answers.
     pub keyed: Option<Keyed<T>>,
     /// The id of the request.
     pub request_id: String,
 }
 
-/// The whole of the actors.
+/// All of the actors, and the door to them.
 pub struct Engine {
     cells: Cells,
     clock: Arc<dyn Clock>,
@@ -106,9 +106,9 @@ pub struct Engine {
     /// Replaced when the engine wakes.
     staff: RwLock<people::Office>,
     state: Arc<RwLock<Arc<Platform>>>,
-    /// How many facts about platform and people had been looked at while the engine rested.
+    /// How many facts about platform and people had been read while the engine rested.
     seen: AtomicU64,
-    /// At how many of them a realm could not be started, and when.
+    /// At how many of these facts a realm could not be started, and when.
     unstarted: Mutex<Option<(u64, Instant)>>,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
@@ -116,7 +116,7 @@ pub struct Engine {
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
     copying: Mutex<Option<generations::Copying>>,
-    /// Held by whoever has a realm rest to change what is in force of it, or where it lies.
+    /// Held while a realm is stopped to change its generation or its cell.
     turning: tokio::sync::Mutex<()>,
 }
 
@@ -128,13 +128,13 @@ impl std::fmt::Debug for Engine {
     }
 }
 
-/// The world outside, as the actors reach it.
+/// The outside world, as the actors reach it.
 pub struct Outside {
     /// Makes the gateway of a tenant's bank.
     pub banks: Banks,
     /// Carries events to webhooks.
     pub sink: Arc<dyn WebhookSink>,
-    /// Whether what leaves every realm is held, as in a service that was restored to the past.
+    /// Whether the departures of every realm are held, as in a service that was restored to the past.
     pub held: watch::Receiver<bool>,
 }
 
@@ -153,7 +153,7 @@ struct Realms {
     treasury_patience: Duration,
     arbiters: Vec<ArbiterHandle>,
     spread: bool,
-    /// Of each cell: those who write in one do not wait for those in another.
+    /// By cell: realms that write in one cell do not wait for those in another.
     traffic: DashMap<u32, Arc<Traffic>>,
     pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
@@ -162,31 +162,31 @@ struct Realms {
     rests: Mutex<BTreeSet<u32>>,
     /// Whether other nodes may own cells.
     shared: bool,
-    /// The banks of realms that lie in those cells, where there are several.
+    /// The banks of realms that lie in those cells, if there are several cells.
     elsewhere: DashMap<RealmId, Arc<RealmBank>>,
-    /// Held while a state of the platform is taken up: each by itself.
+    /// Held while a state of the platform is taken up, so that states are taken up one after the other.
     publishing: Mutex<()>,
-    /// Of each cell: held while it wakes or comes to rest.
+    /// By cell: held while the cell wakes or comes to rest.
     waking: DashMap<u32, Arc<tokio::sync::Mutex<()>>>,
 }
 
-/// A realm: what stays of it whoever supervises it, and its supervisor of now.
+/// A realm: its present supervisor, and the parts that outlive supervisors.
 #[derive(Clone)]
 struct Supervised {
     settings: Arc<RwLock<Arc<Settings>>>,
     bank: Arc<RealmBank>,
-    /// Wakes whoever waits for the realm's next event.
+    /// Wakes the readers that wait for the realm's next event.
     published: Arc<Notify>,
-    /// The way to its supervisor; nobody is there while it is retired, or between two of them.
+    /// The way to its supervisor; nobody is there while the realm is retired, or between two supervisors.
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
     kept: Kept,
-    /// Where whoever asks it waits while it moves.
+    /// Callers of the realm wait here while it moves.
     passage: Arc<passage::Passage>,
 }
 
 impl Drop for Engine {
-    /// Ends the threads that it has started; nobody can ask their actors any more.
+    /// Stops the threads that the engine has started; nobody can ask their actors any more.
     fn drop(&mut self) {
         for thread in self.realms.arbiters.iter().chain(&self.realms.couriers) {
             thread.stop();
@@ -195,8 +195,8 @@ impl Drop for Engine {
 }
 
 impl Engine {
-    /// Starts the actors over a store, with nobody who carries events to webhooks: for tests and
-    /// benches. Must be called inside an actix system.
+    /// Starts the actors over a store, without a carrier of events to webhooks: for tests and benches. Must be called
+    /// inside an actix system.
     ///
     /// # Errors
     /// As [`Self::carrying`].
@@ -209,8 +209,7 @@ impl Engine {
         Self::carrying(store, clock, banks, Arc::new(Nobody), options)
     }
 
-    /// Starts the actors over a store; `sink` carries events to webhooks. Must be called inside
-    /// an actix system.
+    /// Starts the actors over a store; `sink` carries events to webhooks. Must be called inside an actix system.
     ///
     /// # Errors
     /// When the platform or the settings of a realm cannot be read from the store.
@@ -226,7 +225,7 @@ impl Engine {
         Self::timed(Cells::one(store), clock, outside, options, Times::default())
     }
 
-    /// The same over several cells, with handles by which it is counted how long messages wait.
+    /// The same over several cells, with handles that record how long messages wait.
     ///
     /// # Errors
     /// As [`Self::carrying`].
@@ -296,12 +295,12 @@ impl Engine {
         })
     }
 
-    /// The present, by the service's clock.
+    /// The present time, by the service's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// The key of a public id, if it was ever issued, whether it still works or not.
+    /// The key of a public id, if it was ever issued, even if it no longer works.
     pub fn key(&self, id: &str) -> Option<Arc<KnownKey>> {
         self.keys.get(id).map(|known| Arc::clone(known.value()))
     }
@@ -316,12 +315,12 @@ impl Engine {
         &self.cells
     }
 
-    /// How many accounts of all realms are in memory, and may be.
+    /// How many accounts of all realms are in memory, and how many may be.
     pub fn residency(&self) -> &Residency {
         &self.realms.residency
     }
 
-    /// The store with the platform's facts, for tests and benches, in which everything is there.
+    /// The store with the platform's facts: for tests and benches, where it holds everything.
     pub fn store(&self) -> &Arc<dyn Store> {
         self.cells.platform()
     }
@@ -367,8 +366,7 @@ impl Engine {
         answered
     }
 
-    /// Registers an account and, where `open` says so, gets it a CVU: then the answer waits for
-    /// the bank.
+    /// Registers an account and, with `open`, gets it a CVU; the answer then waits for the bank.
     pub async fn register(
         &self,
         realm: RealmId,
@@ -425,7 +423,7 @@ impl Engine {
         .await
     }
 
-    /// The balance of an account as it was after the last movement up to and with an instant.
+    /// The balance of an account after the last movement up to and including an instant.
     ///
     /// # Errors
     /// As [`Self::balance`].
@@ -456,7 +454,7 @@ impl Engine {
         }
     }
 
-    /// Orders something of the platform; gives the platform after it.
+    /// Decides an order about the platform. Returns the platform after it.
     ///
     /// # Errors
     /// Those of every door, and [`Failure::ClockInDoubt`].
@@ -477,8 +475,7 @@ impl Engine {
     }
 }
 
-/// Waits for an answer. None in time, or an actor that died with the question, leave the outcome
-/// unknown.
+/// Waits for an answer. If none comes in time, or the actor dies with the question, the outcome is unknown.
 async fn wait<T>(
     answer: impl Future<Output = Result<Result<T, Failure>, oneshot::error::RecvError>>,
     deadline: Duration,

@@ -29,12 +29,12 @@ pub enum Failure {
     /// `If-Match` names another version of the account.
     #[error("the account has changed since; read it again")]
     Stale,
-    /// The rows before a page that was asked for by its number are more than one page looks at.
+    /// More rows precede a page by number than one page may scan.
     #[error(
         "the page begins behind more rows than one request looks at; go on by cursor, or narrow the dates"
     )]
     PageTooFar,
-    /// The rows that were to be sorted are more than one page looks at.
+    /// There are more rows to sort than one page may scan.
     #[error("there are more rows than one request sorts; narrow the dates, or leave out sort")]
     TooManyToSort,
     /// A mailbox or the store's queue is full. Nothing was done.
@@ -46,8 +46,8 @@ pub enum Failure {
     /// The machine's clock is in doubt. Nothing was done.
     #[error("the service doubts its clock and takes no orders; try again later")]
     ClockInDoubt,
-    /// The service stops, or what was asked stopped before its turn: a realm that is retired, or
-    /// loaded again after a fall. Nothing was done.
+    /// The service stops, or the realm stopped before the order's turn: it was retired, or loaded again after a fall.
+    /// Nothing was done.
     #[error("the service is shutting down; try again shortly")]
     ShuttingDown,
     /// The realm is being filled from a file, waits to be opened, or was closed. Nothing was done.
@@ -55,13 +55,13 @@ pub enum Failure {
         "this realm is closed: it is being moved; try again later, or ask whoever runs the service"
     )]
     RealmClosed,
-    /// Storage failed while the order was on its way: it may have been done or not.
+    /// Storage failed while the order was under way: it may have been done or not.
     #[error("the outcome is not known; try again with the same idExterno or Idempotency-Key")]
     OutcomeUnknown,
-    /// Bytes on disk are not what was written; an operator must look.
+    /// Bytes on disk differ from those that were written; an operator must look.
     #[error("the service cannot read its own storage; an operator has to look")]
     Damaged,
-    /// A bug of the service showed while it read: nothing was done. The log says more.
+    /// A bug of the service showed during a read: nothing was done. The log has the details.
     #[error("the service made a mistake of its own; nothing was done; tell whoever runs it")]
     Bug,
 }
@@ -69,7 +69,7 @@ pub enum Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         match error {
-            // An account that doubted itself was reloaded meanwhile: nothing was done.
+            // An account in doubt was loaded again meanwhile: nothing was done.
             StoreError::Overloaded
             | StoreError::OutOfSequence { .. }
             | StoreError::Unreachable(_) => Self::Overloaded,
@@ -77,7 +77,7 @@ impl From<StoreError> for Failure {
             StoreError::Poisoned(_) | StoreError::Unreadable(_) | StoreError::Deposed => {
                 Self::OutcomeUnknown
             }
-            // Not taken: whoever owns the cell is asked.
+            // The commit was not taken: the owner of the cell has to be asked.
             StoreError::Closed | StoreError::NotOwner { .. } => Self::ShuttingDown,
             StoreError::Corrupt(why) => {
                 tracing::error!(%why, "storage is damaged");

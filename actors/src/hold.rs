@@ -1,24 +1,23 @@
-//! Whether what leaves a realm is held, until an operator releases it: after another generation of it came into force,
-//! and in a whole service that was restored to the past.
+//! Whether a realm's departures are held, until an operator releases them: after another generation of the realm came
+//! into force, and in a whole service that was restored to the past.
 //!
-//! **Shape.** One for each realm, for all its lives; it is held by a word of its own and by that of the service. Held, no
-//! order reaches the bank ([`crate::banks`]): what a client waits for is refused as by a bank that fails, and transfers,
-//! returns and enrolments wait here, with no place among the calls to the bank. The courier ([`crate::courier`]) takes no
-//! event. What the bank is only asked goes on, and so does a try of a webhook that a tenant asks for.
+//! **Shape.** One for each realm, for all its lives. A realm is held by its own flag or by the service's. While it is
+//! held, no order reaches the bank ([`crate::banks`]): orders for which a client waits fail as at a failing bank, and
+//! transfers, returns and enrolments wait here, without a slot for calls to the bank. The courier ([`crate::courier`])
+//! takes no event. Queries to the bank go on, and so do webhook tries that a tenant asks for.
 //!
 //! **Order.** A person may decide meanwhile about a waiting order. So it is sent only if its owner confirms after the
 //! end of the hold that it is still wanted. Within one life of a realm a hold only ends: it begins while the realm
 //! rests, or before the service has started.
 //!
-//! **Failure.** Waiting orders are dropped when the life of the realm ends; in the next life they find
-//! it held again.
+//! **Failure.** Waiting orders are dropped when the life of the realm ends; in the next life they find it held again.
 
 use std::future;
 use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Whether what leaves a realm is held.
+/// Whether a realm's departures are held.
 #[derive(Debug)]
 pub struct Hold {
     own: watch::Sender<bool>,
@@ -26,7 +25,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// As it is now; `service` says whether what leaves any realm is held.
+    /// The hold in its present state; `service` tells whether the departures of all realms are held.
     pub fn new(held: bool, service: watch::Receiver<bool>) -> Self {
         Self {
             own: watch::Sender::new(held),
@@ -34,17 +33,17 @@ impl Hold {
         }
     }
 
-    /// Holds the realm, or releases what waits unless the whole service is held.
+    /// Holds the realm, or releases its departures unless the whole service is held.
     pub fn set(&self, held: bool) {
         self.own.send_replace(held);
     }
 
-    /// Whether it is held.
+    /// Whether the departures are held.
     pub fn is_held(&self) -> bool {
         *self.own.borrow() || *self.service.borrow()
     }
 
-    /// Waits until it is not.
+    /// Waits until the departures are not held.
     pub async fn leave(&self) {
         while self.is_held() {
             released(self.service.clone()).await;
@@ -52,7 +51,7 @@ impl Hold {
         }
     }
 
-    /// The pause before another try: where it is held, it ends with the hold.
+    /// The pause before another try. If the departures are held, the pause ends with the hold at the latest.
     pub async fn pause(&self, pause: Duration) {
         match self.is_held() {
             true => drop(tokio::time::timeout(pause, self.leave()).await),
@@ -61,7 +60,7 @@ impl Hold {
     }
 }
 
-/// Waits until it is said that nothing is held, for ever where nobody can say so any more.
+/// Waits until a flag is released; for ever if nobody can release it any more.
 async fn released(mut held: watch::Receiver<bool>) {
     if held.wait_for(|held| !held).await.is_err() {
         future::pending::<()>().await;
@@ -75,7 +74,7 @@ mod tests {
 
     use super::*;
 
-    /// Asks once, as often as it is called, whether whoever waits may go on.
+    /// Polls, as often as `left` is called, whether the waiting future may go on.
     fn waits(
         held: (bool, bool),
         then: impl FnOnce(&Hold, &watch::Sender<bool>, &mut dyn FnMut() -> bool),

@@ -1,22 +1,20 @@
 //! Fair turns between realms before the store's queue.
 //!
-//! **Shape.** Each realm submits through a lane of its own, a [`Store`] that passes everything on but
-//! holds commits back: a bounded number of vouchers of one realm is with the store at once, and the rest waits
-//! in the lane. As the store ends one, the lane hands it the next. So what stands before a commit of
-//! a quiet realm in the store's queue is a small share of each of the others, however much they
-//! bring, and the store's promises stay as they are.
+//! **Shape.** Each realm submits through its own lane, a [`Store`] that passes everything on but holds commits back:
+//! the store has only a bounded number of entries of one realm at once, and the rest waits in the lane. When the store
+//! ends one commit, the lane hands it the next. So in the store's queue only a small share of each other realm is ahead
+//! of a quiet realm's commit, however much the others submit, and the store's promises stay as they are.
 //!
-//! **Bounds.** With the store at once: [`SHARE`] entries of a realm while another realm writes too,
-//! [`ALONE`] while none does, and always one commit, however large. In the lane: [`COMMITS_MAX`]
-//! commits and [`BYTES_MAX`] bytes; beyond that a commit is refused as by a full store. Long before
-//! that, at [`PRESSED`] commits that are not on disk, the lane says that it is pressed: see
-//! `realms::pressure`, where orders wait before anything is decided about them.
+//! **Bounds.** The store has at once [`SHARE`] entries of a realm while another realm writes too, [`ALONE`] while none
+//! does, and always one commit, however large. At most [`COMMITS_MAX`] commits and [`BYTES_MAX`]
+//! bytes wait in the lane; beyond that a commit is refused as by a full store. Long before that, at [`PRESSED`] commits
+//! that are not on disk, the lane reports that it is pressed: see `realms::pressure`, where orders wait before anything
+//! is decided about them.
 //!
-//! **Order.** The order of submission within a realm is the order in which the store gets its
-//! commits. A barrier keeps its place among them. Between realms there is none: no stream is of two.
+//! **Order.** The store gets a realm's commits in the order of submission, and a barrier keeps its place among them.
+//! Between realms there is no order: no stream belongs to two.
 //!
-//! **Failure.** A store that refuses is passed on. Whoever is refused hears it from the thread that
-//! hands over, with no lock held.
+//! **Failure.** A refusal by the store is passed on. The thread that hands over delivers it, with no lock held.
 
 mod passing;
 
@@ -31,32 +29,32 @@ use caudal_storage::{Commit, CommitNo, Done, Store, StoreError};
 
 use crate::mailbox::Wake;
 
-/// How many entries of a realm are with the store at once while another realm writes too. It
-/// takes the store about a millisecond to write them.
+/// The most entries of a realm that are with the store at once while another realm writes too. The store takes about a
+/// millisecond to write them.
 pub const SHARE: usize = 64;
-/// How many entries of a realm are with the store at once while no other realm writes.
+/// The most entries of a realm that are with the store at once while no other realm writes.
 pub const ALONE: usize = 2048;
-/// How long a realm that has written counts as writing, in milliseconds.
+/// How long realms still count as writing after they have written side by side, in milliseconds.
 const WRITING_MS: u64 = 1000;
-/// How many commits one caller hands over, while the store has some whose end goes on with it.
+/// The most items that one caller hands over, while the store has a commit whose end continues the handover.
 const HANDED_MAX: usize = 16;
-/// How many commits of a realm that have not ended press its lane. More would not make the
-/// store's groups cheaper, only every answer later.
+/// How many unfinished commits of a realm press its lane. More would not make the store's groups cheaper, only every
+/// answer later.
 pub const PRESSED: usize = 512;
-/// A pressed lane is eased once no more than this many have not ended.
+/// A pressed lane is eased once at most this many commits are unfinished.
 const EASED: usize = PRESSED / 2;
-/// How many commits may wait in one lane.
+/// The most commits that may wait in one lane.
 pub const COMMITS_MAX: usize = 4096;
-/// How many bytes of entries may wait in one lane.
+/// The most bytes of entries and hints that may wait in one lane.
 pub const BYTES_MAX: usize = 32 << 20;
 
-/// Who has written lately, over all lanes of a cell.
+/// Which realms have written lately, over all lanes of a cell.
 #[derive(Debug)]
 pub struct Traffic {
     start: Instant,
     /// The realm that wrote last.
     last: AtomicU64,
-    /// When a realm wrote after another one, in milliseconds since the start and 1 on; 0 is never.
+    /// When a realm last wrote after another one, in milliseconds since the start, plus 1; 0 if never.
     mixed: AtomicU64,
 }
 
@@ -71,7 +69,7 @@ impl Default for Traffic {
 }
 
 impl Traffic {
-    /// Notes that a realm writes; gives how much of it may be with the store.
+    /// Notes that a realm writes. Returns how many of its entries may be with the store.
     fn share(&self, realm: RealmId) -> usize {
         let passed = self.start.elapsed().as_millis();
         let now = u64::try_from(passed).unwrap_or(u64::MAX).saturating_add(1);
@@ -87,7 +85,7 @@ impl Traffic {
     }
 }
 
-/// What waits in a lane.
+/// A commit or barrier that waits in a lane.
 enum Item {
     Commit(Commit, Done),
     Barrier(Done),
@@ -98,13 +96,13 @@ struct State {
     waiting: VecDeque<Item>,
     commits: usize,
     bytes: usize,
-    /// Commits and entries that the store has and has not ended.
+    /// The commits and entries that the store has and has not ended.
     under_way: (usize, usize),
-    /// How many entries it may have.
+    /// How many entries the store may have.
     share: usize,
-    /// Somebody hands over; whoever else comes leaves it to him.
+    /// A caller is handing over; the others leave it to that one.
     handing: bool,
-    /// Whom to wake when the lane is eased.
+    /// Woken when the lane is eased.
     wake: Option<Wake>,
 }
 
@@ -137,12 +135,12 @@ fn bytes(commit: &Commit) -> usize {
 }
 
 impl State {
-    /// Commits that have not ended.
+    /// How many commits are unfinished.
     fn held(&self) -> usize {
         self.commits.saturating_add(self.under_way.0)
     }
 
-    /// The next that may go to the store.
+    /// The next item that may go to the store.
     fn next(&mut self) -> Option<Item> {
         if let Some(Item::Commit(commit, _)) = self.waiting.front() {
             let (commits, entries) = self.under_way;
@@ -169,17 +167,17 @@ impl Lane {
         })
     }
 
-    /// Commits that wait here.
+    /// How many commits wait in the lane.
     pub fn waiting(&self) -> usize {
         lock(&self.state).commits
     }
 
-    /// Whether so many commits have not ended that orders do better to wait before they are decided.
+    /// Whether so many commits are unfinished that orders should wait before they are decided.
     pub fn is_pressed(&self) -> bool {
         lock(&self.state).held() >= PRESSED
     }
 
-    /// Wakes once the lane is eased: at once, if it is. Only the latest caller is woken.
+    /// Calls `wake` once the lane is eased: at once, if it is eased now. Only the latest caller is woken.
     pub fn when_eased(&self, wake: Wake) {
         let mut state = lock(&self.state);
         if state.held() > EASED {
@@ -215,9 +213,9 @@ fn refuse(item: Item) {
     done(Err(StoreError::Overloaded));
 }
 
-/// Hands the store whatever may go. One at a time does it, so that the order is kept and a store
-/// that answers at once does not pile up calls. Nobody does it for long: while the store has any, the
-/// end of one goes on with it, and an actor that came by goes back to its turns.
+/// Hands the store every item that may go. Only one caller at a time does this, so the order is kept and a store that
+/// answers at once does not nest calls. No caller does it for long: while the store has commits, the end of one
+/// continues the handover, and an actor that came by returns to its turns.
 fn hand_over(state: &Arc<Mutex<State>>, store: &Arc<dyn Store>) {
     let mut now = lock(state);
     if now.handing {
@@ -301,8 +299,8 @@ mod tests {
             })
         }
 
-        /// Submits the `number`-th commit of a lane, with so many entries on a stream of its own
-        /// that no projection looks at.
+        /// Submits the `number`-th commit of a lane, with so many entries on a stream of its own that no projection
+        /// reads.
         fn submit(&self, lane: &Lane, number: u64, entries: u64) {
             let stream = account_stream(lane.realm, AccountNo(number), ANSWER_PARTS);
             let entry = |seq| Entry {
@@ -393,7 +391,7 @@ mod tests {
         assert_eq!(*woken.lock().unwrap(), 2);
         rig.store.step_all();
         assert_eq!(*woken.lock().unwrap(), 2);
-        // A store that is lost eases it, too: nobody waits for ever.
+        // A lost store eases the lane, too: nobody waits for ever.
         for number in most + 1..=2 * most {
             rig.submit(&lane, number, 1);
         }

@@ -1,17 +1,15 @@
-//! Take turns: one actor per account, a supervisor per realm, and the ports to the outside world.
+//! The actors: one per account, a supervisor per realm, and the ports to the outside world.
 //!
-//! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the
-//! caller's realm; the supervisor checks what concerns the whole realm and forwards to the account's
-//! actor; the actor decides, applies at once and hands the facts to the store. The store's thread
-//! releases the answer after the flush.
+//! **Shape.** [`engine::Engine`] is the one door. It sends an order to the supervisor of the caller's realm; the
+//! supervisor checks the rules over the whole realm and forwards the order to the account's actor; the actor decides,
+//! applies at once and hands the facts to the store. The store's thread releases the answer after the flush.
 //!
 //! **Bounds.** Every mailbox has a named limit ([`mailbox`]); a full one answers
 //! [`failure::Failure::Overloaded`]. An order whose client has left is dropped when its turn comes,
 //! before it is decided, and never after.
 //!
-//! **Order.** What a supervisor forwards to an account arrives in its order, and the commits of an
-//! account leave in the order in which they were decided, on whichever thread it lives
-//! ([`threads`]).
+//! **Order.** A supervisor's messages to an account arrive in their order, and the commits of an account leave in the
+//! order in which they were decided, on whichever thread it lives ([`threads`]).
 //!
 //! **Failure.** After a failed commit the state in memory is in doubt: the actor stops, and the
 //! next order loads the account again from disk.

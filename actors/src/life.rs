@@ -1,12 +1,11 @@
 //! One life of a realm's actors: from the start of its supervisor until none of them can act any more.
 //!
-//! **Shape.** The supervisor has the [`Heart`]. Everything that acts for the realm holds the [`Life`]:
-//! actors, and the tasks that call the bank. When the heart is dropped, because the supervisor has
-//! stopped or panicked, the tasks are dropped where they wait, and the courier and the accounts stop.
-//! [`Gone`] ends when the last of them is gone.
+//! **Shape.** The supervisor has the [`Heart`]. Everything that acts for the realm holds the [`Life`]: actors, and the
+//! tasks that call the bank. When the heart is dropped, because the supervisor has stopped or panicked, the tasks are
+//! dropped where they wait, and the courier and the accounts stop. [`Gone`] ends when the last holder is gone.
 //!
-//! **Failure.** A task that is dropped while the bank is asked leaves what a crash leaves: the intent is
-//! on disk, and the next life takes it up again.
+//! **Failure.** If a task is dropped while it asks the bank, the result is the same as after a crash: the intent is on
+//! disk, and the next life resumes it.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use tokio::sync::{mpsc, watch};
 #[derive(Debug)]
 pub struct Heart(#[expect(dead_code, reason = "it is there to be dropped")] watch::Sender<()>);
 
-/// A life, as whoever acts in it holds it.
+/// A life, as its actors and tasks hold it.
 #[derive(Debug)]
 pub struct Life {
     heart: watch::Receiver<()>,
@@ -29,8 +28,8 @@ pub struct Life {
 #[derive(Debug)]
 pub struct Gone(mpsc::Receiver<Infallible>);
 
-/// Begins a life: what ends it, what is held while it lasts, and what says when nobody holds it
-/// any more.
+/// Begins a life. Returns its heart, which ends it; the life, which its actors hold; and the signal that nobody holds
+/// it any more.
 pub fn begin() -> (Heart, Arc<Life>, Gone) {
     let (beats, heart) = watch::channel(());
     let (held, gone) = mpsc::channel(1);
@@ -42,12 +41,12 @@ impl Life {
     /// Waits until the life is over.
     pub async fn over(self: Arc<Self>) {
         let mut heart = self.heart.clone();
-        // Nothing is ever said but that the heart is gone.
+        // The channel carries no value; it only closes when the heart is gone.
         while heart.changed().await.is_ok() {}
     }
 
-    /// Does something on this thread as long as the life goes on. What is not done by then is dropped
-    /// where it waits.
+    /// Runs a task on this thread as long as the life goes on. When the life ends first, the task is dropped where it
+    /// waits.
     pub fn spawn(self: &Arc<Self>, work: impl Future<Output = ()> + 'static) {
         let life = Arc::clone(self);
         actix::spawn(async move {
@@ -55,7 +54,7 @@ impl Life {
                 () = Arc::clone(&life).over() => {}
                 () = work => {}
             }
-            // Only now: what was dropped above may act no more.
+            // Only now: the dropped task can no longer act.
             drop(life);
         });
     }

@@ -6,14 +6,13 @@
 //! when the queue is empty. So a single account is read at once, and under load no thread is woken for each
 //! account.
 //!
-//! **Bounds.** [`READERS_MAX`] readers of a realm. The queue is no longer than the number of actors that
-//! wait.
+//! **Bounds.** [`READERS_MAX`] readers of a realm. The queue is no longer than the number of waiting actors.
 //!
-//! **Order.** First come, first read. What is handed over together begins together, so the first movements of
-//! those accounts share a flush.
+//! **Order.** First come, first read. Accounts that are handed over together begin together, so their first movements
+//! share a flush.
 //!
 //! **Failure.** If reading an account panics, its actor gets [`Failure::Bug`], and the rest of the queue continues. If
-//! the runtime ends before a reader has run, all that wait for it get the same.
+//! the runtime ends before a reader has run, all requests that wait for it get the same.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -48,7 +47,7 @@ struct Line {
 
 type Load = dyn Fn(AccountNo) -> Read + Send + Sync;
 
-/// The line of one realm, and how its accounts are read.
+/// The queue of one realm, and the function that reads its accounts.
 pub struct Loads {
     line: Mutex<Line>,
     load: Box<Load>,
@@ -63,7 +62,7 @@ impl fmt::Debug for Loads {
 }
 
 impl Loads {
-    /// Of the accounts of a realm in a store.
+    /// The queue for the accounts of a realm in a store.
     pub fn new(store: Arc<dyn Store>, realm: RealmId) -> Arc<Self> {
         Self::by(Box::new(move |number| {
             reads::load(store.as_ref(), realm, number)
@@ -75,10 +74,10 @@ impl Loads {
         Arc::new(Self { line, load })
     }
 
-    /// The account as of its last commit; `None` when there is none of that number.
+    /// The account as of its last commit; `None` if there is none with this number.
     ///
     /// # Errors
-    /// What reading says, or [`Failure::Bug`] when it panicked or will not happen any more.
+    /// The error of the read, or [`Failure::Bug`] when the read panicked or will not happen any more.
     pub async fn read(self: &Arc<Self>, number: AccountNo) -> Result<Option<Loaded>, Failure> {
         let (hand_over, handed) = oneshot::channel();
         if self.join(Waiting { number, hand_over }) {
@@ -95,7 +94,7 @@ impl Loads {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a reader has to be started for it.
+    /// Queues a request. Returns whether a reader has to be started for it.
     fn join(&self, waiting: Waiting) -> bool {
         let mut line = self.line();
         line.waiting.push_back(waiting);
@@ -124,13 +123,14 @@ impl Reader {
             };
             let read: Vec<_> = batch.into_iter().filter_map(read).collect();
             for (hand_over, loaded) in read {
-                // An actor that is gone wants nothing any more.
+                // An actor that is gone needs nothing any more.
                 let _gone = hand_over.send(loaded);
             }
         }
     }
 
-    /// Who is to be read next; without any the reader no longer counts, so that the next in line starts another.
+    /// The next requests to read. If there are none, the reader no longer counts, so that the next request starts
+    /// another one.
     fn next_batch(&mut self) -> Option<Vec<Waiting>> {
         let mut line = self.loads.line();
         let share = line.waiting.len().div_ceil(READERS_MAX);
@@ -163,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    /// A line of this many accounts, in which nobody has been read yet, and how many readers they asked for.
+    /// A queue of this many accounts, of which none has been read yet, and how many readers they asked for.
     fn crowd(loads: &Loads, accounts: u64) -> (Vec<(u64, oneshot::Receiver<Read>)>, usize) {
         let mut readers = 0;
         let join = |number| {

@@ -1,14 +1,14 @@
 //! Where the orders of a realm wait after a start until the bank's list has been looked through. The
 //! supervisor reads the list (`realms/lookout.rs`); this is the gate.
 //!
-//! **Bounds.** The list of [`DAYS_MAX`] days at most; who waits is bounded by the mailboxes.
+//! **Bounds.** The lists of at most [`DAYS_MAX`] days; the mailboxes bound how many orders wait.
 
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use tokio::sync::{Notify, watch};
 
 /// The most days whose lists are read.
 pub const DAYS_MAX: usize = 31;
-/// Where orders wait until the list was looked through.
+/// The gate where orders wait until the list was looked through.
 #[derive(Debug)]
 pub struct Lookout {
     since: Option<Timestamp>,
@@ -17,7 +17,7 @@ pub struct Lookout {
 }
 
 impl Lookout {
-    /// For a realm whose last event was at an instant; `None` when it has none.
+    /// The gate of a realm whose last event was at this instant; `None` if it has none.
     pub fn since(since: Option<Timestamp>) -> Self {
         Self {
             since,
@@ -33,21 +33,21 @@ impl Lookout {
         }
         self.wanted.notify_one();
         let mut looked = self.looked.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as the gate.
         looked.wait_for(|looked| *looked).await.ok();
     }
 
-    /// Waits until somebody waits.
+    /// Waits until an order waits.
     pub async fn wanted(&self) {
         self.wanted.notified().await;
     }
 
-    /// Lets everybody go: the list was looked through.
+    /// Opens the gate: the list was looked through.
     pub fn pass(&self) {
         self.looked.send_replace(true);
     }
 
-    /// Whether it was looked through.
+    /// Whether the list was looked through.
     pub fn is_passed(&self) -> bool {
         *self.looked.borrow()
     }

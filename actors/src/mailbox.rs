@@ -1,16 +1,16 @@
 //! Mailboxes with a real limit: waiting messages are counted, and refused beyond a named limit.
 //!
-//! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is
-//! given back when the message is taken, or dropped with the actor. actix's own capacity bounds
-//! nothing here: each clone of an address may always put one message more, and every sender has a
-//! clone of its own. So this is the only module that may call `try_send`. A [`Crowd`] counts over many actors
-//! what waits for each, for whoever has to hold back before it is too much.
+//! **Shape.** [`Mailbox::tell`] wraps a message into a [`Queued`] that has a [`Permit`]. The permit is given back when
+//! the message is taken, or dropped with the actor. actix's own capacity bounds nothing here: each clone of an address
+//! may always put one message more, and every sender has its own clone. So this is the only module that may call
+//! `try_send`. A [`Crowd`] counts the waiting messages of many actors together, so that a sender can hold back before
+//! there are too many.
 //!
-//! **Bounds.** The most that waits is given where a mailbox is made; each actor names it.
+//! **Bounds.** Each actor names the most messages that may wait for it, where its mailbox is made.
 //!
-//! **Failure.** A message that is dropped before its turn tells whoever waits for it that nothing was
-//! done ([`Untaken`]): its actor stopped, or died in an earlier turn. A full mailbox is [`Failure::Overloaded`], one whose actor is gone
-//! [`Failure::ShuttingDown`]. In both cases nothing was done.
+//! **Failure.** If a message is dropped before its turn, because its actor stopped or died in an earlier turn, its
+//! caller is told that nothing was done ([`Untaken`]). A full mailbox answers [`Failure::Overloaded`], one whose actor
+//! is gone [`Failure::ShuttingDown`]. In both cases nothing was done.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,19 +25,19 @@ use actix::{Actor, Addr, AsyncContext as _, Context, Handler, Message};
 use crate::failure::Failure;
 use crate::reply::Waits;
 
-/// Messages that may wait for a crowd before it is pressed.
+/// How many messages wait for a crowd when it is pressed.
 pub const CROWD_MAX: usize = 512;
 /// A pressed crowd is eased once no more than this many wait for it.
 const CROWD_EASED: usize = CROWD_MAX / 2;
 
-/// Wakes whoever waits. It only sends a message.
+/// Wakes a waiting sender. It only sends a message.
 pub type Wake = Box<dyn FnOnce() + Send>;
 
 /// How many messages wait for many actors together.
 #[derive(Default)]
 pub struct Crowd {
     count: AtomicUsize,
-    /// Whom to wake when it is eased.
+    /// Woken when the crowd is eased.
     wake: Mutex<Option<Wake>>,
 }
 
@@ -50,15 +50,16 @@ impl fmt::Debug for Crowd {
 }
 
 impl Crowd {
-    /// Whether [`CROWD_MAX`] or more wait.
+    /// Whether [`CROWD_MAX`] or more messages wait.
     pub fn is_pressed(&self) -> bool {
         self.count.load(Ordering::SeqCst) >= CROWD_MAX
     }
 
-    /// Wakes once no more than half of that wait: at once, if it is so. Only the latest caller is woken.
+    /// Calls `wake` once at most half of [`CROWD_MAX`] wait: at once, if that is so now. Only the latest caller is
+    /// woken.
     pub fn when_eased(&self, wake: Wake) {
         *self.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(wake);
-        // Whoever eases it from now on finds it there; if that was before, it is eased here.
+        // A message that leaves from now on finds `wake`; if the crowd was eased before, `wake` is called here.
         if self.count.load(Ordering::SeqCst) <= CROWD_EASED {
             self.wake();
         }
@@ -93,29 +94,29 @@ pub struct Waiting(Arc<Counted>);
 #[derive(Debug, Default)]
 struct Counted {
     own: AtomicUsize,
-    /// The crowd that it is one of.
+    /// The crowd to which its actor belongs, if any.
     crowd: Option<Arc<Crowd>>,
 }
 
 impl Waiting {
-    /// What waits for one of a crowd.
+    /// Counts the messages for one actor of a crowd.
     pub fn among(crowd: Option<Arc<Crowd>>) -> Self {
         let own = AtomicUsize::new(0);
         Self(Arc::new(Counted { own, crowd }))
     }
 
-    /// How many wait now.
+    /// How many messages wait now.
     pub fn count(&self) -> usize {
         self.0.own.load(Ordering::Acquire)
     }
 
-    /// A permit, whether there is room or not: for what was refused or granted room before.
+    /// A permit whether there is room or not: for a message that had room before or gets it anyway.
     pub fn permit(&self) -> Permit {
         self.0.own.fetch_add(1, Ordering::AcqRel);
         self.permitted()
     }
 
-    /// Likewise, for what does not wait for a thread to come round to it, and so does not count in the crowd.
+    /// The same for a message that does not wait for the actor's thread, and so does not count in the crowd.
     fn permit_apart(&self) -> Permit {
         self.0.own.fetch_add(1, Ordering::AcqRel);
         Permit {
@@ -124,7 +125,7 @@ impl Waiting {
         }
     }
 
-    /// A permit, if fewer than `most` wait.
+    /// A permit, if fewer than `most` messages wait.
     fn permit_below(&self, most: usize) -> Option<Permit> {
         let more = |count: usize| count.checked_add(1).filter(|count| *count <= most);
         let taken = self
@@ -149,7 +150,7 @@ impl Waiting {
 #[derive(Debug)]
 pub struct Permit {
     of: Waiting,
-    /// Whether it counts in the crowd, where there is one.
+    /// Whether it counts in the crowd, if there is one.
     crowded: bool,
 }
 
@@ -165,17 +166,17 @@ impl Drop for Permit {
 
 /// A message that somebody may wait for.
 pub trait Asked {
-    /// Who has to be there for it to be done, if anybody: who has left gets nothing done. What the
-    /// bank has said, and what has begun, goes on without anybody.
+    /// The caller for whom the message is done, if any: if the caller has left, nothing is done. The bank's answers,
+    /// and business that has begun, go on without a caller.
     fn asker(&mut self) -> Option<&mut dyn Waits>;
 
-    /// Whether the asker has left, so that nothing is to be done.
+    /// Whether the caller has left, so that nothing is to be done.
     fn is_left(&mut self) -> bool {
         self.asker().is_some_and(|asker| asker.has_left())
     }
 }
 
-/// A message that nobody has taken. Dropped, it tells its asker that nothing was done.
+/// A message that nobody has taken. When dropped, it tells its caller that nothing was done.
 #[derive(Debug)]
 pub struct Untaken<M: Asked>(Option<M>);
 
@@ -186,7 +187,7 @@ impl<M: Asked> From<M> for Untaken<M> {
 }
 
 impl<M: Asked> Untaken<M> {
-    /// The message, to look at while it waits.
+    /// The message, for inspection while it waits.
     #[expect(
         clippy::expect_used,
         reason = "it is there until it is taken, with all of this"
@@ -226,7 +227,7 @@ impl<M: Asked> Message for Queued<M> {
 }
 
 impl<M: Asked> Queued<M> {
-    /// The message, to look at while it waits.
+    /// The message, for inspection while it waits.
     pub fn message(&mut self) -> &mut M {
         self.message.message()
     }
@@ -265,7 +266,7 @@ impl<A: Actor> Clone for Mailbox<A> {
 }
 
 impl<A: Actor> Mailbox<A> {
-    /// The mailbox of an actor, of whose messages at most this many wait.
+    /// The mailbox of an actor for which at most `most` messages wait.
     pub fn new(addr: Addr<A>, waiting: Waiting, most: usize) -> Self {
         Self {
             addr,
@@ -284,17 +285,17 @@ impl<A: Actor> Mailbox<A> {
         self.waiting.count()
     }
 
-    /// Whether no further message is taken.
+    /// Whether the mailbox takes no further message.
     pub fn is_full(&self) -> bool {
         self.waiting.count() >= self.most
     }
 
-    /// A permit for a message that comes later; there is room, or the caller has looked.
+    /// A permit for a message that comes later. The caller has checked that there is room, or needs none.
     pub fn reserve(&self) -> Permit {
         self.waiting.permit()
     }
 
-    /// Likewise, for a message that waits for something else than its actor's thread.
+    /// The same for a message that does not wait for its actor's thread.
     pub fn reserve_apart(&self) -> Permit {
         self.waiting.permit_apart()
     }
@@ -313,11 +314,11 @@ impl<A: Actor> Mailbox<A> {
         self.put(permit.ok_or(Failure::Overloaded)?, message)
     }
 
-    /// Puts a message into a place that was reserved, or that need not be asked for: what finishes
-    /// something that is done already is never refused.
+    /// Puts a message into a reserved place, or into one that needs no room: a message that finishes something already
+    /// done is never refused.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] when the actor is gone; the message is dropped untaken then.
+    /// [`Failure::ShuttingDown`] when the actor is gone; the message is then dropped untaken.
     #[expect(
         clippy::disallowed_methods,
         reason = "the one place where messages are sent, and they are counted"
@@ -333,7 +334,7 @@ impl<A: Actor> Mailbox<A> {
             permit,
             since: Instant::now(),
         };
-        // A clone that has sent nothing yet: never parked, so actix takes what we have counted.
+        // A clone that has sent nothing yet is never parked, so actix takes every message that we have counted.
         match self.addr.clone().try_send(queued) {
             Ok(()) => Ok(()),
             Err(SendError::Full(_)) => Err(Failure::Overloaded),
@@ -380,7 +381,7 @@ mod tests {
         let taken = Arc::new(AtomicUsize::new(0));
         let sink = Sink(Arc::clone(&taken));
         let mailbox = Mailbox::new(sink.start(), Waiting::default(), 8);
-        // Nothing is taken before this task gives way.
+        // The sink takes nothing before this task gives way.
         let (mut full, mut sent) = (0, 0);
         for _ in 0..20_000 {
             match mailbox.clone().tell(vec![0; 64]) {

@@ -1,16 +1,15 @@
 //! The money that has left a realm: one meter for all of its accounts, used to check the limits
 //! over their sum.
 //!
-//! **Shape.** The realm's supervisor loads the meter from the row that the projection keeps, before
-//! its first order, and every account reads it when it decides. An account that records vouchers
-//! takes them into the meter in the same step, and what it took travels with the page of its commit:
-//! a page that is written keeps it, one that is dropped for whatever reason (a refused commit, a batch
-//! that is undone, a panic) gives it back.
+//! **Shape.** The realm's supervisor loads the meter from the projected row before its first order, and every account
+//! reads it when it decides. An account that records vouchers takes them into the meter in the same step, and the taken
+//! amounts travel with the page of its commit: a page that is written keeps them, and one that is dropped for whatever
+//! reason (a refused commit, a batch that is undone, a panic) gives them back.
 //!
-//! **Order.** Accounts live on several threads ([`crate::threads`]), and to decide and to take is one step: whoever
-//! does it has a [`Seat`]. Where a limit over the sum is set, it sits alone, so that of two orders that fit
-//! only one by one, the second sees the first. Where none is set, nobody compares anything with the meter, and all
-//! sit together; whoever sits down alone waits until those have taken what they decided.
+//! **Order.** Accounts live on several threads ([`crate::threads`]), and deciding and taking is one step, for which an
+//! account needs a [`Seat`]. If a limit over the sum is set, it sits alone, so that of two orders that fit only one by
+//! one, the second sees the first. If none is set, no order is compared with the meter, and all sit together. An
+//! account that sits down alone waits until the others have taken what they decided.
 //!
 //! **Failure.** When a commit fails and nobody knows whether it was written, the store is lost and the
 //! process ends; the next start reads the row.
@@ -24,11 +23,11 @@ use caudal_ledger::vouchers::Voucher;
 #[derive(Debug, Default)]
 pub struct Meter {
     usage: Mutex<TotalUsage>,
-    /// Held from the look at the usage until what was decided is taken in.
+    /// Held from the read of the usage until the decided vouchers are taken in.
     seats: RwLock<()>,
 }
 
-/// The right to decide and to take; nobody gets it twice at a time.
+/// The right to decide and to take. A holder must not ask for a second one.
 #[derive(Debug)]
 pub struct Seat<'m> {
     meter: &'m Arc<Meter>,
@@ -43,19 +42,19 @@ enum Seated<'m> {
 }
 
 impl Seat<'_> {
-    /// What has left so far, with what is decided and not on disk yet.
+    /// The sums that have left so far, including decided vouchers that are not on disk yet.
     pub fn usage(&self) -> TotalUsage {
         self.meter.usage()
     }
 
-    /// Takes vouchers in that are being recorded.
+    /// Takes in the vouchers that are being recorded.
     pub fn take(&self, vouchers: &[Arc<Voucher>]) -> Taken {
         self.meter.take(vouchers)
     }
 }
 
 impl Meter {
-    /// A meter that shows this.
+    /// A meter with this usage.
     pub fn new(usage: TotalUsage) -> Arc<Self> {
         let usage = Mutex::new(usage);
         Arc::new(Self {
@@ -64,12 +63,12 @@ impl Meter {
         })
     }
 
-    /// What has left so far, with what is decided and not on disk yet.
+    /// The sums that have left so far, including decided vouchers that are not on disk yet.
     pub fn usage(&self) -> TotalUsage {
         *self.lock()
     }
 
-    /// A seat beside others: for whoever compares nothing with the meter.
+    /// A seat beside others: for decisions that are not compared with the meter.
     pub fn together(self: &Arc<Self>) -> Seat<'_> {
         let seated = self.seats.read().unwrap_or_else(PoisonError::into_inner);
         Seat {
@@ -78,7 +77,7 @@ impl Meter {
         }
     }
 
-    /// The only seat: for whoever compares with the meter what it decides.
+    /// The only seat: for decisions that are compared with the meter.
     pub fn alone(self: &Arc<Self>) -> Seat<'_> {
         let seated = self.seats.write().unwrap_or_else(PoisonError::into_inner);
         Seat {
@@ -105,7 +104,7 @@ impl Meter {
     }
 }
 
-/// What a page has taken from the meter; given back when this is dropped.
+/// The amounts that a page has taken from the meter; given back when this is dropped.
 #[derive(Debug, Default)]
 pub struct Taken {
     meter: Option<Arc<Meter>>,
@@ -113,12 +112,12 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// It is on disk.
+    /// Keeps the amounts: the page is on disk.
     pub fn keep(mut self) {
         self.meter = None;
     }
 
-    /// Adds what came after, from the same meter.
+    /// Adds the amounts of a later page, from the same meter.
     pub fn append(&mut self, mut after: Self) {
         self.meter = self.meter.take().or(after.meter.take());
         self.vouchers.append(&mut after.vouchers);

@@ -2,7 +2,7 @@
 //!
 //! **Shape.** A move makes another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of its whole
 //! history ([`crate::copying`]). A fact of the platform begins it. The existing history is copied at low speed,
-//! compared and verified; then whatever was written since is copied at full speed, again and again, until little is
+//! compared and verified. Then the entries written since are copied at full speed, again and again, until little is
 //! left ([`TAIL`]). For the rest the realm stops and its requests wait ([`crate::engine`], `moving`). That part is
 //! compared, too, and one fact records the result and puts the copy into force. The old generation stays where it is,
 //! under its number, and is invisible.
@@ -11,15 +11,15 @@
 //! the same ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal,
 //! and streams, pages and cursors stay valid. Nothing is held, and nothing changes for clients.
 //!
-//! **Bounds.** Those of [`crate::copying`]; [`ROUNDS`] tries to come near the end, and [`LAST`] for what is copied
-//! while the realm is stopped. The accounts' rows at rest are copied, too, so loading an account costs as much in the
-//! new cell as in the old one.
+//! **Bounds.** Those of [`crate::copying`]; at most [`ROUNDS`] rounds to come near the end, and [`LAST`] for the part
+//! that is copied while the realm is stopped. The accounts' rows at rest are copied, too, so loading an account costs
+//! as much in the new cell as in the old one.
 //!
-//! **Order.** The place that is left is closed first: its realm rests and its last commit has ended before the last of it
-//! is read. A copy that was too late is at its end before another one may go on with it. The node that moves a realm owns the
-//! first cell. Where others own the cell that is left, or the one that the realm goes into, it reads what it has of them, has the owner
-//! of the one say when the realm rests, and the owner of the other append ([`crate::elsewhere`]). What holds where a node
-//! loses a cell is in [`crate::engine`], `moving`.
+//! **Order.** The old place is closed first: its realm rests, and its last commit has ended, before the last part of it
+//! is read. A late write of a copy ends before another move may continue the copy. The node that moves a realm owns the
+//! first cell. If other nodes own the old or the new cell, this node reads what it has applied of these cells; the
+//! owner of the old cell reports when the realm rests, and the owner of the new one appends ([`crate::elsewhere`]). The
+//! rules for a node that loses a cell are in [`crate::engine`], `moving`.
 //!
 //! **Failure.** If the move ends anywhere before that fact, the realm is where it was, and another move into the same
 //! cell continues the copy; after it, the realm is in its new cell. A copy that is found to differ from the realm is
@@ -42,23 +42,22 @@ use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 
-/// When copying the latest entries took no longer than this, the realm can stop for the rest.
+/// Once copying the latest entries took no longer than this, the realm can stop for the rest.
 const TAIL: Duration = Duration::from_millis(200);
 /// How many rounds try to get that close to the end.
 const ROUNDS: u32 = 50;
-/// The longest that the last round may have taken: clients should not have to wait longer than
-/// that.
+/// The longest that the last round may have taken: clients should not have to wait longer than that.
 const TAIL_MOST: Duration = Duration::from_secs(2);
 /// How long copying the rest may take while the realm is stopped; after that the realm continues in its
 /// old cell.
 const LAST: Duration = Duration::from_secs(3);
 
-/// Begins to move a realm into a cell, or goes on with it; nothing where it lies there. The rest happens after the answer.
-/// Must be called inside an actix system.
+/// Begins to move a realm into a cell, or continues the move; does nothing if the realm already lies there. The work is
+/// done after the answer. Must be called inside an actix system.
 ///
 /// # Errors
-/// Those of every door; a tenant or a cell that is not, a realm that is being filled, and `RestoreConflict` while another
-/// copy is made. The very move that is under way is no error: it goes on.
+/// Those of every door; a tenant or a cell that does not exist, a realm that is being filled, and `RestoreConflict`
+/// while another copy is made. Repeating the move under way is no error: it goes on.
 pub async fn begin(
     engine: &Arc<Engine>,
     (id, mode): (&str, Mode),
@@ -79,7 +78,7 @@ pub async fn begin(
     if engine.is_at_rest() || far && elsewhere.is_none() {
         return Err(Failure::ShuttingDown);
     }
-    // What is refused does not take the place of what is known of the last copy.
+    // A refused order does not replace the state of the last copy.
     platform.decide(order(id.to_owned(), step), engine.now())?;
     let made = engine.copying().filter(|it| it.goes_on_with(realm));
     let same = made.is_some_and(|it| platform.moving(realm, cell) == Some(it.number));
@@ -87,7 +86,7 @@ pub async fn begin(
         return Ok(());
     }
     if platform.standing(realm).cell == cell {
-        // It may rest there since it could not be loaded.
+        // It may rest there because it could not be loaded.
         return engine.resumed_in_turn(realm).await;
     }
     let progress = Arc::new(Progress::default());
@@ -120,7 +119,7 @@ pub async fn begin(
                 let far = elsewhere.map(|elsewhere| (elsewhere, number));
                 let moved = engine.moves((realm, far), (leave, stay), last).await;
                 note(realm, (from, cell), since, moved.is_ok());
-                // What is still being written of the copy ends before anybody else goes on with it.
+                // Pending writes of the copy end before another move may continue it.
                 drop(worked.await);
                 moved.map(drop)
             }
@@ -132,7 +131,7 @@ pub async fn begin(
     Ok(())
 }
 
-/// What is copied of a realm for its move.
+/// The source, the target and the bounds of a move's copy.
 fn errand(
     engine: &Engine,
     realm: RealmId,
@@ -155,8 +154,8 @@ fn errand(
     })
 }
 
-/// Whether what there is of the move was found to be another thing than the realm: after a restore the copy may have
-/// what the realm has lost.
+/// Whether the existing copy of the move was found to differ from the realm: after a restore the copy may hold entries
+/// that the realm has lost.
 fn cannot_go_on(engine: &Engine, realm: RealmId, cell: u32) -> bool {
     let begun = engine.platform().moving(realm, cell);
     let last = engine.copying().filter(|it| it.realm == realm);
@@ -170,7 +169,7 @@ fn note(realm: RealmId, (from, to): (u32, u32), since: Instant, moved: bool) {
     }
 }
 
-/// Copies, compares and verifies all that there is, and comes near what is done meanwhile.
+/// Copies, compares and verifies everything that exists, and then catches up with new entries until little is left.
 fn near(realm: RealmId, mut copy: Copy) -> Result<Copy, NotCopied> {
     let began = Instant::now();
     copy.catch_up()?;
@@ -203,8 +202,9 @@ fn near(realm: RealmId, mut copy: Copy) -> Result<Copy, NotCopied> {
     }
 }
 
-/// Copies the last of it, while the realm rests; what puts all of it into force. `working` is dropped when nothing more
-/// is copied, which may be later: a store that does not answer is waited for by the copy, and not by the realm.
+/// Copies the last part, while the realm rests. Returns the order that puts the copy into force. `working` is dropped
+/// once nothing more is copied, which may be later: only the copy waits for a store that does not answer, not the
+/// realm.
 async fn last(
     (mut copy, working): (Copy, oneshot::Sender<()>),
     order: impl FnOnce(MoveStep) -> PlatformOrder,

@@ -24,26 +24,26 @@ use caudal_ledger::ids::RealmId;
 
 /// This many items of a batch cost as much as one request.
 const ITEMS_OF_REQUEST: u32 = 4;
-/// How long another realm counts as asking.
+/// How long another realm counts as active after a request.
 const OTHERS: Duration = Duration::from_secs(10);
-/// How far a realm may be ahead of its pace: a few requests at once do not wait, and a timer that is late takes nothing
-/// from it.
+/// How far a realm may be ahead of its pace: a few simultaneous requests do not wait, and a late timer takes nothing
+/// from the realm.
 const AHEAD: Duration = Duration::from_millis(10);
 /// The longest wait of a request, and of its refusal: each holds a connection meanwhile.
 pub const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Beyond this many rows, expired ones are dropped.
 const ROWS: usize = 1024;
 
-/// The realm asks for so much that one more would wait longer than [`WAIT_MAX`].
+/// The realm sends so many requests that one more would wait longer than [`WAIT_MAX`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Crowded;
 
-/// How often a realm waited for its turn, since the start.
+/// How often and how long a realm waited for its turn, since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Waits {
-    /// How often.
+    /// The number of waits.
     pub count: u64,
-    /// How long, all together.
+    /// The sum of all waits.
     pub time: Duration,
 }
 
@@ -60,53 +60,53 @@ impl Waits {
 pub struct Held {
     /// Its requests.
     pub requests: Waits,
-    /// Parts of its batches.
+    /// The parts of its batches.
     pub parts: Waits,
-    /// Requests that were refused, since they would have waited longer than [`WAIT_MAX`].
+    /// Requests that were refused because they would have waited longer than [`WAIT_MAX`].
     pub refused: u64,
 }
 
 /// The pace of all realms of a process.
 #[derive(Debug)]
 pub struct Pace {
-    /// How long one is after the one before it; none where nobody waits.
+    /// The time between two requests; `None` if nobody waits.
     each: Option<Duration>,
     traffic: Mutex<Traffic>,
 }
 
-/// Who asks.
+/// The realms that are active.
 #[derive(Debug, Default)]
 struct Traffic {
     /// The realm that asked last.
     last: Option<RealmId>,
-    /// When a realm asked after another one.
+    /// When a realm last sent a request after another realm.
     mixed: Option<Instant>,
     realms: HashMap<RealmId, Row>,
-    /// Realms that were held ever.
+    /// Realms that were ever held to the pace.
     held: HashMap<RealmId, Held>,
 }
 
-/// When the next of a realm has its turn.
+/// The next turns of a realm.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     request: Option<Instant>,
     item: Option<Instant>,
 }
 
-/// The wait of whoever takes its turn now, before it is taken.
+/// The wait of a caller that takes its turn now.
 fn wait(turn: Option<Instant>, now: Instant) -> Duration {
     let ahead = turn.map_or(Duration::ZERO, |turn| turn.duration_since(now));
     ahead.checked_sub(AHEAD).map_or(Duration::ZERO, |wait| wait)
 }
 
-/// The turn after this many that take theirs now.
+/// The turn after the ones that are taken now.
 fn behind(turn: Option<Instant>, now: Instant, taken: Duration) -> Option<Instant> {
     let turn = turn.map_or(now, |turn| turn.max(now));
     turn.checked_add(taken)
 }
 
 impl Traffic {
-    /// Notes that a realm asks; gives its row while another one asks, too.
+    /// Notes a request of a realm. Returns its row while another realm is active, too.
     fn row(&mut self, realm: RealmId, now: Instant) -> Option<&mut Row> {
         let before = self.last.replace(realm);
         if before.is_some_and(|before| before != realm) {
@@ -140,7 +140,7 @@ impl Traffic {
 }
 
 impl Pace {
-    /// This many requests and this many items a second; `None` lets everything pass.
+    /// A pace of this many requests in a second; `None` lets everything pass.
     pub fn new(per_second: Option<NonZeroU32>) -> Self {
         Self {
             each: per_second.map(|number| Duration::from_secs(1) / number.get()),
@@ -148,12 +148,12 @@ impl Pace {
         }
     }
 
-    /// Whether realms are held to one.
+    /// Whether a pace is set.
     pub const fn is_set(&self) -> bool {
         self.each.is_some()
     }
 
-    /// The realms that were held to it since the start, and how often.
+    /// The realms that were held to the pace since the start, and how often.
     pub fn held(&self) -> HashMap<RealmId, Held> {
         self.traffic().held.clone()
     }
@@ -162,15 +162,15 @@ impl Pace {
         self.traffic.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How long a request of a realm waits for its turn, which it has taken.
+    /// Takes a turn for a request of a realm. Returns how long the request has to wait for it.
     ///
     /// # Errors
-    /// When that is too long; it has taken none then.
+    /// When the wait would be too long; no turn is then taken.
     pub fn request(&self, realm: RealmId) -> Result<Duration, Crowded> {
         self.request_at(realm, Instant::now)
     }
 
-    /// How long this many items of a realm wait for their turn, which they have taken.
+    /// Takes turns for this many items of a realm. Returns how long they have to wait.
     pub fn items(&self, realm: RealmId, items: usize) -> Duration {
         self.items_at(realm, items, Instant::now)
     }
@@ -225,7 +225,7 @@ mod tests {
     const LOUD: RealmId = RealmId(1);
     const QUIET: RealmId = RealmId(2);
 
-    /// A pace of a thousand a second, and a clock that is set.
+    /// A pace of a thousand in a second, and a clock that can be set.
     struct Rig(Pace, Instant);
 
     impl Rig {
@@ -243,7 +243,7 @@ mod tests {
             self.0.items_at(realm, items, || now).as_millis()
         }
 
-        /// Its requests and parts of batches that waited, with the milliseconds, and its requests that were refused.
+        /// The requests and parts of batches that waited, with the milliseconds, and the requests that were refused.
         fn held(&self, realm: RealmId) -> [(u64, u128); 3] {
             let held = self.0.held().remove(&realm).unwrap_or_default();
             let waits = |it: Waits| (it.count, it.time.as_millis());
@@ -260,7 +260,7 @@ mod tests {
         let waits: Vec<_> = (0..15).map(|_| rig.request(LOUD, 1)).collect();
         let ahead = vec![Ok(0); 11];
         assert_eq!(waits, [ahead, vec![Ok(1), Ok(2), Ok(3), Ok(4)]].concat());
-        // The quiet one waits for nobody, and time brings everybody's turn.
+        // The quiet realm waits for nobody, and with time every turn comes.
         assert!((2..100).all(|at| rig.request(QUIET, at) == Ok(0)));
         assert_eq!(rig.request(LOUD, 100), Ok(0));
         // Alone again.
@@ -272,7 +272,7 @@ mod tests {
         let rig = Rig::new();
         assert_eq!(rig.request(QUIET, 0), Ok(0));
         let passed = (0..3000).filter(|_| rig.request(LOUD, 0).is_ok()).count();
-        // What is ahead, what waits as long as it may, and the first.
+        // Those allowed ahead, those that wait up to the bound, and the first.
         assert_eq!(passed, 10 + 100 + 1);
         assert_eq!(rig.request(LOUD, 0), Err(Crowded));
         assert_eq!(rig.request(LOUD, 1), Ok(100));
@@ -291,7 +291,7 @@ mod tests {
         assert_eq!(rig.items(LOUD, 1, 0), 1244);
         assert_eq!(rig.request(LOUD, 0), Ok(0));
         assert_eq!(rig.items(QUIET, 5000, 0), 0);
-        // More than a clock can say is waited for like the longest before it.
+        // A time beyond the clock's range is waited for like the longest before it.
         let far = rig.items(QUIET, usize::MAX, 0);
         assert_eq!((far, rig.items(QUIET, 1, 0)), (1240, 0));
         assert_eq!(rig.held(LOUD), [(0, 0), (2, 1240 + 1244), (0, 0)]);

@@ -1,15 +1,14 @@
 //! The actor for the people who run the service: the people, the requests that wait for a second person, and the
 //! audit log, each on a stream of its own.
 //!
-//! **Shape.** One writer for all three, so that what happened and the entry that says so can be one commit. Changes
-//! of people and approvals are published as soon as they are durable: when the answer leaves, a revoked credential
-//! no longer works.
+//! **Shape.** One writer for all three, so that a change and its entry in the audit log can be one commit. Changes of
+//! people and approvals are published as soon as they are durable: when the answer leaves, a revoked credential no
+//! longer works.
 //!
-//! **Order.** It waits for the disk before its next turn, as the platform's actor does: there are few
-//! operators.
+//! **Order.** The actor waits for the disk before its next turn, as the platform's actor does: there are few operators.
 //!
-//! **Failure.** Where the store takes nothing, nothing changes and whoever asked is told; entries of the audit log
-//! are written while the clock is in doubt, too, because its confirmation is one of the things that they say.
+//! **Failure.** If the store takes no writes, nothing changes and the caller is told. Entries of the audit log are
+//! written while the clock is in doubt, too, because the clock's confirmation is one of them.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -30,48 +29,48 @@ use crate::writing::write_then;
 /// How many messages may wait for the actor.
 pub const MAILBOX: usize = 256;
 
-/// What is known of the people, as of the last durable change.
+/// The people and their approvals, as of the last durable change.
 #[derive(Clone, Debug, Default)]
 pub struct Staff {
-    /// Who they are.
+    /// The people.
     pub people: Arc<People>,
-    /// What one of them asked for, and what became of it.
+    /// Their requests, and the decisions about them.
     pub approvals: Arc<Approvals>,
 }
 
 /// Where [`Staff`] is published.
 pub type Published = Arc<RwLock<Staff>>;
 
-/// What is asked of the actor besides an entry of the audit log.
+/// An order to the actor, besides an entry of the audit log.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum StaffOrder {
     /// Nothing.
     Nothing,
-    /// Something about people.
+    /// An order about people.
     People(PeopleOrder),
-    /// Something about what waits for a second person.
+    /// An order about a request that waits for a second person.
     Approval(ApprovalOrder),
 }
 
-/// What was written.
+/// The result of a write.
 #[derive(Clone, Debug)]
 pub struct Written {
-    /// The sequence of the entry of the audit log; 0 where there was none.
+    /// The sequence of the audit log's entry; 0 if there was none.
     pub entry: u64,
-    /// The number of the approval that the order was about.
+    /// The number of the approval that the order was about, if any.
     pub approval: Option<u64>,
-    /// People and approvals after it.
+    /// People and approvals after the write.
     pub staff: Staff,
 }
 
-/// An order, an entry of the audit log that is written with it, and where the answer goes.
+/// An order, the entry of the audit log that is written with it, and the reply.
 #[derive(Debug)]
 pub struct StaffMessage {
-    /// What is to be done.
+    /// The order.
     pub order: StaffOrder,
-    /// What the audit log is to say of it.
+    /// The entry of the audit log about it.
     pub entry: Option<AuditEntry>,
-    /// Where the answer goes.
+    /// Receives the answer.
     pub reply: Reply<Result<Written, Failure>>,
 }
 
@@ -89,7 +88,7 @@ pub(crate) struct Tails {
     audit: Tail,
 }
 
-/// People and approvals as the index has them, and where their streams end.
+/// People and approvals from the index, and the ends of their streams.
 pub(crate) fn load(index: &dyn Index) -> Result<(Staff, Tails), StoreError> {
     let (mut people, mut approvals) = (People::default(), Approvals::default());
     let mut tails = Tails::default();
@@ -119,7 +118,7 @@ pub struct StaffActor {
 }
 
 impl StaffActor {
-    /// People and approvals as the store knows them, and the actor of them.
+    /// Loads people and approvals from the store, with their actor.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -134,12 +133,12 @@ impl StaffActor {
         })
     }
 
-    /// Where what is known of the people is published.
+    /// Where the people and approvals are published.
     pub fn published(&self) -> Published {
         Arc::clone(&self.published)
     }
 
-    /// The commit of an order, and everything as it is after it.
+    /// The commit of an order, and the state after it.
     fn draft(
         &self,
         order: StaffOrder,

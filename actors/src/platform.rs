@@ -25,13 +25,13 @@ pub use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder, TenantChange}
 /// How many messages may wait for the platform's actor.
 pub const MAILBOX: usize = 256;
 
-/// When a key was last used, to the second; of what was before this start nothing is known.
+/// When a key was last used, to the second; uses before this start are unknown.
 #[derive(Debug, Default)]
 pub struct LastUse(AtomicU64);
 
 impl LastUse {
-    /// Notes a use. Those within a second of the last one write nothing, so that threads do not wait for
-    /// each other here.
+    /// Notes a use. Uses within a second of the last one write nothing, so that threads do not wait for each other
+    /// here.
     pub fn note(&self, now: Timestamp) {
         let last = self.0.load(Ordering::Relaxed);
         if now.millis().abs_diff(last) >= 1_000 {
@@ -39,14 +39,14 @@ impl LastUse {
         }
     }
 
-    /// The last one since the start.
+    /// The last use since the start.
     pub fn at(&self) -> Option<Timestamp> {
         let millis = self.0.load(Ordering::Relaxed);
         (millis > 0).then(|| Timestamp::from_millis(millis))
     }
 }
 
-/// A key with what a request needs to know of its tenant.
+/// A key, with the data of its tenant that a request needs.
 #[derive(Clone, Debug)]
 pub struct KnownKey {
     /// When it was last used.
@@ -62,7 +62,7 @@ pub struct KnownKey {
 /// Keys by id, for authentication.
 pub type Keys = Arc<DashMap<String, Arc<KnownKey>>>;
 
-/// An order to the platform, and where its answer goes: the platform as it is afterwards.
+/// An order to the platform; the reply receives the platform after it.
 #[derive(Debug)]
 pub struct PlatformMessage(pub PlatformOrder, pub Reply<Result<Arc<Platform>, Failure>>);
 
@@ -72,7 +72,7 @@ impl Asked for PlatformMessage {
     }
 }
 
-/// Called with the platform whenever a change of it is durable.
+/// Called with the platform whenever a change to it is durable.
 pub type Published = Arc<dyn Fn(&Arc<Platform>) + Send + Sync>;
 
 /// The actor of the platform: the only writer of its stream.
@@ -86,7 +86,7 @@ pub struct PlatformActor {
 }
 
 impl PlatformActor {
-    /// The platform as the store knows it, and the end of its stream.
+    /// The platform from the store, and the end of its stream.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -139,8 +139,8 @@ impl PlatformActor {
             }
             next.apply(fact);
         }
-        // The platform changes rarely: it waits for the disk before its next turn, so that what it
-        // knows is always what is written.
+        // The platform changes rarely: the actor waits for the disk before its next turn, so that its memory always
+        // equals what is written.
         write_then(&self.store, ctx, commit, move |done, actor: &mut Self| {
             reply.send(done.map(|()| {
                 actor.platform = next;
@@ -153,7 +153,7 @@ impl PlatformActor {
     }
 }
 
-/// The mode's realm of each tenant, for starting supervisors.
+/// Both realms of each tenant, for starting supervisors.
 pub fn realms(platform: &Platform) -> impl Iterator<Item = (&Tenant, Mode)> {
     platform
         .tenants

@@ -1,4 +1,4 @@
-//! What the actors need from outside: a bank and a clock. The real ones live in `src`.
+//! The actors' ports to the outside: a bank and a clock. The real implementations are in `src`.
 
 pub mod obedient;
 mod time;
@@ -29,8 +29,8 @@ pub use time::{Cause, Clock, Doubt, Known};
 pub enum BankError {
     /// The bank refused: nothing happened there. Final.
     Refused(BankRefusal),
-    /// The bank failed (5xx, garbage, connection lost after sending): nobody knows whether it
-    /// happened. Ask again with the same reference.
+    /// The bank failed (5xx, garbage, connection lost after sending): nobody knows whether it happened. Ask again with
+    /// the same reference.
     Failed {
         /// The HTTP status of the bank, when there was one.
         status: Option<u16>,
@@ -41,10 +41,10 @@ pub enum BankError {
     TimedOut,
 }
 
-/// What a bank operation gave, and every call that was made for it (for the journal).
+/// The result of a bank operation, and every call that was made for it (for the journal).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BankReply<T> {
-    /// What the operation gave, or how it ended otherwise.
+    /// The result, or how the operation failed.
     pub result: Result<T, BankError>,
     /// The calls, oldest first: redacted request, status, body, latency.
     pub calls: Vec<BankCall>,
@@ -58,11 +58,11 @@ pub type LocalFuture<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 pub struct TransferOrder {
     /// Our reference: the bank never makes two transfers of one.
     pub origin: OriginId,
-    /// The CVU that sends.
+    /// The sending CVU.
     pub from: Cvu,
     /// The tax id of the holder of that CVU.
     pub cuit: Cuit,
-    /// The CBU, CVU or alias to which the money goes.
+    /// The destination: a CBU, CVU or alias.
     pub to: Destination,
     /// The amount, in centavos, without our charges.
     pub amount: Amount,
@@ -72,17 +72,17 @@ pub struct TransferOrder {
     pub description: Option<String>,
 }
 
-/// A return of money to its sender, as it is ordered at the bank. It leaves the collector account
-/// itself: it belongs to no CVU.
+/// A return of money to its sender, as it is ordered at the bank. It leaves the collector account itself, so it belongs
+/// to no CVU.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReturnOrder {
     /// Our reference: the bank never makes two transfers of one.
     pub origin: OriginId,
-    /// The CBU or CVU of the sender, to which it goes.
+    /// The sender's CBU or CVU, which receives the return.
     pub to: Cbu,
-    /// All that arrived, in centavos.
+    /// The whole amount that arrived, in centavos.
     pub amount: Amount,
-    /// The id on the rail of what is returned.
+    /// The id on the rail of the money that is returned.
     pub returns: String,
 }
 
@@ -101,21 +101,21 @@ pub struct EnrolmentOrder {
     pub fund: Option<String>,
 }
 
-/// How far an enrolment is, and what it has there.
+/// The state of an enrolment, and its position in the fund.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FundReport {
-    /// How far it is.
+    /// The state.
     pub word: FundWord,
-    /// What it has; `None` while it has nothing.
+    /// The position; `None` while it has none.
     pub position: Option<FundPosition>,
 }
 
-/// Who is behind a CBU, CVU or alias.
+/// The holder behind a CBU, CVU or alias.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
     /// The CBU or CVU, as the bank gives it.
     pub key: Cbu,
-    /// The alias of that account, where the bank says it.
+    /// The alias of that account, if the bank gives it.
     pub alias: Option<String>,
     /// Its holders, the first one first: CUIT, name, whether a natural person.
     pub holders: Vec<(Cuit, String, bool)>,
@@ -171,26 +171,26 @@ pub struct BankMovement {
     pub bank_id: String,
     /// The id on the rail.
     pub coelsa_id: Option<String>,
-    /// Our reference, for what we sent; for a reversal, that of the transfer that came back.
+    /// Our reference, for transfers that we sent; for a reversal, the reference of the transfer that came back.
     pub origin: Option<OriginId>,
-    /// Whether it is a transfer of ours that came back.
+    /// Whether it is the reversal of a transfer of ours.
     pub reversal: bool,
     /// Whether the money arrived or left.
     pub way: Way,
     /// The CVU, as the bank writes it.
     pub cvu: String,
-    /// The other side, as far as the bank reports.
+    /// The other side, as far as the bank reports it.
     pub counterparty: Counterparty,
     /// The amount, in centavos.
     pub amount: Amount,
-    /// How far it is.
+    /// The state of the movement.
     pub word: BankWord,
     /// The time of the movement, by the bank's clock.
     pub at: Timestamp,
 }
 
-/// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes
-/// effect once, by its ids.
+/// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes effect only once,
+/// by its ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Notice {
     /// Money arrived on a CVU.
@@ -199,11 +199,11 @@ pub enum Notice {
         coelsa_id: String,
         /// The bank's own id of it.
         bank_id: String,
-        /// The CVU that received.
+        /// The receiving CVU.
         cvu: Cvu,
-        /// What arrived, in centavos.
+        /// The amount that arrived, in centavos.
         amount: Amount,
-        /// Who sent it, as far as the bank knows.
+        /// The sender, as far as the bank knows.
         from: Counterparty,
         /// When the bank wrote the notice.
         at: Timestamp,
@@ -217,19 +217,18 @@ pub enum Notice {
     },
     /// A transfer of ours that had left came back.
     Reversed {
-        /// Our reference of what came back.
+        /// Our reference of the transfer that came back.
         origin: OriginId,
         /// The bank's own id of the transfer that had left.
         bank_id: String,
-        /// The id on the rail of the way back.
+        /// The id on the rail of the reversal.
         coelsa_id: String,
-        /// What came back, in centavos.
+        /// The amount that came back, in centavos.
         amount: Amount,
-        /// Why, in the bank's words.
+        /// The reason, in the bank's words.
         reason: String,
     },
-    /// Money left a CVU of ours by an order that the ledger does not know. Only the bank's list
-    /// shows this.
+    /// Money left a CVU of ours by an order that the ledger does not know. Only the bank's list shows this.
     Left(Departure),
     /// The bank has a return of money in suspense that the ledger does not remember ordering. Only its
     /// list shows this.
@@ -241,34 +240,34 @@ pub enum Notice {
         /// The number of the try to return it, from 1.
         attempt: u32,
     },
-    /// The bank has noted the address to which notices go.
+    /// The bank has registered the address for notices.
     Created,
-    /// A notice about nothing that the service has to know.
+    /// A notice about nothing that the service needs.
     Other {
-        /// The bank's term for it.
+        /// The bank's name for it.
         kind: String,
     },
 }
 
-/// What the service asks of the sponsor bank. Every operation is idempotent by its reference, so
-/// asking again after a timeout or crash is always safe. Implementations put a deadline on each
-/// operation, retry what is safe inside it, and never follow redirects.
+/// The operations of the sponsor bank that the service uses. Every operation is idempotent by its reference, so asking
+/// again after a timeout or crash is always safe. Implementations put a deadline on each operation, retry safe calls
+/// within it, and never follow redirects.
 pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
     /// The collector account, as the gateway is configured; the bank is not called.
     fn collector(&self) -> Collector;
 
-    /// What distinguishes that account from every other one at any bank: two gateways with the same
-    /// value move the money of one account. The bank is not called.
+    /// The identity of the collector account among all accounts at any bank: two gateways with the same value move the
+    /// money of one account. The bank is not called.
     fn place(&self) -> String {
         self.collector().cbu
     }
 
-    /// Whether `fits` accepts the bank's secret of notices; no notice counts for a bank without one.
+    /// Whether `fits` accepts the bank's secret for notices; no notice counts for a bank without one.
     fn has_signed(&self, _fits: &dyn Fn(&str) -> bool) -> bool {
         false
     }
 
-    /// Creates the CVU of a client id, or gives the one it has. `request_id` goes along for tracing.
+    /// Creates the CVU of a client id, or returns the existing one. `request_id` is passed along for tracing.
     fn create_cvu<'a>(
         &'a self,
         client_id: u64,
@@ -276,7 +275,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>>;
 
-    /// Whether a refusal to create a CVU says that the client id is somebody else's there.
+    /// Whether a refusal to create a CVU means that the client id belongs to somebody else at the bank.
     fn is_taken(&self, _: &BankRefusal) -> bool {
         false
     }
@@ -307,17 +306,17 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>>;
 
-    /// Sends a transfer, or gives the one that the reference has made before. A refusal says that
-    /// there is none and will be none.
+    /// Sends a transfer, or returns the one that the reference has made before. A refusal means that there is no such
+    /// transfer and will be none.
     fn transfer<'a>(
         &'a self,
         order: &'a TransferOrder,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>>;
 
-    /// Returns money from the collector account, or gives the return that the reference has made
-    /// before; [`Self::transfer_status`] and [`Self::movements`] know it like any transfer. A refusal
-    /// says that there is none and will be none; a bank that cannot do it refuses always.
+    /// Returns money from the collector account, or gives the return that the reference has made before;
+    /// [`Self::transfer_status`] and [`Self::movements`] know it like any transfer. A refusal means that there is no
+    /// such return and will be none; a bank without this operation always refuses.
     fn give_back<'a>(
         &'a self,
         _: &'a ReturnOrder,
@@ -333,7 +332,7 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         }))
     }
 
-    /// Asks how far a transfer is. `Ok(None)`: the bank does not know it (yet).
+    /// Asks for the state of a transfer. `Ok(None)`: the bank does not know it (yet).
     fn transfer_status<'a>(
         &'a self,
         origin: OriginId,
@@ -347,25 +346,23 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>>;
 
-    /// Looks up who is behind a CBU, CVU or alias.
+    /// Looks up the holder behind a CBU, CVU or alias.
     fn lookup<'a>(
         &'a self,
         whom: &'a Destination,
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Found>>;
 
-    /// The balance of the collector account, and when the bank read it. `asking` is called at the
-    /// moment at which the bank is asked, and again before each further attempt: the last call
-    /// before the answer is the one that the answer is about.
+    /// The balance of the collector account, and when the bank read it. `asking` is called at the moment at which the
+    /// bank is asked, and again before each further attempt: the answer belongs to the last call before it.
     fn balance<'a>(
         &'a self,
         asking: &'a dyn Fn(),
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<(Money, Timestamp)>>;
 
-    /// Enrols an account in remuneration, or says how far the enrolment is that the reference has
-    /// made before. A refusal says that there is none and will be none; a bank without a fund
-    /// refuses always.
+    /// Enrols an account in remuneration, or returns the state of the enrolment that the reference has made before. A
+    /// refusal means that there is no such enrolment and will be none; a bank without a fund always refuses.
     fn enrol<'a>(
         &'a self,
         _: &'a EnrolmentOrder,
@@ -381,8 +378,8 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         }))
     }
 
-    /// Asks how far the enrolment of a reference is, and what it has once it is active. `Ok(None)`:
-    /// the bank does not know it (yet).
+    /// Asks for the state of the enrolment with a reference, and for its position once it is active. `Ok(None)`: the
+    /// bank does not know it (yet).
     fn fund_position<'a>(
         &'a self,
         _: &'a str,

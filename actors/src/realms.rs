@@ -1,18 +1,18 @@
-//! The supervisor of one realm: routes orders, keeps what is unique in the realm, owns the voucher
-//! types, and starts, replaces and passivates the actors of accounts.
+//! The supervisor of one realm: routes orders, keeps names unique in the realm, owns the voucher types, and starts,
+//! replaces and passivates the actors of accounts.
 //!
-//! **Shape.** It never waits: it reads the index (microseconds), claims whatever the order needs
-//! exclusively, and forwards. The answer goes straight from the account's actor to the caller.
+//! **Shape.** It never waits: it reads the index (microseconds), claims the names that the order needs exclusively, and
+//! forwards the order. The account's actor sends the answer straight to the caller.
 //!
-//! **Bounds.** [`MAILBOX`] messages wait at most, [`ORDERS_MAX`] while orders come; [`crate::residency`] bounds the
-//! number of actors; the least recently used idle ones are unloaded first.
+//! **Bounds.** At most [`MAILBOX`] messages wait, and a new order is accepted only below [`ORDERS_MAX`];
+//! [`crate::residency`] bounds the number of actors; the least recently used idle ones are unloaded first.
 //!
 //! **Order.** Claim first, then look: an external id or key in use is claimed until the index shows
 //! its effect, so at every moment either the claim or the index knows it.
 //!
-//! **Failure.** An actor that panicked or doubts itself is loaded again by the next order for it. When
-//! the supervisor itself stops or panics, its life is over ([`crate::life`]): nothing that it has started
-//! goes on, and the engine's keeper starts another one.
+//! **Failure.** An actor that panicked or is in doubt is loaded again by the next order for it. When the supervisor
+//! itself stops or panics, its life ends ([`crate::life`]): nothing that it started goes on, and the engine's keeper
+//! starts another supervisor.
 
 mod cases;
 mod children;
@@ -75,24 +75,23 @@ pub use orders::{Adjustment, RealmReport, Target, TypeRef};
 
 /// How many messages may wait for one supervisor.
 pub const MAILBOX: usize = 8192;
-/// Messages that wait for one supervisor at most when an order comes that would wait for the store.
-/// About a tenth of a second's work on two cores: who comes later does better to come again.
+/// The most messages that wait for one supervisor when it still accepts an order that would wait for the store. That is
+/// about a tenth of a second's work on two cores: a later caller does better to try again.
 pub const ORDERS_MAX: usize = 2048;
-/// How often accounts that wait for the bank without an actor are looked for.
+/// How often the supervisor looks for accounts that wait for the bank and have no actor.
 const SWEEP: Duration = Duration::from_secs(30);
-/// How many of them one sweep takes up.
+/// How many of these accounts one sweep takes up.
 const SWEEP_MAX: usize = 1000;
-/// The pause before the next part of a sweep that has more to do.
+/// The pause before the next part of a sweep that has not reached the end.
 const SWEEP_ON: Duration = Duration::from_millis(200);
-/// How many calls about transfers a realm has under way at the bank.
+/// How many calls about transfers, returns and enrolments a realm may have under way at the bank.
 pub const BANK_SLOTS: usize = 64;
-/// How many tries of a realm's webhooks that its tenant asked for may be under way at the same
-/// time.
+/// How many webhook tries that the realm's tenant asked for may be under way at the same time.
 pub const TRIES_AT_ONCE: usize = 8;
 /// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
 pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
 
-/// The supervisor of one realm, and what it keeps in memory for it.
+/// The supervisor of one realm, with the state that it keeps in memory.
 #[derive(Debug)]
 pub struct RealmSupervisor {
     #[expect(dead_code, reason = "the life of all of it ends when this is dropped")]
@@ -101,41 +100,41 @@ pub struct RealmSupervisor {
     vitals: Arc<Vitals>,
     scribe: Scribe,
     types: VoucherTypes,
-    /// The set of rules of events in force; 0 until a fact has named one.
+    /// The set of event rules in force; 0 until a fact has named one.
     event_rules: u16,
     webhooks: Webhooks,
-    /// Carries events to the webhooks, where there are any.
+    /// Carries events to the webhooks, if the realm has any.
     courier: Option<Mailbox<Courier>>,
-    /// Tries that tenants asked for and that are under way.
+    /// The number of tries that the tenant asked for and that are under way.
     trying: usize,
-    /// What waits in its own mailbox.
+    /// The count of messages in its own mailbox.
     waiting: Waiting,
-    /// Orders whose turn comes when the lane is eased.
+    /// Orders that wait until the lane is eased.
     deferred: VecDeque<Queued<RealmMessage>>,
-    /// Orders that were let pass since the accounts had their turns for sure.
+    /// Orders that passed since the accounts of this thread last certainly had their turns.
     in_a_row: usize,
     tail: Tail,
-    /// The ends of the realm's other own streams, by kind.
+    /// The ends of the realm's other streams, by kind.
     tails: HashMap<u8, Tail>,
-    /// How far the sweep of open transfers has come.
+    /// The last transfer that the sweep of open transfers has reached; `None` when no sweep is under way.
     swept: Option<(AccountNo, u64)>,
     next_account: u64,
     by_cvu: Cvus,
     children: Children,
 }
 
-/// What an idempotency key lets happen.
+/// What follows from an order's idempotency key.
 enum Admission<T> {
     /// The order may run.
     Go(Ticket<T>),
-    /// An earlier run was cut off while the bank was asked for this account.
+    /// An earlier run was cut off while it asked the bank for this account.
     Adopt(AccountNo, Ticket<T>),
-    /// It has its answer.
+    /// The caller has its answer.
     Ended,
 }
 
 impl RealmSupervisor {
-    /// The supervisor of a realm as the store knows it, whose life ends with it.
+    /// Loads the supervisor of a realm from the store; the life ends when the supervisor is dropped.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -178,7 +177,7 @@ impl RealmSupervisor {
         Ok(supervisor)
     }
 
-    /// After a failed commit of the realm's own facts: forget what was never written.
+    /// After a failed commit of the realm's own facts: forgets the facts that were never written.
     fn recover(&mut self) -> Result<(), Failure> {
         if !self.vitals.doubtful() {
             return Ok(());
@@ -217,12 +216,12 @@ impl RealmSupervisor {
         Ok(number)
     }
 
-    /// Ends a request here, with its key's answer kept where that is due.
+    /// Ends a request here, and keeps its answer if it has an idempotency key.
     fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
         self.scribe.finish(Write::default(), outcome, ticket);
     }
 
-    /// Lets a request through its idempotency key: claims it, or answers what it has answered.
+    /// Lets a request through its idempotency key: claims the key, or sends the answer kept for it.
     fn admit<T: Send + 'static>(&mut self, mut ticket: Ticket<T>) -> Admission<T> {
         let Some(keyed) = &ticket.keyed else {
             return Admission::Go(ticket);
@@ -288,8 +287,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Like [`Self::admit`], and answers a key whose first request was cut off while the bank was
-    /// asked from what has become of its account.
+    /// Like [`Self::admit`]. If the key's first request was cut off while it asked the bank, the account answers from
+    /// the state that it has reached.
     fn admit_or_adopt(&mut self, ticket: Ticket<AccountView>) -> Option<Ticket<AccountView>> {
         match self.admit(ticket) {
             Admission::Go(ticket) => Some(ticket),
@@ -301,7 +300,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Hands a request to its account's actor, or ends it when that is not possible.
+    /// Hands a request to its account's actor, or ends it with the failure.
     fn forward<T: Send + 'static, M: Into<AccountMessage>>(
         &mut self,
         number: AccountNo,
@@ -314,7 +313,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Hands a question to its account's actor, or says why that is not possible.
+    /// Hands a question to its account's actor, or answers with the failure.
     fn ask<T, M: Into<AccountMessage>>(
         &mut self,
         target: Target,
@@ -350,7 +349,7 @@ impl Actor for RealmSupervisor {
         ctx.run_interval(SWEEP, |supervisor, ctx| {
             supervisor.children.trim();
             supervisor.by_cvu.trim(supervisor.children.share());
-            // One that is under way goes on by itself.
+            // A sweep that is under way goes on by itself.
             if supervisor.swept.is_none() {
                 supervisor.sweep(ctx);
             }

@@ -1,6 +1,6 @@
-//! What the bytes in the store mean: streams, facts, keys of the index, and typed reads.
+//! The meaning of the bytes in the store: streams, facts, keys of the index, and typed reads.
 //!
-//! Kinds of streams, tags of keys and the format byte are appended, never edited.
+//! Kinds of streams, tags of keys and the format byte are only added, never changed.
 
 pub mod account_sets;
 pub mod keys;
@@ -32,32 +32,32 @@ pub const BANK: u8 = 5;
 /// Answers kept for idempotency keys, by the actor that gave them.
 pub const ANSWERS: u8 = 6;
 
-/// What happens to the transfers of an account.
+/// The facts of an account's transfers.
 pub const TRANSFERS: u8 = 7;
-/// Money that arrived and that no account could take, by the account that it was for (0: unknown).
+/// Money that arrived and that no account could take, by the account for which it was meant (0: unknown).
 pub const SUSPENSE: u8 = 8;
 
 /// The rest of long answers, each entry a part of the text.
 pub const ANSWER_PARTS: u8 = 9;
 
-/// What a tenant wants of its webhooks.
+/// A tenant's orders about its webhooks.
 pub const WEBHOOKS: u8 = 10;
-/// How far a webhook has come; the stream's number is the webhook's.
+/// The progress of a webhook; the stream's number is the webhook's.
 pub const DELIVERIES: u8 = 11;
 
-/// What people decide about money in suspense: by the account that it was credited to; by the realm
-/// (0) for what is returned, where the sequence is the number of the return.
+/// People's decisions about money in suspense: by the account to which it was credited; by the realm (0) for returns,
+/// where the sequence is the number of the return.
 pub const CASES: u8 = 12;
 
-/// What the bank says and the ledger cannot book, by the account that it is about (0: unknown, or an
-/// arrival); what people decide about it, by the realm (0).
+/// Reports of the bank that the ledger cannot book, by the account that they are about (0: unknown, or an arrival);
+/// people's decisions about them, by the realm (0).
 pub const UNBOOKED: u8 = 13;
 
 /// Who runs the service: people, their roles and credentials.
 pub const PEOPLE: u8 = 14;
-/// The audit log: who did what, and why.
+/// The audit log: who did something, what, and why.
 pub const AUDIT: u8 = 15;
-/// What one person asked for and another one decides.
+/// Requests of one person that another one decides.
 pub const APPROVALS: u8 = 16;
 
 /// The format of a record: named fields of MessagePack.
@@ -65,15 +65,15 @@ const NAMED: u8 = 1;
 /// The same with short forms of its names; see [`short`].
 const SHORT: u8 = 2;
 
-/// The most of an answer's body that one entry has, in bytes.
+/// The largest part of an answer's body in one entry, in bytes.
 pub const ANSWER_PART_BYTES: usize = 512 << 10;
 
-/// What an entry of a stream of no known kind is.
+/// The error for an entry of a stream whose kind is unknown.
 pub fn unknown_kind(kind: u8) -> StoreError {
     StoreError::Corrupt(format!("a stream has the unknown kind {kind}").into())
 }
 
-/// The stream of the platform: tenants, keys and banks. It is of no realm, so its realm is 0.
+/// The stream of the platform: tenants, keys and banks. It belongs to no realm, so its realm is 0.
 pub const PLATFORM_STREAM: StreamId = StreamId {
     realm: 0,
     kind: PLATFORM,
@@ -84,7 +84,7 @@ pub const PLATFORM_STREAM: StreamId = StreamId {
 pub const PEOPLE_STREAM: StreamId = of_the_platform(PEOPLE);
 /// The stream of the audit log.
 pub const AUDIT_STREAM: StreamId = of_the_platform(AUDIT);
-/// The stream of what waits for a second person.
+/// The stream of the requests that wait for a second person.
 pub const APPROVALS_STREAM: StreamId = of_the_platform(APPROVALS);
 
 const fn of_the_platform(kind: u8) -> StreamId {
@@ -115,13 +115,13 @@ pub const fn account_stream(realm: RealmId, account: AccountNo, kind: u8) -> Str
 /// Encodes a record: a byte for the format, then MessagePack with the names of fields or their short forms.
 ///
 /// # Errors
-/// [`StoreError::Invalid`] when serde refuses a value. Its size is not looked at here.
+/// [`StoreError::Invalid`] when serde refuses a value. The size is not checked here.
 pub fn encode<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
     encoded(record, false)
 }
 
-/// The same without the fields of structs that have no value, so that less is read again. For what reads them as none
-/// when they are missing, and need not be the same bytes for ever.
+/// The same without the fields of structs that have no value, so that there is less to read again. For records whose
+/// readers take a missing field as none, and whose bytes need not stay the same for ever.
 ///
 /// # Errors
 /// As [`encode`].
@@ -130,13 +130,13 @@ pub fn encode_sparse<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
 }
 
 fn encoded<T: Serialize>(record: &T, sparse: bool) -> Result<Vec<u8>, StoreError> {
-    // with room for most of them
+    // with room for most records
     let mut bytes = Vec::with_capacity(384);
     bytes.push(SHORT);
     short::write(record, bytes, sparse).map_or_else(|| encode_by_names(record), Ok)
 }
 
-/// By the way of the names: also what has no short form.
+/// Encodes by names, which also works for records without a short form.
 fn encode_by_names<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
     let mut named = Vec::with_capacity(512);
     rmp_serde::encode::write_named(&mut named, record)
@@ -152,7 +152,7 @@ fn encode_by_names<T: Serialize>(record: &T) -> Result<Vec<u8>, StoreError> {
 /// Decodes a record of any format, also one from before fields with a default were added.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when it is empty, of an unknown format, or not such a record.
+/// [`StoreError::Corrupt`] when the bytes are empty, of an unknown format, or no such record.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let short = match bytes {
         [SHORT, record @ ..] => short::read(record),
@@ -161,7 +161,7 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     short.map_or_else(|| decode_by_names(bytes), Ok)
 }
 
-/// By the way of the names, which says what is wrong with a record.
+/// Decodes by names, and reports what is wrong with a record.
 fn decode_by_names<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
     let corrupt = |why: String| StoreError::Corrupt(why.into());
     let read = |named: &[u8]| {
@@ -184,7 +184,7 @@ fn decode_by_names<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, StoreError> {
 pub struct Tail {
     /// The sequence of the last entry; 0 when there is none.
     pub seq: u64,
-    /// When it happened; the next entry is never before it.
+    /// When the last entry happened; the next entry is never before it.
     pub at: Timestamp,
 }
 
@@ -198,8 +198,7 @@ impl Tail {
         }))
     }
 
-    /// The next entry. Its time is never before the last one's, though the clock may have been set
-    /// back meanwhile.
+    /// The next entry. Its time is never before the last one's, although the clock may have been set back meanwhile.
     pub fn next<T: Serialize>(
         &mut self,
         stream: StreamId,
@@ -213,7 +212,7 @@ impl Tail {
     }
 }
 
-/// An entry of a record.
+/// The entry of a record.
 pub fn entry<T: Serialize>(
     stream: StreamId,
     seq: u64,

@@ -1,4 +1,4 @@
-//! How answers travel: one-shot replies, and answers that an idempotency key keeps.
+//! How answers travel: one-shot replies, and the answers that an idempotency key keeps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 
-/// What an order gives: a value, or the exact answer that its idempotency key keeps.
+/// The result of an order: a value, or the exact answer that its idempotency key keeps.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Given<T> {
     /// A value for the door to render.
@@ -28,19 +28,19 @@ pub enum Given<T> {
     },
 }
 
-/// The two ways in which an answer leaves.
+/// The answer to an order: a result, or a failure.
 pub type Answered<T> = Result<Given<T>, Failure>;
 
-/// Somebody who waits for an answer that may be a failure.
+/// A caller who waits for an answer that may be a failure.
 pub trait Waits {
-    /// Whether nobody waits any more.
+    /// Whether the caller has left.
     fn has_left(&self) -> bool;
 
     /// Answers that nothing was done, and why.
     fn refuse(&mut self, why: Failure);
 }
 
-/// Where an answer is waited for. Dropping it without an answer reads as an unknown outcome.
+/// Sends one answer to a caller. If it is dropped without an answer, the caller reads an unknown outcome.
 #[derive(Debug)]
 pub struct Reply<T>(Option<oneshot::Sender<T>>);
 
@@ -68,7 +68,7 @@ impl<T> Reply<T> {
         self.0.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
-    /// Answers. Whoever asked may have left meanwhile; then the answer is dropped.
+    /// Sends the answer. If the caller has left meanwhile, the answer is dropped.
     pub fn send(self, answer: T) {
         drop(self.0.map(|sender| sender.send(answer)));
     }
@@ -81,17 +81,17 @@ pub struct Rendered {
     pub status: u16,
     /// The body of the answer, as JSON text.
     pub body: String,
-    /// Whether the order had been done before, under another idempotency key or none.
+    /// Whether the order had already been done, under another idempotency key or none.
     pub again: bool,
 }
 
-/// Turns an outcome into the answer that the client gets. Given by the door, called once, in the
-/// actor's turn, so that the answer is committed together with its effect.
+/// Turns an outcome into the client's answer. The door provides it; it is called once, in the actor's turn, so that the
+/// answer is committed together with its effect.
 pub type Render<T> = Box<dyn FnOnce(Result<&T, &Failure>) -> Rendered + Send>;
 
 /// The `Idempotency-Key` of a request, and how to render its answer.
 pub struct Keyed<T> {
-    /// What the key is bound to.
+    /// The request to which the key is bound.
     pub scope: Scope,
     /// Renders the answer that the key keeps.
     pub render: Render<T>,
@@ -104,11 +104,11 @@ impl<T> std::fmt::Debug for Keyed<T> {
 }
 
 impl<T: Send + 'static> Keyed<T> {
-    /// Renders the answer of a success now, off this thread, and gives the value back: for one that
+    /// Renders the answer of a success now, off this thread, and gives the value back: for a value whose rendering
     /// takes longer than a turn should.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`] when that panics.
+    /// [`Failure::OutcomeUnknown`] when the rendering panics.
     pub async fn rendered(self, value: T) -> Result<(Self, T), Failure> {
         let Self { scope, render } = self;
         let work = tokio::task::spawn_blocking(move || (render(Ok(&value)), value));
@@ -121,7 +121,7 @@ impl<T: Send + 'static> Keyed<T> {
     }
 }
 
-/// What an idempotency key is bound to: method, path and the body's fields.
+/// The request to which an idempotency key is bound: method, path and the body's fields.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Scope {
     /// The `Idempotency-Key` of the request.
@@ -132,7 +132,7 @@ pub struct Scope {
     pub path: String,
     /// A hash of each field of the body.
     pub fields: BTreeMap<String, Digest>,
-    /// Other hashes by which answers may have been kept, of those fields that have one.
+    /// Other hashes under which older answers may have kept a field, for the fields that have one.
     pub spelled: BTreeMap<String, Digest>,
 }
 
@@ -174,7 +174,7 @@ impl Scope {
     }
 }
 
-/// Things of a realm that one request at a time may claim; a claim ends when its guard is dropped.
+/// Names of a realm that one request at a time may claim; a claim ends when its guard is dropped.
 #[derive(Clone, Debug, Default)]
 pub struct Claims(Arc<DashMap<(RealmId, Vec<u8>), Claim, foldhash::fast::RandomState>>);
 

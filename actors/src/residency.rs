@@ -1,7 +1,7 @@
 //! How many accounts are in memory, over all realms: a bound that may change while they live.
 //!
-//! **Shape.** One [`Residency`] for all supervisors; each has its [`Residents`], where it counts the
-//! actors of its accounts and asks whether one of them has to leave before another one begins.
+//! **Shape.** One [`Residency`] for all supervisors. Each supervisor has its [`Residents`], with which it counts the
+//! actors of its accounts and finds out whether one of them has to leave before another one begins.
 //!
 //! **Bounds.** [`Residency::most`] in all. Realms have equal shares of it: while the total is too high, a
 //! realm above its share unloads its own accounts, and one below its share may still load more. So a quiet
@@ -11,12 +11,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// CVUs that the supervisor of a realm remembers for each account of its share.
+/// How many CVUs the supervisor of a realm remembers for each account of its share.
 pub const REMEMBERED: usize = 8;
-/// What these take in memory, in bytes, roughly: 36 each.
+/// The memory of these CVUs, in bytes, roughly: 36 each.
 pub const REMEMBERED_BYTES: u64 = 8 * 36;
 
-/// The accounts that may be in memory, and how many are.
+/// The bound on accounts in memory, and how many there are.
 #[derive(Debug)]
 pub struct Residency {
     most: AtomicUsize,
@@ -25,7 +25,7 @@ pub struct Residency {
 }
 
 impl Residency {
-    /// Room for this many.
+    /// A residency for this many accounts.
     pub fn new(most: usize) -> Self {
         Self {
             most: AtomicUsize::new(most),
@@ -39,7 +39,7 @@ impl Residency {
         self.most.load(Ordering::Relaxed)
     }
 
-    /// Changes the bound. Those beyond it leave as others begin, and with the next sweep of their realm.
+    /// Changes the bound. Accounts beyond it leave as others begin, and with the next sweep of their realm.
     pub fn set_most(&self, most: usize) {
         self.most.store(most, Ordering::Relaxed);
     }
@@ -49,7 +49,7 @@ impl Residency {
         self.living.load(Ordering::Relaxed)
     }
 
-    /// A realm that takes part.
+    /// Adds a realm.
     pub fn join(self: &Arc<Self>) -> Residents {
         self.realms.fetch_add(1, Ordering::Relaxed);
         Residents {
@@ -59,7 +59,7 @@ impl Residency {
     }
 }
 
-/// The accounts of one realm that are in memory. When it is dropped, they count no more.
+/// The accounts of one realm that are in memory. When this is dropped, they no longer count.
 #[derive(Debug)]
 pub struct Residents {
     of: Arc<Residency>,
@@ -73,23 +73,23 @@ impl Residents {
         self.of.living.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts an account that has left it; the counterpart of [`Self::begin`].
+    /// Counts an account that has left memory; the counterpart of [`Self::begin`].
     pub fn end(&mut self) {
         self.count = self.count.strict_sub(1);
         self.of.living.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether one of this realm has to leave before another one may begin.
+    /// Whether an account of this realm has to leave before another one may begin.
     pub fn full(&self) -> bool {
         self.of.living() >= self.of.most() && self.count >= self.share()
     }
 
-    /// Whether some of this realm have to leave although none begins.
+    /// Whether some accounts of this realm have to leave even if no new one begins.
     pub fn beyond(&self) -> bool {
         self.of.living() > self.of.most() && self.count > self.share()
     }
 
-    /// How many accounts this realm may have in memory where the others have as many: at least one.
+    /// How many accounts this realm may have in memory if the others have as many: at least one.
     pub fn share(&self) -> usize {
         let realms = self.of.realms.load(Ordering::Relaxed).max(1);
         self.of.most().strict_div(realms).max(1)

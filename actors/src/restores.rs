@@ -1,32 +1,32 @@
 //! Restores one realm to an instant while it and all other realms keep working.
 //!
-//! **Shape.** What is copied is another generation of the realm ([`caudal_ledger::tenants::restores`]). A copy begins
-//! by a fact of the platform. Then the journal is read from its beginning, and the realm's entries up to the instant
-//! are appended once more, under the number of the new generation, in whole commits and in the same order. What was
-//! appended is read again and compared by a digest over all of it, and its ledger is verified like that of a whole
-//! store ([`crate::verify`]). Only then a fact says that the copy is complete. The switch is a separate order: the
-//! realm stops, one fact puts the generation into force, and the realm is loaded from it. To go back, switch to the
+//! **Shape.** The copy is another generation of the realm ([`caudal_ledger::tenants::restores`]). A fact of the
+//! platform begins it. Then the journal is read from its beginning, and the realm's entries up to the instant are
+//! appended once more, under the number of the new generation, in whole commits and in the same order. The appended
+//! entries are read again and compared by a digest over all of them, and the copy's ledger is verified like that of a
+//! whole store ([`crate::verify`]). Only then a fact states that the copy is complete. The switch is a separate order:
+//! the realm stops, one fact puts the generation into force, and the realm is loaded from it. To go back, switch to the
 //! previous number.
 //!
-//! What follows the generation in force, because it asks [`crate::cells`]: the realm's actors, their claims and what
-//! keys keep, lists and pages, the feed and its ids, webhooks and how far they have come, the meter, sums of the
+//! These follow the generation in force, because they ask [`crate::cells`]: the realm's actors, their claims and the
+//! kept answers of keys, lists and pages, the feed and its ids, webhooks and their progress, the meter, sums of the
 //! treasury, reconciliation, references of the bank ([`crate::cells::Cells::find`]), and the verification of one
-//! account or of the actors. What sees all generations as they are stored: verification of the store, backup, the
-//! journal. What asks the platform: exports, which take the generation in force at their end; streams of events, which
-//! end when another one comes into force. What belongs to no generation and stays as it is: the tenant, its limits, its
-//! keys and relations to banks, people and the audit log.
+//! account or of the actors. These see all generations as they are stored: verification of the store, backup, the
+//! journal. These ask the platform: exports, which take the generation in force at their end; streams of events, which
+//! end when another one comes into force. These belong to no generation and stay as they are: the tenant, its limits,
+//! its keys and relations to banks, people and the audit log.
 //!
-//! **Bounds.** Those of [`crate::copying`], at its ease. The journal is never trimmed, so it has all of the realm. A copy lies in the
-//! cell of the generation that is copied.
+//! **Bounds.** Those of [`crate::copying`] at low speed. The journal is never trimmed, so it has all of the realm. A
+//! copy lies in the cell of the generation that is copied.
 //!
 //! **Order.** The copy ends before the first commit with an entry later than the instant, or at the commit at which the
 //! copy was begun: it is a prefix of the realm's history. During the switch the realm is stopped and its orders are
-//! refused, nothing done. Until the outcome of the fact is known the realm stays stopped.
+//! refused with nothing done. The realm stays stopped until the outcome of the fact is known.
 //!
-//! **Failure.** A copy that is interrupted or fails is invisible. Begun again with the same instant, it continues after
-//! what is there. After the switch nothing is ordered from the bank until its list has been read from the generation's
-//! last event on, as after a start, so that everything that the bank did since is recorded ([`crate::lookout`], with
-//! its bound of days); what leaves the realm is held ([`crate::hold`]) until an operator releases it.
+//! **Failure.** A copy that is interrupted or fails is invisible. Begun again with the same instant, it continues from
+//! its end. After the switch nothing is ordered from the bank until its list has been read from the generation's last
+//! event on, as after a start, so that everything that the bank did since is recorded ([`crate::lookout`], with its
+//! bound of days). The realm's departures are held ([`crate::hold`]) until an operator releases them.
 
 use std::sync::Arc;
 
@@ -43,12 +43,12 @@ use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 
-/// Begins to copy a realm as it was at an instant, or goes on with it; the number of its generation. The copy is made
-/// after the answer, on a thread of its own. Must be called inside an actix system.
+/// Begins to copy a realm as it was at an instant, or continues the copy. Returns the number of its generation. The
+/// copy is made after the answer, on a thread of its own. Must be called inside an actix system.
 ///
 /// # Errors
-/// Those of every door; a tenant that is not, an instant that cannot be, a realm that is being filled, and
-/// `RestoreConflict` while another copy is made. The very copy that is made is no error: it goes on.
+/// Those of every door; a tenant that does not exist, an impossible instant, a realm that is being filled, and
+/// `RestoreConflict` while another copy is made. Repeating the order of the copy under way is no error: it goes on.
 pub async fn begin(
     engine: &Arc<Engine>,
     (id, mode): (&str, Mode),
@@ -67,13 +67,13 @@ pub async fn begin(
     let cell = platform.cell_of(realm, from);
     let store = engine.cells().cell(cell).ok_or(Failure::Bug)?;
     if let Some(elsewhere) = elsewhere.as_ref().filter(|_| engine.rests(cell)) {
-        // What there is of the realm at the instant is read here.
+        // The realm's state at the instant is read here.
         elsewhere.level(cell).await?;
     }
     let until = store.applied().0;
     let step = RestoreStep::Begin { at, until };
     let order = move |id: String, step| PlatformOrder::Restore { id, mode, step };
-    // What is refused does not take the place of what is known of the last copy.
+    // A refused order does not replace the state of the last copy.
     platform.decide(order(id.to_owned(), step), engine.now())?;
     let progress = Arc::new(Progress::default());
     let turn = Turn::take(engine, realm, &progress)?;
@@ -83,7 +83,7 @@ pub async fn begin(
     let Generation { point, copied, .. } = *known.ok_or(Failure::Bug)?;
     turn.numbered(number);
     if point.from != from {
-        // Another one came into force in between, and what was asked was another cell's.
+        // Another generation came into force in between, and the cell that was brought up to date may be another one.
         return Err(Rejection::RestoreConflict.into());
     }
     if copied.is_some() {
@@ -126,7 +126,7 @@ pub async fn begin(
     Ok(number)
 }
 
-/// All of a copy: what it came to.
+/// Makes the whole copy. Returns its digest.
 fn copied_whole(mut copy: Copy, until: u64) -> Result<Copied, NotCopied> {
     copy.append(until)?;
     let copied = copy.compared()?;

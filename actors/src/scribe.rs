@@ -1,11 +1,10 @@
 //! Hands decided facts to the store and releases their answers after the flush.
 //!
-//! **Order.** One scribe belongs to one actor, and the store keeps the order of submission, so an
-//! answer never leaves before the commits that its actor made earlier.
+//! **Order.** One scribe belongs to one actor, and the store keeps the order of submission, so no answer leaves before
+//! the actor's earlier commits are durable.
 //!
-//! **Failure.** The first commit that fails makes the actor doubtful: what it has in memory was
-//! never written. Every later answer of that actor is a failure, it writes nothing any more, and its
-//! supervisor replaces it.
+//! **Failure.** The first commit that fails puts the actor in doubt: its memory holds facts that were never written.
+//! Every later answer of that actor is a failure, it writes nothing any more, and its supervisor replaces it.
 
 mod page;
 
@@ -40,86 +39,86 @@ use page::LogLine;
 
 pub use page::Write;
 
-/// What every actor of a realm works with.
+/// The state that all actors of a realm share.
 #[derive(Clone, Debug)]
 pub struct Shared {
     /// The realm whose actors share this.
     pub realm: RealmId,
-    /// The life that whoever has this acts in.
+    /// The life in which the realm's actors act.
     pub life: Arc<Life>,
-    /// The store to which facts go, through the realm's lane.
+    /// The store that gets the facts, through the realm's lane.
     pub store: Arc<dyn Store>,
-    /// The lane by which they go there: the same store, asked how much it holds.
+    /// The realm's lane, which is the same store: it also reports how much it holds.
     pub lane: Arc<Lane>,
-    /// How much of the realm passes while others ask, too.
+    /// How much of the realm passes while other realms are active, too.
     pub pace: Arc<Pace>,
     /// The clock of the service.
     pub clock: Arc<dyn Clock>,
     /// The bank of the realm's mode.
     pub bank: Arc<dyn BankGateway>,
-    /// Holds back what leaves the realm.
+    /// Holds the realm's departures back.
     pub hold: Arc<Hold>,
-    /// The calls about transfers that the realm may have under way at the bank.
+    /// Bounds the calls about transfers, returns and enrolments that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
     /// The accounts of the realm that wait to be read.
     pub loads: Arc<Loads>,
     /// Keeps orders back until the bank's list was looked through.
     pub lookout: Arc<Lookout>,
-    /// How long the bank is left alone between tries of a transfer.
+    /// How long to wait between tries of a transfer at the bank.
     pub pauses: Pauses,
-    /// What has left the realm, for the limits over the sum of its accounts.
+    /// The sum that has left the realm, for the limits over the sum of its accounts.
     pub meter: Arc<Meter>,
-    /// What the tenant and the platform have set, as of the last change.
+    /// The settings of the tenant and the platform, as of the last change.
     pub settings: Arc<RwLock<Arc<Settings>>>,
     /// External ids, idempotency keys, aliases and codes that requests in flight claim.
     pub claims: Claims,
-    /// Wakes who waits for the realm's next event.
+    /// Wakes the readers that wait for the realm's next event.
     pub published: Arc<Notify>,
-    /// Who carries events to the tenant's webhooks.
+    /// Carries events to the tenant's webhooks.
     pub sink: Arc<dyn WebhookSink>,
-    /// How long is waited between tries of an event.
+    /// The waits between tries of an event.
     pub schedule: Schedule,
-    /// The number of the set of rules of events that the realm takes up.
+    /// The number of the event rule set that the realm adopts.
     pub event_rules: u16,
-    /// Which request wrote which of the newest vouchers.
+    /// Knows which request wrote which of the newest vouchers.
     pub trail: Arc<Trail>,
-    /// Where it is counted how long messages wait.
+    /// Records how long messages wait.
     pub times: Times,
-    /// The thread of couriers; without one they run on the realm's own.
+    /// The thread of the couriers; without one they run on the realm's own thread.
     pub couriers: Option<ArbiterHandle>,
     /// The threads of the realm's accounts.
     pub threads: Threads,
 }
 
 impl Shared {
-    /// What the tenant and the platform have set: one immutable value for one turn.
+    /// The settings of the tenant and the platform: one immutable value for one turn.
     pub fn settings(&self) -> Arc<Settings> {
         let settings = self.settings.read();
         Arc::clone(&settings.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// A request as an actor holds it: where to answer, its idempotency key, and what it claims.
+/// A request as an actor holds it: the reply, its idempotency key, and its claims.
 #[derive(Debug)]
 pub struct Ticket<T> {
-    /// Where to answer; `None` once the asker got an interim answer.
+    /// Sends the answer; `None` once the caller got an interim answer.
     pub reply: Option<Reply<Answered<T>>>,
     /// The idempotency key of the request, and how to render its answer; `None` without one.
     pub keyed: Option<Keyed<T>>,
-    /// What the request claims until it has ended.
+    /// The request's claims, held until it has ended.
     pub guards: Vec<ClaimGuard>,
     /// The id of the request, for tracing.
     pub request_id: String,
 }
 
 impl<T> Waits for Ticket<T> {
-    /// Whether the asker has left without any answer. Such an order is dropped when its turn
-    /// comes, before anything is decided; what it claims is free again then.
+    /// Whether the caller has left without any answer. Such an order is dropped when its turn comes, before anything is
+    /// decided, and its claims are free again.
     fn has_left(&self) -> bool {
         self.reply.as_ref().is_some_and(Reply::is_closed)
     }
 
-    /// What it claims is free before the answer: who has it may ask again at once.
+    /// The claims are freed before the answer: a caller who has the answer may ask again at once.
     fn refuse(&mut self, why: Failure) {
         self.guards.clear();
         if let Some(reply) = &mut self.reply {
@@ -128,7 +127,7 @@ impl<T> Waits for Ticket<T> {
     }
 }
 
-/// The writing hand of one actor.
+/// Writes for one actor.
 #[derive(Debug)]
 pub struct Scribe {
     shared: Arc<Shared>,
@@ -138,7 +137,7 @@ pub struct Scribe {
     parts_tail: Option<Tail>,
 }
 
-/// Counts a commit of several accounts; `false`, and all of them in doubt, when one may not write.
+/// Counts a commit of several accounts as begun. Returns `false`, with all of them in doubt, if one may not write.
 fn begin_all(pulses: &[(Arc<Vitals>, Reach)]) -> bool {
     let begun = pulses
         .iter()
@@ -153,7 +152,7 @@ fn begin_all(pulses: &[(Arc<Vitals>, Reach)]) -> bool {
     false
 }
 
-/// What is written stays in the meter; what is not was never taken.
+/// Keeps in the meter what was written; the rest goes back when it is dropped.
 fn end_of(taken: Taken, written: bool) {
     if written {
         taken.keep();
@@ -173,15 +172,15 @@ impl Scribe {
         }
     }
 
-    /// As [`Self::commit`]; gives the future of it.
+    /// As [`Self::commit`], but returns a future of the result.
     pub fn committed(&mut self, page: Write) -> oneshot::Receiver<Result<(), Failure>> {
         let (sender, durable) = oneshot::channel();
         self.commit(page, move |done| drop(sender.send(done)));
         durable
     }
 
-    /// Commits a page, if it has anything, and calls `then` when all of this actor's commits are
-    /// durable, or with what went wrong.
+    /// Commits a page, if it has any entries, and calls `then` when all of this actor's commits are durable, or with
+    /// the failure.
     pub fn commit(&mut self, page: Write, then: impl FnOnce(Result<(), Failure>) + Send + 'static) {
         let vitals = Arc::clone(&self.vitals);
         if page.entries.is_empty() {
@@ -198,7 +197,7 @@ impl Scribe {
         }
         page.assert_whole();
         if !self.vitals.begin() {
-            // Another actor may have the account by now, and the store might take this for its next
+            // Another actor may have the account by now, and the store might take this commit for that actor's next
             // movement.
             return then(Err(Failure::Overloaded));
         }
@@ -230,8 +229,8 @@ impl Scribe {
         self.finish_and(page, outcome, ticket, |_| {});
     }
 
-    /// Ends a request like [`Self::finish`], and says how its commit ended before it answers; drops
-    /// `and` when the request was given up.
+    /// Ends a request like [`Self::finish`], and passes the result of its commit to `and` before it answers; drops
+    /// `and` if the request was given up.
     pub fn finish_and<T: Send + 'static>(
         &mut self,
         mut page: Write,
@@ -250,8 +249,8 @@ impl Scribe {
         }
     }
 
-    /// Ends a request that several accounts have decided: all of its commit is written or nothing,
-    /// and its answer waits for what is in flight of any of them, also of those that add nothing.
+    /// Ends a request that several accounts have decided. Its commit is written whole or not at all, and its answer
+    /// waits for the commits in flight of all of them, also of those that add nothing.
     pub fn finish_joint<T: Send + 'static>(
         &mut self,
         mut page: Write,
@@ -307,8 +306,8 @@ impl Scribe {
             for (vitals, reach) in pulses {
                 vitals.settled(done.is_ok(), reach);
             }
-            // Some account has forgotten what it answered this order. Where there was nothing to write,
-            // nothing was done; else it may be on disk by now.
+            // Some account has forgotten its part of this answer. If there was nothing to write, nothing was done;
+            // otherwise the commit may be on disk by now.
             let in_doubt = match nothing {
                 true => Failure::Overloaded,
                 false => Failure::OutcomeUnknown,
@@ -331,8 +330,8 @@ impl Scribe {
         self.shared.store.submit(commit, done);
     }
 
-    /// Puts the kept answer of a request's key on the page that makes its effect durable. `None`
-    /// when that cannot be done: the request has been given up then.
+    /// Puts the kept answer of a request's key on the page that makes its effect durable. `None` if that is impossible:
+    /// the request has then been given up.
     fn seal<T>(
         &mut self,
         page: &mut Write,
@@ -414,7 +413,7 @@ impl Scribe {
     }
 }
 
-/// Where a text is cut: at the end of a character, as far on as a part of an answer may go.
+/// Where a text is cut: at a character boundary, as far on as a part of an answer may reach.
 fn boundary(text: &str) -> usize {
     let mut at = text.len().min(ANSWER_PART_BYTES);
     while !text.is_char_boundary(at) {
@@ -426,8 +425,8 @@ fn boundary(text: &str) -> usize {
 /// An answer that waits for its commit.
 type Sealed<T> = (Option<Reply<Answered<T>>>, Vec<ClaimGuard>, Answered<T>);
 
-/// Answers. The claims end here, when the index shows what was done, and before the answer: who has
-/// it may ask again at once.
+/// Sends the answer. The claims end here, when the index shows the effect, and before the answer: a caller who has the
+/// answer may ask again at once.
 fn release<T>(reply: Option<Reply<Answered<T>>>, guards: Vec<ClaimGuard>, answered: Answered<T>) {
     drop(guards);
     if let Some(reply) = reply {
@@ -435,7 +434,7 @@ fn release<T>(reply: Option<Reply<Answered<T>>>, guards: Vec<ClaimGuard>, answer
     }
 }
 
-/// Whether an outcome is kept for its key: successes, refusals of the ledger and of the bank.
+/// Whether a key keeps an outcome: it keeps successes, and refusals by the ledger and the bank.
 pub(crate) fn is_final<T>(outcome: &Result<T, Failure>) -> bool {
     match outcome {
         Ok(_) => true,

@@ -1,5 +1,4 @@
-//! The settings by which an order is judged: what tenant and platform have set, and how patient the
-//! realm is with its bank.
+//! The settings under which an order is judged: those of tenant and platform; and the realm's pauses at its bank.
 
 use std::time::Duration;
 
@@ -10,14 +9,14 @@ use caudal_ledger::limits::{Limits, TotalLimits, TotalUsage};
 use caudal_ledger::tenants::{Mode, Platform, Policy, Tenant};
 use caudal_ledger::time::Timestamp;
 
-/// What a tenant has set, as one immutable value that travels with each order.
+/// The settings of a tenant, as one immutable value that travels with each order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// The id of the tenant.
     pub tenant: String,
     /// Whether the realm is the live or the test one.
     pub mode: Mode,
-    /// What the tenant has decided about its accounts.
+    /// The tenant's rules for its accounts.
     pub policy: Policy,
     /// The limits that the tenant sets for its accounts.
     pub psp: Limits,
@@ -32,7 +31,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What a realm reads of its tenant and of the platform.
+    /// A realm's settings from its tenant and the platform.
     pub fn of(platform: &Platform, tenant: &Tenant, mode: Mode) -> Self {
         Self {
             tenant: tenant.id.clone(),
@@ -46,7 +45,7 @@ impl Settings {
         }
     }
 
-    /// What a movement is judged with; the usage is that of the realm.
+    /// The context in which a movement is judged; `total_usage` is the realm's.
     pub fn context(&self, realm: RealmId, now: Timestamp, total_usage: TotalUsage) -> Context<'_> {
         Context {
             realm,
@@ -65,17 +64,17 @@ impl Settings {
     }
 }
 
-/// How long the bank is left alone between tries: the pause doubles from the first to the last.
+/// The pauses between tries at the bank: they double from the first to the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pauses {
-    /// How long after the first try that brought no answer the next one is made.
+    /// The pause after the first try that brought no answer.
     pub first: Duration,
-    /// The longest pause between tries; it is used again and again.
+    /// The longest pause between tries; it is repeated.
     pub last: Duration,
 }
 
 impl Default for Pauses {
-    /// The last is the bank's own wish.
+    /// The last pause is the bank's own wish.
     fn default() -> Self {
         Self {
             first: Duration::from_millis(500),

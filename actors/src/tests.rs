@@ -1,4 +1,4 @@
-//! Turns, answers after the flush, doubt and reload, on a store that fails as it is told.
+//! Turns, answers after the flush, doubt and reload, on a store that fails on command.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -125,7 +125,7 @@ impl World {
         Self::beside(Vec::new(), (store, bank, clock))
     }
 
-    /// The same with these cells beside the one in which everything is.
+    /// The same with these cells beside the one that holds everything.
     fn beside(
         others: Vec<Arc<dyn Store>>,
         (store, bank, clock): (Arc<FaultyStore>, Arc<TestBank>, Arc<TestClock>),
@@ -276,7 +276,7 @@ async fn wait_until(what: impl Fn() -> bool) {
     }
 }
 
-/// Lets an order go on until something is so, before which it must not be answered.
+/// Polls an order until a condition holds, before which it must not be answered.
 async fn goes_on<T>(order: &mut (impl Future<Output = T> + Unpin), until: impl Fn() -> bool) {
     tokio::select! {
         biased;
@@ -366,7 +366,7 @@ async fn a_refused_commit_leaves_nothing_and_the_account_is_loaded_again() {
     value(world.post("IN", 100, "a").await);
     world.store.refuse_next(StoreError::Overloaded);
     assert_eq!(world.post("IN", 1, "b").await, Err(Failure::Overloaded));
-    // The next order finds the account as the disk has it, and the id is free again.
+    // The next order loads the account from the disk, and the id is free again.
     let again = value(world.post("IN", 1, "b").await);
     assert!(matches!(again, Outcome::Recorded(_)));
     assert_eq!(world.balance().await, 101);
@@ -386,7 +386,7 @@ async fn a_crash_keeps_what_was_acknowledged_and_nothing_half() {
         goes_on(&mut posting, || world.store.pending() == 1).await;
         drop(posting);
         world = world.crash(keep);
-        // Whatever the crash kept, the same request ends in exactly one voucher.
+        // Whatever survived the crash, the same request ends in exactly one voucher.
         let outcome = value(world.post("IN", 10, &id).await);
         assert_eq!(matches!(outcome, Outcome::Replayed(_)), keep == 1);
     }
@@ -421,7 +421,7 @@ async fn if_match_lets_only_the_version_pass_that_was_read() {
         .change(REALM, target, suspend(), Some(vec![version - 1]), plain())
         .await;
     assert_eq!(stale, Err(Failure::Stale));
-    // A movement makes no other version.
+    // A movement does not change the version.
     value(world.post("IN", 1, "a").await);
     value(
         world

@@ -1,18 +1,18 @@
 //! How long messages wait and accounts take to load: histogram handles that are passed in from outside.
 //!
-//! **Shape.** A handle is made once and recorded to without a look-up, and none is of one account. The ones of
-//! [`Times::default`] count nothing.
+//! **Shape.** A handle is made once and recorded to without a look-up; no handle belongs to one account. The handles of
+//! [`Times::default`] record nothing.
 
 use metrics::Histogram;
 
-/// Where the actors count what they do, in seconds.
+/// Where the actors record their times, in seconds.
 #[derive(Clone, Debug)]
 pub struct Times {
     /// How long a message waited for a realm's supervisor.
     pub supervisor: Histogram,
-    /// How long a message waited for its account's actor, with the reading of the account where it had to be read.
+    /// How long a message waited for its account's actor, including the load of the account if there was one.
     pub account: Histogram,
-    /// From the start of an account's actor until it has its account from the store.
+    /// The time from the start of an account's actor until its account is loaded.
     pub activation: Histogram,
 }
 

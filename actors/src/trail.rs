@@ -1,9 +1,9 @@
-//! Which request wrote a voucher: for the courier, which delivers its events, and for operators who have the id of a
-//! request.
+//! Which request wrote a voucher: for the courier, which delivers the voucher's events, and for operators who have the
+//! id of a request.
 //!
-//! **Shape.** In memory alone, and only while the realm has a courier. What is delivered after a
-//! restart, or long after it happened, has no request any more; the log has it at DEBUG, where each
-//! commit names its request and its vouchers.
+//! **Shape.** Only in memory, and only while the realm has a courier. An event that is delivered after a restart, or
+//! long after it happened, has no request any more; the log at DEBUG has it, where each commit names its request and
+//! its vouchers.
 //!
 //! **Bounds.** The newest [`NOTED_MAX`] vouchers of a realm.
 
@@ -17,10 +17,10 @@ use foldhash::HashMap;
 
 use crate::records::LEDGER;
 
-/// How many vouchers of a realm have their requests remembered, the newest ones.
+/// How many of a realm's newest vouchers have their requests remembered.
 pub const NOTED_MAX: usize = 8_192;
 
-/// Where a voucher is: its account and its sequence there.
+/// The place of a voucher: its account and its sequence there.
 pub type Place = (AccountNo, u64);
 
 /// Which request wrote which voucher of a realm.
@@ -37,7 +37,7 @@ struct Noted {
 }
 
 impl Trail {
-    /// Begins to note: somebody will ask.
+    /// Begins to note: there is now a reader.
     pub fn follow(&self) {
         self.followed.store(true, Ordering::Relaxed);
     }
@@ -57,7 +57,7 @@ impl Trail {
         for entry in vouchers {
             let place = (AccountNo(entry.stream.number), entry.seq);
             let id = id.get_or_insert_with(|| Arc::from(request_id));
-            // One that never became durable may be noted already: what came last is true.
+            // A voucher that never became durable may be noted already: the last note is the true one.
             if noted.of.insert(place, Arc::clone(id)).is_none() {
                 noted.order.push_back(place);
             }
@@ -74,8 +74,7 @@ impl Trail {
         self.noted().of.get(&(account, sequence)).cloned()
     }
 
-    /// The vouchers that a request wrote, as far as they are known, oldest first: those of an account that it moved
-    /// with their sequence.
+    /// The vouchers that a request wrote, as far as they are known, oldest first: each with its account and sequence.
     pub fn by(&self, request_id: &str) -> Vec<Place> {
         let noted = self.noted();
         let wrote = |place: &&Place| {

@@ -1,5 +1,5 @@
-//! The treasury's actor: what clients have, as one consistent cut, next to the bank's balance of
-//! their collector account at the same instant.
+//! The treasury's actor: the clients' money, as one consistent cut, next to the bank's balance of their collector
+//! account at the same instant.
 //!
 //! **The ledger's side** is one row of the index, rewritten with every voucher and published with
 //! its group: a single read is a cut through all accounts, and no account's actor is asked.
@@ -7,21 +7,19 @@
 //! **The bank's side** is asked only on demand, at most once in [`BANK_EVERY`] for each collector
 //! account, however many snapshots are requested, and never inside a turn.
 //!
-//! **One instant.** The ledger's side is read at the moment at which the bank is asked, right before
-//! the question leaves (for each attempt anew), and is kept with the answer: a snapshot shows a pair
-//! that belongs together, and its instant is the bank's. Because of this order, whatever the ledger
-//! knows from the bank (money that arrived, transfers that ended) is in the bank's side, too. The
-//! two sides differ only by what the bank has done and the ledger has not heard yet: the bank has
-//! more by money that is on its way into an account, and less by transfers that have left and are
-//! still held. Without an answer of the bank there is only the ledger's side, as of now.
+//! **One instant.** The ledger's side is read at the moment at which the bank is asked, right before the call leaves
+//! (for each attempt anew), and is kept with the answer. So a snapshot shows a pair that belongs together, and its
+//! instant is the bank's. Because of this order, everything that the ledger knows from the bank (money that arrived,
+//! transfers that ended) is in the bank's side, too. The two sides differ only by what the bank has done and the ledger
+//! has not heard yet: the bank has more by money on its way into an account, and less by transfers that have left and
+//! are still held. Without an answer of the bank there is only the ledger's side, as of now.
 //!
-//! **One collector account, one realm.** Where realms share an account, nobody can say whose money
-//! it is: each of them sees its own clients' money and [`Silence::Shared`]; the operator sees the
-//! account beside what all of them owe, at one cut.
+//! **One collector account, one realm.** If realms share an account, nobody can tell whose money is on it: each realm
+//! sees its own clients' money and [`Silence::Shared`]; the operator sees the account beside the debts of all of them,
+//! at one cut.
 //!
-//! **Failure.** A failing or slow bank delays nobody: after [`PATIENCE`] the snapshot is answered
-//! with the last pair, if it is not older than [`KEPT`], or without the bank's side and with the
-//! reason.
+//! **Failure.** A failing or slow bank delays nobody: after [`PATIENCE`] the snapshot is answered with the last pair,
+//! if it is no older than [`KEPT`], or without the bank's side and with the reason.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
@@ -48,24 +46,23 @@ use crate::reply::{Reply, Waits};
 
 /// How many messages may wait for the treasury's actor.
 pub const MAILBOX: usize = 1024;
-/// How often a bank is asked for the balance of a collector account at most.
+/// The shortest time between two calls to a bank about the balance of a collector account.
 pub const BANK_EVERY: Duration = Duration::from_secs(3);
-/// How long a snapshot waits for the bank, unless [`crate::engine`]'s options say otherwise: a
-/// second.
+/// How long a snapshot waits for the bank, unless [`crate::engine`]'s options set another time: a second.
 pub const PATIENCE: Duration = Duration::from_secs(1);
-/// How old a pair may be that is shown while the bank does not answer: a minute.
+/// The greatest age of a pair that is shown while the bank does not answer: a minute.
 pub const KEPT: Duration = Duration::from_secs(60);
-/// Snapshots that wait for a bank at most; more are answered with its last word.
+/// The most snapshots that wait for a bank; further ones are answered with its last answer.
 const WAITING_MAX: usize = 10_000;
 
-/// Why there is no balance of the bank.
+/// Why the bank's balance is missing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Silence {
     /// It has not answered yet.
     NotYet,
     /// It refused, failed, or did not answer in time.
     Error(BankError),
-    /// The collector account is another realm's as well.
+    /// Another realm has the same collector account.
     Shared,
     /// There is no bank, or it cannot be asked.
     NoBank,
@@ -74,41 +71,41 @@ pub enum Silence {
 /// The treasury of a realm, or of all realms on a collector account, at an instant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Snapshot {
-    /// Its instant: the bank's where its word is known, else now.
+    /// Its instant: the bank's if its answer is known, otherwise now.
     pub as_of: Timestamp,
     /// The ledger's side: all of it as of one commit.
     pub totals: Totals,
     /// The account that really holds the money; empty without a bank.
     pub collector: Collector,
-    /// What the account has, in centavos, and when the bank read it; or why that is not known.
+    /// The balance of the account, in centavos, and when the bank read it; or why it is not known.
     pub bank: Result<(Money, Timestamp), Silence>,
 }
 
 impl Snapshot {
-    /// Both sides beside each other, where the bank's is known.
+    /// Both sides compared, if the bank's is known.
     pub fn coverage(&self) -> Option<Coverage> {
         let (bank, _) = self.bank.as_ref().ok()?;
         Some(Coverage::of(*bank, self.totals.owed()))
     }
 }
 
-/// Whose treasury is asked for.
+/// The owner of the wanted treasury.
 #[derive(Clone, Debug)]
 pub enum Whose {
     /// The treasury of one realm.
     Realm(RealmId),
-    /// That of all realms on a collector account: for operators.
+    /// The treasury of all realms on a collector account: for operators.
     Collector(Arc<OnCollector>),
 }
 
-/// The question for a snapshot, and where its answer goes.
+/// A request for a snapshot.
 #[derive(Debug)]
 pub struct TakeSnapshot {
-    /// Whose treasury is asked for.
+    /// The owner of the wanted treasury.
     pub whose: Whose,
     /// The id of the request, for the bank's log.
     pub request_id: String,
-    /// Where the snapshot is waited for.
+    /// Receives the snapshot.
     pub reply: Reply<Result<Snapshot, Failure>>,
 }
 
@@ -118,7 +115,7 @@ impl Asked for TakeSnapshot {
     }
 }
 
-/// The bank of a realm and the collector account that it is on.
+/// The bank of a realm, and the realm's collector account.
 #[derive(Clone, Debug)]
 pub struct Standing {
     /// The gateway to the realm's bank.
@@ -127,9 +124,9 @@ pub struct Standing {
     pub on: Option<Arc<OnCollector>>,
 }
 
-/// Finds where a realm stands.
+/// Finds the standing of a realm.
 pub type Standings = Arc<dyn Fn(RealmId) -> Result<Standing, Failure> + Send + Sync>;
-/// Writes down the calls that were made for a realm.
+/// Journals the calls to the bank that were made for a realm.
 pub type Journal = Arc<dyn Fn(RealmId, Vec<BankCall>) + Send + Sync>;
 
 /// The ledger's side of the realms on a collector account.
@@ -143,20 +140,20 @@ struct Pair {
     sides: Sides,
 }
 
-/// A snapshot that waits for the bank, or is answered without.
+/// A snapshot that waits for the bank, or is answered without it.
 struct Waiting {
     on: Arc<OnCollector>,
-    /// The realm; all of them when `None`.
+    /// The realm; all realms of the account when `None`.
     realm: Option<RealmId>,
     reply: Reply<Result<Snapshot, Failure>>,
 }
 
-/// What is known of a collector account, and who waits for it.
+/// The state of a collector account, and the snapshots that wait for it.
 #[derive(Default)]
 struct CollectorDesk {
-    /// The bank's last word, and when it came.
+    /// The bank's last answer, and when it came.
     last: Option<(Instant, Result<Pair, BankError>)>,
-    /// Since when it is being asked.
+    /// Since when the bank is being asked.
     asked: Option<Instant>,
     waiting: Vec<Waiting>,
 }
@@ -167,13 +164,13 @@ impl CollectorDesk {
         self.last.as_ref().is_some_and(|(at, _)| age(at) < every)
     }
 
-    /// Whether waiting for the answer that is under way makes sense.
+    /// Whether a snapshot should wait for the answer under way.
     fn is_patient(&self, now: Instant, patience: Duration) -> bool {
         let since = |at: Instant| now.saturating_duration_since(at);
         self.asked.is_some_and(|at| since(at) < patience) && self.waiting.len() < WAITING_MAX
     }
 
-    /// The last pair that shows these realms and no others.
+    /// The last pair, if it covers exactly these realms.
     fn word(&self, on: &OnCollector, now: Instant) -> Result<&Pair, Silence> {
         match &self.last {
             Some((_, Err(why))) => Err(Silence::Error(why.clone())),
@@ -188,7 +185,7 @@ impl CollectorDesk {
     }
 }
 
-/// The actor of the treasury, with the last word of each bank.
+/// The actor of the treasury, with the last answer of each bank.
 pub struct Treasury {
     cells: Cells,
     clock: Arc<dyn Clock>,
@@ -200,8 +197,8 @@ pub struct Treasury {
 }
 
 impl Treasury {
-    /// A treasury that has asked nobody yet, and asks each bank at most once in `every`; a
-    /// snapshot waits `patience` for it.
+    /// A treasury that has not asked any bank yet. It asks each bank at most once in `every`; a snapshot waits
+    /// `patience` for the bank.
     pub fn new(
         cells: Cells,
         clock: Arc<dyn Clock>,
@@ -224,7 +221,7 @@ impl Treasury {
         self.desks.entry(on.place.clone()).or_default()
     }
 
-    /// The ledger's side as of now, and why there is no other.
+    /// The ledger's side as of now, with the reason why the bank's is missing.
     fn alone(
         &self,
         realms: &[RealmId],
@@ -269,9 +266,9 @@ impl Treasury {
         }
     }
 
-    /// Asks the bank for a collector account, outside any turn.
+    /// Asks the bank about a collector account, outside any turn.
     fn ask(&mut self, on: &Arc<OnCollector>, request_id: String, ctx: &mut Context<Self>) {
-        // Of realms that another node serves nobody asks here.
+        // Realms that another node serves cannot be asked here.
         let all = on.realms.iter().copied();
         let mut standings = all.map(|realm| (realm, (self.standings)(realm)));
         let found = standings.find(|(_, standing)| standing.is_ok());
@@ -309,7 +306,7 @@ impl Treasury {
         let word = match (result, sides) {
             (Ok((balance, at)), Some(Ok(sides))) => Some(Ok(Pair { balance, at, sides })),
             (Err(why), _) => Some(Err(why)),
-            // Without the ledger's side of that moment the word is worth nothing.
+            // Without the ledger's side of that moment the answer is worthless.
             (Ok(_), Some(Err(_)) | None) => None,
         };
         let desk = self.desk(on);
@@ -319,14 +316,14 @@ impl Treasury {
     }
 }
 
-/// The ledger's side of realms: those of one cell as of one commit of it.
+/// The ledger's side of realms: the realms of one cell as of one commit of that cell.
 fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
     let mut sides = Sides::new();
-    // Each where it lies now, so that one that moves meanwhile is read once.
+    // Each realm's present place, so that a realm that moves meanwhile is read once.
     let standings: Vec<_> = realms.iter().map(|it| (*it, cells.standing(*it))).collect();
     for (cell, store) in cells.numbered() {
         let here = standings.iter().filter(|(_, it)| it.cell == cell);
-        // As it lies, so that all of a cell are read as of one commit.
+        // The store as it lies, so that all realms of a cell are read as of one commit.
         let lie: Vec<_> = here.map(|(realm, it)| realm.under(it.generation)).collect();
         let found = reads::totals_of(store.as_ref(), &lie)?;
         sides.extend(found.into_iter().map(|(realm, it)| (realm.home(), it)));

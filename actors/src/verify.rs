@@ -1,25 +1,27 @@
 //! Verification: replays every account's history from the journal and compares it with the index,
 //! the loaded accounts and, in a running service, the actors' balances.
 //!
-//! **Shape.** The journal goes by once ([`walk`]), read and decoded by another thread where two may work ([`pipe`]).
-//! Then the index is held against what it says ([`compare`]): most of it in walks over the rows in their own order, since
-//! a row that is looked for by its key costs many times as much. Where that leaves a doubt, it is looked at one by one,
-//! and named ([`named`]). So what differs is always what the slow look finds, and what is right costs little.
+//! **Shape.** The journal is read once ([`walk`]); if two threads may work, another one reads and decodes it
+//! ([`pipe`]). Then the index is compared with it ([`compare`]), mostly in walks over the rows in their own order,
+//! because a look-up by key costs many times as much. Doubtful movements and accounts are then checked one by one, and
+//! their differences are named ([`named`]). So every difference is found by the slow check, and correct data costs
+//! little.
 //!
-//! A store that is made anew can be watched while it opens ([`Watch`]), so that nothing is read twice.
+//! A store that is built anew can be watched while it opens ([`Watch`]), so that nothing is read twice.
 //!
-//! **What is read.** Of the journal each entry once, where it is decoded, and its frame once more, to be held against the
-//! row by which its stream leads to it; of the index each row that is compared once. One account of 64 is also loaded from
-//! its streams alone, which reads all of its movements one more time. A store that is opened for it was read by that, too:
-//! all of the journal and all runs of the index. The background check reads the same bytes and decodes none.
+//! **What is read.** Each entry of the journal once, where it is decoded, and its frame once more, to compare it with
+//! the row by which its stream leads to it; each compared row of the index once. One account of 64 is also loaded from
+//! its streams only, which reads all of its movements once more. If the store is opened for the verification, the
+//! opening reads the whole journal and all runs of the index, too. The background check reads the same bytes and
+//! decodes none.
 //!
 //! **Bounds.** Those of [`walk`], and a page of rows for each thread.
 //!
-//! **Order.** A store may be written to meanwhile: what comes after the last commit that was replayed does not count, and
-//! that is one that the index had at the beginning.
+//! **Order.** A store may be written to meanwhile. Commits after the last one that was replayed do not count; the index
+//! already had that commit at the beginning.
 //!
-//! **Failure.** What says otherwise than the journal is a difference, also a history that does not follow and what cannot be
-//! loaded for it. What cannot be read, or is not what was written, is an error.
+//! **Failure.** A contradiction of the journal is a difference; so is a history whose movements do not follow, and an
+//! account that cannot be loaded for that reason. Data that cannot be read, or is damaged, is an error.
 
 mod compare;
 mod lists;
@@ -52,10 +54,10 @@ use walked::Walked;
 
 pub use watch::Watch;
 
-/// At most this many differences are named; more are counted.
+/// The most differences that are named; further ones are only counted.
 const NAMED_MAX: usize = 100;
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Report {
     /// The number of the last commit that was replayed.
@@ -77,7 +79,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Takes in what was found in a cell. The commit is that of the first one.
+    /// Adds the report of a cell. The commit number is the first cell's.
     pub fn takes(&mut self, cell: u32, other: Self) {
         if cell == 0 {
             self.commit = other.commit;
@@ -92,7 +94,7 @@ impl Report {
         });
     }
 
-    /// Takes in what another piece of work has found in the same commits.
+    /// Adds the findings of another piece of work about the same commits.
     fn adds(&mut self, other: Self) {
         self.entries += other.entries;
         self.accounts += other.accounts;
@@ -104,11 +106,11 @@ impl Report {
         self.differences.truncate(NAMED_MAX);
     }
 
-    /// Goes on where wrong bytes keep something from being compared, if what was found says that something is wrong: whoever
-    /// gets the error alone learns nothing of it.
+    /// Continues although wrong bytes keep something from being compared, if differences were found: the error alone
+    /// would hide them.
     ///
     /// # Errors
-    /// The one that is given, where nothing was found, and any other that says nothing about the bytes.
+    /// The given error, if nothing was found or the error is not about the bytes.
     fn cut_short(&mut self, why: StoreError) -> Result<(), StoreError> {
         match why {
             StoreError::Corrupt(_) | StoreError::Invalid(_) if self.count > 0 => {
@@ -127,15 +129,15 @@ impl Report {
     }
 }
 
-/// An account of a realm, as it lies.
+/// An account of a realm, under the number by which it lies.
 type At = (RealmId, AccountNo);
 type Histories = BTreeMap<At, History>;
 
-/// Replays the journal and compares it with the index, on two threads. `progress` gets how many entries were
-/// replayed so far.
+/// Replays the journal and compares it with the index, on two threads. `progress` gets the number of entries replayed
+/// so far.
 ///
 /// # Errors
-/// When the store cannot be read; what does not agree is no error but in the report.
+/// When the store cannot be read. Differences are no error, but part of the report.
 pub fn store(
     store: &dyn Index,
     progress: &mut dyn FnMut(u64),
@@ -143,7 +145,7 @@ pub fn store(
     under(RuleSets::ALL, store, progress)
 }
 
-/// The same, with events counted under these sets of rules.
+/// The same, with events counted under these event rule sets.
 ///
 /// # Errors
 /// As [`store`].
@@ -155,7 +157,7 @@ pub(crate) fn under(
     all((sets, Hands::Two), (store, true), progress)
 }
 
-/// All of a store; `stands` whether nobody writes to it meanwhile.
+/// A whole store; `stands` tells that nobody writes to it meanwhile.
 fn all(
     (sets, hands): (RuleSets, Hands<'_>),
     (store, stands): (&dyn Index, bool),
@@ -167,7 +169,7 @@ fn all(
     Ok((report, histories))
 }
 
-/// What was found of histories, accounts and sums, and what the journal says of people.
+/// The findings about histories, accounts and sums, and the journal's state of the people.
 type Judged = (Report, Histories, staff::Recount);
 
 /// Compares the people, too.
@@ -183,8 +185,9 @@ fn everything(
     Ok((report, histories))
 }
 
-/// The same of one realm alone, of which nothing lies before commit `from`, as it lies, on this thread. `step` is called
-/// before each entry and each piece of work; what it says ends the work where it is false. `None` when it was.
+/// The same for one realm only, under the number by which it lies, on this thread; nothing of it lies before commit
+/// `from`. `step` is called before each entry and each piece of work, and ends the work if it returns `false`; the
+/// result is then `None`.
 ///
 /// # Errors
 /// As [`store`].
@@ -195,7 +198,7 @@ pub(crate) fn realm(
 ) -> Result<Option<Report>, StoreError> {
     let mut goes_on = true;
     let mut noted = || {
-        // Whoever has ended it once is not asked again.
+        // A step that has ended the work is not asked again.
         goes_on = goes_on && step();
         goes_on
     };
@@ -228,7 +231,7 @@ fn part(
     judged(walk, (reach, last), store, hands)
 }
 
-/// Holds the index against what went by up to the `last` commit.
+/// Compares the index with the journal up to the `last` commit.
 fn judged(
     walk: Walk,
     (reach, last): (Reach, CommitNo),
@@ -261,7 +264,7 @@ pub(crate) fn on_one_thread(store: &dyn Index) -> Result<(Report, Histories), St
     all((RuleSets::ALL, one), (store, true), &mut |_| {})
 }
 
-/// What is found where each row is looked for by its key, and each account is loaded.
+/// The differences, found by looking up each row by its key and loading each account.
 ///
 /// # Errors
 /// As [`store`].
@@ -290,7 +293,7 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     let mut report = Report::default();
     for (cell, held) in engine.cells().clone().numbered() {
         let held = std::sync::Arc::clone(held);
-        // It leaves the other threads to those who are served.
+        // One thread, so that the others are left to clients.
         let work = tokio::task::spawn_blocking(move || {
             let mut always = || true;
             let one = Hands::One(&mut always);
@@ -308,8 +311,8 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
     Ok(report)
 }
 
-/// Verifies one account of a running service: its history from its first movement, what the index says of it, and its
-/// actor if it is resident.
+/// Verifies one account of a running service: its history from its first movement, its rows in the index, and its actor
+/// if it is resident.
 ///
 /// # Errors
 /// When the store cannot be read, or there is no such account.
@@ -318,7 +321,7 @@ pub async fn one(engine: &Engine, realm: RealmId, number: AccountNo) -> Result<R
     let work = tokio::task::spawn_blocking(move || alone(held.as_ref(), (realm, number)));
     let (mut report, history) = work.await.map_err(|_| Failure::Bug)??;
     let at = (engine.cells().lies(realm), number);
-    // Where another node serves it there is no actor here.
+    // If another node serves the realm, there is no actor here.
     if !engine.rests_for(realm) {
         live(engine, at, &history, &mut report).await?;
     }
@@ -366,7 +369,7 @@ async fn live(
     report: &mut Report,
 ) -> Result<(), Failure> {
     let realm = at.0.home();
-    // No actor has an account of a generation that is not in force.
+    // Actors have only accounts of the generation in force.
     if engine.cells().lies(realm) != at.0 {
         return Ok(());
     }

@@ -1,12 +1,11 @@
 //! The state of an actor, as its supervisor, other threads and operators read it.
 //!
-//! **Shape.** What is in flight and whether the actor may still write are one word ([`Vitals::begin`],
-//! [`Vitals::retire`]): the supervisor of an account may work on another thread, and between its look at
-//! the one and at the other the account could hand the store a commit. Whoever has begun a commit is counted
-//! until that has ended; whoever is retired begins none any more. So the next actor of an account reads a disk
-//! to which the one before it adds nothing.
+//! **Shape.** The number of commits in flight and whether the actor may still write are one word ([`Vitals::begin`],
+//! [`Vitals::retire`]). The supervisor of an account may run on another thread, and between its reads of two words the
+//! account could hand the store a commit. A commit is counted from its beginning to its end, and a retired actor begins
+//! none. So the next actor of an account reads a disk to which the one before it adds nothing.
 //!
-//! **Order.** A turn is counted before its message counts as taken, and until all is set that says that the
+//! **Order.** A turn is counted before its message counts as taken, and until every flag is set that shows that the
 //! actor is not idle. So an actor that looks idle takes no turn.
 
 use std::sync::Arc;
@@ -14,15 +13,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::mailbox::{Crowd, Permit, Waiting};
 
-/// In the word of what is in flight: another actor may have the account by now.
+/// In the flight word: another actor may have the account by now.
 const RETIRED: usize = 1 << (usize::BITS - 1);
-/// In the word of what is in flight: a commit failed.
+/// In the flight word: a commit failed.
 const DOUBTFUL: usize = RETIRED >> 1;
-/// The part of the word that counts.
+/// The part of the flight word that counts commits.
 const COUNT: usize = DOUBTFUL - 1;
 
-/// How far a commit takes the streams of its account: the last movement and the last fact of the profile in it; nothing
-/// where it has none.
+/// How far a commit takes the streams of its account: its last movement and its last fact of the profile; `None` if it
+/// has none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reach {
     /// The sequence of the last movement.
@@ -31,29 +30,29 @@ pub struct Reach {
     pub profile: Option<u64>,
 }
 
-/// The pulse of an actor.
+/// The live state of an actor.
 #[derive(Debug, Default)]
 pub struct Vitals {
-    /// Messages forwarded to it and not yet taken.
+    /// Messages forwarded to the actor and not yet taken.
     pub queued: Waiting,
-    /// Turns that it takes now.
+    /// Turns under way.
     turns: Waiting,
-    /// Commits handed to the store and not yet durable, and whether it may hand it more.
+    /// Commits handed to the store and not yet durable, and whether the actor may still write.
     flight: AtomicUsize,
-    /// It waits for the bank.
+    /// The actor waits for the bank.
     pub busy: AtomicBool,
-    /// Its desk is lent: others may be deciding for it.
+    /// The desk is lent: another actor may be deciding for this one.
     pub lent: AtomicBool,
     /// The movement up to which the ledger is durable.
     pub durable_sequence: AtomicU64,
-    /// The fact up to which the profile is durable; 0 when that is not known of any.
+    /// The fact up to which the profile is durable; 0 while none is known to be.
     pub durable_profile: AtomicU64,
-    /// When it last took a message, in milliseconds since 1970.
+    /// When the actor last took a message, in milliseconds since 1970.
     pub active_at: AtomicU64,
 }
 
 impl Vitals {
-    /// Those of one of a crowd of actors.
+    /// The vitals of an actor in a crowd.
     pub fn among(crowd: Option<Arc<Crowd>>) -> Self {
         Self {
             queued: Waiting::among(crowd),
@@ -61,18 +60,18 @@ impl Vitals {
         }
     }
 
-    /// Counts a turn until what this gives is dropped.
+    /// Counts a turn until the permit is dropped.
     pub fn turn(&self) -> Permit {
         self.turns.permit()
     }
 
-    /// Commits handed to the store and not yet durable.
+    /// How many commits were handed to the store and are not yet durable.
     pub fn in_flight(&self) -> usize {
         self.flight.load(Ordering::Acquire) & COUNT
     }
 
-    /// Counts a commit that is about to be handed to the store; `false` when the actor may hand it none:
-    /// then it is in doubt.
+    /// Counts a commit that is about to be handed to the store. Returns `false` if the actor may not write; the actor
+    /// is then in doubt.
     #[must_use]
     pub fn begin(&self) -> bool {
         let one_more = |now: usize| (now <= COUNT).then(|| now.strict_add(1));
@@ -80,19 +79,19 @@ impl Vitals {
             .flight
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more);
         if begun.is_err() {
-            // It has decided what will never be written.
+            // The actor has decided facts that will never be written.
             self.doubt();
         }
         begun.is_ok()
     }
 
-    /// Ends what was begun and not handed to the store after all.
+    /// Ends a commit that was begun but not handed to the store after all.
     pub fn give_up(&self) {
         self.doubt();
         self.flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Notes how a commit ended, with how far it goes.
+    /// Notes how a commit ended, and how far it reaches.
     pub fn settled(&self, ok: bool, reach: Reach) {
         let Reach { sequence, profile } = reach;
         let reached = [
@@ -110,8 +109,7 @@ impl Vitals {
         self.flight.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// Has the actor write nothing any more, so that another one may take its place; `false` while
-    /// something is in flight.
+    /// Forbids the actor to write, so that another one may take its place. Returns `false` while a commit is in flight.
     #[must_use]
     pub fn retire(&self) -> bool {
         let last = |now: usize| (now & COUNT == 0).then_some(now | RETIRED);
@@ -121,7 +119,7 @@ impl Vitals {
         retired.is_ok()
     }
 
-    /// Whether another actor may have its place.
+    /// Whether another actor may have taken its place.
     pub fn retired(&self) -> bool {
         self.flight.load(Ordering::Acquire) & RETIRED != 0
     }
@@ -129,27 +127,27 @@ impl Vitals {
     /// Whether nothing would be lost or disturbed if the actor went away now.
     pub fn idle(&self) -> bool {
         let not = |flag: &AtomicBool| !flag.load(Ordering::Acquire);
-        // In this order: what a turn leaves behind is there when the turn is over.
+        // In this order: whatever a turn leaves behind is set before the turn ends.
         self.queued.count() == 0
             && self.turns.count() == 0
             && self.settled_all()
             && not(&self.busy)
             && not(&self.lent)
-            // The bank's answer may have had a turn meanwhile: what it wrote is counted once that is over.
+            // The bank's answer may have had a turn meanwhile; its commit is counted once that turn is over.
             && self.turns.count() == 0
     }
 
-    /// Whether nothing is in flight.
+    /// Whether no commit is in flight.
     pub fn settled_all(&self) -> bool {
         self.in_flight() == 0
     }
 
-    /// Makes the actor's supervisor replace it: what it knows may never have been written.
+    /// Makes the actor's supervisor replace it: its memory may hold facts that were never written.
     pub fn doubt(&self) {
         self.flight.fetch_or(DOUBTFUL, Ordering::AcqRel);
     }
 
-    /// Whether a commit failed.
+    /// Whether the actor is in doubt: a commit failed, or its facts could not be written.
     pub fn doubtful(&self) -> bool {
         self.flight.load(Ordering::Acquire) & DOUBTFUL != 0
     }
@@ -204,7 +202,7 @@ mod tests {
 
     #[test]
     fn no_commit_begins_once_another_actor_may_have_the_place() {
-        // Both sides run as fast as they can; whichever comes first, the other knows.
+        // Both sides run as fast as they can; whichever comes first, the other one sees it.
         for _ in 0..2_000 {
             let vitals = Vitals::default();
             let (begun, retired) = std::thread::scope(|threads| {

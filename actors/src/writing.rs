@@ -1,4 +1,4 @@
-//! Turns that end when what was decided is on disk.
+//! Turns that end when their decision is on disk.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use tokio::sync::oneshot;
 
 use crate::failure::Failure;
 
-/// Submits a commit and has the actor take no other turn before it is on disk or refused; then does `then`. For actors
-/// that are asked rarely, so that what they know is always what is written.
+/// Submits a commit, and lets the actor take no other turn until it is on disk or refused; then calls `then`. For
+/// actors that are rarely used, so that their memory always equals what is written.
 pub fn write_then<A: Actor<Context = Context<A>>>(
     store: &Arc<dyn Store>,
     ctx: &mut Context<A>,
@@ -18,7 +18,7 @@ pub fn write_then<A: Actor<Context = Context<A>>>(
     then: impl FnOnce(Result<(), Failure>, &mut A) + 'static,
 ) {
     let (sender, durable) = oneshot::channel();
-    // Whoever waits is gone when its actor is.
+    // If the actor is gone, nobody waits.
     store.submit(commit, Box::new(move |done| drop(sender.send(done))));
     let wait = wrap_future::<_, A>(durable);
     ctx.wait(wait.map(move |done, actor, _| {

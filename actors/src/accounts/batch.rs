@@ -1,7 +1,7 @@
-//! A batch of adjustments, each for itself: every account posts its shares, each in one turn and one
+//! A batch of adjustments, each posted for itself: every account posts its shares, each share in one turn and one
 //! commit.
 //!
-//! **Bounds.** A share holds what the supervisor resolves in one turn of its own, so no turn of an
+//! **Bounds.** A share holds at most the items that the supervisor resolves in one turn of its own, so no turn of an
 //! account is longer than that, and others take theirs in between.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,22 +15,22 @@ use crate::records::rest::Left;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Ticket, Write, is_final};
 
-/// How many items of a batch are looked at in one turn.
+/// How many items of a batch are handled in one turn.
 pub const BULK_PART: usize = 16;
 
 /// How a batch is posted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BatchMode {
-    /// All or nothing, as opposed to each item for itself.
+    /// All items or nothing, as opposed to each item for itself.
     pub atomic: bool,
-    /// Only say what each item would get, the items before it taken into account.
+    /// Only say what each item would get, taking the items before it into account.
     pub dry_run: bool,
 }
 
-/// What is done with the outcomes of a batch once all are there.
+/// Delivers a batch's outcomes once all of them have arrived.
 type Deliver = Box<dyn FnOnce(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>) + std::marker::Send>;
 
-/// Where the outcomes of a batch are gathered; whoever brings the last one hands them over.
+/// Gathers the outcomes of a batch; the caller that brings the last one delivers them.
 pub struct Gather(Mutex<Gathered>);
 
 struct Gathered {
@@ -46,7 +46,7 @@ impl std::fmt::Debug for Gather {
 }
 
 impl Gather {
-    /// Gathers this many outcomes, then calls `deliver` with them and whoever asked.
+    /// Gathers this many outcomes, then calls `deliver` with them and the caller's ticket.
     pub fn new(
         size: usize,
         ticket: Ticket<Vec<ItemOutcome>>,
@@ -59,7 +59,7 @@ impl Gather {
         }))
     }
 
-    /// Whether the asker has left.
+    /// Whether the caller has left.
     pub fn is_left(&self) -> bool {
         let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let waits = gathered.waits.as_ref();
@@ -89,15 +89,15 @@ impl Gather {
     }
 }
 
-/// The part of a batch that is one account's. Dropped without an answer, its outcomes are unknown;
-/// when the asker has left, nothing of it was done.
+/// One account's part of a batch. If it is dropped without an answer, its outcomes are unknown; if the caller has left,
+/// nothing of it was done.
 #[derive(Debug)]
 pub struct Share {
     /// The orders, by their place in the batch.
     pub items: Vec<(usize, PostAdjustment)>,
-    /// What they claim until they are on disk.
+    /// The claims of its items, held until they are on disk.
     pub guards: Vec<ClaimGuard>,
-    /// Where the outcomes go.
+    /// Gathers the outcomes.
     pub gather: Arc<Gather>,
 }
 
@@ -106,7 +106,7 @@ impl Waits for Share {
         self.gather.is_left()
     }
 
-    /// Brings all that is not answered as a failure.
+    /// Brings a failure for every item that has no answer.
     fn refuse(&mut self, why: Failure) {
         self.guards.clear();
         let items = std::mem::take(&mut self.items).into_iter();
@@ -126,8 +126,8 @@ impl Drop for Share {
     }
 }
 
-/// Whether an idempotency key keeps what came of a batch: not where a part of it is to be tried
-/// again; what was done is known by its external ids then.
+/// Whether an idempotency key keeps the outcomes of a batch. It does not if some items are to be tried again; the items
+/// already posted are then known by their external ids.
 pub fn is_kept(outcomes: &[ItemOutcome]) -> bool {
     outcomes.iter().all(is_final)
 }
@@ -144,7 +144,7 @@ impl Desk {
                     outcome
                 }
                 Err(why) => {
-                    // Nothing of this turn was written: it is all to be forgotten.
+                    // Nothing of this turn was written, so the account has to forget all of it.
                     self.vitals.doubt();
                     Err(why.into())
                 }
@@ -168,7 +168,7 @@ impl Desk {
         });
     }
 
-    /// Where the desk stands, to come back to.
+    /// The desk's present state, to turn back to.
     pub(super) fn bookmark(&self) -> Bookmark {
         Bookmark {
             account: self.account.clone(),
@@ -177,7 +177,7 @@ impl Desk {
         }
     }
 
-    /// Comes back to a bookmark: what was applied since was not written, and is forgotten.
+    /// Turns back to a bookmark: whatever was applied since was not written, and is forgotten.
     pub(super) fn turn_back(&mut self, bookmark: Bookmark) {
         let last = bookmark.unsettled.map_or(0, |voucher| voucher.sequence);
         while self.unsettled.back().is_some_and(|v| v.sequence > last) {
@@ -188,7 +188,7 @@ impl Desk {
     }
 }
 
-/// How far a desk has come, to be gone back to: see [`Desk::bookmark`].
+/// The state of a desk to turn back to: see [`Desk::bookmark`].
 #[derive(Debug)]
 pub(super) struct Bookmark {
     account: Box<Account>,

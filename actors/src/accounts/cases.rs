@@ -1,5 +1,5 @@
-//! Turns about what a person decides (a transfer in doubt, money in suspense that is credited), and
-//! about money that left by an order that the ledger does not know.
+//! Turns about a person's decisions (a transfer in doubt, money in suspense that is credited), and about money that
+//! left by an order that the ledger does not know.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::records::reads;
 use crate::reply::Waits;
 use crate::scribe::{Ticket, Write};
 
-/// A turn about what a person decides, or what the ledger did not know.
+/// A turn about a person's decision, or about a departure that the ledger did not know.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -29,12 +29,12 @@ pub enum CaseTurn {
         transfer: TransferId,
         /// How it ended, and whether the person insists although the bank has not given up.
         verdict: (Verdict, bool),
-        /// By whom and why.
+        /// Who decides, and why.
         decision: Box<Decision>,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<TransferView>,
     },
-    /// Credit money in suspense: a person says that it is this account's.
+    /// Credit money in suspense: a person says that it belongs to this account.
     Credit(Box<Parked>, Box<Decision>, Ticket<Parked>),
     /// Money left by an order that the ledger does not know.
     Left(Departure, Ticket<Heard>),
@@ -65,7 +65,7 @@ impl Desk {
         }
     }
 
-    /// A person decides about a transfer that waits for the bank.
+    /// Applies a person's decision about a transfer that waits for the bank.
     fn decide_transfer(
         &mut self,
         TransferId(VoucherId { sequence, tag, .. }): TransferId,
@@ -114,8 +114,8 @@ impl Desk {
         }
     }
 
-    /// Credits money in suspense. Its case is claimed until that is on disk, so nobody else decides
-    /// about it meanwhile; voucher and decision are one commit.
+    /// Credits money in suspense. The case is claimed until the credit is on disk, so nobody else decides about it
+    /// meanwhile; voucher and decision are one commit.
     fn credit(&mut self, mut parked: Parked, decision: Decision, ticket: Ticket<Parked>) {
         let meter = Arc::clone(&self.meter);
         let sitting = self.sit(&meter);
@@ -164,7 +164,7 @@ impl Desk {
                     .finish(Write::default(), Err(why.into()), ticket);
             }
         };
-        // What a person had put right otherwise is never booked.
+        // A departure that a person had put right otherwise is never booked.
         if known || said.as_ref().is_some_and(|said| !said.waits()) {
             return self
                 .scribe
@@ -183,7 +183,7 @@ impl Desk {
                 tracing::warn!(account, %origin, "money left by an order that the ledger did not know; it is taken in");
                 self.settle(Ok(movements), &[], Some((Heard::Done, ticket)), sitting);
             }
-            // It waits already, for money or for a person.
+            // It already waits, for money or for a person.
             Err(_) if said.is_some() => {
                 drop(sitting);
                 self.scribe

@@ -1,4 +1,4 @@
-//! An account's actor as others hold it: its mailbox, its pulse, and a place reserved in it.
+//! An account's actor as others hold it: its mailbox, its vitals, and a place reserved in the mailbox.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,22 +7,22 @@ use super::{AccountActor, AccountMessage};
 use crate::mailbox::{Mailbox, Permit};
 use crate::vitals::Vitals;
 
-/// One actor and its pulse.
+/// One actor and its vitals.
 #[derive(Clone, Debug)]
 pub struct Child {
-    /// Where its messages go.
+    /// Takes its messages.
     pub mailbox: Mailbox<AccountActor>,
-    /// The pulse of the actor, as its supervisor reads it.
+    /// The vitals of the actor, as its supervisor reads them.
     pub vitals: Arc<Vitals>,
-    /// Whether it was asked for since its supervisor last looked for one to send away.
+    /// Whether a message came for it since its supervisor last considered passivating it.
     pub touched: bool,
 }
 
 impl Child {
-    /// Forwards a message. There is room: whoever found it has checked that.
+    /// Forwards a message. The caller has checked that there is room.
     pub fn send(&self, message: AccountMessage) {
         let permit = match self.vitals.lent.load(Ordering::Acquire) {
-            // It waits for a disk or for another account.
+            // The message waits for a disk or for another account.
             true => self.mailbox.reserve_apart(),
             false => self.mailbox.reserve(),
         };
@@ -30,7 +30,7 @@ impl Child {
         drop(self.mailbox.put(permit, message));
     }
 
-    /// Reserves a place in its mailbox, so that it stays until the message comes.
+    /// Reserves a place in its mailbox, so that the actor stays until the message comes.
     pub fn reserve(self) -> Reserved {
         Reserved {
             permit: self.mailbox.reserve_apart(),
@@ -38,13 +38,13 @@ impl Child {
         }
     }
 
-    /// Whether it lives and knows only what is on disk.
+    /// Whether it lives and is not in doubt.
     pub fn sound(&self) -> bool {
         self.mailbox.connected() && !self.vitals.doubtful()
     }
 }
 
-/// A place in an actor's mailbox. Given back when it is dropped.
+/// A place in an actor's mailbox. It is given back when this is dropped.
 #[derive(Debug)]
 pub struct Reserved {
     child: Child,
@@ -52,7 +52,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Sends the message that the place was reserved for.
+    /// Sends the message for which the place was reserved.
     pub fn send(self, message: AccountMessage) {
         drop(self.child.mailbox.put(self.permit, message));
     }

@@ -1,11 +1,11 @@
-//! The desk of an account: the account itself, and what it takes to write down what happens to it.
+//! The desk of an account: the account itself, with everything needed to write down what happens to it.
 //!
-//! **Shape.** An account's actor works at its desk; for an order that concerns several accounts it
-//! lends the desk to the one that decides for all of them (see `joint`). Whoever has it takes a
-//! turn: decide, apply, and hand a [`Write`] to the scribe, all without waiting.
+//! **Shape.** An account's actor works at its desk. For an order that concerns several accounts it lends the desk to
+//! the actor that decides for all of them (see `joint`). Whoever has the desk takes a turn: decide, apply, and hand a
+//! [`Write`] to the scribe, all without waiting.
 //!
-//! **Order.** What is in flight is looked through before the index: together they know every
-//! external id, because the claim of an id ends only when the index shows it.
+//! **Order.** The vouchers in flight are searched before the index: together they know every external id, because the
+//! claim of an id ends only when the index shows it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,41 +38,41 @@ use crate::vitals::Vitals;
 /// The desk of one account: whoever has it may take a turn.
 #[derive(Debug)]
 pub struct Desk {
-    /// What every actor of the realm works with.
+    /// The state that all actors of the realm share.
     pub(super) shared: Arc<Shared>,
-    /// The pulse of the actor.
+    /// The vitals of the actor.
     pub(super) vitals: Arc<Vitals>,
-    /// Hands what was decided to the store.
+    /// Hands decided facts to the store.
     pub(super) scribe: Scribe,
-    /// The account with all that was decided, durable or not.
+    /// The account with everything decided so far, durable or not.
     pub(super) account: Box<Account>,
     /// Vouchers that may not be durable yet, oldest first.
     pub(super) unsettled: VecDeque<Arc<Voucher>>,
     /// Transfers whose request may not be durable yet, oldest first.
     sent: VecDeque<Transfer>,
-    /// The realm's meter; one of its own while a dry run has it.
+    /// The realm's meter; during a dry run a meter of its own.
     pub(super) meter: Arc<Meter>,
-    /// What its row at rest has of it; see [`Self::rest`].
+    /// How much of the account its row at rest has; see [`Self::rest`].
     pub(super) left: Left,
     bank_tail: Option<Tail>,
     transfers_tail: Option<Tail>,
     suspense_tail: Option<Tail>,
-    /// How many client ids were passed over for the one that was drawn last.
+    /// How many client ids were skipped before the one that was drawn last.
     pub(super) redraws: u32,
-    /// How many of them the bank has refused.
+    /// How many of these the bank has refused.
     pub(super) refused_ids: u32,
-    /// The claim of the client id that was drawn, until the bank has answered.
+    /// The claim of the drawn client id, until the bank has answered.
     pub(super) claimed: Option<ClaimGuard>,
     cases_tail: Option<Tail>,
     unbooked_tail: Option<Tail>,
-    /// Who waits for what the bank is asked about the profile.
+    /// The caller who waits for the bank's answer about the profile.
     pub(super) waiter: Option<Ticket<AccountView>>,
-    /// The number of the enrolment about which somebody waits for the fund's first word, and who.
+    /// The number of the enrolment for whose first answer a caller waits, and the caller's ticket.
     pub(super) fund_waiter: Option<(u64, Ticket<EnrolmentView>)>,
 }
 
 impl Desk {
-    /// The desk of an account as loaded, with what its row at rest has.
+    /// The desk of a loaded account, with the state of its row at rest.
     pub(super) fn new(
         shared: Arc<Shared>,
         vitals: Arc<Vitals>,
@@ -109,7 +109,7 @@ impl Desk {
         records::account_stream(self.shared.realm, self.account.number, kind)
     }
 
-    /// The account as it is shown, to a question.
+    /// The account as a query shows it.
     pub(super) fn view(&self) -> AccountView {
         let settings = self.shared.settings();
         let levels = Levels {
@@ -125,7 +125,7 @@ impl Desk {
         }
     }
 
-    /// The account after an order, which did something or not.
+    /// The account after an order; `changed` tells whether the order did anything.
     pub(super) fn view_after(&self, changed: bool) -> AccountView {
         AccountView {
             changed,
@@ -220,7 +220,8 @@ impl Desk {
         page.taken = sitting.take(vouchers);
         let since = self.account.sequence.strict_sub(self.left.sequence);
         if self.vitals.durable_profile.load(Ordering::Acquire) != self.account.profile_seq {
-            // A change of the profile is under way and may be refused: nothing is written then that was decided on it.
+            // A change of the profile is in flight and may fail to be written. Movements decided on it must then not be
+            // written either.
             let profile = (self.stream(PROFILE), self.account.profile_seq);
             page.decided_on.push(profile);
         } else if since >= SNAPSHOT_EVERY {
@@ -229,7 +230,7 @@ impl Desk {
         Ok(page)
     }
 
-    /// All of the account as one row, from which it is loaded again; none before its first movement.
+    /// The whole account as one row, from which it is loaded again; none before its first movement.
     fn row_at_rest(&mut self) -> Result<Option<Row>, StoreError> {
         let Some(stand) = Stand::of(&self.account) else {
             return Ok(None);
@@ -247,9 +248,9 @@ impl Desk {
         Ok(Some(Row { key, value }))
     }
 
-    /// Leaves the account as a row from which the next load goes on, if all that it knows is durable and it has moved or its
-    /// profile has changed since there was one. One that has never moved leaves none. The row is a hint: without it the next
-    /// load reads more.
+    /// Leaves the account as a row from which the next load starts, if everything that it knows is durable, and it has
+    /// moved or its profile has changed since the last row. An account that has never moved leaves none. The row is a
+    /// hint: without it the next load reads more.
     pub(super) fn rest(&mut self) {
         if !self.vitals.settled_all() || self.vitals.doubtful() || self.account.sequence == 0 {
             return;
@@ -356,7 +357,7 @@ impl Desk {
         Ok(entry)
     }
 
-    /// The entry of what the bank says of this account and it cannot book.
+    /// The entry of a bank's report about this account that cannot be booked.
     pub(super) fn write_unbooked(&mut self, fact: &UnbookedFact) -> Result<Entry, StoreError> {
         let stream = self.stream(UNBOOKED);
         let mut tail = self.tail(self.unbooked_tail, stream)?;
@@ -365,7 +366,7 @@ impl Desk {
         Ok(entry)
     }
 
-    /// The entry of what a person decided about money in suspense that this account got.
+    /// The entry of a person's decision about money in suspense that was credited to this account.
     pub(super) fn write_case(&mut self, fact: &CaseFact) -> Result<Entry, StoreError> {
         let stream = self.stream(CASES);
         let mut tail = self.tail(self.cases_tail, stream)?;
@@ -374,8 +375,8 @@ impl Desk {
         Ok(entry)
     }
 
-    /// Releases the holds whose time has come. Every turn begins with it, so nothing is ever
-    /// decided on money that should be free.
+    /// Releases the holds whose time is over. Every turn begins with this, so nothing is ever decided while money is
+    /// still held that should be free.
     pub(super) fn expire(&mut self) {
         let now = self.account.instant(self.shared.clock.now());
         let due = self.account.next_expiry().is_some_and(|end| end <= now);
@@ -394,7 +395,7 @@ impl Desk {
         }
     }
 
-    /// Whether the actor has to stay: it waits for the bank.
+    /// Notes whether the actor has to stay because it waits for the bank.
     pub(super) fn note_business(&self) {
         let asking = |t: &Transfer| {
             t.status.is_open() && t.status != caudal_ledger::transfers::TransferStatus::Audit
@@ -404,7 +405,7 @@ impl Desk {
         self.vitals.busy.store(busy, Ordering::Release);
     }
 
-    /// Answers a read when everything that it has seen is durable.
+    /// Answers a read once everything that it has seen is durable.
     pub(super) fn show<T: Send + 'static>(
         &mut self,
         value: Result<T, Failure>,
@@ -419,7 +420,7 @@ impl Desk {
         Sitting::new(meter, &self.shared)
     }
 
-    /// The present, by the service's clock.
+    /// The present time, by the service's clock.
     pub(super) fn now(&self) -> Timestamp {
         self.shared.clock.now()
     }

@@ -1,5 +1,5 @@
-//! Enrols an account in remuneration: writes the intent to disk, asks the fund until it gives a
-//! final answer, and records that. This runs beside whatever else the account does.
+//! Enrols an account in remuneration: writes the intent to disk, asks the fund until it gives a final answer, and
+//! records the answer. This runs beside the account's other business.
 //!
 //! **Order.** The enrolment's reference at the bank is durable before the first call, and the bank makes one enrolment
 //! of one reference. It is a digest of the request and of how often it was made before, so that the same order after an
@@ -7,9 +7,8 @@
 //! answer, a crash), its status is asked first, so that a refusal of the second request never hides the success of the
 //! first one. Nothing is sent while the realm is held.
 //!
-//! **Bounds.** The calls count among those that the realm may have under way at the bank; between
-//! tries the pause doubles from the first to the last of [`Pauses`]. The number of tries has no
-//! bound: a broker may take days.
+//! **Bounds.** The calls count among those that the realm may have under way at the bank. Between tries the pause
+//! doubles from the first to the last of [`Pauses`]. The number of tries has no bound: a broker may take days.
 //!
 //! **Failure.** The client gets the fund's first answer, or `Pending` if there is none; the account
 //! keeps asking, also after a restart.
@@ -32,23 +31,23 @@ use crate::reply::{Reply, Waits};
 use crate::scribe::{Ticket, Write};
 use crate::settings::Pauses;
 
-/// What the fund said of an enrolment.
+/// The fund's answer about an enrolment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Word {
-    /// How far it is.
+    /// The state of the enrolment.
     Answered(FundWord),
-    /// That there is none and will be none.
+    /// There is no such enrolment and will be none.
     Refused(BankRefusal),
     /// Nothing that can be relied on.
     Unknown,
 }
 
-/// What came of asking the fund, with every call that was made.
+/// The result of asking the fund, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FundSaid {
     /// The number of the enrolment.
     pub enrolment: u64,
-    /// What the fund said, or that it said nothing to rely on.
+    /// The fund's answer.
     pub word: Word,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
@@ -62,27 +61,26 @@ struct Enrolling {
     bank: Arc<dyn BankGateway>,
     slots: Arc<Semaphore>,
     hold: Arc<Hold>,
-    /// Whether it was held when the account last said that it wants to be enrolled.
+    /// Whether the realm was held when the account last confirmed that it wants to be enrolled.
     held: bool,
     pauses: Pauses,
     enrolment: u64,
     order: EnrolmentOrder,
-    /// Whether it may have been asked for already.
+    /// Whether the fund may have been asked for it already.
     asked: bool,
     request_id: String,
 }
 
 impl Enrolling {
-    /// Runs until the fund has said a word that counts or the actor is gone; a later actor takes
-    /// it up again.
+    /// Runs until the fund has given a final answer or the actor is gone; a later actor takes it up again.
     async fn run(
         mut self,
         durable: oneshot::Receiver<Result<(), Failure>>,
         account: Addr<AccountActor>,
     ) {
         if !matches!(durable.await, Ok(Ok(()))) {
-            // It never became durable: the fund is not asked. The account doubts itself, so that
-            // any message ends its actor, and with it the wait of whoever asked.
+            // The intent never became durable, so the fund is not asked. The account is in doubt, so any message stops
+            // its actor, which also answers the waiting caller.
             let (sender, _) = oneshot::channel();
             let nothing = FundSaid {
                 enrolment: self.enrolment,
@@ -119,7 +117,7 @@ impl Enrolling {
         }
     }
 
-    /// Tells the account what came of a try; whether nothing is to be asked any more.
+    /// Tells the account the result of a try. Returns whether the fund need not be asked any more.
     async fn is_over(
         &self,
         account: &Addr<AccountActor>,
@@ -136,8 +134,8 @@ impl Enrolling {
         account.send(said).await.is_err() || !waits.await.unwrap_or(false)
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it. There is no word where the bank does not
-    /// know it and it is held.
+    /// Asks for the state of the enrolment, and requests it if the bank does not know it. If the bank does not know it
+    /// and the realm is held, there is no answer.
     async fn ask(&self) -> (Option<Word>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
@@ -147,7 +145,7 @@ impl Enrolling {
             match reply.result {
                 Ok(Some(answered)) => return (Some(Word::Answered(answered.word)), calls),
                 Ok(None) => {}
-                // Refusing to say is not refusing to do.
+                // A refusal to report is no refusal of the enrolment.
                 Err(_) => return (Some(Word::Unknown), calls),
             }
         }
@@ -168,13 +166,13 @@ impl Enrolling {
 /// A turn about remuneration.
 #[derive(Debug)]
 pub enum FundTurn {
-    /// Enrol the account, or answer how far its enrolment is.
+    /// Enrol the account, or answer with the state of its enrolment.
     Enrol(Enrol, Ticket<EnrolmentView>),
     /// Answer a key whose first request to enrol was cut off while the bank was asked.
     Adopt(Enrol, Ticket<EnrolmentView>),
-    /// What the fund said of an enrolment that waits; answers whether it still waits.
+    /// The fund's answer about an enrolment that waits; the channel gets whether it still waits.
     Said(FundSaid, oneshot::Sender<bool>),
-    /// What the fund said when somebody wanted to know.
+    /// The fund's answer to somebody's question.
     Answered(FundSaid, Reply<Result<EnrolmentView, Failure>>),
     /// The last enrolment as it is.
     EnrolmentOf(Reply<Result<EnrolmentView, Failure>>),
@@ -199,7 +197,7 @@ impl Desk {
             FundTurn::Said(said, waits) => {
                 let enrolment = said.enrolment;
                 self.fund_said(said, true);
-                // Nobody asks again when the one who asked is gone.
+                // If the task that asked is gone, nobody asks again.
                 waits.send(self.account.enrolling() == Some(enrolment)).ok();
             }
             FundTurn::Answered(said, reply) => {
@@ -230,7 +228,7 @@ impl Desk {
         }
     }
 
-    /// Enrols the account: the same order again is answered with what came of the first.
+    /// Enrols the account. A repeat of the order gets the state of the first.
     fn enrol(&mut self, home: Addr<AccountActor>, order: &Enrol, ticket: Ticket<EnrolmentView>) {
         let settings = self.shared.settings();
         let tenant = (settings.tenant.as_str(), settings.mode);
@@ -250,7 +248,7 @@ impl Desk {
             Err(why) => return self.scribe.fail(why, ticket.reply),
         };
         if let Some(keyed) = &ticket.keyed {
-            // Until the fund's first word is known, the key leads to the account.
+            // Until the fund's first answer is known, the key leads to the account.
             let now = self.now();
             let open = (0, String::new());
             let open = keyed.scope.answer(open, now, Some(self.account.number));
@@ -270,8 +268,8 @@ impl Desk {
         }
     }
 
-    /// Has the fund asked until it has said a word that counts. `found` says that it was on disk
-    /// when this actor started.
+    /// Asks the fund until it has given a final answer. `found` means that the enrolment was on disk when this actor
+    /// started.
     pub(super) fn ask_fund(&mut self, started: Started, found: bool, home: Addr<AccountActor>) {
         let (enrolment, request_id, durable) = started;
         let account = &self.account;
@@ -300,7 +298,7 @@ impl Desk {
         self.shared.life.spawn(enrolling.run(durable, home));
     }
 
-    /// Writes down what the fund said: the calls, and what its word changes.
+    /// Writes down the fund's answer: the calls, and the change that it makes.
     fn take_word(&mut self, said: &FundSaid) -> Result<Write, StoreError> {
         let fact: Option<AccountFact> = match &said.word {
             Word::Answered(word) => self.account.fund_said(said.enrolment, word),
@@ -318,8 +316,8 @@ impl Desk {
         })
     }
 
-    /// Takes in what the fund said, and answers whoever waits for its first word: by any word that
-    /// was said to their request (`first`), else by one that ends the waiting.
+    /// Takes in the fund's answer, and answers the caller who waits for it: with any answer to their own request
+    /// (`first`), otherwise only once the enrolment no longer waits.
     fn fund_said(&mut self, said: FundSaid, first: bool) {
         let page = match self.take_word(&said) {
             Ok(page) => page,
@@ -348,7 +346,7 @@ impl Desk {
     fn adopt_enrolment(&mut self, order: &Enrol, ticket: Ticket<EnrolmentView>) {
         let known = self.account.enrolment.as_ref();
         let outcome = match known.filter(|known| known.is_of(order)) {
-            // Another enrolment has begun since; what became of the first is no longer known.
+            // Another enrolment has begun since; the end of the first one is no longer known.
             None => Err(Rejection::EnrolledOtherwise.into()),
             Some(known) => match (&known.refusal, known.state) {
                 (Some(why), EnrolmentState::Rejected) => {

@@ -1,22 +1,22 @@
 //! One decision about several accounts: an internal transfer, an atomic batch.
 //!
-//! **Shape.** The order travels as a [`Convoy`] from the lowest account number to the highest. Each
-//! account but the last lends its desk to it and takes no message until the desk is back; the last
-//! has all desks, and decides, applies and commits for all of them in one turn.
+//! **Shape.** The order travels as a [`Convoy`] from the lowest account number to the highest. Each account but the
+//! last lends its desk to it and takes no message until the desk is back. The last account has all desks, and decides,
+//! applies and commits for all of them in one turn.
 //!
-//! **Order.** A desk is lent between two turns of its owner, so what the convoy commits has its place
-//! in each account's own sequence, and there is one commit: both halves or none, at every instant.
+//! **Order.** A desk is lent between two turns of its owner, so the convoy's movements have their place in each
+//! account's own sequence. There is one commit: both halves or none, at every instant.
 //!
-//! **No deadlock.** An account that waits has lent its desk to a convoy that is on its way to an
-//! account with a higher number. So an account only ever waits for a higher number, and the highest
-//! does not wait. A→B, B→A and longer cycles end.
+//! **No deadlock.** A waiting account has lent its desk to a convoy that is on its way to an account with a higher
+//! number. So an account only ever waits for a higher number, and the highest does not wait. A→B, B→A and longer cycles
+//! end.
 //!
 //! **Bounds.** An actor whose desk is lent is not idle: it stays until the desk is home. A batch is
 //! decided in parts of [`BULK_PART`] items, with all desks lent, and committed as one.
 //!
-//! **Failure.** A lent desk comes home when the convoy is dropped, wherever that happens. If a turn
-//! panics, every desk it had comes home in doubt, and its owner is loaded again from what is on
-//! disk: the commit is submitted whole at the end of the turn, or not at all.
+//! **Failure.** A lent desk returns home when the convoy is dropped, wherever that happens. If a turn panics, every
+//! desk of the convoy returns in doubt, and its owner is loaded again from the disk: the commit is submitted whole at
+//! the end of the turn, or not at all.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,9 +45,9 @@ use crate::scribe::{Scribe, Ticket, Write};
 /// An order about several accounts, on its way through them.
 #[derive(Debug)]
 pub struct Convoy {
-    /// What is to be decided at the end.
+    /// The order to decide at the end.
     pub order: Joint,
-    /// The accounts that are still to be passed, highest number first.
+    /// The accounts still ahead, highest number first.
     pub ahead: Vec<Reserved>,
     /// The desks that were lent.
     lent: Vec<Lent>,
@@ -64,29 +64,29 @@ impl Convoy {
     }
 }
 
-/// What several accounts decide as one.
+/// A decision that several accounts take as one.
 #[derive(Debug)]
 pub enum Joint {
     /// Money goes from one account of the realm to another.
     Transfer {
-        /// The account that sends.
+        /// The sending account.
         from: AccountNo,
-        /// The account that receives.
+        /// The receiving account.
         to: AccountNo,
-        /// What is to be sent, and to whom.
+        /// The destination and the amount.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<Outcome<TransferView>>,
     },
-    /// Adjustments of which all are posted, or none; of a dry run always none.
+    /// Adjustments that are all posted, or none; a dry run posts none.
     Batch {
-        /// For each the account and the order, or why it was refused already.
+        /// Each item's account and order, or why it was already refused.
         items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
-        /// Whether an item that is refused takes the others along.
+        /// Whether a refused item takes the others along.
         mode: BatchMode,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
 }
@@ -100,7 +100,7 @@ impl Asked for Joint {
     }
 }
 
-/// A desk that is lent. It goes home when this is dropped.
+/// A lent desk. It returns home when this is dropped.
 #[derive(Debug)]
 struct Lent {
     desk: Option<Box<Desk>>,
@@ -110,19 +110,19 @@ struct Lent {
 impl Drop for Lent {
     fn drop(&mut self) {
         if let (Some(mut desk), Some(home)) = (self.desk.take(), self.home.take()) {
-            // A dry run gave it one of its own; its owner decides with the realm's.
+            // A dry run gave the desk a meter of its own; the owner decides with the realm's.
             desk.meter = Arc::clone(&desk.shared.meter);
             if std::thread::panicking() {
                 desk.vitals.doubt();
             }
-            // An owner that is gone meanwhile needs no desk.
+            // If the owner is gone meanwhile, it needs no desk.
             drop(home.send(desk));
         }
     }
 }
 
 impl AccountActor {
-    /// Lends the desk to a convoy and sends it on, or decides at its end.
+    /// Lends the desk to a convoy and sends the convoy on, or decides at its end.
     pub(super) fn join(&mut self, mut convoy: Convoy, ctx: &mut Context<Self>) {
         let next = convoy.ahead.pop();
         if next.is_none()
@@ -155,7 +155,7 @@ impl AccountActor {
         ctx.wait(back);
         match next {
             Some(next) => next.send(AccountMessage::Joint(convoy)),
-            // The last to be waited for is the first to be worked on.
+            // actix polls the most recently added future first.
             None => ctx.wait(wrap_future(convoy.batch())),
         }
     }
@@ -164,7 +164,7 @@ impl AccountActor {
 /// The desks of a convoy by account.
 type Desks<'a> = BTreeMap<AccountNo, &'a mut Desk>;
 
-/// The desks that were lent. The holds that have ended are released as in any turn of their owners.
+/// The lent desks. Holds that have expired are released, as in any turn of their owners.
 fn desks(lent: &mut [Lent]) -> Desks<'_> {
     lent.iter_mut()
         .filter_map(|lent| lent.desk.as_deref_mut())
@@ -192,8 +192,8 @@ impl Convoy {
         transfer(&mut desks, (from, to), &order, dry_run, ticket);
     }
 
-    /// Decides a batch in parts, so that the other actors of the thread take their turns in
-    /// between. All desks are lent meanwhile, so nobody sees a part.
+    /// Decides a batch in parts, so that the other actors of the thread take their turns in between. All desks are lent
+    /// meanwhile, so nobody sees a part.
     async fn batch(mut self) {
         let Joint::Batch {
             items,
@@ -233,7 +233,7 @@ fn transfer(
     };
     let Some((out, into)) = halves.filter(|_| !dry_run) else {
         drop(sitting);
-        // The answer shows what both were.
+        // The answer waits for what both accounts have in flight.
         let nothing = (Arc::clone(&receiver.vitals), Write::default());
         let page = Write::default();
         return sender
@@ -262,7 +262,7 @@ fn both_halves(
     sitting: &Sitting<'_>,
 ) -> Result<(TransferView, Movements, Movements), Failure> {
     let context = sitting.context(sender.now());
-    // The one that receives may refuse before anything is decided about the one that sends.
+    // The receiver may refuse before anything is decided about the sender.
     let (one, other) = (&sender.account, &receiver.account);
     let into = other.decide_receive(order, one, &context)?;
     let (transfer, out) = one.decide_send(order, other, &context)?;
@@ -273,7 +273,7 @@ fn both_halves(
     Ok((view, out, into))
 }
 
-/// Nothing of a turn may stay in memory when its records cannot be made.
+/// If the records of a turn cannot be made, nothing of the turn may stay in memory.
 fn give_up<'a, T>(
     why: StoreError,
     ticket: Ticket<T>,
@@ -287,9 +287,8 @@ fn give_up<'a, T>(
     }
 }
 
-/// Posts all of a batch or nothing: decided and applied one after the other, and undone from
-/// bookmarks unless all passed. A dry run is always undone, so each of its items is answered as if
-/// those before it had been posted.
+/// Posts all of a batch or nothing. The items are decided and applied one after the other, and undone from bookmarks
+/// unless all passed. A dry run is always undone, so each item is answered as if the items before it had been posted.
 async fn batch(
     desks: &mut Desks<'_>,
     items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
@@ -301,7 +300,7 @@ async fn batch(
         .map(|(number, desk)| (*number, desk.bookmark()))
         .collect();
     if mode.dry_run {
-        // Its items are counted together, and nobody else feels them.
+        // The items are counted together, and no other order feels them.
         let usage = desks.values().next().map(|desk| desk.meter.usage());
         let own = Meter::new(usage.unwrap_or_default());
         for desk in desks.values_mut() {
@@ -336,7 +335,7 @@ async fn batch(
     if outcomes.len() > BULK_PART
         && let Some(keyed) = ticket.keyed.take()
     {
-        // Nothing is written yet, so this may take its time elsewhere.
+        // Nothing is written yet, so the rendering may take its time elsewhere.
         match keyed.rendered(outcomes).await {
             Ok((keyed, given)) => (ticket.keyed, outcomes) = (Some(keyed), given),
             Err(_) => return desks.values().for_each(|desk| desk.vitals.doubt()),

@@ -1,15 +1,15 @@
 //! Loading: an account's actor is started before its account has been read.
 //!
-//! **Shape.** The supervisor starts the actor and goes on; the account is read on a thread that does
-//! nothing else, and the actor begins when it is there.
+//! **Shape.** The supervisor starts the actor and goes on. A thread that does nothing else reads the account, and the
+//! actor begins when the account is there.
 //!
-//! **Bounds.** Those of [`crate::loads`]; an account waits for its turn with what its mailbox holds.
+//! **Bounds.** Those of [`crate::loads`]; an account waits for its turn together with the messages of its mailbox.
 //!
-//! **Order.** What is sent meanwhile waits in the mailbox, in its order. An actor that loads is lent:
-//! nobody sends it away.
+//! **Order.** Messages sent meanwhile wait in the mailbox, in their order. While an actor loads it counts as lent, so
+//! it is not passivated.
 //!
-//! **Failure.** An account that is not there or cannot be read refuses what waits for it, and says why.
-//! Its actor is in doubt from then on, so the next order has the account read again.
+//! **Failure.** If the account does not exist or cannot be read, its actor refuses the waiting messages with the
+//! reason. The actor is in doubt from then on, so the next order has the account read again.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -28,18 +28,18 @@ use crate::records::reads::Loaded;
 use crate::scribe::Shared;
 use crate::vitals::Vitals;
 
-/// How an actor comes to its account.
+/// How an actor gets its account.
 #[derive(Debug)]
 pub(super) enum Coming {
-    /// It has it, or had it.
+    /// It has the account, or had it.
     Here,
-    /// It has to be read.
+    /// The account has to be read.
     Wanted(Wanted),
-    /// It could not be read.
+    /// The account could not be read.
     Failed(Failure),
 }
 
-/// What it takes to read an account.
+/// Everything needed to read an account.
 #[derive(Debug)]
 pub(super) struct Wanted {
     shared: Arc<Shared>,
@@ -48,7 +48,7 @@ pub(super) struct Wanted {
 }
 
 impl AccountActor {
-    /// The actor of an account that is read when it starts.
+    /// The actor of an account that is read when the actor starts.
     pub fn wanted(shared: Arc<Shared>, vitals: Arc<Vitals>, number: AccountNo) -> Self {
         vitals.lent.store(true, Ordering::Release);
         Self {
@@ -62,7 +62,7 @@ impl AccountActor {
         }
     }
 
-    /// Has the account read, and takes no message until it is there.
+    /// Reads the account, and takes no message until it is there.
     pub(super) fn load(&mut self, wanted: Wanted, ctx: &mut Context<Self>) {
         let Wanted {
             shared,
@@ -105,16 +105,16 @@ impl AccountActor {
         } else if let Some(asker) = message.asker() {
             asker.refuse(why.clone());
         }
-        // What nobody asked, dropped, reads as an unknown outcome: whoever brought it comes again.
+        // A dropped message that nobody asked for reads as an unknown outcome: its sender tries again.
         None
     }
 }
 
-/// Reads an account off this thread, when it is its turn.
+/// Reads an account off this thread, when its turn has come.
 async fn read(shared: Arc<Shared>, number: AccountNo) -> Result<Loaded, Failure> {
     let read = shared.loads.read(number);
     let loaded = read.await?.ok_or(Rejection::AccountNotFound)?;
-    // Nothing of it is in flight, so that what is open is as of its last movement.
+    // Nothing of the account is in flight, so its open holds and transfers match its last movement.
     if !loaded.account.holds_what_is_set_apart() {
         let why = format!("account {} holds another sum than is set apart", number.0);
         return Err(StoreError::Corrupt(why.into()).into());

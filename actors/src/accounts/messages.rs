@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::reply::{Reply, Waits};
 
-/// Everything that an account's actor can be asked, by kind. Each kind lives beside what takes its turn.
+/// Everything that an account's actor can be asked, by kind. Each kind is defined beside the code that takes its turn.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 #[expect(
@@ -20,7 +20,7 @@ pub enum AccountMessage {
     Money(MoneyTurn),
     /// Transfers through the bank.
     Transfer(TransferTurn),
-    /// What a person decides, and what the ledger did not know.
+    /// A person's decisions, and money that left by orders unknown to the ledger.
     Case(CaseTurn),
     /// Who the account is.
     Profile(ProfileTurn),
@@ -30,9 +30,9 @@ pub enum AccountMessage {
     Joint(Convoy),
     /// Show the live state, for operators.
     Observe(Reply<Result<Option<Observed>, Failure>>),
-    /// Look whether a hold has ended, as every turn does first.
+    /// Check whether a hold has expired, as every turn does first.
     Tick,
-    /// Leave the account as one row and end; only sent to an idle actor.
+    /// Leave the account as one row and stop; only sent to an idle actor.
     Passivate,
 }
 
@@ -51,7 +51,7 @@ impl Asked for AccountMessage {
     }
 }
 
-/// Lets whoever sends name the kind of a turn only.
+/// Lets a sender name only the kind of its turn.
 macro_rules! kinds {
     ($($kind:ident: $turn:ty),* $(,)?) => {
         $(impl From<$turn> for AccountMessage {

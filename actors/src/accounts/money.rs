@@ -1,4 +1,4 @@
-//! Turns about the money of one account: postings, holds, balances, quotes, money that arrives.
+//! Turns about the money of one account: postings, holds, balances, quotes, and money that arrives.
 
 use std::sync::Arc;
 
@@ -29,22 +29,22 @@ use crate::scribe::{Shared, Ticket, Write};
 pub enum MoneyTurn {
     /// Post an adjustment, or say what would happen.
     Post {
-        /// What is to be posted.
+        /// The adjustment.
         order: PostAdjustment,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<Outcome<Placed>>,
     },
-    /// Post the adjustments of a batch that are this account's, each for itself.
+    /// Post this account's adjustments of a batch, each for itself.
     PostMany(Share),
     /// Open a hold, or say what would happen.
     OpenHold {
-        /// What is to be set apart.
+        /// The amount to set apart, and for how long.
         order: OpenHold,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<Outcome<HoldView>>,
     },
     /// Confirm or release a hold, in part or the rest.
@@ -57,15 +57,14 @@ pub enum MoneyTurn {
         amount: Option<Amount>,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<HoldView>,
     },
-    /// An open hold as it is, by the sequence of the voucher that opened it; `None` when it is
-    /// not open.
+    /// An open hold, by the sequence of the voucher that opened it; `None` when it is not open.
     HoldOf(u64, Reply<Result<Option<Hold>, Failure>>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
-    /// What a movement would cost.
+    /// The fees of a movement.
     Quote(VoucherType, Amount, Reply<Result<Quote, Failure>>),
     /// The balance as it is.
     BalanceOf(Reply<Result<BalanceView, Failure>>),
@@ -144,8 +143,8 @@ impl Desk {
     /// Decides and applies an adjustment; its page makes it durable.
     ///
     /// # Errors
-    /// When the index cannot be read or a fact cannot be encoded. A refusal by a rule is no error
-    /// but the second part.
+    /// When the index cannot be read or a fact cannot be encoded. A refusal by a rule is not an error here: it is the
+    /// second part of the result.
     pub(super) fn adjust(
         &mut self,
         order: &PostAdjustment,
@@ -195,7 +194,7 @@ impl Desk {
         let mut page = Write::default();
         let outcome = match decided {
             Err(rejection) => Err(rejection.into()),
-            // The hold as it was opened: what its first answer said.
+            // The hold as it was opened, as in its first answer.
             Ok(Outcome::Replayed(vouchers)) => self.opened(&vouchers).map(Outcome::Replayed),
             Ok(Outcome::Recorded(vouchers)) => {
                 let view = self.opened(&vouchers);
@@ -261,7 +260,7 @@ impl Desk {
         self.scribe.finish(page, outcome, ticket);
     }
 
-    /// Why there is no open hold of an id: it has ended, or it never was.
+    /// Why an id has no open hold: the hold has ended, or it never existed.
     fn no_open_hold(&self, id: HoldId) -> Failure {
         let hold = match self.ended_hold(id) {
             Ok(Some(hold)) => hold,
@@ -293,7 +292,7 @@ impl Desk {
             return Ok(None);
         };
         if hold.remaining().is_some() {
-            // The index has not taken in yet how it ended.
+            // The index does not show the end of the hold yet.
             unsettled()
                 .filter(|step| Hold::of_step(step) == Some(sequence))
                 .for_each(|step| hold.apply(step));
@@ -301,7 +300,7 @@ impl Desk {
         Ok(Some(hold))
     }
 
-    /// What a movement would cost.
+    /// Calculates the fees of a movement.
     fn quote(&self, voucher_type: VoucherType, amount: Amount) -> Result<Quote, Failure> {
         let cvu = self.account.cvu.ok_or(Rejection::AccountWithoutCvu)?;
         let now = self.now();
@@ -340,13 +339,13 @@ impl Desk {
         })
     }
 
-    /// The balance after the last movement up to and with an instant.
+    /// The balance after the last movement up to and including an instant.
     fn balance_at(&self, at: Timestamp) -> Result<BalanceView, Failure> {
         let now = self.balance()?;
         if self.account.last_movement_at.is_none_or(|last| last <= at) {
             return Ok(BalanceView { as_of: at, ..now });
         }
-        // What is not durable yet is still in memory, with its time.
+        // A movement that is not durable yet is still in memory, with its time.
         if let Some(voucher) = self.unsettled.iter().rev().find(|v| v.at <= at) {
             return Ok(then(&now, at, Some(voucher)));
         }

@@ -1,4 +1,4 @@
-//! Turns about the profile of an account: registered, changed, and what waits for the bank.
+//! Turns about the profile of an account: registration, changes, and the bank's answers about them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,9 +20,9 @@ use crate::records::{self, PROFILE, reads};
 use crate::reply::{ClaimGuard, Reply, Waits};
 use crate::scribe::{Shared, Ticket, Write};
 
-/// How often a client id that the bank does not give is drawn again.
+/// How often another client id is drawn after the bank refused one as taken.
 const REDRAWS_MAX: u32 = 64;
-/// How many client ids are looked at for one that no account of the holder has here.
+/// How many client ids are tried to find one that no account of the holder has here.
 const DRAWN_MAX: u32 = 1_000;
 
 /// A turn about who an account is.
@@ -34,27 +34,27 @@ const DRAWN_MAX: u32 = 1_000;
 pub enum ProfileTurn {
     /// Become the account of this registration, and get a CVU if `opening` says so.
     Register {
-        /// The fact that makes the account.
+        /// The fact that creates the account.
         registration: Registration,
         /// The order to open it.
         opening: Option<ProfileOrder>,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<AccountView>,
     },
-    /// Change who the account is or what it may, by an order.
+    /// Change who the account is or what it may do.
     Change {
-        /// What is to change.
+        /// The change.
         order: ProfileOrder,
-        /// The versions that the asker has seen; any when `None`.
+        /// The versions that the caller has seen; any when `None`.
         if_match: Option<Versions>,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<AccountView>,
     },
     /// Answer a key whose first request was cut off while the bank was asked.
     Adopt(Ticket<AccountView>),
     /// The account as it is.
     View(Reply<Result<AccountView, Failure>>),
-    /// What the bank said, with the claim of the client id under which it was asked.
+    /// The bank's answer, with the claim of the client id under which the bank was asked.
     BankSaid(BankSaid, Option<ClaimGuard>),
 }
 
@@ -94,7 +94,7 @@ impl Desk {
         }
     }
 
-    /// Becomes the account of a registration, and asks the bank for a CVU where that is wanted.
+    /// Becomes the account of a registration, and asks the bank for a CVU if one is wanted.
     fn register(
         &mut self,
         home: Addr<AccountActor>,
@@ -151,7 +151,7 @@ impl Desk {
         }
     }
 
-    /// An order with its client id, where the bank is to be asked for a CVU.
+    /// Adds a client id to an order for which the bank is asked for a CVU.
     fn drawn(&mut self, order: &ProfileOrder) -> Result<ProfileOrder, Failure> {
         let order = order.clone();
         Ok(match order.draws() {
@@ -160,9 +160,8 @@ impl Desk {
         })
     }
 
-    /// Draws the account's client id from whom it is for: the first, from those that the bank has not
-    /// refused, that no account of the holder has here or asks for. It is claimed until the bank has
-    /// answered.
+    /// Draws the account's client id from its tenant, holder and code: the first id that the bank has not refused and
+    /// that no account of the holder has here or asks for. It is claimed until the bank has answered.
     fn draw(&mut self) -> Result<u64, Failure> {
         let (settings, account) = (self.shared.settings(), &self.account);
         let Shared {
@@ -206,7 +205,7 @@ impl Desk {
         Err(Failure::Overloaded)
     }
 
-    /// Commits facts; where they wait for the bank, the bank is asked once they are durable.
+    /// Commits facts. If they wait for the bank, the bank is asked once they are durable.
     fn write(
         &mut self,
         home: Addr<AccountActor>,
@@ -249,7 +248,7 @@ impl Desk {
         self.start_saga(home, request_id, durable);
     }
 
-    /// Asks the bank for what is pending, once that is on disk.
+    /// Asks the bank for the pending change, once that is on disk.
     pub(super) fn start_saga(
         &mut self,
         home: Addr<AccountActor>,
@@ -273,15 +272,15 @@ impl Desk {
         }
     }
 
-    /// Takes in what the bank said: journals the calls, settles what is pending, answers. The claim of
-    /// the client id ends when the index shows whose it is.
+    /// Takes in the bank's answer: journals the calls, settles the pending change, answers. The claim of the client id
+    /// ends when the index shows which account has it.
     fn bank_said(&mut self, home: Addr<AccountActor>, said: BankSaid, claim: Option<ClaimGuard>) {
         if !matches!(said.result, Err(saga::Trouble::Unknown(_))) {
             self.claimed = None;
         }
         let answer = match said.result {
             Ok(answer) => answer,
-            // A CVU that is to be had again has its client id for ever.
+            // A CVU that is reopened keeps its client id for ever.
             Err(saga::Trouble::Taken(why))
                 if self.refused_ids >= REDRAWS_MAX || self.account.cvu.is_some() =>
             {
@@ -326,7 +325,7 @@ impl Desk {
         }
     }
 
-    /// Asks for the CVU under another client id: the one so far is somebody else's at the bank.
+    /// Asks for the CVU under another client id: the bank has given the last one to somebody else.
     fn ask_as_another(&mut self, home: Addr<AccountActor>, calls: &[BankCall]) {
         self.refused_ids += 1;
         self.redraws += 1;
@@ -356,7 +355,7 @@ impl Desk {
         }
     }
 
-    /// Nobody knows what happened at the bank: the asker is told so, the account goes on waiting.
+    /// The outcome at the bank is unknown: the caller is told so, and the account goes on waiting.
     fn bank_unknown(&mut self, error: BankError, calls: &[BankCall]) {
         let entries = match self.write_bank(calls) {
             Ok(entries) => entries,

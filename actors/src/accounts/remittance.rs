@@ -1,15 +1,13 @@
-//! Asks the bank for a transfer, and how far it is, until the bank has given its final answer.
+//! Asks the bank for a transfer, and then about its state, until the bank has given its final answer.
 //!
-//! **Order.** The hold and the reference are durable before the first call, and nothing is asked
-//! before the bank's list was looked through for this start (see [`crate::lookout`]). Before it is sent,
-//! the bank is asked once who is behind its destination, and the answer is kept. The bank makes one
-//! transfer of one reference, so asking again after a crash or a timeout is always safe. A notice
-//! may settle the transfer meanwhile; the account says so when it is asked what to do next. While what
-//! leaves the realm is held nothing is sent, and afterwards only what the account wants then.
+//! **Order.** The hold and the reference are durable before the first call, and the bank is not asked before its list
+//! was looked through for this start (see [`crate::lookout`]). Before a transfer is sent, the bank is asked once who is
+//! behind its destination, and the answer is kept. The bank makes one transfer of one reference, so asking again after
+//! a crash or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no further
+//! errand. While the realm's departures are held nothing is sent; afterwards only what the account still wants is sent.
 //!
-//! **Bounds.** A realm has a number of calls to the bank under way at a time; between tries the
-//! pause doubles from the first to the last of [`Pauses`]. The number of tries has no bound, because
-//! nobody may guess what the bank did.
+//! **Bounds.** A realm may have a fixed number of calls to the bank under way. Between tries the pause doubles from the
+//! first to the last of [`Pauses`]. The number of tries has no bound, because nobody may guess what the bank did.
 
 use std::sync::Arc;
 
@@ -25,34 +23,34 @@ use crate::lookout::Lookout;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
 
-/// What to ask the bank.
+/// What to ask the bank about a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Errand {
-    /// The transfer, as the bank is asked for it.
+    /// The order as the bank gets it.
     pub order: TransferOrder,
-    /// Whether it was asked for before.
+    /// Whether the bank was asked for it before.
     pub asked: bool,
-    /// Whether to ask first who is behind its destination.
+    /// Whether to ask first who is behind the destination.
     pub resolves: bool,
 }
 
-/// What the bank said.
+/// The bank's answer about a transfer or return.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Said {
-    /// How far the transfer is.
+    /// The state of the transfer.
     Transfer(BankTransfer),
-    /// That there is none and will be none.
+    /// There is no such transfer and will be none.
     Refused(BankRefusal),
     /// Nothing that can be relied on.
     Unknown,
 }
 
-/// What came of one try, with every call that was made.
+/// The result of one try, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferSaid {
     /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
-    /// What the bank said.
+    /// The bank's answer.
     pub said: Said,
     /// The calls, oldest first.
     pub calls: Vec<BankCall>,
@@ -63,17 +61,17 @@ pub struct TransferSaid {
 pub struct Remittance {
     /// The gateway to the realm's bank.
     pub bank: Arc<dyn BankGateway>,
-    /// The calls that the realm may have under way.
+    /// Bounds the calls that the realm may have under way.
     pub slots: Arc<Semaphore>,
     /// Opens when the bank's list was looked through.
     pub lookout: Arc<Lookout>,
-    /// Whether what leaves the realm is held.
+    /// Whether the realm's departures are held.
     pub hold: Arc<Hold>,
-    /// How long the bank is left alone between tries.
+    /// How long to wait between tries.
     pub pauses: Pauses,
     /// The sequence of the transfer's first voucher: its number in the account.
     pub transfer: u64,
-    /// Whether somebody who is gone may have asked for it already.
+    /// Whether an earlier actor may already have asked for it.
     pub found: bool,
     /// The request that caused it.
     pub request_id: String,
@@ -96,12 +94,13 @@ impl Remittance {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            // First this: an answer from before the hold ended sends nothing, because a person may have decided since.
+            // Read this first: an errand from before the hold ended must send nothing, because a person may have
+            // decided since.
             let held = self.hold.is_held();
             let Some(mut errand) = self.next(&account).await else {
                 return;
             };
-            // A refusal of what was asked for before is no word: the bank may have done it.
+            // A refusal of a transfer that was asked for before decides nothing: the bank may have made it.
             errand.asked |= self.found;
             if held && !errand.asked {
                 drop(slot);
@@ -133,7 +132,7 @@ impl Remittance {
         }
     }
 
-    /// What to ask next; `None` when the transfer is settled or the actor is gone.
+    /// The next errand; `None` when the transfer is settled or the actor is gone.
     async fn next(&self, account: &Addr<AccountActor>) -> Option<Errand> {
         let (sender, next) = oneshot::channel();
         let question = AccountMessage::Transfer(TransferTurn::Next(self.transfer, sender));
@@ -141,8 +140,8 @@ impl Remittance {
         next.await.ok()?
     }
 
-    /// Asks who is behind the destination. Where the bank does not say, the transfer is sent all the
-    /// same: the bank judges its destination once more then.
+    /// Asks who is behind the destination. If the bank does not say, the transfer is sent all the same: the bank then
+    /// judges its destination once more.
     async fn resolve(&self, errand: &Errand) -> TransferTurn {
         let reply = self
             .bank
@@ -155,8 +154,8 @@ impl Remittance {
         }
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it. Nothing was said where the bank does not
-    /// know it and it is held.
+    /// Asks for the state of the transfer, and orders it if the bank does not know it. If the bank does not know it and
+    /// the realm is held, there is no answer.
     async fn ask(&self, errand: &Errand, held: bool) -> (Option<Said>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
@@ -167,7 +166,7 @@ impl Remittance {
                 Ok(Some(transfer)) => return (Some(Said::Transfer(transfer)), calls),
                 Ok(None) if held => return (None, calls),
                 Ok(None) => {}
-                // Refusing to say is not refusing to do.
+                // A refusal to report is no refusal of the transfer.
                 Err(_) => return (Some(Said::Unknown), calls),
             }
         }
@@ -177,7 +176,7 @@ impl Remittance {
         (Some(said), calls)
     }
 
-    /// What the account is told of a try.
+    /// Makes the message that tells the account about a try.
     fn heard(&self, said: Option<Said>, calls: Vec<BankCall>) -> TransferTurn {
         let transfer = self.transfer;
         match said {
@@ -186,7 +185,7 @@ impl Remittance {
                 said,
                 calls,
             }),
-            // The calls alone: the transfer stands as it did.
+            // Only the calls are recorded; the transfer stays as it was.
             None => TransferTurn::Resolved {
                 transfer,
                 other: None,
@@ -196,7 +195,7 @@ impl Remittance {
     }
 }
 
-/// What the bank's failure says of a transfer.
+/// What the bank's failure means for a transfer.
 pub(super) fn doubt(error: BankError) -> Said {
     match error {
         BankError::Refused(why) => Said::Refused(why),

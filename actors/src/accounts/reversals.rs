@@ -1,4 +1,4 @@
-//! Turns about money that comes back of a transfer.
+//! Turns about transfers that come back.
 
 use std::sync::Arc;
 
@@ -27,15 +27,15 @@ impl Desk {
             .any(|voucher| voucher.reference_id.as_deref().is_some_and(names))
     }
 
-    /// Credits what came back of a transfer.
+    /// Credits the part of a transfer that came back.
     pub(super) fn reverse(
         &mut self,
         number: u64,
         (amount, coelsa_id): (Amount, &str),
         ticket: Ticket<Heard>,
     ) {
-        // The index shows a transfer as of the last commit: one of which something is in flight,
-        // seen before the index is read, is asked for again by the bank.
+        // The index shows a transfer as of the last commit. If something of it is in flight (checked before the index
+        // is read), the notice is refused, and the bank sends it again.
         let open = self.account.transfers.contains_key(&number);
         let in_flight = !open && self.in_flight(number);
         let transfer = match self.known(number) {

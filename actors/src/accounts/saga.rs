@@ -1,12 +1,11 @@
-//! Asks the bank for whatever an account waits for, until there is an answer.
+//! Asks the bank about an account's pending change until there is an answer.
 //!
-//! **Order.** The intent is durable before the first call. Every call is idempotent by its
-//! reference, so the whole sequence may be run again from its start after any crash. A client id is
-//! claimed before the bank is asked for its CVU, until the index shows whose that is: two accounts of
-//! one holder may have drawn the same.
+//! **Order.** The intent is durable before the first call. Every call is idempotent by its reference, so the whole
+//! sequence may run again from its start after any crash. A client id is claimed before the bank is asked for its CVU,
+//! until the index shows which account has it: two accounts of one holder may have drawn the same id.
 //!
-//! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]; the number of
-//! tries has no bound, because nobody may guess what the bank did.
+//! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no
+//! bound, because nobody may guess what the bank did.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,24 +26,24 @@ use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};
 
-/// How long after the first try whose outcome is unknown the next one is made; the pause doubles.
+/// The pause after the first try whose outcome is unknown; it doubles with each try.
 pub const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// The longest pause between two tries.
 pub const LAST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Why there is no answer of the bank.
+/// Why the bank gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// The intent never became durable; the bank was not asked.
     NotStarted(Failure),
     /// The bank was asked and nobody knows what it did.
     Unknown(BankError),
-    /// The client id is somebody else's at the bank, or its CVU another account's here: this is what
-    /// the bank said.
+    /// At the bank the client id belongs to somebody else, or here its CVU belongs to another account. This is the
+    /// bank's refusal, or the one put in its place.
     Taken(BankRefusal),
 }
 
-/// Why one try came to nothing.
+/// Why one try failed.
 enum Halt {
     Bank(BankError),
     Taken(BankRefusal),
@@ -56,7 +55,7 @@ impl From<BankError> for Halt {
     }
 }
 
-/// What came of asking the bank, with every call that was made.
+/// The result of asking the bank, with every call that was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BankSaid {
     /// The bank's answer, or why there is none.
@@ -65,22 +64,22 @@ pub struct BankSaid {
     pub calls: Vec<BankCall>,
 }
 
-/// One thing to be asked of the bank.
+/// One change to be asked of the bank.
 #[derive(Debug)]
 pub struct Saga {
     /// The gateway to the realm's bank.
     pub bank: Arc<dyn BankGateway>,
-    /// What the bank is asked for.
+    /// The change that the bank is asked for.
     pub pending: Pending,
-    /// The holder of the account, by whom the bank knows it.
+    /// The holder of the account, as the bank knows it.
     pub holder: Holder,
     /// The account's CVU, once it has one.
     pub cvu: Option<Cvu>,
-    /// Its alias; that which it had, of one that is closed.
+    /// Its alias; for a closed CVU, the alias that it had.
     pub alias: Option<Alias>,
-    /// Knows whose a CVU is.
+    /// Finds the account of a CVU.
     pub store: Arc<dyn Store>,
-    /// Knows which client ids others are asking for.
+    /// Knows which client ids other accounts are asking for.
     pub claims: Claims,
     /// The realm and the number of the account.
     pub account: (RealmId, AccountNo),
@@ -131,8 +130,7 @@ impl Saga {
         }
     }
 
-    /// Claims the client id under which the bank is asked for a CVU; an error where another account
-    /// has it.
+    /// Claims the client id under which the bank is asked for a CVU; an error if another account has it.
     fn claim(&self) -> Result<Option<ClaimGuard>, AccountNo> {
         let (Pending::Opening { client_id, .. } | Pending::Cvu { client_id, .. }) = &self.pending
         else {
@@ -193,7 +191,7 @@ impl Saga {
         }
     }
 
-    /// Gets a closed CVU again, with the alias that it had; where that is somebody else's now, the bank assigns one.
+    /// Reopens a closed CVU with the alias that it had. If somebody else has that alias now, the bank assigns one.
     async fn open_again(
         &self,
         client_id: u64,
@@ -213,8 +211,8 @@ impl Saga {
         }
     }
 
-    /// Creates the CVU, then gives it its alias. An alias that the bank refuses undoes the CVU: the
-    /// asker gets neither or both.
+    /// Creates the CVU, then gives it its alias. If the bank refuses the alias, the CVU is closed again: the caller
+    /// gets both or neither.
     async fn open(
         &self,
         client_id: u64,
@@ -231,7 +229,7 @@ impl Saga {
                 cvu,
                 alias: Some(alias),
             }),
-            // The automatic alias may come later; the account works without.
+            // The automatic alias may come later; the account works without one.
             Err(BankError::Refused(_)) if alias.is_none() => {
                 Ok(BankAnswer::Opened { cvu, alias: None })
             }
@@ -243,18 +241,18 @@ impl Saga {
         }
     }
 
-    /// Creates the CVU of a client id, unless that is somebody else's.
+    /// Creates the CVU of a client id, unless the id belongs to somebody else.
     async fn create(&self, client_id: u64, calls: &mut Vec<BankCall>) -> Try<Cvu> {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let reply = bank.create_cvu(client_id, &self.holder, id).await;
         match take(reply, calls) {
             Ok(cvu) if client_in(&cvu) != Some(client_id) => {
-                // Money for it would find its way to another realm, or to none.
+                // Money for it would go to another realm, or to none.
                 let body = r#"{"message":"the bank gave a CVU that does not carry the client id it was asked for"}"#;
                 let (status, body) = (0, body.to_owned());
                 Err(BankError::Refused(BankRefusal { status, body }).into())
             }
-            // What the account has is of the CVU that was closed.
+            // The account's balance and history belong to the CVU that was closed.
             Ok(cvu) if self.cvu.is_some_and(|own| own != cvu) => {
                 let body =
                     r#"{"message":"the bank gave another CVU than the one that was closed"}"#;
@@ -270,12 +268,12 @@ impl Saga {
         }
     }
 
-    /// Whether a CVU is attached to another account.
+    /// Whether a CVU belongs to another account.
     fn is_anothers(&self, cvu: Cvu) -> Try<bool> {
         let (realm, account) = self.account;
         match reads::account_of_cvu(self.store.as_ref(), realm, cvu) {
             Ok(owner) => Ok(owner.is_some_and(|owner| owner != account)),
-            // Nobody knows now; it is asked again.
+            // The owner cannot be read now; the saga tries again.
             Err(why) => Err(Halt::Bank(BankError::Failed {
                 status: None,
                 body: why.to_string(),

@@ -1,12 +1,12 @@
-//! A sitting of an account: the critical section from reading settings and meter to counting what was decided.
+//! A sitting of an account: the critical section from reading settings and meter to counting the decided movements.
 //!
-//! **Order.** Nothing is judged and nothing is recorded outside a sitting: [`Sitting::context`] is the only way to the
-//! one, and a page is made with the other's sitting in hand (`Desk::record`). A sitting ends before its commit or
-//! its refusal is handed over, and none begins inside another: it may sit alone ([`Meter::alone`]), and would wait for
-//! itself. The end of a stream that is written for the first time is read inside it.
+//! **Order.** Nothing is judged and nothing is recorded outside a sitting: [`Sitting::context`] is the only way to
+//! judge, and `Desk::record` requires the sitting. A sitting ends before its commit or refusal is handed over, and none
+//! begins inside another: it may sit alone ([`Meter::alone`]), and would wait for itself. The end of a stream that is
+//! written for the first time is read inside it.
 //!
-//! **Settings.** They are read once the seat is taken. So whoever decides by settings without a limit over the
-//! sum has counted it all before anybody decides by settings that have one.
+//! **Settings.** They are read once the seat is taken. So an actor that decides under settings without a limit over the
+//! sum has counted everything before another actor decides under settings that have one.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::meter::{Meter, Seat, Taken};
 use crate::scribe::Shared;
 use crate::settings::Settings;
 
-/// See the module.
+/// A seat at the meter, with the settings in force: see the module.
 #[derive(Debug)]
 pub(super) struct Sitting<'m> {
     seat: Seat<'m>,
@@ -28,7 +28,7 @@ pub(super) struct Sitting<'m> {
 }
 
 impl<'m> Sitting<'m> {
-    /// Sits down at a meter: alone where a limit over the sum is set.
+    /// Sits down at a meter: alone if a limit over the sum is set.
     pub(super) fn new(meter: &'m Arc<Meter>, shared: &Shared) -> Self {
         let mut seat = meter.together();
         let mut settings = shared.settings();
@@ -44,7 +44,7 @@ impl<'m> Sitting<'m> {
         }
     }
 
-    /// What a movement is judged with.
+    /// The context in which a movement is judged.
     pub(super) fn context(&self, now: Timestamp) -> Context<'_> {
         self.settings.context(self.realm, now, self.seat.usage())
     }

@@ -1,4 +1,4 @@
-//! Turns about transfers through the bank: asked for, settled by the bank's answer, come back.
+//! Turns about transfers through the bank: requested, settled by the bank's answer, reversed.
 
 use std::sync::Arc;
 
@@ -34,46 +34,46 @@ pub(super) type Started = (u64, String, oneshot::Receiver<Result<(), Failure>>);
 pub enum TransferTurn {
     /// Ask the bank for a transfer, or say what would happen.
     Send {
-        /// What is to be sent, and to whom.
+        /// The destination and the amount.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the answer goes.
+        /// Receives the answer.
         ticket: Ticket<Outcome<TransferView>>,
     },
     /// An open transfer as it is, by its number; `None` when it is not open.
     Of(u64, Reply<Result<Option<Transfer>, Failure>>),
-    /// What to ask the bank about a transfer next; `None` once it is not open any more.
+    /// The next errand at the bank for a transfer; `None` once it is not open any more.
     Next(u64, oneshot::Sender<Option<Errand>>),
-    /// Who is behind the destination of a transfer that is about to be sent.
+    /// The party behind the destination of a transfer that is about to be sent.
     Resolved {
         /// The number of the transfer.
         transfer: u64,
-        /// The other side, where the bank named it.
+        /// The other side, if the bank named it.
         other: Option<Box<Counterparty>>,
-        /// The calls that were made.
+        /// The calls to the bank.
         calls: Vec<BankCall>,
     },
-    /// What the bank said about a transfer.
+    /// The bank's answer about a transfer.
     Said(TransferSaid),
-    /// What the bank's notice says about a transfer.
+    /// The content of the bank's notice about a transfer.
     Notice {
         /// The number of the transfer.
         transfer: u64,
         /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Where the outcome of the notice goes.
+        /// Receives the outcome of the notice.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
     Reverse {
         /// The number of the transfer.
         transfer: u64,
-        /// What came back, in centavos.
+        /// The amount that came back, in centavos.
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Where the outcome of the notice goes.
+        /// Receives the outcome of the notice.
         ticket: Ticket<Heard>,
     },
 }
@@ -130,8 +130,7 @@ impl Desk {
         }
     }
 
-    /// Asks for a transfer through the bank: holds the money now, and has the bank asked once that
-    /// is on disk.
+    /// Requests a transfer through the bank: holds the money now, and asks the bank once that is on disk.
     fn send(
         &mut self,
         order: &Send,
@@ -198,7 +197,8 @@ impl Desk {
         self.scribe.finish(Write::default(), outcome, ticket);
     }
 
-    /// The transfer that an order, which is now to this account of the realm, has made before, if it has.
+    /// The transfer that an order has made before, if any; `receiver` is the account of the realm to which the order
+    /// goes now.
     pub(super) fn seen(
         &mut self,
         order: &Send,
@@ -225,8 +225,7 @@ impl Desk {
         OriginId::of_order(&settings.tenant, settings.mode, &order.external_id)
     }
 
-    /// The transfer that an order has made before an older copy of the store was put back, as the
-    /// bank remembers it.
+    /// The transfer that an order made before an older copy of the store was put back, as the bank remembers it.
     fn recovered(&self, order: &Send) -> Result<Option<(AccountNo, Transfer)>, Failure> {
         let Shared { store, realm, .. } = &*self.shared;
         let found = reads::money::transfer_by_origin(store.as_ref(), self.origin(order))?;
@@ -234,8 +233,8 @@ impl Desk {
         Ok(found.map(|(_, account, transfer)| (account, transfer)))
     }
 
-    /// Has the bank asked until it has said its last word.
-    /// `found` says that it was on disk when this actor started.
+    /// Asks the bank until it has given its final answer. `found` means that the transfer was on disk when this actor
+    /// started.
     pub(super) fn remit(&self, started: Started, found: bool, home: Addr<AccountActor>) {
         let (transfer, request_id, durable) = started;
         let (realm, account) = (self.shared.realm, self.account.number);
@@ -260,7 +259,7 @@ impl Desk {
         self.shared.life.spawn(remittance.run(durable, home));
     }
 
-    /// What to ask the bank about a transfer next.
+    /// The next errand at the bank for a transfer.
     fn errand(&self, number: u64) -> Option<Errand> {
         let transfer = self.account.transfers.get(&number)?;
         if transfer.status == TransferStatus::Audit {
@@ -281,7 +280,7 @@ impl Desk {
         })
     }
 
-    /// Takes in who is behind the destination of an open transfer.
+    /// Takes in the party behind the destination of an open transfer.
     fn resolved(&mut self, number: u64, other: Option<Box<Counterparty>>, calls: &[BankCall]) {
         let open = self.account.transfers.contains_key(&number);
         let fact = other.filter(|_| open).map(TransferFact::Resolved);
@@ -300,20 +299,20 @@ impl Desk {
         }
     }
 
-    /// Takes in what the bank said: journals the calls, and settles where it is its word.
+    /// Takes in the bank's answer: journals the calls, and settles the transfer if the answer is final.
     fn transfer_said(&mut self, said: TransferSaid) {
         let number = said.transfer;
         let word = match said.said {
             Said::Transfer(transfer) => transfer,
-            // Asked, and nobody knows: the bank may have it.
+            // The bank was asked and its answer is unknown: it may have the transfer.
             Said::Unknown => BankTransfer {
                 bank_id: String::new(),
                 coelsa_id: None,
                 word: BankWord::InProgress,
                 moved: BankMoved::default(),
             },
-            // It has a record under the reference that is not what was ordered: refusing the order
-            // says nothing of that.
+            // Under the reference the bank has a record that does not match the order. A refusal of the order tells
+            // nothing about that record.
             Said::Refused(_) if self.disputed(number) => {
                 let meter = Arc::clone(&self.meter);
                 let sitting = self.sit(&meter);
@@ -358,8 +357,8 @@ impl Desk {
         self.account.settle_transfer(number, word, &context)
     }
 
-    /// Commits what the bank's answer comes to, with the calls that brought it; the sitting in which that was
-    /// decided ends.
+    /// Commits the movements that follow from the bank's answer, with the calls that brought it, and ends the sitting
+    /// in which they were decided.
     pub(super) fn settle(
         &mut self,
         movements: Result<Movements, Rejection>,
@@ -370,7 +369,7 @@ impl Desk {
         let movements = match movements {
             Ok(movements) => movements,
             Err(why) => {
-                // What is held can always be settled: an account that cannot is not sound.
+                // Held money can always be settled: an account that cannot do it is not sound.
                 tracing::error!(%why, account = self.account.number.0, "a transfer cannot be settled");
                 self.vitals.doubt();
                 return;
@@ -415,13 +414,13 @@ impl Desk {
         self.settle(movements, &[], Some((heard, ticket)), sitting);
     }
 
-    /// A word of the bank about a transfer that is not open any more moves nothing. Where it
-    /// contradicts what ended the transfer, a person has to look.
+    /// A late answer of the bank about a transfer that is not open any more moves nothing. If it contradicts how the
+    /// transfer ended, a person has to look.
     fn late(&self, number: u64, word: &BankWord) -> Result<Heard, Failure> {
         let Some(transfer) = self.known(number)? else {
             return Ok(Heard::Ignored);
         };
-        // One whose end is in flight looks open.
+        // A transfer whose end is still in flight looks open in the index.
         if transfer.is_contradicted(word) {
             tracing::error!(
                 account = self.account.number.0,

@@ -1,4 +1,4 @@
-//! What an account's actor answers with.
+//! The answers of an account's actor.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub struct AccountView {
     pub account: Account,
     /// The three levels of limits.
     pub levels: Levels,
-    /// Whether the order that it answers did anything; false for a question.
+    /// Whether the order did anything; false for a query.
     pub changed: bool,
     /// When the actor answered.
     pub as_of: Timestamp,
@@ -35,11 +35,11 @@ pub struct BalanceView {
     pub account: AccountNo,
     /// The CVU of the account.
     pub cvu: Cvu,
-    /// The balance then, in centavos.
+    /// The balance at `as_of`, in centavos.
     pub balance: Balance,
-    /// How many movements there were until then.
+    /// The number of movements up to `as_of`.
     pub sequence: u64,
-    /// When it last moved, up to `as_of`.
+    /// When the account last moved, up to `as_of`.
     pub last_movement_at: Option<Timestamp>,
     /// The instant of the balance.
     pub as_of: Timestamp,
@@ -50,7 +50,7 @@ pub struct BalanceView {
 pub struct Observed {
     /// The account as the actor knows it.
     pub account: Account,
-    /// How many messages wait for it.
+    /// How many messages wait for the actor.
     pub mailbox: usize,
     /// How many of its commits are not durable yet.
     pub pending_commits: usize,
@@ -58,24 +58,24 @@ pub struct Observed {
     pub active_at: Timestamp,
 }
 
-/// The versions of an account's profile that `If-Match` lets pass.
+/// The versions of an account's profile that `If-Match` accepts.
 pub type Versions = Vec<u64>;
 
 /// A hold with its account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HoldView {
-    /// The account whose money it keeps apart.
+    /// The account whose money the hold sets apart.
     pub account: AccountNo,
-    /// The hold with all that became of it.
+    /// The hold, with all steps so far.
     pub hold: Hold,
 }
 
-/// A transfer with the account that sends.
+/// A transfer with the sending account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TransferView {
-    /// The account that sends.
+    /// The sending account.
     pub account: AccountNo,
-    /// The transfer with all that became of it.
+    /// The transfer, with everything that happened to it.
     pub transfer: Transfer,
 }
 
@@ -90,11 +90,11 @@ pub struct EnrolmentView {
     pub reference: String,
     /// The last enrolment; `None` when it never was enrolled.
     pub enrolment: Option<Enrolment>,
-    /// Whether the order that it answers found it made before.
+    /// Whether an earlier order had already made it.
     pub again: bool,
 }
 
-/// What became of a notice of the bank.
+/// How a notice of the bank ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Heard {
     /// It was about something of ours, and was taken in.
@@ -107,7 +107,7 @@ pub enum Heard {
     Ignored,
 }
 
-/// What one posting of a batch gives.
+/// The outcome of one posting of a batch.
 pub type ItemOutcome = Result<Outcome<Placed>, Failure>;
 
 /// A voucher with its account.

@@ -1,14 +1,14 @@
 //! A generation of a realm as its actors see it: under the realm's own number.
 //!
 //! **Shape.** The streams and rows of a later generation lie under another number ([`RealmId::under`]), and every key
-//! of a realm has that number behind its first byte (`records/keys.rs`). So all that has to be done is here: the number
-//! is changed on the way in and back on the way out. What is nobody's or somebody else's passes.
+//! of a realm has that number behind its first byte (`records/keys.rs`). So the whole translation is here: the number
+//! is changed on the way in and back on the way out. Keys of other realms, or of none, pass unchanged.
 //!
-//! **Bounds.** A read costs a copy of its key and of the keys it finds; a commit costs four bytes for each entry.
+//! **Bounds.** A read costs a copy of its key and of the keys that it finds; a commit costs four bytes for each entry.
 //!
-//! **Order.** What it wraps keeps all its promises.
+//! **Order.** The wrapped store keeps all its promises.
 //!
-//! **Failure.** The errors are those of the store, which names the streams as they lie.
+//! **Failure.** The errors are the store's, and name the streams as they lie.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use caudal_storage::{
 
 use crate::records::keys;
 
-/// A store in which one generation of a realm is in the place of the realm.
+/// A store in which one generation of a realm takes the realm's place.
 #[derive(Clone, Debug)]
 pub struct View {
     store: Arc<dyn Store>,
-    /// What the realm is called.
+    /// The number by which the realm is known.
     home: RealmId,
-    /// Where it lies.
+    /// The number under which it lies.
     under: RealmId,
 }
 
@@ -68,14 +68,14 @@ impl View {
         }
     }
 
-    /// Both ends of a scan: one that begins in the realm ends in it, too.
+    /// Both ends of a scan: a scan that begins in the realm also ends in it.
     fn range<'a>(&self, from: &'a [u8], to: &'a [u8]) -> (Cow<'a, [u8]>, Cow<'a, [u8]>) {
         let Some(begin) = keys::renumbered(from, self.home, self.under) else {
             return (from.into(), to.into());
         };
         let end = match keys::renumbered(to, self.home, self.under) {
             Some(end) => end,
-            // What comes behind the realm comes behind the generation.
+            // An end behind the realm becomes an end behind the generation.
             None => keys::after_prefix(&begin.iter().copied().take(NUMBERED).collect::<Vec<_>>()),
         };
         (begin.into(), end.into())
@@ -89,7 +89,7 @@ impl View {
         rows.into_iter().map(renumber).collect()
     }
 
-    /// A row that was found, under the number by which it was asked for.
+    /// Gives a row that was found the number by which it was asked for.
     fn back(&self, (key, value): Pair) -> Pair {
         let own = keys::renumbered(&key, self.under, self.home);
         (own.unwrap_or(key), value)
@@ -155,7 +155,7 @@ impl Index for View {
         Ok(found.into_iter().map(|pair| self.back(pair)).collect())
     }
 
-    /// The entries of the realm's other generations are left out, and nothing else.
+    /// Leaves out the entries of the realm's other generations, and nothing else.
     fn replay(
         &self,
         from: CommitNo,
@@ -171,7 +171,7 @@ impl Index for View {
         })
     }
 
-    /// Without a realm, all streams of the store beneath.
+    /// Without a realm, compares all streams of the store beneath.
     fn streams_differ(
         &self,
         commits: (CommitNo, CommitNo),
@@ -262,7 +262,7 @@ mod tests {
             let lies = store.get(&keys::snapshot(under, account)).unwrap();
             assert_eq!(lies, view.get(&keys::snapshot(REALM, account)).unwrap());
         }
-        // the realm behind it, which a scan to its end must not show
+        // The next realm, which a scan to the end must not show.
         note(store.as_ref(), keys::snapshot(RealmId(under.0 + 1), one));
         note(store.as_ref(), keys::snapshot(RealmId(REALM.0 + 1), one));
         let first = keys::snapshot(REALM, AccountNo(0));
@@ -273,7 +273,7 @@ mod tests {
         let found: Vec<_> = found.into_iter().map(|(key, _)| key).collect();
         let right = [one, other].map(|account| keys::snapshot(REALM, account));
         assert_eq!(found, right);
-        // anybody else's pass
+        // Keys of other realms pass unchanged.
         let next = keys::snapshot(RealmId(REALM.0 + 1), one);
         assert_eq!(view.get(&next).unwrap(), store.get(&next).unwrap());
     }

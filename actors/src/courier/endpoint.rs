@@ -1,5 +1,5 @@
-//! One webhook as its courier knows it: what its tenant wants, how far it has come, what is on its
-//! way, and what is not written down yet.
+//! One webhook as its courier knows it: its settings, its progress, the tries under way, and the tries that are not
+//! written down yet.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use super::route::{Found, Route, Wants};
 use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
 use crate::records::{DELIVERIES, Tail, reads};
 
-/// How long the sends of a webhook are counted together, in milliseconds.
+/// How long a webhook's sends are counted together, in milliseconds.
 const WINDOW: u64 = 100;
 
 /// A webhook that is served.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    /// What its tenant wants.
+    /// The webhook as its tenant has set it.
     pub webhook: Webhook,
     kinds: EventKinds,
     progress: Progress,
@@ -33,20 +33,20 @@ pub(crate) struct Endpoint {
     moved: bool,
     /// Whether a note is being written.
     writing: bool,
-    /// When the sends that are counted began, and how many there were.
+    /// When the present count of sends began, and how many there were.
     window: (Timestamp, u32),
 }
 
 /// An event that leaves now.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The number of the replay whose course it is of; 0 for the main course.
+    /// The number of the replay to whose course it belongs; 0 for the main course.
     pub replay: u64,
     /// The account of the event; 0 for events of the realm itself.
     pub account: AccountNo,
     /// The number of the event.
     pub number: u64,
-    /// The event, whole, to be rendered.
+    /// The whole event, to be rendered.
     pub event: Event,
 }
 
@@ -59,7 +59,7 @@ fn stream(realm: RealmId, number: u64) -> StreamId {
 }
 
 impl Endpoint {
-    /// A webhook as the store knows it.
+    /// Loads a webhook from the store.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -84,14 +84,14 @@ impl Endpoint {
         Ok(loaded)
     }
 
-    /// Takes in that its tenant wants something else.
+    /// Takes in the tenant's change of the webhook.
     pub fn change(&mut self, webhook: Webhook, now: Timestamp) {
         self.kinds = webhook.kinds();
         self.webhook = webhook;
         self.take_up(now);
     }
 
-    /// Goes on after a stop, where it was switched on since.
+    /// Resumes after a stop, if the webhook was switched on since.
     fn take_up(&mut self, now: Timestamp) {
         let stopped = self.progress.stopped.is_some();
         if stopped && !self.progress.is_stopped(self.webhook.resumed) {
@@ -100,12 +100,12 @@ impl Endpoint {
         }
     }
 
-    /// Whether there is something to write down and nothing being written.
+    /// Whether there is something to write down and no note is being written.
     pub fn is_due(&self) -> bool {
         (self.moved || !self.tries.is_empty()) && !self.writing
     }
 
-    /// The entry that writes down the tries since the last one, and how far the webhook has come.
+    /// The entry that writes down the tries since the last one, and the webhook's progress.
     ///
     /// # Errors
     /// When the fact cannot be encoded.
@@ -134,7 +134,7 @@ impl Endpoint {
         self.moved = true;
     }
 
-    /// Begins redeliveries while few are under way, and ends those that are through.
+    /// Ends the redeliveries that are complete, and begins new ones while few are under way.
     fn replays(&mut self) {
         let before = self.progress.courses.len();
         self.progress.courses.retain(|course| !course.has_ended());
@@ -154,7 +154,7 @@ impl Endpoint {
         }
     }
 
-    /// How many sends may leave now, and when there will be more.
+    /// How many sends may leave now, and when there may be more.
     fn allowance(&mut self, now: Timestamp) -> (usize, Option<Timestamp>) {
         let most = if self.progress.is_braked() {
             1
@@ -176,7 +176,7 @@ impl Endpoint {
         (free.min(left).min(room), next)
     }
 
-    /// What leaves now of the events up to number `horizon`, and what to wait for.
+    /// The events up to number `horizon` that leave now, and what to wait for.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -249,7 +249,7 @@ impl Endpoint {
             }
         }
         if looks == 0 {
-            // There may be more; others have their turn first.
+            // There may be more events; other actors have their turns first.
             next.at = Some(now);
         }
         Ok((jobs, next))

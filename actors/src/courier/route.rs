@@ -1,4 +1,4 @@
-//! One course of a webhook over the event log: which event leaves next.
+//! One course of a webhook over the event log: finds the event that leaves next.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use crate::records::reads;
 
 /// How many rows are read at once, at most.
 const PAGE: usize = 64;
-/// How many are read at first where the next event is mostly the next row.
+/// How many rows are read at first, when the next event is mostly the next row.
 const FIRST_PAGE: usize = 2;
 
 /// Which events a course carries.
@@ -25,14 +25,14 @@ pub(super) struct Wants<'a> {
     pub store: &'a dyn Index,
     /// The realm whose events they are.
     pub realm: RealmId,
-    /// The kinds that the webhook wants.
+    /// The kinds that the webhook subscribes to.
     pub kinds: EventKinds,
     /// The format of the webhook, which may carry only some events of a kind.
     pub format: WebhookFormat,
 }
 
 impl Wants<'_> {
-    /// Whether an event is among them; it is read where its kind does not say.
+    /// Whether the course carries an event; the event is read if its kind does not tell.
     fn has(self, number: u64, row: &EventRow) -> Result<bool, StoreError> {
         let wanted = self.kinds.has(row.kind);
         if !wanted || !self.format.is_choosy(row.kind) {
@@ -43,7 +43,7 @@ impl Wants<'_> {
     }
 }
 
-/// A course with what is needed to walk it.
+/// A course, with everything needed to walk it.
 pub(super) struct Route<'a> {
     /// The store that holds the realm.
     pub store: &'a dyn Index,
@@ -51,19 +51,19 @@ pub(super) struct Route<'a> {
     pub realm: RealmId,
     /// Which events the course carries.
     pub wants: Wants<'a>,
-    /// How far the course has come; the walk moves it.
+    /// The course; the walk advances it.
     pub course: &'a mut Course,
     /// The accounts with a try under way.
     pub flying: BTreeSet<AccountNo>,
-    /// The number of the last event that is looked at.
+    /// The number of the last event to scan.
     pub horizon: u64,
     /// The time of the walk, by the service's clock.
     pub now: Timestamp,
-    /// How many numbers may still be looked at in this turn.
+    /// How many numbers may still be scanned in this turn.
     pub looks: &'a mut usize,
 }
 
-/// What a walk found.
+/// The result of a walk.
 pub(super) struct Found {
     /// The event that leaves now: account, number, event.
     pub job: Option<(AccountNo, u64, Event)>,
@@ -72,8 +72,8 @@ pub(super) struct Found {
 }
 
 impl Route<'_> {
-    /// Looks for the next events of accounts whose last one has ended, among those that the
-    /// course has passed. Gives whether the course has moved.
+    /// Searches the next events of accounts whose last one has ended, among those that the course has passed. Returns
+    /// whether the course has moved.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -113,8 +113,8 @@ impl Route<'_> {
         Ok(())
     }
 
-    /// The event that leaves next. While the webhook is braked, one that was never tried goes
-    /// first, and one that waits for its time may go before it.
+    /// The event that leaves next. While the webhook is braked, an event that was never tried goes first; only if there
+    /// is none, a waiting event goes, even before its time.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -136,7 +136,7 @@ impl Route<'_> {
         }
     }
 
-    /// The event that waits longest, of those that are due.
+    /// The event that has waited longest, among those that are due.
     fn waiting(
         &mut self,
         due: Option<Timestamp>,
@@ -161,7 +161,7 @@ impl Route<'_> {
         }
     }
 
-    /// The next event that the course has not looked at.
+    /// The next event that the course has not scanned.
     fn fresh(&mut self) -> Result<Found, StoreError> {
         let mut moved = false;
         let mut size = FIRST_PAGE;
@@ -205,7 +205,7 @@ impl Route<'_> {
         Ok((account, number, event))
     }
 
-    /// What the course waits for when nothing of it can leave.
+    /// What the course waits for when none of its events can leave.
     pub fn wait(&self) -> Next {
         let idle = self
             .course

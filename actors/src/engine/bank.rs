@@ -1,4 +1,4 @@
-//! The door for what comes from the bank: lookups and its notices.
+//! The door for the bank: lookups and its notices.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -22,10 +22,10 @@ use crate::records::projection::Place;
 use crate::records::reads;
 use crate::scribe::Ticket;
 
-/// Why a realm does not get another relation.
+/// Why a realm's bank relation cannot be changed.
 #[derive(Debug)]
 pub enum NotRelated {
-    /// It cannot be used.
+    /// The new relation cannot be used.
     NoBank(NoBank),
     /// The realm's accounts are on another collector account.
     HasAccounts,
@@ -34,13 +34,13 @@ pub enum NotRelated {
 }
 
 impl Realms {
-    /// Finds out anew which realms are on which collector account.
+    /// Computes anew which realms are on which collector account.
     pub(super) fn count_collectors(&self) {
         let here = self.supervisors.iter();
         let here = here.map(|known| (*known.key(), Arc::clone(&known.value().bank)));
         let mut realms: BTreeMap<RealmId, Arc<RealmBank>> = here.collect();
         for known in &self.elsewhere {
-            // Whoever is served here is known here.
+            // A realm that is served here is known from its supervisor.
             realms
                 .entry(*known.key())
                 .or_insert_with(|| Arc::clone(known.value()));
@@ -50,19 +50,19 @@ impl Realms {
         *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
     }
 
-    /// Which realms are on which collector account, as of the last change of the platform.
+    /// The realms on each collector account, as of the last change of the platform.
     pub(super) fn collectors(&self) -> Arc<Collectors> {
         let known = self.collectors.read();
         Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a realm has a supervisor: it is not retired.
+    /// Whether a realm has a supervisor, so it is not retired.
     pub(super) fn is_served(&self, realm: RealmId) -> bool {
         let known = self.supervisors.get(&realm);
         known.is_some_and(|known| known.value().mailbox.connected())
     }
 
-    /// The bank of a realm, to ask it: nobody asks for one that is retired.
+    /// The bank of a realm, for calls to it: a retired realm makes none.
     pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
         let bank = self.relation(realm).ok_or_else(|| self.absent(realm))?;
         match self.is_served(realm) {
@@ -71,7 +71,7 @@ impl Realms {
         }
     }
 
-    /// The bank of a realm as its relation is, whoever serves it.
+    /// The bank of a realm by its relation, whichever node serves the realm.
     fn relation(&self, realm: RealmId) -> Option<Arc<RealmBank>> {
         let known = self.supervisors.get(&realm);
         let here = known.map(|known| Arc::clone(&known.value().bank));
@@ -81,30 +81,29 @@ impl Realms {
 }
 
 impl Engine {
-    /// The bank of a realm, for questions that concern no account.
+    /// The bank of a realm, for calls that concern no account.
     pub(super) fn bank(&self, realm: RealmId) -> Result<Arc<RealmBank>, Failure> {
         self.realms.bank(realm)
     }
 
-    /// The collector accounts that realms have, each with the realms on it: those that have no bank
-    /// are left out.
+    /// The collector accounts of realms, each with the realms on it. Realms without a bank are left out.
     pub fn collectors(&self) -> Arc<Collectors> {
         self.realms.collectors()
     }
 
-    /// Whether a realm has a bank that can be asked, as its relation is.
+    /// Checks that a relation leads to a bank that can be asked.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it does not.
     pub fn has_bank(&self, relation: &Relation) -> Result<(), NoBank> {
         (self.realms.outside.banks)(relation).map(|_| ())
     }
 
-    /// Whether a realm may have another relation: it can be used, and a realm with accounts stays on
-    /// its collector account, because their CVUs hang on it and what was sent is asked for there.
+    /// Checks that a realm may have another relation. The relation must be usable, and a realm with accounts must stay
+    /// on its collector account: its CVUs belong to that account, and the bank is asked there about what was sent.
     ///
     /// # Errors
-    /// Why not.
+    /// Why it may not.
     pub fn may_relate(&self, relation: &Relation) -> Result<(), NotRelated> {
         let made = (self.realms.outside.banks)(relation);
         let place = made.as_ref().map(|bank| bank.place());
@@ -112,7 +111,7 @@ impl Engine {
             return made.map(|_| ()).map_err(NotRelated::NoBank);
         };
         let before = known.now().map(|bank| bank.place());
-        // One that cannot be asked any more may be mended.
+        // A relation that can no longer be used may be corrected.
         if before.is_ok() && before != place.clone().map_err(Clone::clone) {
             let totals = reads::totals(self.cells.of(relation.realm).as_ref(), relation.realm);
             let totals = totals.map_err(|why| NotRelated::Failed(why.into()))?;
@@ -126,21 +125,21 @@ impl Engine {
         made.map(|_| ()).map_err(NotRelated::NoBank)
     }
 
-    /// The collector account that a realm is on; empty without a bank.
+    /// The collector account of a realm; empty without a bank.
     pub fn collector(&self, realm: RealmId) -> Collector {
         let bank = self.realms.relation(realm);
         let bank = bank.and_then(|bank| bank.now().ok());
         bank.map_or_else(Collector::default, |bank| bank.collector())
     }
 
-    /// The CBU of the collector account that a realm is on; `None` without a bank.
+    /// The CBU of a realm's collector account; `None` without a bank.
     pub fn collector_of(&self, realm: RealmId) -> Option<String> {
         let bank = self.realms.relation(realm)?.now().ok()?;
         Some(bank.collector().cbu)
     }
 
-    /// The realms whose bank has signed something, those that another node serves among them; `fits` says whether a
-    /// secret does.
+    /// The realms whose bank has signed something, including those that another node serves; `fits` tells whether a
+    /// secret fits the signature.
     pub fn signers(&self, fits: &dyn Fn(&str) -> bool) -> Option<Voice> {
         let known = self.realms.supervisors.iter();
         let spoken = known.filter(|known| known.value().bank.has_signed(fits));
@@ -158,7 +157,7 @@ impl Engine {
         }
     }
 
-    /// Looks up who is behind a CBU, CVU or alias.
+    /// Looks up the holder behind a CBU, CVU or alias.
     pub async fn lookup(
         &self,
         realm: RealmId,
@@ -171,8 +170,8 @@ impl Engine {
         reply.result.map_err(Failure::Bank)
     }
 
-    /// Takes in a notice of a bank that speaks for these realms and no others. Every notice may come
-    /// again, late, or before what it is about.
+    /// Takes in a notice of a bank that speaks only for these realms. Every notice may come again, late, or before the
+    /// transfer that it is about.
     pub async fn notice(
         &self,
         voice: impl Into<Voice>,
@@ -191,17 +190,17 @@ impl Engine {
         };
         let heard = self.hear(realm, &voice, request_id, message).await;
         match heard {
-            // About nothing of ours: hearing it again would change nothing.
+            // It is about nothing of ours: hearing it again would change nothing.
             Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
             heard => heard,
         }
     }
 
-    /// The cell of the realm that is to hear a notice, whoever serves it; `None` where nothing that is known here says
-    /// so. What no realm hears is the first cell's.
+    /// The cell of the realm that should hear a notice, whichever node serves it; `None` if nothing here tells the
+    /// realm. A notice for no realm belongs to the first cell.
     ///
     /// # Errors
-    /// Those of every door that reads.
+    /// Those of every reading door.
     pub async fn cell_of(&self, notice: Notice) -> Result<Option<u32>, Failure> {
         let realm = match &notice {
             Notice::Received { cvu, .. } => realm_in(cvu),
@@ -239,7 +238,7 @@ impl Engine {
 }
 
 impl Books {
-    /// The realm that hears a notice, and the transfer that it is about, if it is about one.
+    /// The realm that hears a notice, and the transfer or return that the notice is about, if any.
     fn place_of(
         &self,
         voice: &Voice,
@@ -260,14 +259,14 @@ impl Books {
         })
     }
 
-    /// Where the transfer or return of a reference is, in whichever cell.
+    /// The place of the transfer or return with a reference, in any cell.
     fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, Place)>, Failure> {
         Ok(self
             .cells
             .find(|store| reads::money::of_origin(store, origin))?)
     }
 
-    /// The return of money in suspense that a reference means, with its realm and its number there.
+    /// The return of money in suspense that a reference names, with its realm and its number there.
     pub(super) fn return_of(
         &self,
         origin: Option<OriginId>,
@@ -277,7 +276,7 @@ impl Books {
             .find(|store| reads::cases::return_of(store, origin))?)
     }
 
-    /// Whether a movement is a return of money in suspense that no realm here knows to have asked for.
+    /// Whether a movement is a return of money in suspense that no realm here knows to have ordered.
     pub(super) fn returned(
         &self,
         voice: &Voice,
@@ -303,11 +302,11 @@ impl Books {
         Ok(None)
     }
 
-    /// The realm that money for a CVU belongs to: that of the client id in it.
+    /// The realm to which money for a CVU belongs: the realm of the client id in it.
     pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Option<RealmId> {
         realm_in(&cvu)
             .filter(|realm| voice.speaks_for(*realm))
-            // Of one that another node serves it is not said that it is nobody's.
+            // A realm that another node serves exists, too, although it has no supervisor here.
             .filter(|it| self.realms.supervisors.contains_key(it) || self.realms.rests_for(*it))
     }
 }

@@ -1,7 +1,8 @@
-//! The door for what waits for a person: transfers in doubt and money in suspense, of all tenants.
+//! The door for business that waits for a person: transfers in doubt, money in suspense and unbooked reports, of all
+//! tenants.
 //!
-//! **Bounds.** Cases are listed as they wait, longest first, over all realms that are asked for: a
-//! page reads no more cases of each realm than come up to its end.
+//! **Bounds.** Cases are listed longest waiting first, over all requested realms. A page reads no more cases of each
+//! realm and kind than fit up to the page's end.
 
 use caudal_ledger::cases::{
     CaseKind, Decision, Parked, SuspenseId, SuspensePlace, Unbooked, UnbookedId,
@@ -23,18 +24,18 @@ use crate::realms::{CaseMessage, Target, TransferMessage};
 use crate::records::projection::{CaseCounts, Place};
 use crate::records::reads;
 
-/// One of the three kinds of cases, with what a person has to know of it.
+/// One of the three kinds of cases, with the details that a person needs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Case {
     /// A transfer, with the instant since which it waits for a person, if it does.
     Transfer(Box<TransferView>, Option<Timestamp>),
-    /// Money that arrived from the bank and that no account could take, with what was decided about it.
+    /// Money that arrived from the bank and that no account could take, with the decisions about it.
     Suspense(Box<Parked>),
-    /// What the bank says and the ledger could not book.
+    /// A report of the bank that the ledger could not book.
     Unbooked(Box<Unbooked>),
 }
 
-/// What waits for a person in a realm, in figures.
+/// The figures of a realm's business that waits for a person.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CaseFigures {
     /// How many wait, by kind.
@@ -43,18 +44,17 @@ pub struct CaseFigures {
     pub oldest_transfer: Option<Timestamp>,
     /// Since when the oldest money in suspense waits.
     pub oldest_suspense: Option<Timestamp>,
-    /// Since when the oldest thing waits that the bank says and the ledger could not book.
+    /// Since when the oldest report waits that the ledger could not book.
     pub oldest_unbooked: Option<Timestamp>,
-    /// How much is in suspense.
+    /// The sum in suspense.
     pub amount: Sum,
 }
 
-/// A case with the realm that it is of.
+/// A case with its realm.
 pub type RealmCase = (RealmId, Case);
 
 impl Engine {
-    /// The open cases of some realms and kinds, those first that have waited longest, and how many
-    /// there are in all.
+    /// The open cases of some realms and kinds, longest waiting first, and their total number.
     ///
     /// # Errors
     /// When the store cannot be read, or no turn to read comes in time.
@@ -64,34 +64,34 @@ impl Engine {
         kinds: Vec<CaseKind>,
         (offset, limit): (usize, usize),
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
-        // Of no realm: operators do not take turns from tenants.
+        // Under no realm: operators do not take turns from tenants.
         self.look(RealmId(0), Cost::Page, move |books| {
             Ok(cases(&books.cells, &realms, &kinds, (offset, limit))?)
         })
         .await
     }
 
-    /// Money in suspense with what becomes of it.
+    /// Money in suspense, with the decisions about it.
     ///
     /// # Errors
-    /// When there is none of this id.
+    /// When there is no such case.
     pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
         let found = reads::cases::parked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
         let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
 
-    /// What the bank says and the ledger could not book, with what becomes of it.
+    /// A report of the bank that the ledger could not book, with the decisions about it.
     ///
     /// # Errors
-    /// When there is none of this id.
+    /// When there is no such case.
     pub fn unbooked_case(&self, id: UnbookedId) -> Result<Unbooked, Failure> {
         let found = reads::cases::unbooked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
         let found = found.filter(|unbooked| unbooked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
 
-    /// A person says that what could not be booked was put right otherwise; it is never booked then.
+    /// A person says that an unbooked report was put right otherwise; it is then never booked.
     ///
     /// # Errors
     /// When there is no such case, or it was booked or dismissed before.
@@ -101,7 +101,7 @@ impl Engine {
         decision: Decision,
         request_id: String,
     ) -> Result<Unbooked, Failure> {
-        // No supervisor is asked about what is not there.
+        // A supervisor is asked only about existing cases.
         self.unbooked_case(id)?;
         let asker = Asker {
             keyed: None,
@@ -115,7 +115,7 @@ impl Engine {
     /// A transfer as a case, with its last calls to the bank, oldest first.
     ///
     /// # Errors
-    /// When there is none of this id.
+    /// When there is no such transfer.
     pub async fn transfer_case(
         &self,
         id: TransferId,
@@ -133,7 +133,7 @@ impl Engine {
         Ok((Case::Transfer(Box::new(view), since), calls))
     }
 
-    /// A person decides about a transfer that waits for the bank; of any realm.
+    /// A person decides about a transfer that waits for the bank, of any realm.
     ///
     /// # Errors
     /// When it is not open, or is not in `audit` and nobody insists.
@@ -158,7 +158,7 @@ impl Engine {
         value(answered.map_err(|why| not_found(why, Rejection::TransferNotFound)))
     }
 
-    /// A person has money in suspense credited to an account of its realm.
+    /// A person credits money in suspense to an account of its realm.
     ///
     /// # Errors
     /// When there is no such case, it cannot be decided now, or the account cannot take it.
@@ -174,10 +174,10 @@ impl Engine {
         self.decide_suspense(id, request_id, message).await
     }
 
-    /// A person has money in suspense returned to its sender: the bank is asked once that is on disk.
+    /// A person returns money in suspense to its sender; the bank is asked once the decision is on disk.
     ///
     /// # Errors
-    /// When there is no such case, it cannot be decided now, or nobody knows who sent it.
+    /// When there is no such case, it cannot be decided now, or the sender is unknown.
     pub async fn return_suspense(
         &self,
         id: SuspenseId,
@@ -195,7 +195,7 @@ impl Engine {
         request_id: String,
         message: impl FnOnce(SuspensePlace, crate::scribe::Ticket<Parked>) -> CaseMessage,
     ) -> Result<Parked, Failure> {
-        // No supervisor is asked about what is not there.
+        // A supervisor is asked only about existing cases.
         self.suspense_case(id)?;
         let asker = Asker {
             keyed: None,
@@ -205,7 +205,7 @@ impl Engine {
         value(self.order(id.realm, DEADLINE, asker, message).await)
     }
 
-    /// What waits for a person in a realm, in figures.
+    /// The figures of a realm's business that waits for a person.
     ///
     /// # Errors
     /// When the store cannot be read.

@@ -1,4 +1,4 @@
-//! Catching up with the bank: what its list of a day has and no notice brought is taken in.
+//! Catching up with the bank: movements on its list of a day that no notice reported are taken in.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
@@ -14,9 +14,9 @@ use crate::ports::{BankGateway as _, BankMovement, Notice};
 use crate::realms::lookout;
 
 impl Engine {
-    /// Takes in what the bank lists of a day for a collector account and no notice has brought: money
-    /// that arrived, transfers that ended or came back, and money that left by an order that the
-    /// ledger does not know. Says how much of it was news.
+    /// Takes in the movements that the bank lists for a collector account on a day and that no notice has reported:
+    /// money that arrived, transfers that ended or came back, and money that left by an order that the ledger does not
+    /// know. Returns how many of them were news.
     pub async fn catch_up(
         &self,
         (on, mode): (&OnCollector, Mode),
@@ -48,7 +48,7 @@ impl Engine {
             match self.notice(voice.clone(), notice, request_id).await {
                 Ok(Heard::Done | Heard::Suspended) => missed = missed.saturating_add(1),
                 Ok(Heard::Known | Heard::Ignored) => {}
-                // Busy with a notice of it, or retired meanwhile: the next turn looks again.
+                // The realm is busy with a notice about it, or was retired meanwhile: the next turn looks again.
                 Err(Failure::Overloaded | Failure::ShuttingDown) => {}
                 Err(why) => return Err(why),
             }
@@ -58,7 +58,7 @@ impl Engine {
 }
 
 impl Books {
-    /// What of a movement that the bank lists the ledger does not know, and whose it is.
+    /// The notice of a listed movement that the ledger does not know, with its realm.
     fn news(
         &self,
         voice: &Voice,

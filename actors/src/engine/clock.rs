@@ -1,7 +1,7 @@
-//! The door of the clock: what the journal knows of the time, and what a person says of it.
+//! The door of the clock: the times in the journal, and a person's confirmation of the machine's time.
 //!
-//! While the machine's clock is in doubt, orders are refused here and nothing expires; questions are
-//! answered. What is under way at the bank is settled, stamped with the time that is believed.
+//! While the machine's clock is in doubt, orders are refused here and nothing expires; queries are answered. Business
+//! under way at the bank is settled, stamped with the believed time.
 
 use caudal_ledger::facts::ClockWord;
 use caudal_ledger::tenants::Platform;
@@ -14,7 +14,7 @@ use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 use crate::ports::{Doubt, Known};
 
-/// How many of the last commits are asked for their time.
+/// How many of the last commits are checked for their time.
 const COMMITS: u64 = 64;
 
 impl Engine {
@@ -23,10 +23,11 @@ impl Engine {
         self.clock.doubt()
     }
 
-    /// Whether writes are possible in these cells; in none of them they are nobody's concern, whatever the clock says.
+    /// Whether writes are possible in these cells. For no cells at all there is nothing to check, whatever the clock
+    /// says.
     ///
     /// # Errors
-    /// When they are not: why.
+    /// The reason, when they are not.
     pub fn ready_in(&self, cells: impl Iterator<Item = u32>) -> Result<(), Failure> {
         let mut stores = cells.filter_map(|cell| self.cells.cell(cell)).peekable();
         if stores.peek().is_some() {
@@ -43,11 +44,11 @@ impl Engine {
         }
     }
 
-    /// Believes the machine's clock as it stands, because a person says so; the doubt that this ends,
-    /// if there was one. It is a fact, so that the next start does not ask again.
+    /// Believes the machine's clock as it stands, because a person confirms it. Returns the doubt that this ends, if
+    /// there was one. The confirmation is a fact, so that the next start does not ask again.
     ///
     /// # Errors
-    /// When the store takes no writes; the clock is in doubt then as before.
+    /// When the store takes no writes; the clock then stays in doubt.
     pub async fn confirm_clock(
         &self,
         by: String,
@@ -62,7 +63,8 @@ impl Engine {
             by,
             reason,
         };
-        // Where another node writes the platform, it has the word in its audit log, and this one asks again at its next start.
+        // If another node writes the platform, the confirmation is in that node's audit log, and this node asks again
+        // at its next start.
         if !self.is_at_rest() {
             self.instruct(PlatformOrder::ConfirmClock(word)).await?;
         }
@@ -71,7 +73,7 @@ impl Engine {
     }
 }
 
-/// What the journals know of the time.
+/// The times that the journals know.
 pub(super) fn known(cells: &Cells, platform: &Platform) -> Result<Known, StoreError> {
     let mut newest = None;
     for store in cells.all() {

@@ -1,13 +1,12 @@
-//! The door of the events: what happened in a realm, oldest first, and when there is more.
+//! The door of the events: the history of a realm, oldest first, and the wait for more.
 //!
-//! **Shape.** Numbers run from 1 without gaps, so a place in the log is a number and a page is a
-//! range. A page of a few kinds looks at [`LOOKS_MAX`] numbers at most: it may be short, even empty,
-//! and still say where to go on.
+//! **Shape.** Numbers run from 1 without gaps, so a place in the log is a number and a page is a range. A page of a few
+//! kinds scans at most [`LOOKS_MAX`] numbers: it may be short, even empty, and still tell where to continue.
 //!
-//! **An id is more than its number.** Where an older copy of the store was put back, a number has
-//! another event than the one that a reader knows. [`Engine::event_place`] refuses such a place: who
-//! went on from it would miss what took the numbers before it. So is a page that was read while the realm got another
-//! history ([`Engine::still`]).
+//! **An id is more than its number.** If an older copy of the store was put back, a number may belong to another event
+//! than the one a reader knows. [`Engine::event_place`] refuses such a place: a reader that continued from it would
+//! miss the events that took the numbers before it. A page that was read while the realm got another history is
+//! refused, too ([`Engine::still`]).
 
 use std::sync::Arc;
 
@@ -21,7 +20,7 @@ use super::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::reads;
 
-/// How many events one page looks at for those of the kinds that are asked for.
+/// The most events that one page scans for those of the wanted kinds.
 pub const LOOKS_MAX: usize = 10_000;
 /// How many rows are read at once.
 const LOOK_PAGE: usize = 500;
@@ -31,17 +30,17 @@ const LOOK_PAGE: usize = 500;
 pub struct EventPage {
     /// The events, oldest first.
     pub items: Vec<Event>,
-    /// Up to where the page has looked: the next one begins after it. `None` where it saw nothing.
+    /// How far the page has scanned: the next one begins after it. `None` if it scanned nothing.
     pub seen: Option<EventId>,
-    /// Whether there is more after it.
+    /// Whether there are more events after it.
     pub more: bool,
 }
 
 impl Engine {
-    /// The events of one history of a realm after a number of it, of the kinds that are asked for, at most `limit`.
+    /// The events of one history of a realm after a number, of the wanted kinds, at most `limit`.
     ///
     /// # Errors
-    /// Those of every door that reads, and of [`Self::still`].
+    /// Those of every reading door, and of [`Self::still`].
     pub async fn events(
         &self,
         (realm, history): (RealmId, u32),
@@ -56,8 +55,8 @@ impl Engine {
         Ok(found)
     }
 
-    /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm; and
-    /// whether older ones were not looked at.
+    /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm;
+    /// and whether older events were left unscanned.
     pub async fn account_events(
         &self,
         realm: RealmId,
@@ -70,11 +69,11 @@ impl Engine {
         .await
     }
 
-    /// What happened in a realm from about an instant on and until another, oldest first, at most `limit`. Commits that
-    /// are out of the order of their times just there may be missing.
+    /// The events of a realm from about one instant until another, oldest first, at most `limit`. Around the first
+    /// instant, commits that are out of the order of their times may be missing.
     ///
     /// # Errors
-    /// Those of every door that reads.
+    /// Those of every reading door.
     pub async fn events_between(
         &self,
         realm: RealmId,
@@ -87,8 +86,8 @@ impl Engine {
         .await
     }
 
-    /// The number of an id, when the log of its realm has just this event; `None` when it has another
-    /// of that number, or none yet. Number 0 is the beginning of every log.
+    /// The number of an id, if the log of its realm has exactly this event; `None` if it has another event of that
+    /// number, or none yet. Number 0 is the beginning of every log.
     ///
     /// # Errors
     /// When the store cannot be read.
@@ -98,7 +97,7 @@ impl Engine {
         Ok((known == Some(id)).then_some(id.number))
     }
 
-    /// The id of a recent event, by its number; `None` where there is none. What is recent is in
+    /// The id of a recent event, by its number; `None` if there is none. This read is for recent events, which are in
     /// memory: others are read by [`Self::event_place`] and [`Self::events`].
     ///
     /// # Errors
@@ -112,7 +111,7 @@ impl Engine {
         Ok(reads::totals(self.cells.of(realm).as_ref(), realm)?.events)
     }
 
-    /// Waits until a realm has an event after a number, as long as it takes.
+    /// Waits until a realm has an event after a number, with no time limit.
     pub async fn event_after(&self, realm: RealmId, number: u64) -> Result<(), Failure> {
         let found = self.realms.supervisors.get(&realm);
         let published = found.map(|known| Arc::clone(&known.published));
@@ -120,7 +119,7 @@ impl Engine {
         loop {
             let next = published.notified();
             tokio::pin!(next);
-            // From here on no commit is missed, so what is read below is not too old.
+            // From here on no commit is missed, so the read below is not too old.
             next.as_mut().enable();
             if self.last_event(realm)? > number {
                 return Ok(());
@@ -130,7 +129,7 @@ impl Engine {
     }
 }
 
-/// The id of the event of a number; the beginning of the log for 0.
+/// The id of the event with a number; for 0, the beginning of the log.
 pub(super) fn id(
     store: &dyn Index,
     realm: RealmId,
@@ -180,7 +179,7 @@ fn between(
 ) -> Result<Vec<Event>, StoreError> {
     let last = reads::totals(store, realm)?.events;
     let (mut before, mut behind) = (0, last.strict_add(1));
-    // The first number whose time is not before the instant: each step reads one row and one entry.
+    // Finds the first number whose time is not before the instant: each step reads one row and one entry.
     while behind.abs_diff(before) > 1 {
         let middle = u64::midpoint(before, behind);
         let row = reads::events::row_at(store, realm, middle)?;

@@ -1,5 +1,5 @@
-//! How the supervisors of an engine follow the platform: who is new is started, the others get their settings. Of a
-//! realm whose cell rests only its bank is known, so that it is seen who is on which collector account.
+//! How the supervisors of an engine follow the platform: new realms are started, the others get their settings. Of a
+//! realm whose cell rests only the bank is known, so that the realms on each collector account are known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
@@ -19,7 +19,7 @@ use crate::platform;
 use crate::realms::{self, RealmMessage};
 use crate::settings::Settings;
 
-/// Realms that were loaded before they are taken up, as each stood then.
+/// Realms that were loaded before they are taken up, each with its standing at that time.
 pub(super) type LoadedAhead = BTreeMap<RealmId, (Standing, Ahead)>;
 
 impl Realms {
@@ -28,7 +28,7 @@ impl Realms {
         self.follow_with(platform, BTreeMap::new())
     }
 
-    /// The same, with realms that were loaded already: one that stands otherwise by now is loaded again.
+    /// The same, with realms that were already loaded. A realm whose standing has changed since is loaded again.
     pub(super) fn follow_with(
         self: &Arc<Self>,
         platform: &Platform,
@@ -48,13 +48,13 @@ impl Realms {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let relation = Relation::of(tenant, mode);
-            // One that leaves its cell rests wherever it is.
+            // A realm that leaves its cell rests, wherever it is.
             let open = platform.is_open(realm) && !platform.is_leaving(realm);
             let held = platform.is_held(realm);
             if resting.contains(&platform.standing(realm).cell) {
                 self.follow_elsewhere(realm, relation, held);
                 if left.contains(&realm) {
-                    // It has left for another node's cell, and rests.
+                    // The realm has left for another node's cell, and rests.
                     self.supervisors
                         .remove_if(&realm, |_, known| !known.mailbox.connected());
                 }
@@ -72,7 +72,7 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                // The others are as they are now all the same.
+                // A failure here does not stop the other realms.
                 None => {
                     let loaded = ahead.remove(&realm);
                     let loaded =
@@ -87,10 +87,10 @@ impl Realms {
         failed
     }
 
-    /// Loads the realms that lie in a cell which rests, and has nothing of them act: whoever takes them up does so at once.
+    /// Loads the realms of a resting cell without letting them act, so that taking them up takes no time.
     ///
     /// # Errors
-    /// When one cannot be loaded.
+    /// When a realm cannot be loaded.
     pub(super) fn load_ahead(
         &self,
         platform: &Platform,
@@ -101,7 +101,7 @@ impl Realms {
             let realm = tenant.realm(mode);
             let standing = platform.standing(realm);
             let open = platform.is_open(realm) && !platform.is_leaving(realm);
-            // What was not followed yet is loaded when it is.
+            // A realm whose standing was not followed yet is loaded when it is.
             let followed = standing == self.cells.standing(realm);
             if standing.cell != cell || !open || !followed || self.supervisors.contains_key(&realm)
             {
@@ -118,8 +118,8 @@ impl Realms {
         Ok(ahead)
     }
 
-    /// The keepers of realms that are served here as they stood before, because another node has changed how they stand, and
-    /// whether each goes on. Whoever does so here has the realm rest first.
+    /// The keepers of realms that are served here with a standing that another node has changed, and whether each realm
+    /// goes on. A change on this node retires the realm first.
     fn stale(&self, platform: &Platform) -> Vec<(Kept, bool)> {
         let served = self.supervisors.iter();
         let served = served.filter(|known| known.mailbox.connected());
@@ -133,7 +133,7 @@ impl Realms {
             .collect()
     }
 
-    /// The realms that lie in another cell than before.
+    /// The realms that now lie in another cell.
     fn left(&self, platform: &Platform) -> BTreeSet<RealmId> {
         let known = self.supervisors.iter().map(|known| *known.key());
         let cell_of = |realm: &RealmId| self.cells.standing(*realm).cell;
@@ -142,7 +142,7 @@ impl Realms {
             .collect()
     }
 
-    /// Knows the bank of a realm that another node serves.
+    /// Keeps the bank of a realm that another node serves.
     fn follow_elsewhere(&self, realm: RealmId, relation: Relation, held: bool) {
         let banks = &self.outside.banks;
         if let Some(known) = self.elsewhere.get(&realm) {
@@ -159,7 +159,7 @@ impl Realms {
         let known = self.supervisors.get(&realm);
         let mailbox = known.map(|known| known.value().mailbox.clone());
         let mailbox = mailbox.ok_or_else(|| self.absent(realm))?;
-        // The rest of the places is for whoever reads, and for the bank.
+        // The remaining places are for reads and for the bank.
         if mailbox.count() >= realms::ORDERS_MAX && message.waits_for_store() {
             return Err(Failure::Overloaded);
         }

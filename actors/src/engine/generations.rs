@@ -1,7 +1,8 @@
-//! The door of the generations of a realm: which copy is made, which one is in force, and what is held.
+//! The door of the generations of a realm: copies under way, the generation in force, and the release of held
+//! departures.
 //!
-//! **Order.** While another generation comes into force nothing of the realm acts, and its orders are refused, nothing
-//! done. Until the outcome of the fact that says so is known, the realm rests.
+//! **Order.** While another generation comes into force nothing of the realm acts, and its orders are refused with
+//! nothing done. The realm rests until the outcome of the fact that switches it is known.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -16,45 +17,45 @@ use super::Engine;
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 
-/// How long is waited before it is asked again what became of a fact.
+/// The pause before asking again for the outcome of a fact.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 /// Why a copy did not become whole.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NotCopied {
-    /// The store reads or takes nothing, or the platform did not take the end.
+    /// The store cannot be read or takes no writes, or the platform refused the final fact.
     #[error("{0}")]
     Failed(String),
-    /// What was appended is not what was read.
+    /// The appended entries are not the ones that were read.
     #[error("what was appended is not what was read; the generation cannot be used")]
     Differs,
-    /// Its ledger contradicts itself.
+    /// The copied ledger contradicts itself.
     #[error("its ledger contradicts itself in {count} places, the first: {first}")]
     Wrong {
-        /// In how many.
+        /// The number of places.
         count: u64,
-        /// What is wrong in the first.
+        /// The contradiction in the first place.
         first: String,
     },
-    /// It would take the room of those who go on.
+    /// The copy would take the disk space of the running realms.
     #[error(
         "{left} bytes of the disk are left above its floor, and a copy stops where fewer than {least} are: make room"
     )]
     NoRoom {
-        /// How many are left.
+        /// How many bytes are left.
         left: u64,
-        /// At how many it stops.
+        /// Below how many bytes a copy stops.
         least: u64,
     },
-    /// An operator has ended it.
+    /// An operator ended the copy.
     #[error("an operator ended the copy before it was whole")]
     Unwanted,
-    /// The realm does more than the copy takes in.
+    /// The realm writes faster than the copy takes in.
     #[error(
         "the copy does not catch up with what the realm does: the last part of it took {millis} ms; move it when it does less"
     )]
     Behind {
-        /// How long the last part took that was copied.
+        /// How long the last copied part took, in milliseconds.
         millis: u128,
     },
     /// The service stops, or another node has taken the cell.
@@ -68,7 +69,7 @@ impl From<StoreError> for NotCopied {
     }
 }
 
-/// How far a copy has come.
+/// The progress of a copy.
 #[derive(Debug, Default)]
 pub struct Progress {
     commit: AtomicU64,
@@ -77,54 +78,54 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Notes up to which commit was read, and how many entries are there.
+    /// Notes the last commit that was read, and how many entries were copied.
     pub fn note(&self, commit: u64, entries: u64) {
         self.commit.store(commit, Ordering::Relaxed);
         self.entries.store(entries, Ordering::Relaxed);
     }
 
-    /// Whether an operator has ended it.
+    /// Whether an operator has ended the copy.
     pub fn is_unwanted(&self) -> bool {
         self.unwanted.load(Ordering::Relaxed)
     }
 
-    /// Up to which commit the journal was read.
+    /// The last commit of the journal that was read.
     pub fn commit(&self) -> u64 {
         self.commit.load(Ordering::Relaxed)
     }
 
-    /// How many entries are there.
+    /// How many entries were copied.
     pub fn entries(&self) -> u64 {
         self.entries.load(Ordering::Relaxed)
     }
 }
 
-/// A copy that is made, or was made last since the start of the process.
+/// The copy under way, or the last one since the start of the process.
 #[derive(Clone, Debug)]
 pub struct Copying {
-    /// Of which realm.
+    /// The copied realm.
     pub realm: RealmId,
     /// The number of the generation; 0 until its fact is written.
     pub number: u32,
-    /// How far it has come.
+    /// Its progress.
     pub progress: Arc<Progress>,
     /// How it ended; `None` while it goes on.
     pub ended: Option<Result<(), NotCopied>>,
 }
 
 impl Copying {
-    /// Whether it is of this realm, is being made, and nobody has ended it.
+    /// Whether it copies this realm, is under way, and nobody has ended it.
     pub fn goes_on_with(&self, realm: RealmId) -> bool {
         self.realm == realm && self.ended.is_none() && !self.progress.is_unwanted()
     }
 }
 
 impl Engine {
-    /// Whether a realm has a history still: whoever read something of it that goes on from a place in that history asks
-    /// afterwards.
+    /// Checks that a realm still has a history. A reader checks this after it has read something from which it will
+    /// continue in that history.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] where another one came into force: ask again.
+    /// [`Failure::ShuttingDown`] when another history came into force: ask again.
     pub fn still(&self, realm: RealmId, history: u32) -> Result<(), Failure> {
         match self.cells().history(realm) == history {
             true => Ok(()),
@@ -132,13 +133,13 @@ impl Engine {
         }
     }
 
-    /// The copy of a realm that is made, or was made last since the start of the process.
+    /// The copy under way of any realm, or the last one since the start of the process.
     pub fn copying(&self) -> Option<Copying> {
         let known = self.copying.lock();
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Ends the copy of a realm that is made, where one is: within moments it is interrupted.
+    /// Ends the copy of a realm, if one is under way: it stops within moments.
     pub fn end_copy(&self, realm: RealmId) {
         let known = self.copying();
         if let Some(copy) = known.filter(|it| it.realm == realm) {
@@ -146,15 +147,15 @@ impl Engine {
         }
     }
 
-    /// Changes what is known of the copy that is made; what `change` gives.
+    /// Changes the state of the copy under way. Returns the result of `change`.
     pub(crate) fn copies<T>(&self, change: impl FnOnce(&mut Option<Copying>) -> T) -> T {
         change(&mut self.copying.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Whether a generation of a realm can come into force now.
+    /// Checks whether a generation of a realm can come into force now.
     ///
     /// # Errors
-    /// A tenant or a generation that is not, a generation that is not whole.
+    /// When the tenant or the generation does not exist, or the generation is not whole.
     pub fn may_switch(&self, id: &str, mode: Mode, number: u32) -> Result<(), Failure> {
         let order = PlatformOrder::Restore {
             id: id.to_owned(),
@@ -165,12 +166,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Puts a generation of a realm into force; nothing where it is, but a realm that should be served is. The realm
-    /// rests meanwhile.
+    /// Puts a generation of a realm into force. If it already is, this only resumes a realm that should be served. The
+    /// realm rests meanwhile.
     ///
     /// # Errors
-    /// Those of every door; a generation that is not, or is not whole; a realm that cannot be loaded afterwards: its
-    /// keeper tries again, and the same order again does at once.
+    /// Those of every door; a generation that does not exist or is not whole; a realm that cannot be loaded afterwards.
+    /// Its keeper then tries again, and a repeat of the order does so at once.
     pub async fn switch(
         &self,
         id: &str,
@@ -185,7 +186,7 @@ impl Engine {
             mode,
             step: RestoreStep::Switch(number),
         };
-        // What is refused, or is so already, stops nobody.
+        // An order that is refused, or already carried out, stops no realm.
         if platform.decide(order.clone(), self.now())?.is_empty() {
             if platform.is_open(realm) && !self.rests_for(realm) {
                 self.resume(realm).await?;
@@ -194,9 +195,9 @@ impl Engine {
         }
         self.certain()?;
         let open = platform.is_open(realm);
-        // Also one that is closed: nothing of it may act in what was in force.
+        // A closed realm, too: nothing of it may act in the generation that was in force.
         self.retire(realm).await?;
-        // Who has taken its cell meanwhile may be serving what was in force.
+        // A node that has taken the realm's cell meanwhile may be serving the old generation.
         let done = match self.is_surely_owned(self.cells.standing(realm).cell) {
             true => self.administered_surely(order).await,
             false => Err(Failure::ShuttingDown),
@@ -209,9 +210,9 @@ impl Engine {
         resumed.map(|()| done)
     }
 
-    /// Orders something of the platform, and waits until it is known what became of it: its fact may come into force
-    /// yet, and nothing may act before that is known. An order is decided after those before it, so one that was
-    /// decided says what became of the first.
+    /// Decides an order about the platform, and waits until its outcome is known: its fact may still come into force,
+    /// and nothing may act before that is known. An order is decided after those before it, so the answer to a repeat
+    /// tells what became of the first.
     pub(super) async fn administered_surely(
         &self,
         order: PlatformOrder,
@@ -225,7 +226,7 @@ impl Engine {
         done
     }
 
-    /// Releases what is held.
+    /// Releases a realm's held departures.
     ///
     /// # Errors
     /// Those of every door.

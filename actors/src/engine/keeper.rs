@@ -1,16 +1,15 @@
-//! Keeps a realm served: retires it, resumes it, and replaces a supervisor that has panicked.
+//! Keeps a realm served: retires it, resumes it, and replaces a supervisor that panicked.
 //!
-//! **Shape.** Each realm has a keeper, a task that knows the life of now ([`crate::life`]). When that is
-//! over, wanted or by a panic, the keeper waits until nothing of it is left and its last commit has
-//! ended; only then the realm is retired, or loaded again from the store. So two supervisors never act
-//! for one realm.
+//! **Shape.** Each realm has a keeper, a task that watches the present life ([`crate::life`]). When that life is over,
+//! on request or by a panic, the keeper waits until nothing of it is left and its last commit has ended. Only then is
+//! the realm retired, or loaded again from the store. So two supervisors never act for one realm.
 //!
-//! **Bounds.** After a fall the realm is loaded at once; when it falls again before it was calm
-//! ([`CALM`]), after a pause that doubles from [`PAUSE_FIRST`] to [`PAUSE_LAST`], in which its orders are
-//! refused. A realm that is resumed and cannot be loaded counts as fallen: it is tried again in the same way.
+//! **Bounds.** After a fall the realm is loaded at once. If it falls again before it was calm ([`CALM`]), it is loaded
+//! after a pause that doubles from [`PAUSE_FIRST`] to [`PAUSE_LAST`], during which its orders are refused. A realm that
+//! is resumed and cannot be loaded counts as fallen: it is tried again in the same way.
 //!
-//! **Failure.** An order that nobody had taken is answered that nothing was done. Of one that was under
-//! way the outcome is unknown to its asker, unless its commit had left: that answers by itself.
+//! **Failure.** An order that nobody had taken is answered that nothing was done. The outcome of an order under way is
+//! unknown to its caller, unless its commit had been submitted: the commit then answers by itself.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,35 +30,35 @@ use crate::lanes::Lane;
 use crate::realms::RealmMessage;
 use crate::settings::Settings;
 
-/// A realm that has stood so long is calm: its next fall is a first.
+/// A realm that has stood for this long is calm: its next fall counts as the first.
 const CALM: Duration = Duration::from_secs(60);
 /// The pause after the second fall.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 /// The longest pause.
 const PAUSE_LAST: Duration = Duration::from_secs(60);
-/// The pause before a full store is asked again whether it has written all.
+/// The pause before a full store is asked again whether it has written everything.
 const ASK_AGAIN: Duration = Duration::from_millis(10);
-/// Wishes that wait for one keeper at most.
+/// The most wishes that wait for one keeper.
 const WISHES_MAX: usize = 16;
 
 /// A realm whose supervisor has fallen lately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Down {
-    /// The realm that nobody supervises now.
+    /// The fallen realm.
     pub realm: RealmId,
-    /// How often, without a minute of calm in between.
+    /// How often it has fallen without a minute of calm in between.
     pub falls: u32,
     /// Whether it is served again.
     pub served: bool,
 }
 
-/// What is wanted of a keeper.
+/// A request to a keeper.
 enum Wish {
     Retire(oneshot::Sender<Result<(), Failure>>),
     Resume(oneshot::Sender<Result<(), Failure>>),
 }
 
-/// How a realm is served.
+/// The state of a realm's service.
 #[derive(Clone, Copy, Debug, Default)]
 struct Standing {
     falls: u32,
@@ -71,12 +70,12 @@ struct Standing {
 }
 
 impl Standing {
-    /// Whether it has stood so long that the next fall is a first.
+    /// Whether it has stood so long that the next fall counts as the first.
     fn is_calm(&self) -> bool {
         !self.fallen && self.raised.is_none_or(|raised| raised.elapsed() >= CALM)
     }
 
-    /// Notes a fall; gives the pause before the next life.
+    /// Notes a fall. Returns the pause before the next life.
     fn fall(&mut self) -> Duration {
         (self.falls, self.pause) = match (self.is_calm(), self.pause) {
             (true, _) => (1, Duration::ZERO),
@@ -96,7 +95,7 @@ impl Standing {
 pub(super) struct Kept {
     wishes: mpsc::Sender<Wish>,
     standing: Arc<Mutex<Standing>>,
-    /// Whether it is to be served, by the platform's facts.
+    /// Whether the realm is to be served, by the platform's facts.
     open: Arc<AtomicBool>,
 }
 
@@ -111,10 +110,10 @@ impl Kept {
         done.await.map_err(|_| Failure::ShuttingDown)?
     }
 
-    /// Has the realm rest; what to wait for. Nobody waits here, so it may be said while others must not be heard.
+    /// Asks for the realm's retirement, and returns the future of it. This does not wait, so the caller may hold locks.
     ///
     /// # Errors
-    /// When too much is asked of its keeper.
+    /// When too many wishes wait for its keeper.
     pub(super) fn retiring(&self) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
         let (reply, done) = oneshot::channel();
         let sent = self.wishes.try_send(Wish::Retire(reply));
@@ -122,14 +121,14 @@ impl Kept {
         Ok(done)
     }
 
-    /// Has the realm served or at rest, as the platform's facts say; nobody waits for it.
+    /// Has the realm served or retired, as the platform's facts say, without waiting for it.
     pub(super) fn serve(&self, open: bool) {
         if self.open.swap(open, Ordering::AcqRel) != open {
             self.send(if open { Wish::Resume } else { Wish::Retire });
         }
     }
 
-    /// Has a realm that is served rest, and loaded again where it is to go on; nobody waits for it.
+    /// Has a served realm retired, and loaded again if it is to go on, without waiting for it.
     pub(super) fn reload(&self, goes_on: bool) {
         self.send(Wish::Retire);
         if goes_on {
@@ -149,8 +148,8 @@ impl Kept {
 }
 
 impl Realms {
-    /// Takes up a realm that is new here, and has it kept: served where it is open, at rest where not. `ahead` is what was
-    /// loaded of it already, as it stands now.
+    /// Takes up a realm that is new here, and keeps it: served if it is open, at rest if not. `ahead` is the part of it
+    /// that was already loaded, as it stands now.
     pub(super) fn add(
         self: &Arc<Self>,
         realm: RealmId,
@@ -169,7 +168,7 @@ impl Realms {
             published,
             loaded,
         } = made;
-        // What changed since it was loaded holds for it, too.
+        // Changes since it was loaded apply to it, too.
         bank.follow(&self.outside.banks, relation);
         bank.hold().set(held);
         *place.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
@@ -201,7 +200,7 @@ impl Realms {
     }
 }
 
-/// Has a realm kept whose first supervisor was started, or which rests.
+/// Starts the keeper of a realm whose first supervisor was started, or which rests.
 pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Option<Started>) -> Kept {
     let (wishes, wanted) = mpsc::channel(WISHES_MAX);
     let standing = Arc::default();
@@ -215,7 +214,7 @@ pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Option<Started
     let work = keeper.run(started);
     match realms.arbiters.first() {
         Some(arbiter) => {
-            // A thread that is gone serves nobody.
+            // A stopped thread serves nobody.
             arbiter.spawn(work);
         }
         None => drop(actix::spawn(work)),
@@ -235,7 +234,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Goes on until the engine is gone.
+    /// Runs until the engine is gone.
     async fn run(mut self, started: Option<Started>) {
         let first = match started {
             Some(started) => Some(started),
@@ -247,7 +246,7 @@ impl Keeper {
         }
     }
 
-    /// Stays with a life to its end; gives the next one. `None` when the engine is gone.
+    /// Attends a life to its end. Returns the next one; `None` when the engine is gone.
     async fn attend(&mut self, started: Started) -> Option<Started> {
         let Started {
             mailbox,
@@ -296,7 +295,7 @@ impl Keeper {
                             tracing::info!(realm = self.realm.0, "a realm goes on");
                             return Some(started);
                         }
-                        // It is wanted: whoever asked for it need not ask again.
+                        // The realm is wanted: the caller need not ask again.
                         Err(why) => {
                             tracing::error!(%why, realm = self.realm.0, "a realm cannot be loaded");
                             return Box::pin(self.raise()).await;
@@ -307,7 +306,7 @@ impl Keeper {
         }
     }
 
-    /// Starts another supervisor after a fall, or where the first one could not be started, until there is one.
+    /// Starts another supervisor after a fall, or after a failed start, until one runs.
     async fn raise(&mut self) -> Option<Started> {
         loop {
             let (pause, falls) = self.stand(|standing| (standing.fall(), standing.falls));
@@ -341,10 +340,10 @@ impl Keeper {
         }
     }
 
-    /// Loads the realm from the store, and lets orders go to its new supervisor.
+    /// Loads the realm from the store, and directs orders to its new supervisor.
     fn start(&self) -> Result<Started, Failure> {
         let realms = self.realms.upgrade().ok_or(Failure::ShuttingDown)?;
-        // Held until it is started: its cell may be given to another node.
+        // Held until the realm is started: its cell may be given to another node.
         let resting = realms.resting();
         if resting.contains(&realms.cells.standing(self.realm).cell) {
             return Err(Failure::ShuttingDown);
@@ -371,23 +370,22 @@ impl Keeper {
     }
 }
 
-/// Waits until all that a lane has was written, or refused.
+/// Waits until everything in a lane was written or refused.
 async fn drained(lane: &Lane) {
     loop {
         let (send, ended) = oneshot::channel();
         lane.barrier(Box::new(move |done| drop(send.send(done))));
         match ended.await {
             Ok(Err(StoreError::Overloaded)) => sleep(ASK_AGAIN).await,
-            // A store that is closed or lost writes nothing more.
+            // A closed or lost store writes nothing more.
             Ok(Ok(_) | Err(_)) | Err(_) => return,
         }
     }
 }
 
 impl Engine {
-    /// Lets a realm rest: orders that come later are refused ([`Failure::ShuttingDown`], nothing was
-    /// done). When this is done, nothing of the realm acts any more: no commit, no call to the bank, no
-    /// webhook. Lists can still be read.
+    /// Retires a realm: later orders are refused ([`Failure::ShuttingDown`], nothing was done). When this returns,
+    /// nothing of the realm acts any more: no commit, no call to the bank, no webhook. Lists can still be read.
     ///
     /// # Errors
     /// When there is no such realm, or the engine stops.
@@ -395,7 +393,7 @@ impl Engine {
         self.kept(realm)?.wish(Wish::Retire).await
     }
 
-    /// Has a realm that rests go on, as the store knows it; nothing where it does not rest.
+    /// Resumes a realm that rests, from the store; does nothing if it does not rest.
     ///
     /// # Errors
     /// When there is no such realm, or it cannot be loaded.
@@ -403,7 +401,7 @@ impl Engine {
         self.kept(realm)?.wish(Wish::Resume).await
     }
 
-    /// The realms whose supervisor has fallen within the last minute, or is not back yet.
+    /// The realms whose supervisor fell within the last minute, or is not back yet.
     pub fn down(&self) -> Vec<Down> {
         let known = self.realms.supervisors.iter();
         let standings = known.map(|known| (*known.key(), known.value().kept.standing()));
@@ -416,7 +414,7 @@ impl Engine {
         down.collect()
     }
 
-    /// How much of a realm is claimed by orders under way.
+    /// How many claims the realm's orders under way hold.
     #[cfg(test)]
     pub(crate) fn claims_of(&self, realm: RealmId) -> usize {
         self.realms.claims.held(realm)

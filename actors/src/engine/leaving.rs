@@ -1,6 +1,6 @@
-//! What of a realm has not left it yet: for operators who have to release it.
+//! The business that has not left a realm yet: for operators who have to release the realm.
 //!
-//! **Bounds.** Of each kind [`COUNTED_MAX`] are counted at most.
+//! **Bounds.** At most [`COUNTED_MAX`] of each kind are counted.
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::treasury::Sum;
@@ -11,10 +11,10 @@ use super::read_slots::Cost;
 use crate::failure::Failure;
 use crate::records::{keys, reads};
 
-/// How many of a kind are counted at most.
+/// The most of a kind that are counted.
 pub const COUNTED_MAX: usize = 1000;
 
-/// What of a realm waits to leave it or for the bank's answer, as far as it was counted.
+/// The business of a realm that waits to leave it or for the bank's answer, as far as it was counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Leaving {
     /// Transfers that have not ended.
@@ -23,15 +23,15 @@ pub struct Leaving {
     pub returns: usize,
     /// Accounts whose enrolment waits for the fund.
     pub enrolments: usize,
-    /// The amounts of those transfers, all of them.
+    /// The sum of all transfers that have not ended, also of those that were not counted.
     pub amount: Sum,
 }
 
 impl Engine {
-    /// What of a realm waits to leave it or for the bank's answer.
+    /// Counts a realm's business that waits to leave it or for the bank's answer.
     ///
     /// # Errors
-    /// Those of every door that reads.
+    /// Those of every reading door.
     pub async fn leaving(&self, realm: RealmId) -> Result<Leaving, Failure> {
         self.scan(realm, Cost::Page, move |store| leaving(store, realm))
             .await

@@ -1,10 +1,9 @@
 //! Lists: movements of an account, vouchers of a realm, accounts.
 //!
-//! **Shape.** What needs no filter is a range of sequence numbers and costs what the page costs.
-//! With a filter, the range that dates leave is looked at, off the actors' threads.
+//! **Shape.** A list without a filter is a range of sequence numbers, and a page costs its own rows. With a filter, the
+//! range that the dates leave is scanned, off the actors' threads.
 //!
-//! **Bounds.** A page looks at a part of a long range (see [`look`]); pages take turns (see
-//! [`super::read_slots`]).
+//! **Bounds.** A page scans a part of a long range (see [`look`]); pages take turns (see [`super::read_slots`]).
 
 mod accounts;
 mod internal;
@@ -47,10 +46,10 @@ pub use search::FoundIn;
 
 /// How many records a scan reads at once.
 const SCAN_PAGE: usize = 1000;
-/// Commits of one realm may be this far out of the order of their times, in milliseconds.
+/// How far commits of one realm may be out of the order of their times, in milliseconds.
 const TIME_SLACK: u64 = 60_000;
 
-/// By what vouchers are sorted.
+/// The order of vouchers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum VoucherSort {
     /// In the order in which they were posted.
@@ -60,7 +59,7 @@ pub enum VoucherSort {
     Amount,
 }
 
-/// The number of a type, and the types of the realm, by which a voucher is known to be of it.
+/// The number of a type, with the realm's types, which tell whether a voucher is of that type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Numbered {
     /// The numeric id of the type.
@@ -69,12 +68,12 @@ pub struct Numbered {
     pub types: VoucherTypes,
 }
 
-/// Which vouchers are asked for.
+/// Which vouchers are wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct VoucherFilter {
     /// Only of this direction.
     pub direction: Option<Direction>,
-    /// Only of types of this code: the one that is there now, and those that were there before.
+    /// Only of types with this code: the present type, and earlier types of the code.
     pub type_code: Option<TypeCode>,
     /// Only posted with the one type of this number.
     pub type_number: Option<Numbered>,
@@ -84,7 +83,7 @@ pub struct VoucherFilter {
     pub from: Option<Timestamp>,
     /// Only posted at this instant or earlier.
     pub to: Option<Timestamp>,
-    /// This text in id, external id, description, reference, or what is known of the other side.
+    /// This text in id, external id, description, reference, or the known data of the other side.
     pub text: Option<String>,
     /// Only of at least this many centavos.
     pub min: Option<i64>,
@@ -94,14 +93,14 @@ pub struct VoucherFilter {
     pub counterparty: Option<Cuit>,
     /// Only adjustments and internal transfers.
     pub internal: bool,
-    /// Only what adds to what is available, or only what takes from it.
+    /// Only vouchers that add to the available balance, or only those that take from it.
     pub adds: Option<bool>,
     /// Only with this date of the tenant's own.
     pub external_date: Option<NaiveDate>,
 }
 
 impl VoucherFilter {
-    /// Whether a page is a range of the movements of an account: only dates are asked for.
+    /// Whether a page is a range of an account's movements: the filter has only dates.
     fn is_range(&self, sort: VoucherSort) -> bool {
         let dates = Self {
             from: self.from,
@@ -111,7 +110,7 @@ impl VoucherFilter {
         *self == dates && sort == VoucherSort::CreatedAt
     }
 
-    /// Whether a page is a range of what is internal to the realm.
+    /// Whether a page is a range of the realm's internal vouchers.
     fn is_everything(&self, sort: VoucherSort) -> bool {
         let everything = Self {
             internal: true,
@@ -120,7 +119,7 @@ impl VoucherFilter {
         *self == everything && sort == VoucherSort::CreatedAt
     }
 
-    /// Whether lines hold all that is asked.
+    /// Whether the lines of the index hold everything that the filter needs.
     const fn is_of_lines(&self) -> bool {
         let Self {
             type_code,
@@ -139,7 +138,7 @@ impl VoucherFilter {
             && counterparty.is_none()
     }
 
-    /// Whether a line may be shown, as far as it can tell.
+    /// Whether a voucher may match, as far as its line can tell.
     fn lets_line(&self, line: &Line) -> bool {
         let Line {
             at,
@@ -176,7 +175,7 @@ impl VoucherFilter {
 }
 
 impl VoucherFilter {
-    /// What a block of vouchers is marked with that has some of those asked for: with one mark of each set.
+    /// The marks of a block that has some of the wanted vouchers: the block needs one mark of each set.
     fn marks(&self) -> Vec<Marks> {
         let of = |adds| {
             let some = Direction::ALL.into_iter().filter(|it| it.adds() == adds);
@@ -299,7 +298,7 @@ impl Engine {
     }
 }
 
-/// Narrows a range of movements to what the dates leave.
+/// Narrows a range of movements to the filter's dates.
 fn within_dates(
     store: &dyn Index,
     realm: RealmId,

@@ -1,4 +1,4 @@
-//! The door for money that waits and moves: holds, transfers, bulk, quotes.
+//! The door for holds, transfers, batches and quotes.
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::facts::BankCall;
@@ -27,9 +27,9 @@ use crate::reply::{Answered, Given};
 
 pub use crate::accounts::{Heard, HoldView, ItemOutcome, TransferView};
 
-/// How many calls to the bank are shown with a transfer, the newest ones.
+/// The most calls to the bank that are shown with a transfer: the newest ones.
 const CALLS_MAX: usize = 100;
-/// The letter of cursors over the transfers of one account, whose numbers are their own.
+/// The letter of cursors over the transfers of one account, whose numbers are the account's own.
 const OF_ACCOUNT: u8 = b'f';
 
 /// Which transfers are listed.
@@ -39,11 +39,11 @@ pub struct TransferFilter {
     pub status: Option<TransferStatus>,
     /// Only from this account.
     pub from: Option<Target>,
-    /// Only asked for from this instant on.
+    /// Only those requested at this instant or later.
     pub since: Option<Timestamp>,
-    /// Only asked for up to this instant.
+    /// Only those requested at this instant or earlier.
     pub until: Option<Timestamp>,
-    /// Only to whom has this tax id.
+    /// Only those to a holder with this tax id.
     pub counterparty: Option<Cuit>,
     /// Only the one with this external id.
     pub external_id: Option<ExternalId>,
@@ -118,7 +118,7 @@ impl Engine {
             .map_err(|why| not_found(why, Rejection::HoldNotFound))?;
         let hold = match open {
             Some(open) => open,
-            // The answer came when all that the account had done was on disk: the index has it.
+            // The answer came when everything that the account had done was on disk, so the index has the hold.
             None => {
                 let read =
                     move |store: &dyn Index| reads::money::hold(store, realm, account, sequence);
@@ -132,7 +132,7 @@ impl Engine {
         Ok(HoldView { account, hold })
     }
 
-    /// The holds of an account, by the order of their opening.
+    /// The holds of an account, in the order of their opening.
     pub async fn holds(
         &self,
         realm: RealmId,
@@ -140,7 +140,7 @@ impl Engine {
         status: Option<HoldStatus>,
         page: ListPage,
     ) -> Result<Listing<HoldView>, Failure> {
-        // Releases what is due, and waits for all that is in flight.
+        // This releases expired holds, and waits for everything in flight.
         let now = self.balance(realm, target).await?;
         let bound = self.list_rows;
         self.look(realm, Cost::Scan, move |books| {
@@ -156,7 +156,7 @@ impl Engine {
         .await
     }
 
-    /// Transfers, inside the realm or through the bank, or says what would happen.
+    /// Makes a transfer, inside the realm or through the bank, or says what would happen.
     pub async fn transfer(
         &self,
         realm: RealmId,
@@ -219,7 +219,7 @@ impl Engine {
         Ok(transfer.id(realm, account))
     }
 
-    /// The transfers of a realm, by the order in which they were asked for.
+    /// The transfers of a realm, in the order of their requests.
     pub async fn transfers(
         &self,
         realm: RealmId,
@@ -248,7 +248,7 @@ impl Engine {
         .await
     }
 
-    /// What a movement of a type would cost.
+    /// The fees of a movement of a type.
     pub async fn quote(
         &self,
         realm: RealmId,
@@ -262,9 +262,8 @@ impl Engine {
         .await
     }
 
-    /// Posts many adjustments: each for itself, or all of them or nothing. Outcomes come in the
-    /// order of the items. Where one of an atomic batch failed, nothing was posted, and by a dry run
-    /// nothing ever is.
+    /// Posts many adjustments: each for itself, or all of them or nothing. The outcomes have the order of the items. If
+    /// an item of an atomic batch failed, nothing was posted; a dry run never posts anything.
     pub async fn batch(
         &self,
         realm: RealmId,
@@ -289,7 +288,7 @@ pub(super) fn value<T>(answered: Answered<T>) -> Result<T, Failure> {
     }
 }
 
-/// An id that leads to no account leads to nothing of its own kind.
+/// An id without an account does not exist as its own kind either.
 pub(super) fn not_found(why: Failure, what: Rejection) -> Failure {
     match why {
         Failure::Rejected(Rejection::AccountNotFound | Rejection::TenantNotFound) => what.into(),
@@ -297,7 +296,7 @@ pub(super) fn not_found(why: Failure, what: Rejection) -> Failure {
     }
 }
 
-/// The holds of an account that has this many movements. Those that are open have rows of their own.
+/// The holds of an account that has this many movements. Open holds also have rows of their own.
 fn holds(
     store: &dyn Index,
     realm: RealmId,
@@ -376,7 +375,7 @@ fn transfers(
     )
 }
 
-/// The transfers of one account that has this many movements: its own rows, by the number of each.
+/// The transfers of one account that has this many movements: the account's own rows, by the number of each transfer.
 fn of_account(
     store: &dyn Index,
     realm: RealmId,
@@ -388,7 +387,7 @@ fn of_account(
     if let Some(Cursor { number, mark }) = page.cursor
         && mark.is_none_or(|mark| mark.by() != OF_ACCOUNT)
     {
-        // Earlier versions gave the place in the realm.
+        // Cursors of earlier versions hold the place in the realm.
         let found = transfer_at(store, realm, number)?;
         let found = found.filter(|view| view.account == account);
         page.cursor = found.map(|view| view.transfer.sequence.into());
@@ -425,7 +424,7 @@ fn of_account(
     Ok(listing)
 }
 
-/// The transfer of an external id, where the filter lets it: an id names one transfer at most.
+/// The transfer with an external id, if the filter matches it: an id names at most one transfer.
 fn by_external(
     store: &dyn Index,
     realm: RealmId,
@@ -450,7 +449,7 @@ fn by_external(
     })
 }
 
-/// The transfer of an ordinal.
+/// The transfer with an ordinal.
 fn transfer_at(
     store: &dyn Index,
     realm: RealmId,

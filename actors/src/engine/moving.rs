@@ -1,17 +1,19 @@
 //! The engine's part in moving a realm into another cell: the realm stops, and its requests wait.
 //!
-//! **Order.** The passage is shut, who is inside gets an answer, the realm rests, a fact says that it leaves, what it did last
-//! is copied, one fact puts the copy into force, the realm is loaded from there, the passage opens. Where there are other
-//! nodes: this one has to be sure, behind the first fact, that it still owns the cell that is left. Whoever owns that cell
-//! later wakes it having read the first cell to an end behind that fact, and lets the realm rest. So nothing is written
-//! there that is not copied.
+//! **Order.** The passage is shut; callers inside get their answers; the realm rests; a fact states that the realm
+//! leaves; its last entries are copied; one fact puts the copy into force; the realm is loaded from there; the passage
+//! opens. If there are other nodes, this one has to be sure, after the first fact, that it still owns the cell that is
+//! left. A later owner of that cell wakes it after reading the first cell beyond that fact, and keeps the realm at
+//! rest. So everything that is written there is copied.
 //!
-//! Where another node owns the cell that is left, the first fact comes first, and is what has the realm rest there; that node says when
-//! it does ([`Engine::rested`]) and up to which commit its cell is to be read. Requests wait at the door of each node meanwhile.
+//! If another node owns the cell that is left, the first fact comes first and retires the realm on that node. The node
+//! reports when the realm rests ([`Engine::rested`]) and up to which commit its cell has to be read. Requests meanwhile
+//! wait at the door of each node.
 //!
-//! **Failure.** Where the second fact is not written another one says that the realm stays, and it goes on where it was. Until
-//! an outcome is known it rests. Where this node loses the first cell, its next owner says that ([`Platform::stays`]). A realm
-//! that cannot be loaded afterwards is tried again by its keeper; whoever asks it meanwhile is refused.
+//! **Failure.** If the second fact is not written, another one states that the realm stays, and the realm goes on where
+//! it was. It rests until the outcome is known. If this node loses the first cell, the next owner writes that fact
+//! ([`Platform::stays`]). If the realm cannot be loaded afterwards, its keeper tries again, and callers are refused
+//! meanwhile.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -27,27 +29,28 @@ use crate::elsewhere::Elsewhere;
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 
-/// How long answers are waited for that are under way, before the realm rests all the same: longer takes only what
-/// waits for a bank, and that is answered as at a stop.
+/// How long the move waits for answers under way before the realm rests all the same. Only requests that wait for a
+/// bank take longer, and these are answered as at a stop.
 const ANSWERS: Duration = Duration::from_secs(2);
 
-/// How long is waited before it is said again that a realm stays, where the store does not take it.
+/// The pause before the order that a realm stays is tried again after a failure.
 const STAYS_AGAIN: Duration = Duration::from_secs(1);
-/// How long what another node's cell had when a realm came to rest there may take to come here: whoever asks the realm waits.
+/// How long this node may take to apply the other node's cell up to the commit at which the realm came to rest there:
+/// the realm's callers wait meanwhile.
 const READS: Duration = Duration::from_secs(3);
-/// How often it is looked whether it has, or whether a fact has come.
+/// How often this node checks whether that commit, or a fact, has arrived.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// The other nodes, and the number of the copy, where one of them may serve the realm.
+/// The other nodes and the number of the copy, if one of these nodes may serve the realm.
 pub(crate) type Far = Option<(Arc<dyn Elsewhere>, u32)>;
 
 impl Engine {
-    /// Has a realm rest for as long as `last` takes, which gives the order that is to put the copy into force; whoever
-    /// asks the realm waits meanwhile. `leave` and `stay` are the orders before that, and in the place of it where it
-    /// fails. Ends when the realm goes on, where it is to.
+    /// Has a realm rest while `last` runs, which returns the order that puts the copy into force; callers of the realm
+    /// wait meanwhile. `leave` is the order before that, and `stay` replaces it if it fails. Returns when the realm
+    /// goes on, if it should.
     ///
     /// # Errors
-    /// Why the realm stays where it was; an order whose outcome nobody knows, where the service stops.
+    /// Why the realm stays where it was; or an order's outcome is unknown because the service stops.
     pub(crate) async fn moves(
         &self,
         (realm, far): (RealmId, Far),
@@ -60,7 +63,8 @@ impl Engine {
         if self.is_at_rest() || self.rests_for(realm) && far.is_none() {
             return Err(NotCopied::Stopped);
         }
-        // A clock in doubt would refuse what is said below, and the realm would rest until it is confirmed.
+        // With the clock in doubt the orders below would be refused, and the realm would rest until a person confirms
+        // the clock.
         self.certain().map_err(failed)?;
         if let Some(far) = far {
             return self.moves_from((realm, far), (leave, stay), last).await;
@@ -70,11 +74,11 @@ impl Engine {
         if !shut.emptied(ANSWERS).await {
             tracing::warn!(realm = realm.0, "a realm moves while answers are under way");
         }
-        // Also one that the platform says is closed: nothing of it may act behind what is copied last.
+        // A realm that is closed, too: nothing of it may act after the last copied entry.
         self.retire(realm).await.map_err(failed)?;
         let left = self.cells.standing(realm).cell;
         let done = match self.administered_surely(leave).await {
-            // It may have gone on meanwhile, where its cell was lost and taken again; behind that word it does not.
+            // The realm may have gone on meanwhile, if its cell was lost and taken again; after that fact it does not.
             Ok(_) if self.retire(realm).await.is_err() || !self.is_surely_owned(left) => {
                 Err(NotCopied::Stopped)
             }
@@ -87,16 +91,16 @@ impl Engine {
         if done.is_err() {
             self.stays(stay).await;
         }
-        // Where its cell rests it is another node's to serve.
+        // If its cell rests, another node serves the realm.
         if !self.leaves_to_others(realm) && self.is_to_go_on(realm) {
-            // Where it cannot be loaded its keeper says so, and tries again.
+            // If the realm cannot be loaded, its keeper logs that and tries again.
             drop(self.resume(realm).await);
         }
         done
     }
 
-    /// The same of a realm that another node serves: the first fact has it rest there, and whoever asks it waits at the door of
-    /// each node.
+    /// The same for a realm that another node serves: the first fact retires it there, and its callers wait at the door
+    /// of each node.
     async fn moves_from(
         &self,
         (realm, (elsewhere, number)): (RealmId, (Arc<dyn Elsewhere>, u32)),
@@ -119,7 +123,7 @@ impl Engine {
         done
     }
 
-    /// Waits until a cell is applied here up to a commit.
+    /// Waits until this node has applied a cell up to a commit.
     async fn reads_to(&self, cell: u32, end: u64) -> Result<(), NotCopied> {
         let since = Instant::now();
         let here = self.cells.cell(cell);
@@ -134,18 +138,19 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until a realm that is served here rests, because it leaves for the copy of this number: the last commit of its cell
-    /// then. Nothing of the realm follows it until a fact says how the move ended, whoever owns the cell.
+    /// Waits until a realm that is served here rests because it leaves for the copy of this number. Returns the last
+    /// commit of its cell at that point. Nothing of the realm follows that commit until a fact states how the move
+    /// ended, whichever node owns the cell.
     ///
     /// # Errors
-    /// Where it does not rest, or this node may not own its cell any more; whoever asks bounds how long it takes.
+    /// When the realm does not rest, or this node may no longer own its cell. The caller bounds how long this takes.
     pub async fn rested(&self, realm: RealmId, number: u32) -> Result<u64, Failure> {
         let left = self.cells.standing(realm).cell;
         let leaves = || self.platform().leaves_for(realm) == Some(number);
-        // Nobody has it go on behind that fact; what it had under way ends.
+        // After that fact nobody resumes the realm; its business under way ends.
         let retired = loop {
             {
-                // No fact is taken up between the look and the wish: one that has it go on is heard behind it.
+                // No fact is taken up between this check and the wish, so a wish to resume comes after this one.
                 let _turn = self.realms.publishes();
                 if leaves() {
                     break self.kept(realm)?.retiring()?;
@@ -160,16 +165,16 @@ impl Engine {
         }
     }
 
-    /// Whether a realm is to be served, as far as is known here. Of one that leaves it is known when the fact comes that says how
-    /// that ended: until then it rests.
+    /// Whether a realm is to be served, as far as this node knows. A realm that leaves rests until the fact arrives
+    /// that states how the move ended.
     fn is_to_go_on(&self, realm: RealmId) -> bool {
         let platform = self.platform();
         platform.is_open(realm) && !platform.is_leaving(realm)
     }
 
-    /// Says that a realm stays where it was, as long as this node may say so.
+    /// Orders that a realm stays where it was, and repeats that while this node may do so.
     async fn stays(&self, order: PlatformOrder) {
-        // It says how something ended, so it is said whatever the clock.
+        // The order records how the move ended, so it does not depend on the clock.
         while let Err(why) = self.instruct(order.clone()).await {
             if self.is_at_rest() || matches!(why, Failure::Rejected(_)) {
                 return;
@@ -179,20 +184,20 @@ impl Engine {
         }
     }
 
-    /// Whether this node owns a cell and, by its own clock, no other can.
+    /// Whether this node owns a cell and, by its own clock, no other node can.
     pub(super) fn is_surely_owned(&self, cell: u32) -> bool {
         match self.cells.cell(cell).map(|store| store.ready()) {
             Some(Ok(())) => true,
-            // A realm may leave a full disk; where there are other nodes, that might hide the end of a lease.
+            // A realm may leave a full disk; but with other nodes, the full disk might hide the end of a lease.
             Some(Err(StoreError::Full(_))) => !self.realms.shared,
             Some(Err(_)) | None => false,
         }
     }
 
-    /// Has a realm go on that is open and rests, in its turn; nothing where it does not rest.
+    /// Resumes a realm that is open and rests, in its turn; does nothing if it does not rest.
     ///
     /// # Errors
-    /// Where it cannot be loaded.
+    /// When it cannot be loaded.
     pub(crate) async fn resumed_in_turn(&self, realm: RealmId) -> Result<(), Failure> {
         let _turning = self.turning.lock().await;
         match self.is_to_go_on(realm) && !self.rests_for(realm) {

@@ -1,4 +1,4 @@
-//! The door for operators: figures, live actors beside the disk, whose a CVU is, and the end.
+//! The door for operators: figures, live actors beside the disk, the owner of a CVU, and the end of the service.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,11 +21,11 @@ use crate::records::projection::Place;
 use crate::records::reads;
 use caudal_ledger::clients::realm_in;
 
-/// How long the lanes have to hand over what waits when the store closes.
+/// How long the lanes may take to hand over their waiting commits when the store closes.
 const DRAIN: Duration = Duration::from_secs(2);
 
 impl Engine {
-    /// Figures of all cells together. What is the number of a commit is of the first one.
+    /// The figures of all cells together. A commit number among them is the first cell's.
     pub fn stats(&self) -> Stats {
         self.queued(self.cells.stats(), |_| true)
     }
@@ -39,7 +39,7 @@ impl Engine {
         self.cells.numbered().map(of).collect()
     }
 
-    /// The same figures, with what waits in the lanes of some realms.
+    /// The same figures, with the commits that wait in the lanes of some realms.
     fn queued(&self, stats: Stats, of: impl Fn(RealmId) -> bool) -> Stats {
         let lanes = self.realms.supervisors.iter().filter(|it| of(*it.key()));
         let waiting = lanes.map(|known| known.value().lane.waiting());
@@ -51,20 +51,20 @@ impl Engine {
         }
     }
 
-    /// What the background check of the store does and found.
+    /// The state and findings of the store's background checks.
     pub fn checks(&self) -> Checks {
         self.cells.checks()
     }
 
-    /// Makes everything durable and stops the store. Orders that come later fail. What still waits
-    /// in a lane after [`DRAIN`] fails too, and nothing of it is done.
+    /// Makes everything durable and stops the store. Later orders fail. Commits that still wait in a lane after
+    /// [`DRAIN`] fail, too, with nothing done.
     pub fn close(&self) -> Result<(), Failure> {
         let (done, ended) = std::sync::mpsc::channel();
         for known in &self.realms.supervisors {
             let done = done.clone();
             let lane = &known.value().lane;
             lane.barrier(Box::new(move |_| {
-                // Nobody listens any more when that took too long.
+                // Nobody listens any more if that took too long.
                 done.send(()).ok();
             }));
         }
@@ -76,11 +76,11 @@ impl Engine {
         Ok(self.cells.close()?)
     }
 
-    /// Changes a tenant. A realm that is to be closed rests before the fact that closes it is written, so that nothing
-    /// of the realm follows that fact.
+    /// Changes a tenant. A realm that is to be closed is retired before the closing fact is written, so that nothing of
+    /// the realm follows that fact.
     ///
     /// # Errors
-    /// As [`Engine::administer`]; the realms are served as they were then.
+    /// As [`Engine::administer`]; the realms are then served as before.
     pub async fn change_tenant(
         &self,
         tenant: &Tenant,
@@ -94,7 +94,7 @@ impl Engine {
                 change.serving(*mode) == Some(Serving::Closed),
                 tenant.realm(*mode),
             );
-            // One that another node serves is closed there when the fact comes to it.
+            // A realm that another node serves is closed there when the fact reaches that node.
             wanted && platform.is_open(realm) && !self.rests_for(realm)
         });
         let done = async {
@@ -106,34 +106,34 @@ impl Engine {
                 .any(|mode| change.serving(*mode).is_some());
             let order = PlatformOrder::ChangeTenant(tenant.id.clone(), change);
             match turns {
-                // Nobody else takes a turn before it is known whether the realm is served.
+                // No other turn begins before it is known whether the realm is served.
                 true => self.administered_surely(order).await,
                 false => self.administer(order).await,
             }
         };
         let done = done.await;
         if done.is_err() {
-            // One that was closed all the same is closed again by that fact.
+            // If the closing fact was written all the same, it closes the realm again.
             let all = closing.iter().map(|mode| tenant.realm(*mode));
             let open = |realm: &RealmId| self.platform().is_open(*realm) && !self.rests_for(*realm);
             for realm in all.filter(open) {
-                // Where it cannot be loaded its keeper says so, and tries again.
+                // If the realm cannot be loaded, its keeper logs that and tries again.
                 drop(self.resume(realm).await);
             }
         }
         done
     }
 
-    /// How the actors of a realm are doing.
+    /// The state of a realm's actors.
     pub async fn report(&self, realm: RealmId) -> Result<RealmReport, Failure> {
         self.ask(realm, DEADLINE, ActorsMessage::Report).await
     }
 
-    /// The vouchers of a realm that a request wrote, oldest first, at most `limit`, while that is remembered: of the newest
-    /// ones alone ([`crate::trail`]), and only while the realm has webhooks.
+    /// The vouchers of a realm that a request wrote, oldest first, at most `limit`. Only the newest vouchers are
+    /// remembered ([`crate::trail`]), and only while the realm has webhooks.
     ///
     /// # Errors
-    /// When the realm is not served here; those of every door that reads.
+    /// When the realm is not served here; those of every reading door.
     pub async fn wrote(
         &self,
         realm: RealmId,
@@ -163,7 +163,7 @@ impl Engine {
         .await
     }
 
-    /// Sends an account's actor away if it is idle; whether it is gone.
+    /// Sends an account's actor away if it is idle. Returns whether it is gone.
     pub async fn passivate(&self, realm: RealmId, target: Target) -> Result<bool, Failure> {
         self.ask(realm, DEADLINE, |reply| {
             ActorsMessage::Passivate(target, reply)
@@ -171,7 +171,7 @@ impl Engine {
         .await
     }
 
-    /// The account as the disk says, with its last calls to the bank.
+    /// The account as it is on disk, with its last calls to the bank.
     pub async fn on_disk(
         &self,
         realm: RealmId,
@@ -183,16 +183,16 @@ impl Engine {
         .await
     }
 
-    /// The realm and account of a CVU, whoever owns it: for operators.
+    /// The realm and account of a CVU, in whichever tenant: for operators.
     pub async fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
-        // It is of no realm before it is found.
+        // A CVU has no known realm before it is found.
         self.look(RealmId(0), Cost::Point, move |books| books.locate(cvu))
             .await
     }
 }
 
 impl Books {
-    /// The realm and account of a CVU, whoever owns it.
+    /// The realm and account of a CVU, in whichever tenant.
     pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
         let realm = realm_in(&cvu).ok_or(Rejection::AccountNotFound)?;
         let found = reads::account_of_cvu(self.cells.of(realm).as_ref(), realm, cvu)?;
@@ -200,7 +200,7 @@ impl Books {
     }
 }
 
-/// The vouchers at some places; one that never became durable is not there.
+/// The vouchers at some places. A voucher that never became durable is missing.
 fn wrote(
     store: &dyn Index,
     realm: RealmId,
@@ -217,7 +217,7 @@ fn wrote(
     Ok(found)
 }
 
-/// An account as the disk says, with its last calls to the bank.
+/// An account as it is on disk, with its last calls to the bank.
 pub(crate) fn on_disk(
     store: &dyn Index,
     realm: RealmId,

@@ -1,4 +1,4 @@
-//! How the actors are laid out.
+//! The layout and limits of the actors.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -10,34 +10,33 @@ use super::lists;
 use crate::settings::Pauses;
 use crate::treasury;
 
-/// How the actors are laid out.
+/// The layout and limits of the actors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EngineOptions {
     /// How many threads the actors have; 0 runs them on the caller's (for tests and simulation).
     pub arbiters: usize,
-    /// Whether the accounts of a realm live on the threads beside its supervisor's
-    /// ([`crate::threads`]), or with it. With fewer than two threads it has no effect.
+    /// Whether the accounts of a realm live on the threads beside its supervisor's ([`crate::threads`]), or with it.
+    /// With fewer than two threads it has no effect.
     pub spread: bool,
-    /// The most accounts of all realms that are in memory at the same time, until
-    /// [`Residency::set_most`](crate::residency::Residency::set_most) says otherwise.
+    /// The most accounts of all realms in memory at the same time, until
+    /// [`Residency::set_most`](crate::residency::Residency::set_most) changes it.
     pub resident: usize,
-    /// How long the bank is left alone between tries of a transfer.
+    /// How long to wait between tries of a transfer at the bank.
     pub pauses: Pauses,
-    /// How long a webhook is left alone between tries of an event.
+    /// How long to wait between tries of an event at a webhook.
     pub webhooks: Schedule,
-    /// The number of the set of rules of events that every realm takes up at its start: by
-    /// default the newest.
+    /// The number of the event rule set that every realm adopts at its start: by default the newest.
     pub event_rules: u16,
-    /// How often the treasury asks the bank of a collector account for its balance at most; zero
-    /// asks for each snapshot.
+    /// How often the treasury asks the bank for the balance of a collector account, at most; zero asks for each
+    /// snapshot.
     pub treasury_every: Duration,
-    /// How long a snapshot of the treasury waits for the bank; then it is answered with the
-    /// bank's last word, or without.
+    /// How long a snapshot of the treasury waits for the bank; after that it is answered with the bank's last answer,
+    /// or without one.
     pub treasury_patience: Duration,
     /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
-    /// How many requests of a realm pass a second while other realms are active, too, and how many items of its
-    /// batches; `None` lets everything pass. See [`crate::pace`].
+    /// How many requests of a realm pass in a second while other realms are active, too, and, four times as high, how
+    /// many items of its batches; `None` lets everything pass. See [`crate::pace`].
     pub pace: Option<NonZeroU32>,
     /// Whether the engine begins stopped, because another node owns the cell
     /// ([`Engine::wake`](crate::engine::Engine::wake)).
@@ -45,7 +44,7 @@ pub struct EngineOptions {
 }
 
 impl EngineOptions {
-    /// The same, at rest at first or not.
+    /// The same options, with the engine at rest at first or not.
     #[must_use]
     pub fn resting(self, rests: bool) -> Self {
         Self { rests, ..self }

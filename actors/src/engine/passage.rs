@@ -1,12 +1,12 @@
-//! Where the orders and questions of a realm wait while it moves into another cell.
+//! The passage of a realm: orders and questions wait here while the realm moves into another cell.
 //!
-//! **Shape.** A request is inside the passage until its answer. A shut passage lets nothing in: new requests wait.
-//! Moving a realm means to shut its passage, to wait until it is empty, and to stop the realm.
+//! **Shape.** A request is inside the passage until its answer. A shut passage lets nothing in: new requests wait. To
+//! move a realm is to shut its passage, to wait until it is empty, and to stop the realm.
 //!
-//! **Bounds.** A request waits for at most as long as it would for its answer ([`DEADLINE`]).
+//! **Bounds.** A request waits at most [`DEADLINE`], as long as it would for its answer.
 //!
-//! **Failure.** A request that has waited that long is told that nothing was done. A passage opens when the task that
-//! shut it has ended.
+//! **Failure.** A request that has waited that long is answered that nothing was done. A passage opens when the task
+//! that shut it has ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -19,7 +19,7 @@ use tokio::time::timeout;
 use super::{DEADLINE, Realms};
 use crate::failure::Failure;
 
-/// The way to a realm, whoever supervises it.
+/// The entrance to a realm; it outlives the realm's supervisors.
 #[derive(Debug)]
 pub(super) struct Passage {
     shut: watch::Sender<bool>,
@@ -37,13 +37,13 @@ impl Default for Passage {
     }
 }
 
-/// Somebody who asks a realm and has no answer yet.
+/// A request inside the passage that has no answer yet.
 #[derive(Debug)]
 pub(super) struct Inside(Arc<Passage>);
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        // What is last to leave is seen by whoever looks after it.
+        // The last request to leave wakes the mover that waits for an empty passage.
         if self.0.inside.fetch_sub(1, Ordering::SeqCst) == 1 {
             self.0.left.notify_waiters();
         }
@@ -61,7 +61,8 @@ impl Drop for Shut {
 }
 
 impl Passage {
-    /// Counts somebody in, unless it is shut. First counted, then looked: whoever shuts it looks the other way round.
+    /// Counts a request in, unless the passage is shut. This counts first and then checks; the mover shuts first and
+    /// then reads the count.
     fn enter(self: &Arc<Self>) -> Option<Inside> {
         self.inside.fetch_add(1, Ordering::SeqCst);
         let inside = Inside(Arc::clone(self));
@@ -69,7 +70,7 @@ impl Passage {
         (!shut).then_some(inside)
     }
 
-    /// Waits until somebody is let in.
+    /// Waits until the request is let in.
     async fn opened(self: Arc<Self>) -> Result<Inside, Failure> {
         let opened = async {
             let mut shut = self.shut.subscribe();
@@ -85,7 +86,7 @@ impl Passage {
         entered.map_err(|_| Failure::ShuttingDown)?
     }
 
-    /// Lets nobody in any more.
+    /// Lets no request in any more.
     pub(super) fn shut(self: &Arc<Self>) -> Shut {
         self.shut.send_replace(true);
         Shut(Arc::clone(self))
@@ -93,7 +94,7 @@ impl Passage {
 }
 
 impl Shut {
-    /// Waits until nobody is inside, at most so long; whether it is so.
+    /// Waits until nobody is inside, at most this long. Returns whether nobody is.
     pub(crate) async fn emptied(&self, most: Duration) -> bool {
         let empty = async {
             loop {
@@ -111,15 +112,16 @@ impl Shut {
 }
 
 impl Realms {
-    /// Goes in to a realm, once it lets somebody in.
+    /// Enters the passage of a realm, once it is open.
     ///
     /// # Errors
-    /// `TenantNotFound` where there is no such realm, [`Failure::ShuttingDown`] where it stays shut, or its cell rests.
+    /// `TenantNotFound` if there is no such realm, [`Failure::ShuttingDown`] if the passage stays shut, or its cell
+    /// rests.
     pub(super) async fn enter(&self, realm: RealmId) -> Result<Inside, Failure> {
         let passage = self.passage(realm)?;
         match passage.enter() {
             Some(inside) => Ok(inside),
-            // Apart: what is rare takes no room in every question.
+            // Boxed: the rare case takes no room in the future of every question.
             None => Box::pin(passage.opened()).await,
         }
     }

@@ -1,6 +1,6 @@
-//! The door of the people who run the service: who they are, what they asked for, and the audit log.
+//! The door of the people who run the service: who they are, their pending approvals, and the audit log.
 //!
-//! **Bounds.** A page of the audit log looks at [`LOOKED_MAX`] entries at most, and says where it goes on.
+//! **Bounds.** A page of the audit log scans at most [`LOOKED_MAX`] entries, and tells where to continue.
 
 use std::sync::{Arc, PoisonError};
 
@@ -23,11 +23,11 @@ use crate::ports::Clock;
 use crate::records::{AUDIT_STREAM, decode};
 use crate::reply::Reply;
 
-/// How many entries of the audit log one page looks at.
+/// The most entries of the audit log that one page scans.
 pub const LOOKED_MAX: usize = 10_000;
 /// How many entries are read at once.
 const READ: usize = 512;
-/// How many entries may stand behind one that says that something was begun, and is to be gone on with.
+/// How many entries may follow the entry of a begun operation that is to be continued.
 pub const BEGUN_BEHIND: usize = 512;
 
 /// An entry of the audit log with its place in it.
@@ -37,22 +37,22 @@ pub struct AuditRow {
     pub sequence: u64,
     /// When it was written.
     pub at: Timestamp,
-    /// What it says.
+    /// The content of the entry.
     pub entry: AuditEntry,
 }
 
-/// Which part of the audit log is wanted, newest first.
+/// The wanted part of the audit log, newest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditQuery {
     /// Which entries.
     pub filter: AuditFilter,
-    /// From this instant on.
+    /// Only entries at this instant or later.
     pub from: Option<Timestamp>,
-    /// Up to and with this instant.
+    /// Only entries at this instant or earlier.
     pub to: Option<Timestamp>,
     /// Only entries with a smaller sequence: where the last page ended.
     pub before: Option<u64>,
-    /// How many.
+    /// The most rows of the page.
     pub limit: usize,
 }
 
@@ -61,22 +61,22 @@ pub struct AuditQuery {
 pub struct AuditPage {
     /// The entries.
     pub rows: Vec<AuditRow>,
-    /// Where the next page goes on ([`AuditQuery::before`]); `None` at the end.
+    /// Where the next page continues ([`AuditQuery::before`]); `None` at the end.
     pub next: Option<u64>,
 }
 
-/// What became of an order about an approval.
+/// The result of an order about an approval.
 #[derive(Clone, Debug)]
 pub struct Decided {
     /// The number of the approval.
     pub number: u64,
-    /// The sequence of the entry of the audit log; 0 where there was none.
+    /// The sequence of the audit log's entry; 0 if there was none.
     pub entry: u64,
-    /// People and approvals after it.
+    /// The people and approvals after the order.
     pub staff: Staff,
 }
 
-/// The way to the actor of the people, and what it publishes.
+/// The way to the people's actor, and the state that it publishes.
 #[derive(Clone)]
 pub(super) struct Office {
     mailbox: Mailbox<StaffActor>,
@@ -111,7 +111,7 @@ impl Office {
         known.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Publishes what another node has written about people and approvals.
+    /// Publishes the changes to people and approvals that another node has written.
     pub fn look_again(&self, store: &dyn Index) -> Result<(), StoreError> {
         let staff = crate::people::load(store)?.0;
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = staff;
@@ -125,7 +125,7 @@ impl Engine {
         staff.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Who the people are and what they asked for, as of the last durable change.
+    /// The people and their pending approvals, as of the last durable change.
     pub fn staff(&self) -> Staff {
         self.office().now()
     }
@@ -148,7 +148,7 @@ impl Engine {
         wait(answer, DEADLINE).await
     }
 
-    /// Writes an entry into the audit log; its sequence. When this answers, the entry is durable.
+    /// Writes an entry into the audit log. Returns its sequence once the entry is durable.
     ///
     /// # Errors
     /// Those of every door; the clock may be in doubt.
@@ -157,20 +157,20 @@ impl Engine {
         Ok(written.await?.entry)
     }
 
-    /// Orders something about people.
+    /// Decides an order about people.
     ///
     /// # Errors
-    /// Those of every door, and what the rules of people refuse.
+    /// Those of every door, and refusals by the rules of people.
     pub async fn manage(&self, order: PeopleOrder) -> Result<Staff, Failure> {
         self.certain()?;
         let written = self.instruct_staff(StaffOrder::People(order), None);
         Ok(written.await?.staff)
     }
 
-    /// Orders something about what waits for a second person, with what the audit log says of it.
+    /// Decides an order about an approval, together with its entry of the audit log.
     ///
     /// # Errors
-    /// Those of every door, and what the rules of approvals refuse.
+    /// Those of every door, and refusals by the rules of approvals.
     pub async fn approve(
         &self,
         order: ApprovalOrder,
@@ -189,34 +189,34 @@ impl Engine {
     /// A part of the audit log, newest first.
     ///
     /// # Errors
-    /// Those of every door that reads.
+    /// Those of every reading door.
     pub async fn audit_page(&self, query: AuditQuery) -> Result<AuditPage, Failure> {
         let cost = Cost::scan_if(query.filter != AuditFilter::default());
         let read = move |store: &dyn Index| page(store, &query);
         self.scan(RealmId(0), cost, read).await
     }
 
-    /// An entry of the audit log, as this node has it; `None` where there is none of this sequence.
+    /// An entry of the audit log, as this node has it; `None` if there is none with this sequence.
     ///
     /// # Errors
-    /// When the store cannot be read, or no turn to read comes in time.
+    /// When the store cannot be read, or the read gets no turn in time.
     pub async fn audited(&self, sequence: u64) -> Result<Option<AuditEntry>, Failure> {
         let read = move |store: &dyn Index| Ok(from(store, sequence, 1)?.pop());
         self.scan(RealmId(0), Cost::Point, read).await
     }
 
-    /// The entry of the audit log that says that something was begun, as this node has it; `None` where it says something else,
-    /// another one says how that ended, or more than [`BEGUN_BEHIND`] stand behind it.
+    /// The entry of the audit log with which an operation was begun, as this node has it. `None` if the entry is no
+    /// such beginning, a later entry ends the operation, or more than [`BEGUN_BEHIND`] entries follow it.
     ///
     /// # Errors
-    /// When the store cannot be read, or no turn to read comes in time.
+    /// When the store cannot be read, or the read gets no turn in time.
     pub async fn begun(&self, sequence: u64) -> Result<Option<AuditEntry>, Failure> {
         let read = move |store: &dyn Index| begun(store, sequence);
         self.scan(RealmId(0), Cost::Page, read).await
     }
 }
 
-/// So many entries at most from one on, oldest first.
+/// At most `limit` entries from a sequence on, oldest first.
 fn from(store: &dyn Index, sequence: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
     let head = store.head(AUDIT_STREAM)?.map_or(0, |head| head.seq);
     if sequence == 0 || sequence > head {

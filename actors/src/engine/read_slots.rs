@@ -1,10 +1,9 @@
-//! Slots for reads of the store: they run off the actors' threads and off those that serve requests,
-//! a bounded number at a time.
+//! Slots for reads of the store. A bounded number of reads runs at a time, off the actors' threads and off those that
+//! serve requests.
 //!
-//! **Bounds.** A page that costs what its rows cost waits for other pages only, never for a scan.
-//! There are few slots for scans, so that they leave processors to the rest, and no realm gets all
-//! of them. A read that has waited as long as its caller waits for an answer is told that the
-//! service is overloaded.
+//! **Bounds.** A page that costs only its own rows waits for other pages, never for a scan. There are few slots for
+//! scans, so that they leave processors to the rest, and no realm gets all of them. A read that has waited as long as
+//! its caller waits for an answer fails: the service is overloaded.
 
 use std::sync::Arc;
 
@@ -19,34 +18,34 @@ use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::pace::Pace;
 
-/// How many single things are looked up at the same time.
+/// How many point reads run at the same time.
 const POINTS_MAX: usize = 64;
 /// How many pages are read at the same time.
 const PAGES_MAX: usize = 32;
 /// How many scans run at the same time.
 const SCANS_MAX: usize = 4;
-/// How many of them are of one realm.
+/// How many of these scans may be of one realm.
 const SCANS_OF_REALM_MAX: usize = 2;
 
-/// What a list costs.
+/// The cost of a read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Cost {
-    /// A few rows, however many there are.
+    /// A few rows, however much data there is.
     Point,
-    /// What its rows cost, whatever there is besides.
+    /// Only its own rows, however much data there is.
     Page,
-    /// More, the more there is.
+    /// More, the more data there is.
     Scan,
 }
 
 impl Cost {
-    /// A scan, if it is one.
+    /// `Scan` if `is` is true, otherwise `Page`.
     pub const fn scan_if(is: bool) -> Self {
         if is { Self::Scan } else { Self::Page }
     }
 }
 
-/// How many reads run at a time, and whose turn is next.
+/// Bounds the reads that run at a time, and queues the others.
 #[derive(Debug)]
 pub(super) struct ReadSlots {
     points: Arc<Semaphore>,
@@ -67,7 +66,7 @@ impl Default for ReadSlots {
 }
 
 impl ReadSlots {
-    /// Waits for a turn, first among the realm's own, then among all; it ends when what is given is
+    /// Waits for a turn, first in the realm's own queue, then in the common one. The turn ends when the permits are
     /// dropped.
     async fn take(&self, realm: RealmId, cost: Cost) -> Result<Vec<OwnedSemaphorePermit>, Failure> {
         let queues = match cost {
@@ -92,21 +91,21 @@ impl ReadSlots {
     }
 }
 
-/// What a reader has before it.
+/// The data that a reader may use.
 pub(super) struct Books {
     /// The stores that may be read.
     pub cells: Cells,
-    /// The realms that there are.
+    /// The realms of this process.
     pub realms: Arc<Realms>,
 }
 
 impl Engine {
-    /// How much of a realm passes while others ask, too.
+    /// The limit on the requests of a realm while other realms are active, too.
     pub fn pace(&self) -> &Pace {
         &self.realms.pace
     }
 
-    /// Reads rows off the threads that serve, when it is its turn.
+    /// Reads rows off the serving threads, when its turn comes.
     pub(super) async fn scan<T: Send + 'static>(
         &self,
         realm: RealmId,
@@ -119,7 +118,7 @@ impl Engine {
         .await
     }
 
-    /// Reads off the threads that serve, when it is its turn.
+    /// Reads off the serving threads, when its turn comes.
     pub(super) async fn look<T: Send + 'static>(
         &self,
         realm: RealmId,
@@ -136,7 +135,7 @@ impl Engine {
             drop(turn);
             result
         });
-        // A thread that reads does nothing but read, so a panic there leaves nothing behind.
+        // Such a thread only reads, so a panic there leaves nothing behind.
         done.await.map_err(|why| {
             tracing::error!(%why, "a read did not end");
             Failure::Bug

@@ -1,11 +1,10 @@
 //! Reconciliation: the bank's list of a business day against the ledger, both ways.
 //!
-//! **Shape.** What the bank lists is looked for in the ledger by its reference, whatever day it was
-//! posted; what the ledger has of the day and the bank's list does not, is looked for on the lists of
-//! the days before and after, because both clocks differ around midnight, and of the day on which it
-//! began, because some are settled late. Each movement appears in the reconciliation of one day. What
-//! follows of a movement is judged by the ledger's rules. The bank is asked where requests are served,
-//! the ledger is read off those threads.
+//! **Shape.** A movement on the bank's list is searched for in the ledger by its reference, whatever day it was posted.
+//! A movement of the ledger's day that is not on the bank's list is searched for on the lists of the days before and
+//! after, because both clocks differ around midnight, and of the day on which it began, because some are settled late.
+//! Each movement appears in the reconciliation of one day. The ledger's rules judge the result of a movement. The bank
+//! is asked on the threads that serve requests, the ledger is read off them.
 
 mod range;
 
@@ -38,20 +37,20 @@ pub use range::{Comparison, Counted, Mark, RANGE_DAYS_MAX, Wanted};
 pub struct Reconciled {
     /// As the bank lists it.
     pub bank: Option<BankMovement>,
-    /// The voucher that moved it in the ledger; for a transfer on its way, the hold.
+    /// The voucher that moved it in the ledger; for a transfer under way, the hold.
     pub voucher: Option<Placed>,
-    /// The transfer that it belongs to, when it is one of ours.
+    /// The transfer to which it belongs, if it is one of ours.
     pub transfer: Option<TransferView>,
-    /// The money in suspense that it brought, or that it returns.
+    /// The money in suspense that the movement brought or returns.
     pub suspense: Option<Parked>,
-    /// The case of it, where the ledger could not book it.
+    /// Its case, if the ledger could not book it.
     pub unbooked: Option<Unbooked>,
-    /// What the comparison of both sides gave.
+    /// The result of comparing both sides.
     pub judged: Judged,
 }
 
 impl Reconciled {
-    /// Who ended it and why, when it was a person; of what came back later nobody did.
+    /// The person's decision that ended it, if any; a transfer that came back later was not ended by a person.
     pub fn decision(&self) -> Option<&Decision> {
         let came_back = self.bank.as_ref().is_some_and(|bank| bank.reversal);
         let of_transfer = self.transfer.as_ref().filter(|_| !came_back);
@@ -71,7 +70,7 @@ fn listed(bank: &BankMovement) -> Listed<'_> {
     }
 }
 
-/// When a transfer was asked for, or money arrived, that the ledger settled on the day.
+/// The days on which the ledger's movements of a day began: when the transfer was requested, or the money arrived.
 fn begun(ours: &[Reconciled]) -> impl Iterator<Item = BusinessDay> {
     ours.iter().flat_map(|it| {
         let asked = it.transfer.as_ref().map(|view| view.transfer.created_at);
@@ -96,7 +95,7 @@ impl Engine {
         self.compare(realm, day, &mut lists, request_id).await
     }
 
-    /// The same, with the lists of the bank that are known already.
+    /// The same, with the bank's lists that are already known.
     async fn compare(
         &self,
         realm: RealmId,
@@ -135,7 +134,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// What the bank lists of a day.
+    /// The bank's list of a day.
     async fn listed_by_bank(
         &self,
         realm: RealmId,
@@ -150,7 +149,7 @@ impl Engine {
 }
 
 impl Books {
-    /// What the bank lists, as far as it is this realm's.
+    /// The movements on the bank's list that belong to this realm.
     fn own(&self, realm: RealmId, listed: &[BankMovement]) -> Result<Vec<BankMovement>, Failure> {
         let mut own = Vec::new();
         for movement in listed {
@@ -161,7 +160,7 @@ impl Books {
         Ok(own)
     }
 
-    /// Whether a movement is a realm's: a return by its reference, any other by its CVU.
+    /// Whether a movement belongs to a realm: a return by its reference, any other by its CVU.
     fn is_of(&self, realm: RealmId, movement: &BankMovement) -> Result<bool, Failure> {
         if let Some((of, _)) = self.return_of(movement.origin)? {
             return Ok(of == realm);
@@ -173,7 +172,7 @@ impl Books {
         Ok(home == Some(realm))
     }
 
-    /// What the ledger has of a movement that the bank lists; `None` where no money moved at all.
+    /// Compares a listed movement with the ledger; `None` if no money moved at all.
     fn against_ledger(
         &self,
         realm: RealmId,
@@ -196,7 +195,7 @@ impl Books {
             transfer.as_ref().map(|view| &view.transfer),
         );
         let judged = judge(&listed(&movement), &ours);
-        // A credit on another CVU is none of this movement: it is missing at the bank.
+        // A credit on another CVU does not belong to this movement: it is missing at the bank.
         let elsewhere = ours.is_elsewhere(&listed(&movement));
         let Some(judged) = judged else {
             return Ok(None);
@@ -212,8 +211,8 @@ impl Books {
         }))
     }
 
-    /// The case of a movement that the ledger does not have as the bank lists it; what a person has
-    /// dismissed is decided.
+    /// The case of a movement that the ledger does not have as the bank lists it. A movement that a person has
+    /// dismissed counts as decided.
     fn unbooked(
         &self,
         realm: RealmId,
@@ -242,7 +241,7 @@ impl Books {
         Ok((judged, found))
     }
 
-    /// The same of money in suspense that was returned.
+    /// The same for money in suspense that was returned.
     fn return_against(
         &self,
         realm: RealmId,
@@ -263,7 +262,7 @@ impl Books {
         }))
     }
 
-    /// The credit of money that arrived or came back, and the case where it waits or waited.
+    /// The credit of money that arrived or came back, and its case if it waits or waited.
     fn arrival(
         &self,
         realm: RealmId,
@@ -294,8 +293,8 @@ impl Books {
         Ok((credit, parked))
     }
 
-    /// What the ledger has of a transfer that the bank lists: what took the money out, or keeps it
-    /// apart while the transfer is open.
+    /// The ledger's voucher for a transfer on the bank's list: the one that took the money out, or the hold while the
+    /// transfer is open.
     fn departure(
         &self,
         realm: RealmId,
@@ -341,7 +340,7 @@ impl Books {
         Ok(found.map(|(_, account, transfer)| TransferView { account, transfer }))
     }
 
-    /// The ledger's movements of a day that the bank has to have too, but for those `seen`.
+    /// The ledger's movements of a day that the bank must have, too, except those `seen`.
     fn of_the_day(
         &self,
         realm: RealmId,
@@ -365,7 +364,7 @@ impl Books {
         }
     }
 
-    /// A movement of the ledger that the bank does not list, with all that it belongs to.
+    /// A movement of the ledger that the bank does not list, with the transfer or case to which it belongs.
     fn unlisted(
         &self,
         realm: RealmId,
@@ -413,8 +412,8 @@ impl Books {
     }
 }
 
-/// Under which kind of id of the rail a movement is kept: what was returned and came back is money
-/// that arrived again.
+/// The kind of rail id under which a movement is kept: money that was returned and came back counts as money that
+/// arrived again.
 const fn rail_of(movement: &BankMovement, returned: bool) -> Rail {
     if movement.reversal && !returned {
         Rail::Return
@@ -423,7 +422,7 @@ const fn rail_of(movement: &BankMovement, returned: bool) -> Rail {
     }
 }
 
-/// Where the ledger keeps a movement of its own.
+/// The place at which the ledger keeps a movement.
 fn place(reconciled: &Reconciled) -> Option<(AccountNo, u64)> {
     if let Some(placed) = &reconciled.voucher {
         return Some((placed.account, placed.voucher.sequence));

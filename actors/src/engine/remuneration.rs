@@ -1,4 +1,4 @@
-//! The door for remuneration: enrols an account, and says what its enrolment is worth.
+//! The door for remuneration: enrols an account, and shows the state and the value of its enrolment.
 //!
 //! **Failure.** If the bank cannot be reached, the state of the enrolment is answered without the
 //! part that only the fund knows. A position is never cached, because an old price next to today's
@@ -15,18 +15,18 @@ use crate::ports::BankGateway as _;
 use crate::realms::{FundMessage, Target};
 use crate::reply::Answered;
 
-/// The last enrolment of an account, and what it has in the fund.
+/// The last enrolment of an account, and its position in the fund.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemunerationView {
     /// The enrolment as the account knows it.
     pub view: EnrolmentView,
-    /// What it has; `None` while it is not active or the fund cannot be asked.
+    /// The position; `None` while the enrolment is not active or the fund cannot be asked.
     pub position: Option<FundPosition>,
 }
 
 impl Engine {
-    /// Enrols an account in remuneration, and waits for the fund's first word; without one the
-    /// enrolment is pending, and the fund is asked again.
+    /// Enrols an account in remuneration, and waits for the fund's first answer. Without one the enrolment is pending,
+    /// and the fund is asked again.
     pub async fn enrol(
         &self,
         realm: RealmId,
@@ -38,8 +38,8 @@ impl Engine {
         self.order(realm, BANK_DEADLINE, asker, message).await
     }
 
-    /// The enrolment of an account and its position, as the fund says now. Where the fund's state
-    /// is another than ours, ours becomes the fund's.
+    /// The enrolment of an account and its position, as the fund reports them now. If the fund's state differs from
+    /// ours, ours becomes the fund's.
     pub async fn remuneration(
         &self,
         realm: RealmId,
@@ -68,7 +68,7 @@ impl Engine {
         let message = |reply| FundMessage::Answered(account, said, reply);
         let view = match self.ask(realm, DEADLINE, message).await {
             Ok(now) => now,
-            // A read that cannot write down what it heard still shows what was known.
+            // A read that cannot write down the fund's answer still shows the known state.
             Err(why) => {
                 tracing::warn!(%why, account = account.0, "the fund's word was not written down");
                 view

@@ -1,4 +1,4 @@
-//! Loads the supervisor of a realm, and has it act: in one step, or where a cell wakes the one before the other.
+//! Loads the supervisor of a realm, and starts it: in one step, or, when a cell wakes, in two.
 
 use std::sync::{Arc, RwLock};
 
@@ -25,18 +25,18 @@ use crate::threads::Threads;
 /// A supervisor that was started.
 #[derive(Debug)]
 pub(super) struct Started {
-    /// The way to it.
+    /// The way to the supervisor.
     pub(super) mailbox: Mailbox<RealmSupervisor>,
-    /// Its way to the store.
+    /// The supervisor's way to the store.
     pub(super) lane: Arc<Lane>,
     /// Ends when nothing of its life is left.
     pub(super) gone: Gone,
 }
 
-/// A supervisor that was loaded and does not act yet. Where it is dropped, nothing has.
+/// A supervisor that was loaded and does not act yet. If it is dropped, it never acted.
 pub(super) struct Loaded {
     supervisor: RealmSupervisor,
-    /// The thread that it is for.
+    /// The index of the thread on which it will run.
     at: Option<usize>,
     waiting: Waiting,
     lane: Arc<Lane>,
@@ -52,7 +52,7 @@ pub(super) struct Ahead {
 }
 
 impl Realms {
-    /// Loads a realm that is new here, and has nothing of it act.
+    /// Loads a realm that is new here, without letting it act.
     pub(super) fn ahead(
         &self,
         realm: RealmId,
@@ -77,7 +77,7 @@ impl Realms {
         })
     }
 
-    /// Who has written lately in the cell of a realm.
+    /// The traffic of a realm's cell.
     fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
         let cell = self.cells.standing(realm).cell;
         Arc::clone(&self.traffic.entry(cell).or_default())
@@ -94,7 +94,7 @@ impl Realms {
         )
     }
 
-    /// Starts the supervisor of a realm, as the store knows it.
+    /// Starts the supervisor of a realm from the store.
     pub(super) fn start(
         &self,
         realm: RealmId,
@@ -106,7 +106,7 @@ impl Realms {
         Ok(self.begin(loaded))
     }
 
-    /// Loads the supervisor of a realm, as the store knows it.
+    /// Loads the supervisor of a realm from the store.
     fn load(
         &self,
         realm: RealmId,
@@ -162,7 +162,7 @@ impl Realms {
         })
     }
 
-    /// Has a supervisor act that was loaded.
+    /// Starts a loaded supervisor.
     pub(super) fn begin(&self, loaded: Loaded) -> Started {
         let Loaded {
             supervisor,

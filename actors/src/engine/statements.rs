@@ -1,14 +1,14 @@
-//! The door for statements of an account: which vouchers one is of, what they come to, and the vouchers themselves.
+//! The door for statements of an account: the vouchers of a period, their sums, and the vouchers themselves.
 //!
-//! **Order.** The account is asked first, which waits for what it has under way. So when the clock had passed the
-//! period by [`caudal_ledger::statements::SETTLING`] before that, every voucher of the period is on disk, and the range of sequence
-//! numbers found then is the same for ever.
+//! **Order.** The account is asked first, and answers when everything that it has in flight is on disk. So if the clock
+//! had by then passed the period by [`caudal_ledger::statements::SETTLING`], every voucher of the period is on disk,
+//! and the range of sequence numbers found then stays the same for ever.
 //!
-//! **Failure.** A pin is of the generation of the realm that was in force; when another one is put into force, whatever
-//! is asked with the pin fails, so no statement is of two.
+//! **Failure.** A pin belongs to the generation of the realm that was in force. When another one comes into force,
+//! every read with the pin fails, so no statement mixes two generations.
 //!
-//! **Bounds.** A range is found by a few reads, so whoever asks can refuse a long one before it is read. Recounting
-//! reads [`PAGE`] vouchers at a time and keeps none.
+//! **Bounds.** A range is found by a few reads, so the caller can refuse a long one before it is read. Recounting reads
+//! [`PAGE`] vouchers at a time and keeps none.
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::rejection::Rejection;
@@ -27,18 +27,18 @@ use crate::records::{LEDGER, account_stream, reads};
 /// How many vouchers are read at once.
 const PAGE: usize = 1000;
 
-/// Which vouchers a statement is of.
+/// The vouchers of one statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pin {
-    /// Which history the realm had.
+    /// The history that the realm had.
     pub history: u32,
     /// The account.
     pub account: AccountNo,
-    /// The days.
+    /// The period.
     pub period: Period,
-    /// Whether nothing can get into it any more.
+    /// Whether no further voucher can get into the period.
     pub is_final: bool,
-    /// The last movement before the period; 0 where there is none.
+    /// The last movement before the period; 0 if there is none.
     pub before: u64,
     /// The last movement of the period, not before `before`.
     pub last: u64,
@@ -52,10 +52,10 @@ impl Pin {
 }
 
 impl Engine {
-    /// Which vouchers the statement of an account is of.
+    /// Finds the vouchers of an account's statement.
     ///
     /// # Errors
-    /// Those of every door, and what the account says to a question for its balance.
+    /// Those of every door, and of a query for the account's balance.
     pub async fn statement_pin(
         &self,
         realm: RealmId,
@@ -87,18 +87,18 @@ impl Engine {
         .await
     }
 
-    /// Whether the realm still has the history that was pinned.
+    /// Checks that the realm still has the pinned history.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] where it does not: ask again.
+    /// [`Failure::ShuttingDown`] when it does not: ask again.
     pub fn still_lies(&self, realm: RealmId, pin: Pin) -> Result<(), Failure> {
         self.still(realm, pin.history)
     }
 
-    /// The statement of what was pinned, recounted.
+    /// The statement of the pinned vouchers, recounted.
     ///
     /// # Errors
-    /// Those of every door, and of [`Self::still_lies`]; [`Failure::Damaged`] where the vouchers do not add up.
+    /// Those of every door, and of [`Self::still_lies`]; [`Failure::Damaged`] when the vouchers do not add up.
     pub async fn statement(&self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
         let found = self.look(realm, Cost::Scan, move |books| {
@@ -111,7 +111,7 @@ impl Engine {
             Ok(recounted(store.as_ref(), realm, pin, of)?)
         });
         let found = found.await;
-        // before what was found, which is damaged where it is of two generations
+        // checked before the result, which looks damaged if it mixes two generations
         self.still_lies(realm, pin)?;
         found
     }
@@ -145,7 +145,7 @@ impl Engine {
     }
 }
 
-/// Whose statement it is. A CVU is given once, so it is the account's whenever it was given.
+/// The names on the statement. An account gets a CVU only once, so a CVU given later still is this account's.
 fn named(store: &dyn Index, realm: RealmId, pin: Pin, provider: String) -> Result<Named, Failure> {
     let (account, until) = (pin.account, pin.period.end());
     let then = reads::statements::profile_at(store, realm, account, until)?;

@@ -1,13 +1,12 @@
-//! The door of the treasury: snapshots, and what each client has.
+//! The door of the treasury: snapshots, and the clients' positions.
 //!
-//! **Positions** are read where they are kept: the balance after the last movement of each account,
-//! off the actors' threads. A row per account in the index, written with every movement, would cost
-//! each voucher a put so that a rare question is cheap; asking the actors would load every account
-//! of the realm into memory. So without a filter on the total a page costs the balances of its own
-//! rows; with one, a balance of every account that the text leaves.
+//! **Positions** are read where they are kept: the balance after the last movement of each account, off the actors'
+//! threads. A row per account in the index, written with every movement, would cost each voucher a put so that a rare
+//! question is cheap; asking the actors would load every account of the realm into memory. So without a filter on the
+//! total a page costs the balances of its own rows; with one, a balance of every account that matches the text.
 //!
-//! **Consistency.** One position is exact as of a commit, the sum of a snapshot too. A list is read
-//! row by row while money moves, so its sum is the snapshot's only while nothing does.
+//! **Consistency.** One position is exact as of a commit, and so is the sum of a snapshot. A list is read row by row
+//! while money moves, so its sum equals the snapshot's only while no money moves.
 
 mod past;
 
@@ -42,7 +41,7 @@ pub use past::Cut;
 /// How many rows a scan reads at once.
 const SCAN_PAGE: usize = 1000;
 
-/// Which positions are asked for.
+/// Which positions are wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct PositionFilter {
     /// This text in CVU, alias, holder's name or CUIT.
@@ -51,12 +50,12 @@ pub struct PositionFilter {
     pub min: Option<i64>,
     /// Only a total of at most this many centavos.
     pub max: Option<i64>,
-    /// As of this instant, instead of now. Closed accounts are shown whatever they had then.
+    /// As of this instant, instead of now. Closed accounts are then shown whatever their balance was.
     pub at: Option<Timestamp>,
 }
 
 impl PositionFilter {
-    /// Whether nobody is left out but by the state of the account.
+    /// Whether only the state of the account can exclude it.
     const fn is_everyone(&self) -> bool {
         self.text.is_none() && self.min.is_none() && self.max.is_none()
     }
@@ -74,14 +73,14 @@ impl PositionFilter {
     }
 }
 
-/// What a client has.
+/// A client's money.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Position {
     /// The account; its movements are not loaded.
     pub account: Account,
-    /// What the client has, in centavos.
+    /// The client's money, in centavos.
     pub balance: Balance,
-    /// When it last moved.
+    /// When the account last moved.
     pub last_movement_at: Option<Timestamp>,
 }
 
@@ -89,7 +88,7 @@ pub struct Position {
 type Funds = (Balance, Option<Timestamp>);
 
 impl Realms {
-    /// The bank of a realm and the collector account that it is on.
+    /// The bank of a realm, and the realm's collector account.
     fn standing(&self, realm: RealmId) -> Result<Standing, Failure> {
         let bank = self.bank(realm)?;
         let on = match bank.now() {
@@ -125,7 +124,7 @@ impl Realms {
 }
 
 impl Engine {
-    /// The treasury of a realm as it is.
+    /// The present treasury of a realm.
     pub async fn treasury(&self, realm: RealmId, request_id: &str) -> Result<Snapshot, Failure> {
         self.take(Whose::Realm(realm), request_id).await
     }
@@ -150,7 +149,7 @@ impl Engine {
         wait(answer, DEADLINE).await
     }
 
-    /// The treasury's actor; another one when the last has died.
+    /// The treasury's actor; a new one if the last has died.
     fn treasurer(&self) -> Mailbox<Treasury> {
         let known = self.treasury.read().unwrap_or_else(PoisonError::into_inner);
         if known.connected() {
@@ -167,8 +166,7 @@ impl Engine {
         known.clone()
     }
 
-    /// What clients have, by the order of their registration. Closed accounts without money are
-    /// left out.
+    /// The positions of clients, in the order of their registration. Closed accounts without money are left out.
     pub async fn positions(
         &self,
         realm: RealmId,
@@ -184,7 +182,7 @@ impl Engine {
         .await
     }
 
-    /// What a client has.
+    /// The position of a client.
     pub async fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
         let read = move |books: &Books| position(books.cells.of(realm).as_ref(), realm, target);
         self.look(realm, Cost::Point, read).await
@@ -219,8 +217,8 @@ fn funds(store: &dyn Index, realm: RealmId, account: AccountNo) -> Result<Funds,
 }
 
 impl PositionFilter {
-    /// The balance of an account that the text leaves, where the filter has to look at it; `None`
-    /// for an account that is not shown.
+    /// The balance of an account that matches the text, if the filter needs it; `None` for an account that is not
+    /// shown.
     fn looks(
         &self,
         store: &dyn Index,
@@ -250,18 +248,18 @@ fn everyone(
     page: &ListPage,
 ) -> Result<Listing<(AccountNo, Option<Funds>)>, StoreError> {
     let among = Among {
-        // Who has nothing today may have had something then.
+        // An account without money today may have had some then.
         alive: filter.at.is_none(),
         ..Among::default()
     };
     let census = reads::totals(store, realm)?.census;
-    // Of closed accounts the census does not know which have money.
+    // The census does not count the closed accounts that have money.
     let known = (census.closed == 0 || !among.alive).then(|| census.with_cvu());
     let listing = listed(store, realm, (&among, known), page)?;
     Ok(listing.with(|items| items.into_iter().map(|number| (number, None)).collect()))
 }
 
-/// The page of those that a filter leaves: the directory is looked at.
+/// The page of the accounts that match a filter: the directory is scanned.
 fn filtered(
     store: &dyn Index,
     realm: RealmId,

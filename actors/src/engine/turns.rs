@@ -1,24 +1,25 @@
 //! Starts the realms of the cells that this node owns, and stops those of the cells that another node
 //! owns.
 //!
-//! **Shape.** Of a cell that rests there are no realms here: no supervisor, no courier, nothing that asks the bank. Lists
-//! are read from the rows of this node. The platform and the people are written where the first cell is awake, and
-//! nowhere else; every other node reads tenants, keys, settings and where realms lie from what the first cell has
-//! applied there ([`Engine::look_again`]), and serves the realms of its own cells by that. So a change of a tenant
-//! needs no word from node to node: whoever owns the cell of a realm opens, closes and sets it up when the fact comes to it,
-//! and a key that is revoked ends with the same fact. To wake is to load everything from the store, as a start does.
+//! **Shape.** A resting cell has no realms here: no supervisor, no courier, nothing that asks the bank. Lists are read
+//! from the rows of this node. The platform and the people are written where the first cell is awake, and nowhere else.
+//! Every other node reads tenants, keys, settings and the places of realms from the facts of the first cell that were
+//! applied there ([`Engine::look_again`]), and serves the realms of its own cells by these facts. So a change of a
+//! tenant needs no message between nodes: the owner of the realm's cell opens, closes and sets up the realm when the
+//! fact reaches it, and a revoked key ends with the same fact. To wake is to load everything from the store, as a start
+//! does.
 //!
-//! **Order.** Whoever wakes a cell owns it, has its log to its end, and has then read the first cell to the end that
-//! its log had after that. Whoever has a cell rest waits until that is done before it is given away or taken again: no
-//! two lives of a realm act at once. A realm is only started while its cell is awake, and one state of the platform is taken up
-//! after the other: realms first, then keys, so that a key opens a realm that is there.
+//! **Order.** A node that wakes a cell owns it, has read its log to the end, and has then read the first cell to the
+//! end that its log had after that. A cell is given away or taken again only after its rest is complete: no two lives
+//! of a realm act at once. A realm is only started while its cell is awake. States of the platform are taken up one
+//! after the other: realms first, then keys, so that a key opens an existing realm.
 //!
-//! A cell wakes or rests, never both at once: what rests waits until waking has ended. The realms of a cell that wakes are loaded while
-//! it rests, when nobody writes in it, and start at once with the state of the platform that is taken up then; one that stands
-//! otherwise by then is loaded again.
+//! A cell wakes or rests, never both at once: resting waits until waking has ended. The realms of a waking cell are
+//! loaded while it still rests, when nobody writes in it, and start at once with the state of the platform that is
+//! taken up then. A realm whose standing has changed by then is loaded again.
 //!
-//! **Failure.** A realm that does not come to rest is an error, and its cell rests half: it has to be waited for
-//! again before it may wake. A node that lacks a cell which the platform knows takes up nothing.
+//! **Failure.** If a realm does not come to rest, that is an error, and its cell rests only in part: the rest has to be
+//! completed before the cell may wake. A node that lacks a cell of the platform takes up nothing.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -51,7 +52,7 @@ pub(super) fn at_first(cells: &Cells, rests: bool) -> BTreeSet<u32> {
     all.filter(|_| rests).collect()
 }
 
-/// What takes up each state of the platform that its actor has written.
+/// Makes the function that takes up each state of the platform that its actor has written.
 pub(super) fn publisher(keys: &Keys, realms: &Arc<Realms>, state: &State) -> Published {
     let (keys, realms, state) = (Arc::clone(keys), Arc::clone(realms), Arc::clone(state));
     Arc::new(move |platform: &Arc<Platform>| {
@@ -61,7 +62,7 @@ pub(super) fn publisher(keys: &Keys, realms: &Arc<Realms>, state: &State) -> Pub
     })
 }
 
-/// Takes up a state of the platform; what could not be started of it.
+/// Takes up a state of the platform. An error tells that some of it could not be started.
 fn take_up(
     (keys, realms, state): (&Keys, &Arc<Realms>, &State),
     platform: &Arc<Platform>,
@@ -70,7 +71,8 @@ fn take_up(
     taken_up((keys, realms, state), platform, LoadedAhead::new(), &turn)
 }
 
-/// Takes up a state of the platform in a turn in which it was read, or which comes behind those before.
+/// Takes up a state of the platform. The turn is the one in which it was read, or the state is newer than those taken
+/// up before.
 fn taken_up(
     (keys, realms, state): (&Keys, &Arc<Realms>, &State),
     platform: &Arc<Platform>,
@@ -101,7 +103,7 @@ pub(super) fn publish_keys(keys: &Keys, platform: &Platform) {
 }
 
 impl Realms {
-    /// Starts the platform's actor with what was loaded.
+    /// Starts the platform's actor with its loaded state.
     pub(super) fn ministry(
         &self,
         loaded: (Platform, Tail),
@@ -116,29 +118,29 @@ impl Realms {
         Mailbox::new(platform, Waiting::default(), platform::MAILBOX)
     }
 
-    /// Held while a state of the platform is taken up: until it is dropped none is.
+    /// Locks the taking up of platform states: none is taken up until the guard is dropped.
     pub(super) fn publishes(&self) -> MutexGuard<'_, ()> {
         self.publishing
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cells that rest; they stay so while this is held.
+    /// The cells that rest; none wakes or comes to rest while the guard is held.
     pub(super) fn resting(&self) -> MutexGuard<'_, BTreeSet<u32>> {
         self.rests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Held by whoever has a cell wake or rest.
+    /// The lock of a cell, held while it wakes or comes to rest.
     fn turn_of(&self, cell: u32) -> Arc<tokio::sync::Mutex<()>> {
         Arc::clone(&self.waking.entry(cell).or_default())
     }
 
-    /// Whether nothing of a realm acts here, because its cell rests.
+    /// Whether nothing of a realm acts here because its cell rests.
     pub(super) fn rests_for(&self, realm: RealmId) -> bool {
         self.resting().contains(&self.cells.standing(realm).cell)
     }
 
-    /// Why nobody here is to be asked for a realm: it is nobody's, or another node's.
+    /// Why a realm cannot be asked here: it does not exist, or another node serves it.
     pub(super) fn absent(&self, realm: RealmId) -> Failure {
         match self.rests_for(realm) {
             true => Failure::ShuttingDown,
@@ -146,12 +148,12 @@ impl Realms {
         }
     }
 
-    /// Whether some cells are of another node's and others of this one's.
+    /// Whether this node may own some cells and other nodes the others.
     pub(super) fn are_parted(&self) -> bool {
         self.cells.numbered().nth(1).is_some()
     }
 
-    /// Has no supervisor of a realm any more; another node may go on with it, so its bank stays known.
+    /// Drops the supervisor of a realm. Another node may go on with it, so its bank stays known.
     fn lets_go(&self, realm: RealmId) {
         let gone = self.supervisors.remove(&realm);
         if let Some((_, gone)) = gone.filter(|_| self.are_parted()) {
@@ -161,11 +163,11 @@ impl Realms {
 }
 
 impl Engine {
-    /// Has nothing of a cell act any more, until [`Self::wake`]. When this is done, no commit, no call to the bank and
-    /// no webhook of its realms follows; orders are refused, nothing done.
+    /// Stops everything of a cell until [`Self::wake`]. When this returns, no commit, no call to the bank and no
+    /// webhook of its realms follows; orders are refused with nothing done.
     ///
     /// # Errors
-    /// When a realm does not come to rest; it is asked again by another call.
+    /// When a realm does not come to rest; another call tries again.
     pub async fn rest(&self, cell: u32) -> Result<(), Failure> {
         let turn = self.realms.turn_of(cell);
         let _turn = turn.lock().await;
@@ -181,9 +183,9 @@ impl Engine {
         Ok(())
     }
 
-    /// Lets go of a realm that is at rest where another node is to serve it; whether that is so.
+    /// Lets go of a realm at rest if another node is to serve it. Returns whether that is so.
     pub(super) fn leaves_to_others(&self, realm: RealmId) -> bool {
-        // Held: a cell that wakes takes its realms up only once it is none of these.
+        // Held: a cell that wakes takes up its realms only once it is none of the resting cells.
         let resting = self.realms.resting();
         let leaves = resting.contains(&self.cells.standing(realm).cell);
         if leaves {
@@ -209,8 +211,8 @@ impl Engine {
         self.realms.rests_for(realm)
     }
 
-    /// Has everything of a cell act again, as the store knows it now. Its realms are loaded off the thread that asks, where the
-    /// engine has threads of its own, and nobody of another cell waits for it.
+    /// Lets everything of a cell act again, from the store. If the engine has threads of its own, the cell's realms are
+    /// loaded off the calling thread, and no other cell waits for it.
     ///
     /// # Errors
     /// When the platform or a realm cannot be read from the store, or this process lacks a cell.
@@ -221,7 +223,7 @@ impl Engine {
         }
         let engine = Arc::clone(self);
         let woken = tokio::task::spawn_blocking(move || {
-            // Also where nobody waits for it any more: it ends before the cell may rest.
+            // It runs to its end even if nobody waits for it any more, before the cell may rest.
             let _turn = turn;
             engine.woken(cell)
         });
@@ -229,7 +231,7 @@ impl Engine {
     }
 
     fn woken(&self, cell: u32) -> Result<(), Failure> {
-        // The platform's actor is here, or will be, or it is read as it lies.
+        // If the platform's actor is here, its state is used; otherwise the platform is read as it lies.
         let written = cell != FIRST && !self.is_at_rest();
         let known = match written {
             true => self.platform(),
@@ -240,10 +242,10 @@ impl Engine {
             self.clock.begin(clock::known(&self.cells, &known)?);
         }
         let ahead = self.realms.load_ahead(&known, cell)?;
-        // What is read in this turn is no older than what was taken up before it.
+        // A state that is read in this turn is no older than those taken up before it.
         let turn = self.realms.publishes();
         if cell != FIRST && !self.is_at_rest() {
-            // What the platform's actor has published is the last word.
+            // The last state that the platform's actor has published is the one that counts.
             self.realms.resting().remove(&cell);
             return self.realms.follow_with(&self.platform(), ahead);
         }
@@ -267,14 +269,14 @@ impl Engine {
         taken_up(state, platform, LoadedAhead::new(), turn)
     }
 
-    /// Follows what another node has changed of tenants, keys and people; whether there was anything. Where the
-    /// platform is written here there is nothing to follow.
+    /// Follows the changes that another node has made to tenants, keys and people. Returns whether there were any. If
+    /// the platform is written here, there is nothing to follow.
     ///
     /// # Errors
     /// When the platform or the people cannot be read from the store, or this process lacks a cell.
     pub fn look_again(&self) -> Result<bool, StoreError> {
         let store = self.cells.platform();
-        // Each only grows, so their sum is another one when one of them is.
+        // Each sequence only grows, so the sum changes whenever one of them does.
         let mut heads = 0_u64;
         for stream in [PLATFORM_STREAM, PEOPLE_STREAM, APPROVALS_STREAM] {
             let head = store.head(stream)?;
@@ -297,7 +299,7 @@ impl Engine {
         let taken_up = self.taken_up(&Arc::new(platform), &turn);
         drop(turn);
         self.office().look_again(store.as_ref())?;
-        // What could not be read or started is looked for again.
+        // A state that could not be read or started is taken up again later.
         *failed = match taken_up {
             Ok(()) => {
                 self.seen.store(heads, Ordering::Release);

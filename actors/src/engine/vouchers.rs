@@ -21,7 +21,7 @@ use crate::records::{REALM, reads, realm_stream};
 use crate::reply::Answered;
 
 impl Engine {
-    /// Posts an adjustment, or says what would happen; a repeat of one gives what it gave.
+    /// Posts an adjustment, or says what would happen; a repeat gets the outcome of the first.
     pub async fn post(
         &self,
         realm: RealmId,
@@ -34,7 +34,7 @@ impl Engine {
         .await
     }
 
-    /// All voucher types of a realm, and those that it had; of one that another node serves, those that are known here.
+    /// All present and former voucher types of a realm; for a realm that another node serves, those known here.
     ///
     /// # Errors
     /// Those of every door.
@@ -72,7 +72,7 @@ impl Engine {
         .await
     }
 
-    /// Removes a voucher type; gives it as it was.
+    /// Removes a voucher type. Returns the type as it was.
     pub async fn remove_type(
         &self,
         realm: RealmId,
@@ -102,7 +102,7 @@ impl Engine {
         })
     }
 
-    /// The adjustment that holds an external id; of two directions the newest.
+    /// The adjustment that holds an external id; if both directions have one, the newer.
     pub async fn voucher_by_external(
         &self,
         realm: RealmId,

@@ -1,5 +1,5 @@
-//! The door for what the wallet family alone asks: a CVU for an account that is there, accounts of a
-//! CUIT, balances of many.
+//! The door for the queries of the wallet family only: a CVU for an existing account, the accounts of a CUIT, the
+//! balances of many accounts.
 
 use caudal_ledger::accounts::{Account, ProfileOrder};
 use caudal_ledger::cuit::Cuit;
@@ -16,11 +16,11 @@ use crate::reply::{Answered, Reply};
 
 /// How many accounts of one page are asked for their balances at the same time.
 const BALANCES_AT_ONCE: usize = 16;
-/// How many accounts of one CUIT are listed.
+/// The most accounts of one CUIT that are listed.
 pub const OF_CUIT_MAX: usize = 1000;
 
 impl Engine {
-    /// Gets a CVU for a wallet account; the view says whether it had none before.
+    /// Gets a CVU for a wallet account; the view tells whether the account had none before.
     pub async fn get_cvu(
         &self,
         realm: RealmId,
@@ -30,7 +30,7 @@ impl Engine {
         asker: Asker<AccountView>,
     ) -> Answered<AccountView> {
         let order = ProfileOrder::GetCvu {
-            // The account draws it.
+            // The account draws the client id.
             client_id: 0,
             name,
             automatic_alias,

@@ -1,4 +1,4 @@
-//! The door of webhooks: where a tenant's events go, and what became of each.
+//! The door of webhooks: where a tenant's events go, and the delivery of each.
 
 use caudal_ledger::deliveries::{Delivery, Ending, Progress};
 use caudal_ledger::events::{EventId, EventKind};
@@ -17,26 +17,25 @@ use crate::realms::WebhookMessage;
 use crate::records::{decode, keys, reads};
 use crate::reply::Answered;
 
-/// How many deliveries one page looks at for those that end as asked.
+/// The most deliveries that one page scans for those with the wanted ending.
 const LOOKS_MAX: usize = 10_000;
 /// How many rows are read at once.
 const LOOK_PAGE: usize = 500;
 
-/// A webhook with how far it has come.
+/// A webhook with its progress.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WebhookView {
-    /// The webhook as its tenant wants it.
+    /// The webhook as its tenant has set it.
     pub webhook: Webhook,
-    /// How far it has come, as of the courier's last note.
+    /// Its progress, as of the courier's last note.
     pub progress: Progress,
-    /// The event up to which it has come, without those that are tried again; `None` for the
-    /// beginning of the log.
+    /// The event that its main course has reached, apart from retried events; `None` for the beginning of the log.
     pub position: Option<EventId>,
     /// The number of the realm's last event; 0 when there is none.
     pub last_event: u64,
 }
 
-/// What became of one event at a webhook.
+/// The delivery of one event to a webhook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeliveryView {
     /// The kind of the event.
@@ -58,11 +57,11 @@ impl Engine {
         .await
     }
 
-    /// A webhook by its number in the realm, with how far it has come.
+    /// A webhook by its number in the realm, with its progress.
     ///
     /// # Errors
-    /// [`Rejection::WebhookNotFound`] when the realm has none of this number or it was removed; as every read of
-    /// the index else.
+    /// [`Rejection::WebhookNotFound`] when the realm has none of this number or it was removed; otherwise as every read
+    /// of the index.
     pub async fn webhook(&self, realm: RealmId, number: u64) -> Result<WebhookView, Failure> {
         let found = self.scan(realm, Cost::Point, move |store| {
             let found = reads::webhooks::webhook(store, realm, number)?;
@@ -73,7 +72,7 @@ impl Engine {
         Ok(found.await?.ok_or(Rejection::WebhookNotFound)?)
     }
 
-    /// Orders something about a webhook; `number` is of no meaning for a new one.
+    /// Decides an order about a webhook; `number` is ignored for a new one.
     pub async fn order_webhook(
         &self,
         realm: RealmId,
@@ -87,7 +86,7 @@ impl Engine {
         .await
     }
 
-    /// Sends a webhook something that is no event, under an id of its own, and says how that went.
+    /// Sends a webhook a test message, which is no event, under an id of its own, and answers how that went.
     pub async fn try_webhook(
         &self,
         realm: RealmId,
@@ -101,8 +100,8 @@ impl Engine {
         .await
     }
 
-    /// What became of events at a webhook, by the order of events; of a few endings only a part of
-    /// the list may be looked at, and `next` says where to go on. There is no total.
+    /// The deliveries to a webhook, in the order of events. With an ending, a page may scan only a part of the list,
+    /// and `next` tells where to continue. There is no total.
     pub async fn deliveries(
         &self,
         realm: RealmId,
@@ -118,7 +117,7 @@ impl Engine {
         .await
     }
 
-    /// What became of one event at a webhook.
+    /// The delivery of one event to a webhook.
     pub async fn delivery(
         &self,
         realm: RealmId,
@@ -126,7 +125,7 @@ impl Engine {
         event: u64,
     ) -> Result<DeliveryView, Failure> {
         let found = self.scan(realm, Cost::Point, move |store| {
-            // Those of a webhook that was removed are still on disk.
+            // The deliveries of a removed webhook are still on disk.
             let delivery = match reads::webhooks::webhook(store, realm, number)? {
                 Some(_) => reads::webhooks::delivery(store, realm, number, event)?,
                 None => None,

@@ -1,4 +1,4 @@
-//! A lane as the store that it leads to: reads pass, commits and barriers take their turns.
+//! A lane as a store: reads pass through, commits and barriers take their turns.
 
 use caudal_storage::{
     Checks, Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, Row, SortOrder,
@@ -84,7 +84,7 @@ impl Store for Lane {
         self.add(Item::Barrier(done));
     }
 
-    /// They wait for nothing: an account that leaves some has no commit on its way.
+    /// Hints do not wait: an account that leaves some has no commit in flight.
     fn note(&self, hints: Vec<Row>) {
         self.store.note(hints);
     }

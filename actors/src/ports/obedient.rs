@@ -1,7 +1,7 @@
-//! A bank that does what it is asked, at once: what tests, stories and the bench have in place of a bank.
+//! A bank that carries out every operation at once: tests, stories and the bench use it in place of a bank.
 //!
-//! **Shape.** [`ObedientBank`] names what such a bank may do in another way, each with the obedient one as
-//! its default. Whatever implements it is a [`BankGateway`], so a rig says only in what its bank is special.
+//! **Shape.** [`ObedientBank`] names the operations in which such a bank may differ, each with the obedient behaviour
+//! as its default. Every implementation is a [`BankGateway`], so a rig defines only how its bank differs.
 
 use std::fmt;
 
@@ -20,15 +20,15 @@ use super::{
     LocalFuture, TransferOrder,
 };
 
-/// The PSP code in the CVUs that it gives out.
+/// The PSP code in the CVUs that it creates.
 pub const PSP: u16 = 999;
 /// Its collector account.
 const COLLECTOR: &str = "3220001805007351350083";
 
-/// What is asked: the operation, and the reference or name that it is about, if any.
+/// A call: the operation, and its reference or name, if any.
 pub type Call = (&'static str, String);
 
-/// A transfer that the bank has done.
+/// A transfer that the bank has completed.
 pub fn done(origin: OriginId) -> BankTransfer {
     BankTransfer {
         bank_id: origin.to_string(),
@@ -38,10 +38,10 @@ pub fn done(origin: OriginId) -> BankTransfer {
     }
 }
 
-/// A bank that does what it is asked. It forgets: each transfer that is asked for is done.
+/// A bank that carries out every operation. It keeps no state: each transfer that it is asked about is completed.
 pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
-    /// How each question comes to the bank and its answer back: here a rig counts, delays, cuts or
-    /// answers in the bank's place. `work` is what the bank does.
+    /// Carries each call to the bank and its answer back: here a rig counts, delays, cuts off or answers in the bank's
+    /// place. `work` is the bank's own part.
     fn answer<'a, T: 'a>(
         &'a self,
         _: Call,
@@ -59,10 +59,10 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
         }
     }
 
-    /// The CVU that it makes of a client id.
+    /// The CVU that it creates for a client id.
     ///
     /// # Errors
-    /// What a rig's bank says instead.
+    /// The failures of a rig's bank.
     fn makes(&self, client_id: u64) -> Result<Cvu, BankError> {
         Cvu::compose(PSP, client_id).ok_or(BankError::TimedOut)
     }
@@ -70,39 +70,39 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
     /// Sends a transfer.
     ///
     /// # Errors
-    /// What a rig's bank says instead.
+    /// The failures of a rig's bank.
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
         Ok(done(order.origin))
     }
 
-    /// What it knows of a transfer.
+    /// Looks up a transfer.
     ///
     /// # Errors
-    /// What a rig's bank says instead.
+    /// The failures of a rig's bank.
     fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {
         Ok(Some(done(origin)))
     }
 
-    /// What moved on a day.
+    /// The movements of a day.
     ///
     /// # Errors
-    /// What a rig's bank says instead.
+    /// The failures of a rig's bank.
     fn lists(&self, _: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
         Ok(Vec::new())
     }
 
-    /// Who is behind a CBU, CVU or alias. Nobody counts the question.
+    /// The holder behind a CBU, CVU or alias. This call does not pass through [`Self::answer`].
     ///
     /// # Errors
-    /// What a rig's bank says instead: it knows nobody.
+    /// Always, unless a rig's bank knows the holder.
     fn whom(&self, _: &Destination) -> Result<Found, BankError> {
         Err(BankError::TimedOut)
     }
 
-    /// What is on the collector account.
+    /// The balance of the collector account.
     ///
     /// # Errors
-    /// What a rig's bank says instead.
+    /// The failures of a rig's bank.
     fn has(&self) -> Result<(Money, Timestamp), BankError> {
         Ok((Money::ZERO, Timestamp::default()))
     }

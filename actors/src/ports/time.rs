@@ -1,14 +1,13 @@
-//! Time as the actors see it: the present, and whether it is believed.
+//! Time as the actors see it: the present time, and whether it is believed.
 
 use std::fmt;
 
 use caudal_ledger::time::Timestamp;
 
-/// Where the time comes from. Whatever is decided by time is decided by [`Clock::now`] and nothing
-/// else.
+/// The source of the time. Every decision by time uses [`Clock::now`] and nothing else.
 pub trait Clock: Send + Sync + fmt::Debug + 'static {
-    /// The present as far as it is believed. A clock in doubt goes on from the last instant that was
-    /// sure, so that nothing expires because somebody set the machine's clock.
+    /// The present time, as far as it is believed. A clock in doubt continues from the last certain instant, so that
+    /// nothing expires because somebody set the machine's clock.
     fn now(&self) -> Timestamp;
 
     /// Why the machine's clock is not believed; `None` while it is.
@@ -16,25 +15,25 @@ pub trait Clock: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// Begins anew with what the journal knows of the time; called before anything is decided.
+    /// Begins anew with the times that the journal knows; called before anything is decided.
     fn begin(&self, _: Known) {}
 
-    /// Believes the machine's clock as it stands, because a person says so.
+    /// Believes the machine's clock as it stands, because a person confirms it.
     fn confirm(&self) {}
 }
 
-/// What a journal knows of the time.
+/// The times that a journal knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Known {
     /// The newest stamp among its last commits; `None` for a new journal.
     pub newest: Option<Timestamp>,
-    /// What a person confirmed last: what the machine's clock said, and what was believed until then.
+    /// A person's last confirmation: the time of the machine's clock, and the time believed until then.
     pub confirmed: Option<(Timestamp, Timestamp)>,
 }
 
 impl Known {
-    /// The instant that the present cannot be before. After a person has said that the past went too
-    /// far ahead, what they confirmed counts until stamps have passed what was believed then.
+    /// The instant that the present cannot precede. After a person has confirmed that the past was too far ahead, the
+    /// confirmed time counts until the stamps have passed the time that was believed then.
     pub fn reference(&self) -> Option<Timestamp> {
         match (self.newest, self.confirmed) {
             (Some(newest), Some((said, believed))) if newest <= believed => Some(said),
@@ -43,7 +42,7 @@ impl Known {
     }
 }
 
-/// How a clock contradicts what is known.
+/// How a clock contradicts the known times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// It was set while the service ran.
@@ -68,11 +67,11 @@ impl Cause {
 /// A clock that is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Doubt {
-    /// By what the clock was found to be wrong.
+    /// The contradiction that was found.
     pub cause: Cause,
-    /// What the machine's clock says.
+    /// The time of the machine's clock.
     pub says: Timestamp,
-    /// What is believed instead.
+    /// The time believed instead.
     pub believed: Timestamp,
 }
 

@@ -1,4 +1,4 @@
-//! What the courier needs from outside: somebody who carries one parcel to one address.
+//! The courier's port to the outside: it carries one parcel to one address.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use caudal_ledger::webhooks::WebhookFormat;
 
 use super::LocalFuture;
 
-/// A secret as it lies in the store: sealed, so that only who carries can read it.
+/// A secret as it lies in the store: sealed, so that only the sink can read it.
 pub type Sealed = Vec<u8>;
 
-/// What a parcel holds.
+/// The contents of a parcel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Contents {
     /// An event of the log.
     Event(Box<Event>),
-    /// A try that the tenant asked for, which is of no event.
+    /// A try that the tenant asked for, which belongs to no event.
     Test {
         /// An id of its own.
         id: String,
@@ -30,17 +30,17 @@ pub enum Contents {
 /// One attempt to deliver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parcel {
-    /// The request that caused what the event reports, while that is known.
+    /// The request that caused the event, while that is known.
     pub caused_by: Option<Arc<str>>,
-    /// The tenant that it is for.
+    /// The tenant to whom it is sent.
     pub tenant: String,
-    /// The address to which it is posted, as the tenant gave it.
+    /// The URL to which it is posted, as the tenant gave it.
     pub url: String,
     /// The secrets to sign with, the newest first; while one rotates, both count.
     pub secrets: Vec<Sealed>,
-    /// What the body is made of.
+    /// The contents of the body.
     pub contents: Contents,
-    /// How the body looks.
+    /// The format of the body.
     pub format: WebhookFormat,
     /// When the attempt begins: the time that is signed.
     pub at: Timestamp,
@@ -51,13 +51,13 @@ pub struct Parcel {
 pub enum Trouble {
     /// The name of the host does not resolve.
     Unresolved,
-    /// The URL or its address is none that the service may send to.
+    /// The service may not send to the URL or its address.
     Forbidden,
-    /// The connection was refused or came to nothing.
+    /// The connection was refused or failed.
     Unconnected,
     /// No answer in time.
     TimedOut,
-    /// The connection broke, or what came is no HTTP.
+    /// The connection broke, or the answer is no HTTP.
     Broken,
     /// It could not be signed or rendered: a fault of ours.
     Unsendable,
@@ -74,7 +74,7 @@ impl Trouble {
         Self::Unsendable,
     ];
 
-    /// The stable word for it.
+    /// The stable name of the trouble.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unresolved => "host_unresolved",
@@ -90,9 +90,9 @@ impl Trouble {
 /// How an attempt ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// The status that was answered, whichever it is, or why there was none.
+    /// The status of the answer, whichever it is, or why there was none.
     pub result: Result<u16, Trouble>,
-    /// How long the receiver asks to be left alone.
+    /// How long the receiver asks to wait.
     pub retry_after: Option<Duration>,
     /// How long it took, in milliseconds.
     pub millis: u64,
@@ -105,10 +105,9 @@ impl Sent {
     }
 }
 
-/// Carries parcels. It never follows a redirect, never waits longer than its limit, and sends to no
-/// address that it may not.
+/// Carries parcels. It never follows a redirect, never waits longer than its limit, and sends to no forbidden address.
 pub trait WebhookSink: Send + Sync + fmt::Debug + 'static {
-    /// One attempt.
+    /// Makes one attempt.
     fn send(&self, parcel: Parcel) -> LocalFuture<'_, Sent>;
 }
 

@@ -1,22 +1,22 @@
-//! Cases that a realm decides. Money in suspense: credited to an account, or returned to its sender through the bank.
+//! The cases that a realm decides: money in suspense is credited to an account, or returned to its sender through the
+//! bank.
 //!
-//! **Order.** Whoever changes a case claims it first, then looks, and the claim ends when the index
-//! shows the change: two operators, a word of the bank and a notice never decide about the same
-//! money at once. A credit is decided by the account that gets it, whose voucher and the decision
-//! are one commit. A return is the realm's own: the request is durable before the bank is asked, its
-//! reference is in the request, and asking again under it is always safe.
+//! **Order.** Every change to a case claims the case first and then reads it; the claim ends when the index shows the
+//! change. So two operators, the bank's answer and a notice never decide about the same money at once. A credit is
+//! decided by the account that gets it, and its voucher and the decision are one commit. The realm itself decides a
+//! return: the request, which holds the return's reference, is durable before the bank is asked, and asking again under
+//! that reference is always safe.
 //!
-//! **Bounds.** Calls about returns wait in the queue of those about transfers; between tries the pause
-//! doubles from the first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are
-//! taken up.
+//! **Bounds.** Calls about returns share the slots of calls about transfers. Between tries the pause doubles from the
+//! first to the last of `Pauses`. At a start at most [`RETURNS_MAX`] returns are taken up.
 //!
-//! **A past that is gone.** After an older copy of the store was put back, the bank may have returned
-//! money that waits here. So a decision waits until the bank's list was looked through, [`LOOKOUT_WAIT`]
-//! at most, and a return that is found there is taken in by its reference.
+//! **A past that is gone.** If an older copy of the store was put back, the bank may already have returned money that
+//! waits here. So a decision waits until the bank's list was looked through, [`LOOKOUT_WAIT`] at most, and a return
+//! found there is taken in by its reference.
 //!
-//! **Failure.** An unknown outcome is asked again, also after a restart. A refusal is kept with the
-//! case, which is open again. What the bank says under the reference of a return that is not what
-//! was ordered, or that has ended otherwise, moves nothing and is logged.
+//! **Failure.** If the outcome of a return is unknown, the bank is asked again, also after a restart. A refusal is kept
+//! with the case, which is open again. If the bank's answer under a return's reference does not match the order, or
+//! contradicts how the return ended, nothing moves and the answer is logged.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,7 +44,7 @@ use crate::scribe::{Shared, Ticket, Write};
 
 /// How long a decision waits for the bank's list to be looked through.
 const LOOKOUT_WAIT: Duration = Duration::from_secs(5);
-/// The most returns that are taken up at a start; the others wait for the next.
+/// The most returns that are taken up at a start; the others wait for the next start.
 const RETURNS_MAX: usize = 10_000;
 
 /// What a supervisor can be asked about money in suspense.
@@ -54,21 +54,21 @@ pub enum CaseMessage {
     Credit(SuspensePlace, Target, Box<Decision>, Ticket<Parked>),
     /// Return it to its sender.
     Return(SuspensePlace, Box<Decision>, Ticket<Parked>),
-    /// The bank has a return of it that nobody here knows to have asked for: the how-manieth try.
+    /// The bank lists a return of this money that nobody here knows to have ordered; with the number of the try.
     Recognised(SuspensePlace, u32, Ticket<Heard>),
-    /// A person says that what could not be booked was put right otherwise.
+    /// A person says that a report that could not be booked was put right otherwise.
     Dismiss(SuspensePlace, Box<Decision>, Ticket<Unbooked>),
-    /// What the bank said of a return; answers whether it is over.
+    /// The bank's answer about a return; the channel gets whether the return is over.
     Said(ReturnSaid, oneshot::Sender<bool>),
-    /// What a notice of the bank says of the return of this number.
+    /// The content of the bank's notice about the return of this number.
     Notice(u64, BankTransfer, Ticket<Heard>),
-    /// What was returned under this number has come back, whole or in part.
+    /// Money returned under this number has come back, in whole or in part.
     CameBack {
         /// The number of the return.
         number: u64,
-        /// The bank's own id of what came back, its id on the rail, and how much.
+        /// The bank's own id of the money that came back, its id on the rail, and the amount in centavos.
         arrived: (String, String, Amount),
-        /// Where the outcome of the notice goes.
+        /// Receives the outcome of the notice.
         ticket: Ticket<Heard>,
     },
 }
@@ -85,19 +85,19 @@ impl Asked for CaseMessage {
     }
 }
 
-/// What came of one try to return money.
+/// The result of one try to return money.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReturnSaid {
     /// The number of the return.
     pub number: u64,
-    /// What the bank said.
+    /// The bank's answer.
     pub said: Said,
-    /// The calls, oldest first.
+    /// The calls to the bank, oldest first.
     pub calls: Vec<BankCall>,
 }
 
 impl RealmSupervisor {
-    /// Takes what is about money in suspense.
+    /// Routes messages about money in suspense.
     pub(super) fn case(&mut self, message: CaseMessage, ctx: &Context<Self>) {
         match message {
             CaseMessage::Credit(..) | CaseMessage::Return(..)
@@ -127,7 +127,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Asks the bank on for every return that was under way.
+    /// Resumes asking the bank about every return that was under way.
     pub(super) fn take_up_returns(&self, home: &Mailbox<Self>) {
         let Shared { store, realm, .. } = &*self.shared;
         let open = reads::cases::open_returns(store.as_ref(), *realm, RETURNS_MAX);
@@ -153,7 +153,7 @@ impl RealmSupervisor {
         claims.claim(*realm, name, AccountNo(0), false).ok()
     }
 
-    /// The money in suspense that a person decides about, claimed for the request.
+    /// Reads the money in suspense that a person decides about, and claims it for the request.
     fn claimed<T>(&self, place: SuspensePlace, ticket: &mut Ticket<T>) -> Result<Parked, Failure> {
         let guard = self.claim_case(place).ok_or(Rejection::OperationInFlight)?;
         ticket.guards.push(guard);
@@ -181,8 +181,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Lets a person's decision wait until the bank's list was looked through: the money may have been
-    /// returned in a past that is gone.
+    /// Lets a person's decision wait until the bank's list was looked through: the money may have been returned in a
+    /// past that is gone.
     fn decide_later(&self, message: CaseMessage, home: Mailbox<Self>) {
         let lookout = Arc::clone(&self.shared.lookout);
         let mut message = Untaken::from(message);
@@ -190,7 +190,7 @@ impl RealmSupervisor {
             let passed = tokio::time::timeout(LOOKOUT_WAIT, lookout.passed()).await;
             if passed.is_ok() {
                 let message = RealmMessage::Case(message.take());
-                // Whoever asked is told when the supervisor is gone.
+                // If the supervisor is gone, the caller is told so.
                 home.put(home.reserve(), message).ok();
             } else if let Some(asker) = message.message().asker() {
                 asker.refuse(Failure::Bank(BankError::TimedOut));
@@ -217,8 +217,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Takes in a return that the bank knows and nobody here does: from here on it is one like any
-    /// other, whose last word the bank is asked for.
+    /// Takes in a return that the bank knows and this node does not. From here on it is a return like any other, and
+    /// the bank is asked for its final answer.
     fn recognised(
         &mut self,
         place: SuspensePlace,
@@ -247,8 +247,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Writes a return down, and has the bank asked once that is on disk; `found` says that it may have
-    /// been asked before.
+    /// Writes a return down, and asks the bank for it once that is on disk. `found` means that the bank may have been
+    /// asked before.
     fn begin_return<T: Send + 'static>(
         &mut self,
         (parked, fact): (Parked, CaseFact),
@@ -266,7 +266,7 @@ impl RealmSupervisor {
                 self.scribe
                     .finish_and(page, outcome, ticket, |done| drop(sender.send(done)));
                 self.shared.life.spawn(async move {
-                    // What never became durable is not asked for.
+                    // A return that never became durable is not ordered.
                     if let (Ok(Ok(())), Some(errand)) = (durable.await, errand) {
                         errand.run(home).await;
                     }
@@ -275,8 +275,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// The page of a fact of the realm's own about a case, with calls to the bank, and the case
-    /// after it.
+    /// The page of a realm's own fact about a case, with calls to the bank, and the case after the fact.
     fn case_page(
         &mut self,
         mut parked: Parked,
@@ -304,8 +303,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// What a word of the bank makes of a return: the fact, with the case as it was and the claim of
-    /// it. `Ok(None)` when there is nothing to write, `Err(None)` when somebody else has the case.
+    /// What the bank's answer means for a return: the fact, with the case before it and the claim on the case.
+    /// `Err(None)` when somebody else has claimed the case.
     fn heard_of_return(&self, number: u64, said: &Said) -> Result<Word, Option<StoreError>> {
         let Shared { store, realm, .. } = &*self.shared;
         let look = || reads::cases::returned(store.as_ref(), *realm, number);
@@ -382,8 +381,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Money that was returned and came back waits for a person again, as what it is: new money of
-    /// the same sender, for the same CVU.
+    /// Money that was returned and came back waits for a person again. It counts as new money of the same sender, for
+    /// the same CVU.
     fn came_back(
         &mut self,
         number: u64,
@@ -415,16 +414,16 @@ impl RealmSupervisor {
     }
 }
 
-/// What a word of the bank about a return comes to.
+/// What the bank's answer about a return means.
 #[derive(Debug)]
 enum Word {
     /// It is about no return of this realm.
     Nothing,
-    /// The return has ended before.
+    /// The return had ended before.
     Over,
-    /// The return goes on, and nothing is new.
+    /// The return goes on, and the answer has nothing new.
     Goes,
-    /// This has happened to this case.
+    /// This fact has happened to this case.
     Fact(Box<(Parked, CaseFact)>, ClaimGuard),
 }
 

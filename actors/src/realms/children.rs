@@ -1,5 +1,5 @@
-//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when many; each on the
-//! thread of its number ([`crate::threads`]).
+//! The actors of a realm's accounts: found or loaded, replaced when in doubt, passivated when there are many. Each runs
+//! on the thread of its number ([`crate::threads`]).
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::residency::Residents;
 use crate::scribe::Shared;
 use crate::vitals::Vitals;
 
-/// Candidates that are looked at before one account begins beyond the bound.
+/// The most candidates that are checked before one account starts beyond the bound.
 const ROOM_TRIES: u32 = 64;
-/// Candidates that one sweep looks at while there are too many.
+/// The most candidates that one sweep checks while there are too many actors.
 const TRIM_TRIES: u32 = 100_000;
 
 /// What a supervisor can be asked about the actors of its accounts.
 #[derive(Debug)]
 pub enum ActorsMessage {
-    /// The live state of an account's actor; `None` when it is not resident.
+    /// Asks an account's actor for its live state; `None` when it is not resident.
     Observe(Target, Reply<Result<Option<Observed>, Failure>>),
-    /// Send an account's actor away if it is idle; answers whether it is gone.
+    /// Sends an account's actor away if it is idle; answers whether it is gone.
     Passivate(Target, Reply<Result<bool, Failure>>),
-    /// How they are doing.
+    /// Asks how the actors are doing.
     Report(Reply<Result<RealmReport, Failure>>),
-    /// The vouchers that a request wrote, by account and sequence, while that is remembered.
+    /// Asks for the vouchers that a request wrote, by account and sequence, while the realm remembers them.
     Wrote(String, Reply<Result<Vec<(AccountNo, u64)>, Failure>>),
 }
 
@@ -50,7 +50,7 @@ impl Asked for ActorsMessage {
 }
 
 impl RealmSupervisor {
-    /// Takes what operators want to know of the actors, or to be done with them.
+    /// Answers operators' questions about the actors, and passivates on request.
     pub(super) fn actors(&mut self, message: ActorsMessage) {
         match message {
             ActorsMessage::Observe(target, reply) => match self.number(target) {
@@ -70,7 +70,7 @@ impl RealmSupervisor {
     }
 }
 
-/// All of a realm's account actors. They stop when this is dropped, after what waits for them.
+/// All of a realm's account actors. When this is dropped they stop, after the messages that already wait for them.
 #[derive(Debug)]
 pub struct Children {
     shared: Arc<Shared>,
@@ -94,7 +94,7 @@ impl Drop for Children {
 }
 
 impl Children {
-    /// None yet, of accounts up to the number `last`.
+    /// Starts without actors, for accounts up to the number `last`.
     pub fn new(shared: Arc<Shared>, residents: Residents, last: AccountNo) -> Self {
         Self {
             shared,
@@ -108,13 +108,13 @@ impl Children {
         }
     }
 
-    /// How many accounts this realm may have in memory beside the other realms.
+    /// How many accounts this realm may have in memory, beside the other realms.
     pub fn share(&self) -> usize {
         self.residents.share()
     }
 
-    /// The sound actor of an account with room in its mailbox. If need be it is started, and has the
-    /// account read while what is sent to it waits.
+    /// The sound actor of an account, with room in its mailbox. If there is none, one is started; it reads its account
+    /// while the messages sent to it wait.
     pub fn get(&mut self, number: AccountNo) -> Result<Child, Failure> {
         if let Some(child) = self.living.get_mut(&number) {
             if child.sound() {
@@ -125,11 +125,11 @@ impl Children {
                 return Ok(child.clone());
             }
             if !child.vitals.retire() {
-                // What is on its way has to arrive or fail before the disk can be read.
+                // Its commits have to succeed or fail before the account can be read from the disk.
                 return Err(Failure::Overloaded);
             }
             if let Some(child) = self.forget(number) {
-                // It may live on for an alarm, and knows no better.
+                // It may live on because of an alarm, and does not know that it was replaced.
                 child.send(AccountMessage::Passivate);
             }
             self.restarts += 1;
@@ -176,7 +176,7 @@ impl Children {
         child
     }
 
-    /// Sends the longest untouched idle actors away while another one has no room.
+    /// Sends away the idle actors that were untouched longest, while there is no room for another one.
     fn make_room(&mut self) {
         for _ in 0..ROOM_TRIES {
             if !self.residents.full() {
@@ -186,7 +186,7 @@ impl Children {
         }
     }
 
-    /// Sends actors away while there are too many, though none begins: a part of them at each sweep.
+    /// Sends actors away while there are too many, even if no new one starts: some of them at each sweep.
     pub fn trim(&mut self) {
         for _ in 0..TRIM_TRIES {
             if !self.residents.beyond() {
@@ -196,7 +196,7 @@ impl Children {
         }
     }
 
-    /// Sends the first candidate away; one that is busy or was touched is the last from now on.
+    /// Sends the first candidate away. A candidate that is busy or was touched goes to the end of the queue.
     fn pass_one(&mut self) {
         if let Some(number) = self.queue.pop_front() {
             match self.living.get_mut(&number) {
@@ -216,7 +216,7 @@ impl Children {
         Some(child)
     }
 
-    /// Sends an actor away if it is idle; whether it is gone.
+    /// Sends an actor away if it is idle. Returns whether it is gone.
     pub fn passivate(&mut self, number: AccountNo) -> bool {
         match self.living.get(&number) {
             None => true,
@@ -239,7 +239,7 @@ impl Children {
         }
     }
 
-    /// How they are doing.
+    /// The state of the actors.
     pub fn report(&self) -> RealmReport {
         let mut report = RealmReport {
             resident: self.living.len(),

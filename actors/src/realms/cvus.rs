@@ -1,11 +1,11 @@
 //! A cache from recently used CVUs to their accounts, which saves reads of the index.
 //!
-//! **Shape.** Two maps from number to number: when the newer one is full it becomes the older one, and whatever was
-//! not used since it was begun is forgotten. So a realm with more accounts than the cache holds never loses all of
-//! them at once.
+//! **Shape.** Two maps from number to number. When the newer one is full it becomes the older one, and entries that
+//! were not used since the older one was begun are forgotten. So a realm with more accounts than the cache holds never
+//! loses all of them at once.
 //!
-//! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory beside the others, and never more than
-//! [`MOST`]. When that has become less, the next sweep forgets what is beyond it.
+//! **Bounds.** [`REMEMBERED`] for each account that the realm may have in memory beside the other realms, and never
+//! more than [`MOST`]. When the bound shrinks, the next sweep forgets the excess.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
@@ -16,7 +16,7 @@ use crate::residency::REMEMBERED;
 /// The most CVUs of one realm that are remembered.
 const MOST: usize = 2_000_000;
 
-/// The accounts of CVUs. A CVU is of one account for ever, so nothing here has to be taken out of date.
+/// The accounts of CVUs. A CVU belongs to one account for ever, so no entry can become stale.
 #[derive(Debug, Default)]
 pub(super) struct Cvus {
     newer: HashMap<u64, u64>,
@@ -39,7 +39,7 @@ impl Cvus {
     pub(super) fn remember(&mut self, cvu: Cvu, account: AccountNo, share: usize) {
         let most = bound(share) / 2;
         if self.newer.len() >= most {
-            // What the older one has allocated is filled again, so that it need not grow step by step.
+            // The older map's allocation is filled again, so that it need not grow step by step.
             std::mem::swap(&mut self.newer, &mut self.older);
             self.newer.clear();
             if self.newer.capacity() > 4 * most {
@@ -49,7 +49,7 @@ impl Cvus {
         self.newer.insert(cvu.number(), account.0);
     }
 
-    /// Gives back what is beyond the bound, while the realm may have this many accounts in memory.
+    /// Gives back the memory beyond the bound, while the realm may have this many accounts in memory.
     pub(super) fn trim(&mut self, share: usize) {
         let most = bound(share);
         if self.newer.len() + self.older.len() > most {
@@ -61,7 +61,7 @@ impl Cvus {
     }
 }
 
-/// How many are remembered while the realm may have this many accounts in memory.
+/// How many CVUs are remembered while the realm may have this many accounts in memory.
 fn bound(share: usize) -> usize {
     share.clamp(1, MOST / REMEMBERED) * REMEMBERED
 }

@@ -1,23 +1,22 @@
 //! Reads the bank's list after a start, before the first order leaves.
 //!
-//! **Why.** An older copy of the store may have been put back: orders that left after the copy was
-//! made are unknown here, and only the bank remembers them. What it lists is recorded before anything
-//! new is ordered, so that no decision counts on money that has left.
+//! **Why.** An older copy of the store may have been put back: orders that left after the copy was made are unknown
+//! here, and only the bank remembers them. The movements on its list are recorded before anything new is ordered, so
+//! that no decision counts on money that has left.
 //!
-//! **Shape.** Orders wait at the gate ([`crate::lookout`]); the first one that waits has the list read.
-//! So a realm that sends nothing costs the bank nothing at a start.
+//! **Shape.** Orders wait at the gate ([`crate::lookout`]); the first one that waits causes the list to be read. So a
+//! realm that sends nothing costs the bank nothing at a start.
 //!
 //! Decisions about money in suspense wait, too: the money may have been returned.
 //!
-//! **Bounds.** The list of each day since the realm's last event, yesterday's and today's at least,
-//! those of [`crate::lookout::DAYS_MAX`] days at most: what left before is shown by the reconciliation
-//! of its day.
+//! **Bounds.** The list of each day since the realm's last event, at least yesterday's and today's, at most those of
+//! [`crate::lookout::DAYS_MAX`] days. The reconciliation of an earlier day shows what left on it.
 //!
-//! **Order.** Of all days what arrived is taken in first, then what left, then what came back: money
-//! has to be there to leave, and a transfer has to be known to come back.
+//! **Order.** Over all days, arrivals are taken in first, then departures, then transfers that came back: money has to
+//! be there to leave, and a transfer has to be known to come back.
 //!
-//! **Failure.** While the bank does not give its list, orders wait and it is asked again with growing
-//! pauses, [`PAUSE_MAX`] at most.
+//! **Failure.** While the bank does not give its list, orders wait, and the bank is asked again with growing pauses,
+//! [`PAUSE_MAX`] at most.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,15 +47,15 @@ use crate::scribe::{Shared, Ticket};
 
 /// The longest pause between tries to read the list.
 pub const PAUSE_MAX: Duration = Duration::from_secs(60);
-/// The receiver of money of which the bank does not say where it went.
+/// The receiver of money for which the bank does not name a destination.
 const NOBODY: &str = "sin.destino.conocido";
-/// The request id of what is asked here.
+/// The request id of the lookout's calls.
 const REQUEST: &str = "lookout";
 
 /// The way to the realm's supervisor, which may be gone.
 pub(super) type Home = (WeakAddr<RealmSupervisor>, Waiting);
 
-/// Waits until somebody wants to order something, looks the list through, and lets orders go.
+/// Waits until an order wants to leave, looks the list through, and lets orders go.
 pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
     shared.lookout.wanted().await;
     let mut pause = shared.pauses.first;
@@ -135,9 +134,9 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
     }
 }
 
-/// Whether a movement is a realm's: a return of money in suspense by its reference, any other by its
-/// CVU, which says the client id and so the realm. What left the collector account itself and
-/// is no return of ours is nobody's, and nothing is booked of it.
+/// Whether a movement belongs to this realm: a return of money in suspense by its reference, any other movement by its
+/// CVU, which holds the client id and so the realm. Money that left the collector account itself and is no return of
+/// ours belongs to no realm, and nothing is booked for it.
 fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
     if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {
         return Ok(of == realm);
@@ -148,8 +147,8 @@ fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<b
     Ok(realm_in(&cvu) == Some(realm))
 }
 
-/// The notice that a movement is a return of money in suspense, asked for in a past that is gone: it
-/// leaves the collector account itself, so its reference alone says whose it is.
+/// The notice that a movement is a return of money in suspense, ordered in a past that is gone. It leaves the collector
+/// account itself, so only its reference shows whose it is.
 pub(crate) fn returned(
     store: &dyn Index,
     realm: RealmId,
@@ -171,7 +170,7 @@ pub(crate) fn returned(
     }))
 }
 
-/// In which order what the bank lists is taken in: arrived, left, come back, each by its time.
+/// The order in which the bank's movements are taken in: arrivals, departures, transfers that came back; each by time.
 pub(crate) fn rank(movement: &BankMovement) -> (u8, Timestamp) {
     let kind = match (movement.way, movement.reversal) {
         (Way::In, false) => 0,
@@ -181,7 +180,7 @@ pub(crate) fn rank(movement: &BankMovement) -> (u8, Timestamp) {
     (kind, movement.at)
 }
 
-/// The notice that a movement of a realm should have brought, if it has not.
+/// The notice that a realm's movement should have brought, if it has not come.
 pub(crate) fn news(
     store: &dyn Index,
     realm: RealmId,
@@ -221,7 +220,7 @@ fn arrived(
             amount: movement.amount,
             reason: String::new(),
         };
-        // What was returned and came back is money that arrived again.
+        // Money that was returned and came back counts as money that arrived again.
         let kind = if returned {
             Rail::Arrival
         } else {
@@ -298,7 +297,7 @@ fn left(store: &dyn Index, movement: BankMovement) -> Result<Option<Notice>, Sto
     })))
 }
 
-/// Whether the bank's last word is awaited of a transfer or return; `None` when there is none of this
+/// Whether a transfer or return still awaits the bank's final answer; `None` when no transfer or return has this
 /// reference.
 fn is_awaited(store: &dyn Index, origin: OriginId) -> Result<Option<bool>, StoreError> {
     if let Some((realm, number)) = reads::cases::return_of(store, Some(origin))? {
@@ -310,11 +309,10 @@ fn is_awaited(store: &dyn Index, origin: OriginId) -> Result<Option<bool>, Store
     Ok(known.map(|(.., known)| known.status.is_open() && known.status != TransferStatus::Audit))
 }
 
-/// How a realm learns of a notice.
+/// Makes the message by which a realm learns of a notice.
 pub(crate) type Hearing = Box<dyn FnOnce(Ticket<Heard>) -> RealmMessage>;
 
-/// How a realm learns of a notice; `place` is the transfer or return that it is about, if it is about
-/// one.
+/// The message by which a realm learns of a notice. `place` is the transfer or return that the notice is about, if any.
 pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
     let Place { account, sequence } = place;
     Some(match notice {

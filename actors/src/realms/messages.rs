@@ -1,4 +1,4 @@
-//! What a realm's supervisor can be asked, by kind, and the words that several kinds share.
+//! What a realm's supervisor can be asked, by kind, and the conversions into one message type.
 
 use caudal_ledger::facts::BankCall;
 
@@ -9,7 +9,7 @@ use super::{
 use crate::mailbox::Asked;
 use crate::reply::Waits;
 
-/// Everything that a supervisor can be asked, by kind. Each kind lives beside what routes it.
+/// Everything that a supervisor can be asked, by kind. Each kind is defined beside the code that routes it.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -20,25 +20,25 @@ pub enum RealmMessage {
     Posting(PostingMessage),
     /// Holds, balances, quotes, and money that arrives.
     Money(MoneyMessage),
-    /// Transfers, and what the bank says of them.
+    /// Transfers, and the bank's answers about them.
     Transfer(TransferMessage),
-    /// Money in suspense, and what could not be booked.
+    /// Money in suspense, and reports that could not be booked.
     Case(CaseMessage),
-    /// Enrolments of accounts in a fund, and what the fund says of them.
+    /// Enrolments of accounts in a fund, and the fund's answers about them.
     Fund(FundMessage),
     /// Who the accounts are.
     Profile(ProfileMessage),
     /// The kinds of vouchers that the realm's tenant has.
     Types(TypesMessage),
-    /// Webhooks, and the events that they are sent.
+    /// Webhooks: orders about them, and tries.
     Webhook(WebhookMessage),
     /// The actors of the accounts, for operators.
     Actors(ActorsMessage),
     /// Calls to the bank that concern no account.
     Journal(Vec<BankCall>),
-    /// The lane is eased: orders that wait for it can go on.
+    /// The lane is eased: deferred orders can go on.
     Eased,
-    /// Stop: what comes later is not taken any more.
+    /// Stop: messages that come later are not taken any more.
     Retire,
 }
 
@@ -60,9 +60,9 @@ impl Asked for RealmMessage {
 }
 
 impl RealmMessage {
-    /// Whether this is one of the orders that come in crowds and that the store has to write, so
-    /// that it waits while the store has enough. What the bank says, what ends something that has
-    /// begun, and what reads does not.
+    /// Whether this is one of the orders that come in crowds and that the store has to write, so that it waits while
+    /// the store has enough to write. The bank's answers, orders that end something already begun, and reads do not
+    /// wait.
     pub const fn waits_for_store(&self) -> bool {
         match self {
             Self::Posting(message) => message.waits_for_store(),
@@ -81,7 +81,7 @@ impl RealmMessage {
     }
 }
 
-/// Lets whoever sends name the kind of a message only.
+/// Lets a sender name only the kind of its message.
 macro_rules! kinds {
     ($($kind:ident: $message:ty),* $(,)?) => {
         $(impl From<$message> for RealmMessage {

@@ -1,5 +1,5 @@
-//! Routing of orders and questions about the money of accounts, and what the routes share: claims, convoys,
-//! the realm's own entries.
+//! Routes orders and questions about the money of accounts. The parts that several routes share are here, too: claims,
+//! convoys, and the realm's own entries.
 
 use std::collections::BTreeSet;
 
@@ -29,39 +29,39 @@ use crate::scribe::{Shared, Ticket, Write};
 /// What a supervisor can be asked about the money of its accounts.
 #[derive(Debug)]
 pub enum MoneyMessage {
-    /// Set money of an account apart until the hold is confirmed, released, or over.
+    /// Sets money of an account apart until the hold is confirmed, released, or expired.
     OpenHold {
         /// The account whose money is set apart.
         target: Target,
-        /// The amount in centavos, the tenant's own id, and for how long.
+        /// The amount in centavos, the tenant's own id, and how long the hold lasts.
         order: OpenHold,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the hold goes, with the voucher that opens it, and the key of the request.
+        /// Receives the hold, with the voucher that opens it; carries the key of the request.
         ticket: Ticket<Outcome<HoldView>>,
     },
-    /// Confirm or release a hold.
+    /// Confirms or releases a hold.
     StepHold {
         /// The hold, which names its account.
         id: HoldId,
         /// Whether it is confirmed or released.
         step: HoldStep,
-        /// How much; the rest when `None`.
+        /// The amount in centavos; the rest when `None`.
         amount: Option<Amount>,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the hold goes as it is afterwards, and the key of the request.
+        /// Receives the hold as it is afterwards; carries the key of the request.
         ticket: Ticket<HoldView>,
     },
-    /// An open hold as it is; `None` when it is not open.
+    /// Asks for an open hold; `None` when it is not open.
     HoldOf(HoldId, Reply<Result<Option<Hold>, Failure>>),
     /// Money arrived from the bank.
     CashIn(CashIn, Ticket<Heard>),
-    /// What a movement would cost.
+    /// Asks for the fees of a movement.
     Quote(Target, TypeCode, Amount, Reply<Result<Quote, Failure>>),
-    /// The balance as it is.
+    /// Asks for the balance as it is.
     BalanceOf(Target, Reply<Result<BalanceView, Failure>>),
-    /// The balance as it was at the end of an instant.
+    /// Asks for the balance as it was at the end of an instant.
     BalanceAt(Target, Timestamp, Reply<Result<BalanceView, Failure>>),
 }
 
@@ -79,7 +79,7 @@ impl Asked for MoneyMessage {
 }
 
 impl MoneyMessage {
-    /// Whether it waits while the store has enough.
+    /// Whether the message waits while the store has enough to write.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::OpenHold { .. } | Self::StepHold { .. } => true,
@@ -93,7 +93,7 @@ impl MoneyMessage {
 }
 
 impl RealmSupervisor {
-    /// Routes what is about the money of accounts.
+    /// Routes messages about the money of accounts.
     pub(super) fn money(&mut self, message: MoneyMessage) {
         match message {
             MoneyMessage::OpenHold {
@@ -140,8 +140,7 @@ impl RealmSupervisor {
         claim.map_err(|_| Rejection::ExternalIdInFlight.into())
     }
 
-    /// Lets a request through its idempotency key. A dry run comes without one: see
-    /// [`crate::engine::Asker`].
+    /// Lets a request through its idempotency key. A dry run has no key: see [`crate::engine::Asker`].
     pub(super) fn let_in<T: std::marker::Send + 'static>(
         &mut self,
         ticket: Ticket<T>,
@@ -202,7 +201,7 @@ impl RealmSupervisor {
         });
     }
 
-    /// Sends an order through all accounts that it concerns, from the lowest number up.
+    /// Sends an order through all accounts that it concerns, starting at the lowest number.
     pub(super) fn convoy<T: std::marker::Send + 'static>(
         &mut self,
         accounts: &BTreeSet<AccountNo>,
@@ -245,7 +244,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Claims an id of the rail, and says where what it is of has landed before, if it has.
+    /// Claims an id of the rail, and gives the place where it has landed before, if it has.
     pub(super) fn claim_rail(
         &self,
         kind: Rail,
@@ -269,7 +268,7 @@ impl RealmSupervisor {
         Ok((guard, landed))
     }
 
-    /// Money arrived from the bank, for a CVU of this realm or for one that nobody knows.
+    /// Routes money that arrived from the bank, for a CVU of this realm or for an unknown one.
     fn cash_in(&mut self, arrived: CashIn, mut ticket: Ticket<Heard>) {
         match self.claim_rail(Rail::Arrival, &arrived.coelsa_id) {
             Err(why) => return self.end(Err(why), ticket),
@@ -293,7 +292,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Keeps money that no account is known for, until a person decides about it.
+    /// Keeps money without a known account, until a person decides about it.
     pub(super) fn park(&mut self, suspense: &Suspense, ticket: Ticket<Heard>) {
         let stream = records::account_stream(self.shared.realm, AccountNo(0), SUSPENSE);
         match self.own_entry(stream, suspense) {
@@ -308,7 +307,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// The next entry of a stream that is the realm's own.
+    /// The next entry of one of the realm's own streams.
     pub(super) fn own_entry<R: serde::Serialize>(
         &mut self,
         stream: caudal_storage::StreamId,

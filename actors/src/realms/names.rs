@@ -1,4 +1,4 @@
-//! What is unique in a realm: the names of accounts, claimed before they are looked for.
+//! The names of accounts, which are unique in a realm: each is claimed before the index is searched for it.
 
 use caudal_ledger::accounts::Status;
 use caudal_ledger::alias::Alias;
@@ -15,7 +15,7 @@ use crate::reply::ClaimGuard;
 use crate::scribe::Shared;
 
 impl RealmSupervisor {
-    /// Claims the code and alias of a new account, or says which is taken.
+    /// Claims the code and alias of a new account, or answers which of them is taken.
     pub(super) fn claim_names(
         &self,
         registration: &Registration,
@@ -38,7 +38,7 @@ impl RealmSupervisor {
         Ok(guards)
     }
 
-    /// Claims a tenant's own code for an account, or says that another one has it.
+    /// Claims a tenant's own code for an account, or answers that another account has it.
     pub(super) fn claim_code(&self, code: &str, account: AccountNo) -> Result<ClaimGuard, Failure> {
         let Shared {
             realm,
@@ -58,15 +58,15 @@ impl RealmSupervisor {
         }
     }
 
-    /// An account of the realm that has what another one asks for.
+    /// The owner of a name that another account asks for.
     fn owner(&self, account: AccountNo) -> Result<Option<Owner>, Failure> {
         let Shared { realm, store, .. } = &*self.shared;
         let listed = reads::listed(store.as_ref(), *realm, account)?;
         Ok(listed.map(|Listed { cvu, .. }| Owner { account, cvu }))
     }
 
-    /// Claims an alias in the realm. What another realm has, the bank refuses. Requests of one account share
-    /// the claim: the account says whether one of them is under way.
+    /// Claims an alias in the realm; the bank refuses an alias that another realm has. Requests of one account share
+    /// the claim: the account itself checks whether one of them is under way.
     fn claim_alias(
         &self,
         alias: &Alias,
@@ -89,7 +89,7 @@ impl RealmSupervisor {
         match reads::alias_owner(store.as_ref(), *realm, alias)? {
             None => Ok(guard),
             Some(owner) if owner.account == account => Ok(guard),
-            // Given up, but reserved to its holder; a CVU that is closed has given its alias up.
+            // Given up, but reserved for its holder. A closed CVU has given its alias up.
             Some(owner) if owner.cuit == cuit => {
                 let listed = reads::listed(store.as_ref(), *realm, owner.account)?;
                 let closed = listed.is_some_and(|it| it.status == Status::Closed);
@@ -102,7 +102,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Claims an alias for an account that there is.
+    /// Claims an alias for an existing account.
     pub(super) fn claim_for(
         &self,
         alias: &Alias,

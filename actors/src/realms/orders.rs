@@ -1,4 +1,4 @@
-//! How an order to a realm names what it is about, and what the realm reports of its actors.
+//! How an order to a realm names its account and voucher type, and the realm's report about its actors.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::AccountNo;
@@ -44,12 +44,12 @@ pub struct Adjustment {
     pub dry_run: bool,
 }
 
-/// How the actors of a realm are doing.
+/// The state of a realm's actors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RealmReport {
-    /// Actors of accounts that are in memory now.
+    /// Account actors that are in memory now.
     pub resident: usize,
-    /// Messages that wait in their mailboxes.
+    /// Messages that wait in these actors' mailboxes.
     pub queued: usize,
     /// Commits that are not durable yet.
     pub in_flight: usize,

@@ -1,4 +1,4 @@
-//! Routing of adjustments: one to its account, a batch to all of its accounts.
+//! Routes adjustments: a single one to its account, a batch to all of its accounts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,10 +25,10 @@ use crate::records::reads;
 use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
 
-/// The account and the order of an item, or why it is refused already.
+/// The account and the order of an item, or why it is already refused.
 type Resolved = Result<(AccountNo, PostAdjustment), Failure>;
-/// What the external ids of a batch are for, by their direction. Two accounts cannot share one,
-/// whatever comes of the first item: so the answer does not depend on how far that one is.
+/// What each external id of a batch was first used for, by direction. Two accounts cannot share an id, whatever becomes
+/// of the first item, so the answer does not depend on how far the first item has come.
 type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
 
 /// What a supervisor can be asked about adjustments.
@@ -38,16 +38,16 @@ pub enum PostingMessage {
     Post(Adjustment, Ticket<Outcome<Placed>>),
     /// Post many, each for itself, or all of them or nothing.
     Batch {
-        /// The adjustments in the order of the request, which is that of the outcomes.
+        /// The adjustments in the order of the request; the outcomes have the same order.
         items: Vec<Adjustment>,
         /// Whether each is posted for itself, or all of them or nothing.
         mode: BatchMode,
-        /// Where the outcomes go, one for each item, and the key of the request.
+        /// Receives the outcomes, one for each item; carries the key of the request.
         ticket: Ticket<Vec<ItemOutcome>>,
     },
     /// The rest of a batch that is on its way.
     More(Bulk),
-    /// The outcomes of a batch whose key keeps its answer.
+    /// The outcomes of a batch whose idempotency key keeps its answer.
     Done(Vec<ItemOutcome>, Ticket<Vec<ItemOutcome>>),
 }
 
@@ -63,7 +63,7 @@ impl Asked for PostingMessage {
 }
 
 impl PostingMessage {
-    /// Whether it waits while the store has enough.
+    /// Whether the message waits while the store has enough to write.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::Post(..) | Self::Batch { .. } | Self::More(_) => true,
@@ -73,7 +73,7 @@ impl PostingMessage {
 }
 
 impl RealmSupervisor {
-    /// Takes a message about adjustments: it is routed to the account, or the batch goes on.
+    /// Routes a message about adjustments: to the account, or to the next part of a batch.
     pub(super) fn posting(&mut self, message: PostingMessage, ctx: &mut Context<Self>) {
         match message {
             PostingMessage::Post(order, ticket) => self.post(order, ticket),
@@ -130,7 +130,7 @@ impl RealmSupervisor {
         Ok((number, resolved))
     }
 
-    /// A repeat of a posting whose type was removed since is still a repeat.
+    /// A repeat of a posting is still a repeat if its type was removed in the meantime.
     fn removed_type(&self, order: &Adjustment) -> Result<VoucherType, Failure> {
         let code = match &order.voucher_type {
             TypeRef::Code(code) => code,
@@ -168,7 +168,7 @@ impl RealmSupervisor {
         .into())
     }
 
-    /// Posts a batch: each adjustment for itself, or all of them or nothing.
+    /// Begins a batch: each adjustment is posted for itself, or all of them or nothing.
     fn batch(
         &mut self,
         items: Vec<Adjustment>,
@@ -202,8 +202,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Resolves the next part of a batch. The rest goes behind what waits meanwhile: a long batch
-    /// is many short turns, and the realms of the thread take theirs in between.
+    /// Resolves the next part of a batch. The rest queues behind the messages that wait meanwhile, so a long batch is
+    /// many short turns, and the other realms of the thread take theirs in between.
     fn bulk(&mut self, mut bulk: Bulk, ctx: &mut Context<Self>) {
         if bulk.has_left() {
             return;
@@ -218,7 +218,7 @@ impl RealmSupervisor {
             } => {
                 for (_, item) in part {
                     if mode.dry_run {
-                        // It claims nothing, so that it is in nobody's way.
+                        // A dry run claims nothing, so it is in nobody's way.
                         resolved.push(self.name(&item, named));
                         continue;
                     }
@@ -247,19 +247,19 @@ impl RealmSupervisor {
         }
     }
 
-    /// Has the rest of a batch come in a later turn: at the realm's pace, while other realms ask too.
+    /// Schedules the rest of a batch for a later turn, at the realm's pace while other realms are active.
     fn go_on_with(&self, bulk: Bulk, ctx: &mut Context<Self>) {
         let next = bulk.items.len().min(BULK_PART);
         let wait = self.shared.pace.items(self.shared.realm, next);
         self.later(wait, bulk, ctx);
     }
 
-    /// Has a batch go on after so long.
+    /// Lets a batch go on after this time.
     fn later(&self, wait: Duration, bulk: Bulk, ctx: &mut Context<Self>) {
         let home = self.home(ctx);
-        // It is let in already, so it is not refused for want of room.
+        // The batch is already let in, so it is not refused for want of room.
         let permit = home.reserve();
-        // Whoever asked is told that the rest was not done where the realm comes to rest meanwhile.
+        // If the realm stops in the meantime, the caller is told that the rest was not done.
         let more = Untaken::from(PostingMessage::More(bulk));
         if wait.is_zero() {
             drop(home.put(permit, more.take().into()));
@@ -269,7 +269,7 @@ impl RealmSupervisor {
         ctx.run_later(wait, move |_, _| drop(home.put(permit, more.take().into())));
     }
 
-    /// Keeps the answer of a batch for its key. A long one is rendered off this thread first.
+    /// Keeps the answer of a batch for its key. A long answer is rendered off this thread first.
     fn batch_done(
         &mut self,
         outcomes: Vec<ItemOutcome>,
@@ -289,7 +289,7 @@ impl RealmSupervisor {
         let rendered = keyed.rendered(outcomes);
         ctx.spawn(
             wrap_future::<_, Self>(rendered).map(move |rendered, realm, _| {
-                // Without an answer its outcome is unknown; its items are known by their ids.
+                // If the rendering fails, the outcome is unknown; the items are known by their ids.
                 if let Ok((keyed, outcomes)) = rendered {
                     let ticket = Ticket {
                         reply,
@@ -303,12 +303,12 @@ impl RealmSupervisor {
         );
     }
 
-    /// The supervisor's own mailbox, counted as anybody's: for what it tells itself in a later turn.
+    /// The supervisor's own mailbox, for messages to itself in a later turn. They count like anybody's.
     pub(super) fn home(&self, ctx: &Context<Self>) -> Mailbox<Self> {
         Mailbox::new(ctx.address(), self.waiting.clone(), MAILBOX)
     }
 
-    /// What an item of a batch comes to, with its external id claimed.
+    /// Resolves an item of a batch, and claims its external id.
     fn resolve(
         &mut self,
         item: &Adjustment,
@@ -320,7 +320,7 @@ impl RealmSupervisor {
         Ok((number, order, guard))
     }
 
-    /// What an item of a batch comes to, unless an earlier one has its external id for another account.
+    /// Resolves an item of a batch, unless an earlier item has its external id for another account.
     fn name(&mut self, item: &Adjustment, named: &mut Named) -> Resolved {
         let (number, order) = self.prepare(item)?;
         let PostAdjustment {
@@ -344,7 +344,7 @@ impl RealmSupervisor {
         Err(Rejection::ExternalIdTwice { fields }.into())
     }
 
-    /// Has a batch decided with all of its accounts as one.
+    /// Has a batch decided by all of its accounts as one.
     fn together(
         &mut self,
         resolved: Vec<Resolved>,
@@ -420,14 +420,13 @@ pub struct Bulk {
     reason = "a batch has one, and its messages are boxed by the mailbox"
 )]
 enum BulkAsker {
-    /// All of the items are posted, or none, as of a dry run: they travel together when all are
-    /// resolved.
+    /// All of the items are posted, or none; also a dry run. They travel together when all are resolved.
     All {
         resolved: Vec<Resolved>,
         mode: BatchMode,
         ticket: Ticket<Vec<ItemOutcome>>,
     },
-    /// Each item is posted for itself as soon as it is resolved; the outcomes are gathered.
+    /// Each item is posted for itself as soon as it is resolved, and the outcomes are gathered.
     Each(Arc<Gather>),
 }
 
@@ -439,7 +438,7 @@ impl Waits for Bulk {
         }
     }
 
-    /// Nothing was done of a whole that is posted or not; else nothing of what is not resolved.
+    /// For a batch that is posted as a whole, this refuses all of it; for any other batch, the items not resolved yet.
     fn refuse(&mut self, why: Failure) {
         match &mut self.asker {
             BulkAsker::All { ticket, .. } => ticket.refuse(why),
@@ -464,7 +463,7 @@ fn gather(
             }
             return;
         }
-        // The realm keeps the key's answer. It is done, so it is not refused for want of room.
+        // The realm keeps the answer for the key. The batch is done, so it is not refused for want of room.
         drop(home.put(
             home.reserve(),
             PostingMessage::Done(outcomes, ticket).into(),

@@ -1,31 +1,29 @@
 //! Orders that wait for the store before anything is decided about them.
 //!
-//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), or the accounts that live on other threads
-//! have not come round to what they were sent ([`crate::threads`]), orders that the store would
-//! have to write are deferred: they stay here, as they came, with their places in the mailbox. The supervisor is woken
-//! when that is eased, and they take their turns. So under too much load an order waits
-//! where it can still be dropped: it claims nothing, nothing of it is decided, and when its asker has
-//! left meanwhile its turn is skipped. What was decided waits for the disk for a few milliseconds
-//! only.
+//! **Shape.** While the realm's lane is pressed (see [`crate::lanes`]), or the accounts on other threads have not
+//! caught up with their messages ([`crate::threads`]), orders that the store would have to write are deferred: they
+//! stay here, undecided, with their places in the mailbox. The supervisor is woken when the pressure eases, and they
+//! take their turns. So under too much load an order waits where it can still be dropped: it has claimed nothing,
+//! nothing of it is decided, and if its caller has left meanwhile its turn is skipped. Decided orders wait for the disk
+//! for only a few milliseconds.
 //!
-//! **Bounds.** A deferred order keeps its place in the mailbox, so [`super::ORDERS_MAX`] bounds how many there are: an
-//! order that comes later is refused at the door. The rest of a batch that has begun is deferred, too,
-//! and never refused.
+//! **Bounds.** A deferred order keeps its place in the mailbox, so [`super::ORDERS_MAX`] bounds how many there are: a
+//! later order is refused at the door. The rest of a batch that has begun is deferred, too, and never refused.
 //!
-//! **Order.** First come, first served. Reads, the bank's answer and the ends of orders that have begun
-//! pass by: no promise holds between them and an order that has no answer yet.
+//! **Order.** First come, first served. Reads, the bank's answers and the ends of orders that have begun pass the
+//! deferred orders: no promise holds between them and an order that has no answer yet.
 
 use actix::Context;
 
 use super::{RealmMessage, RealmSupervisor};
 use crate::mailbox::{Asked as _, Queued, give_way};
 
-/// How many orders take their turns before the accounts of the same thread take theirs. Only then does the lane
-/// know of them, so no more than these come to a lane that is pressed.
+/// How many orders take their turns before the accounts of the same thread take theirs. Only then does the lane know of
+/// these orders, so at most this many reach a pressed lane.
 const IN_A_ROW_MAX: usize = 64;
 
 impl RealmSupervisor {
-    /// Defers what has to wait for the store, and gives back what may be done now.
+    /// Defers a message that has to wait for the store, and gives back one that may be handled now.
     pub(super) fn defer(
         &mut self,
         mut queued: Queued<RealmMessage>,
@@ -50,17 +48,17 @@ impl RealmSupervisor {
         None
     }
 
-    /// Whether what was let pass is so much that the store has to come round to it first.
+    /// Whether so much was let pass that the store or the accounts have to catch up first.
     fn is_pressed(&self) -> bool {
         self.shared.lane.is_pressed() || self.shared.threads.pressed().is_some()
     }
 
-    /// Has whoever is pressed say when that is eased.
+    /// Has the pressed crowd or lane call back when the pressure eases.
     fn call_back(&self, ctx: &Context<Self>) {
         let home = self.home(ctx);
         let permit = home.reserve();
         let wake = Box::new(move || {
-            // A supervisor that is gone has nobody waiting.
+            // If the supervisor is gone, nobody waits.
             drop(home.put(permit, RealmMessage::Eased));
         });
         match self.shared.threads.pressed() {

@@ -1,4 +1,4 @@
-//! Routing of orders and questions about who an account is.
+//! Routes orders and questions about who an account is.
 
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
@@ -15,7 +15,7 @@ use crate::scribe::Ticket;
 /// What a supervisor can be asked about who an account is.
 #[derive(Debug)]
 pub enum ProfileMessage {
-    /// Register an account (its number is given here), and open it where asked.
+    /// Registers an account (the supervisor assigns its number), and opens it if asked.
     Register {
         /// The registration; its number is ignored.
         registration: Registration,
@@ -23,21 +23,21 @@ pub enum ProfileMessage {
         open: bool,
         /// The alias asked for.
         alias: Option<Alias>,
-        /// Where the account goes as it is afterwards, and the key of the request.
+        /// Receives the account as it is afterwards; carries the key of the request.
         ticket: Ticket<AccountView>,
     },
-    /// Change the profile of an account.
+    /// Changes the profile of an account.
     Change {
         /// The account that is changed.
         target: Target,
-        /// What is to change, or to be done with it.
+        /// The change.
         order: ProfileOrder,
-        /// The versions that the asker has seen; any when `None`.
+        /// The versions that the caller has seen; any when `None`.
         if_match: Option<Versions>,
-        /// Where the account goes as it is afterwards, and the key of the request.
+        /// Receives the account as it is afterwards; carries the key of the request.
         ticket: Ticket<AccountView>,
     },
-    /// The account as it is.
+    /// Asks for the account as it is.
     View(Target, Reply<Result<AccountView, Failure>>),
 }
 
@@ -51,7 +51,7 @@ impl Asked for ProfileMessage {
 }
 
 impl ProfileMessage {
-    /// Whether it waits while the store has enough.
+    /// Whether the message waits while the store has enough to write.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::Register { .. } | Self::Change { .. } => true,
@@ -61,7 +61,7 @@ impl ProfileMessage {
 }
 
 impl RealmSupervisor {
-    /// Routes what is about who an account is.
+    /// Routes messages about who an account is.
     pub(super) fn profile(&mut self, message: ProfileMessage) {
         match message {
             ProfileMessage::Register {

@@ -1,4 +1,4 @@
-//! Routing of orders and questions about remuneration.
+//! Routes orders and questions about remuneration.
 
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::remuneration::Enrol;
@@ -14,11 +14,11 @@ use crate::scribe::Ticket;
 /// What a supervisor can be asked about remuneration.
 #[derive(Debug)]
 pub enum FundMessage {
-    /// Enrol an account in the fund that the tenant's bank offers.
+    /// Enrols an account in the fund that the tenant's bank offers.
     Enrol(Target, Enrol, Ticket<EnrolmentView>),
-    /// The last enrolment of an account.
+    /// Asks for the last enrolment of an account.
     EnrolmentOf(Target, Reply<Result<EnrolmentView, Failure>>),
-    /// What the fund said when somebody wanted to know.
+    /// The fund's answer to somebody's question.
     Answered(AccountNo, FundSaid, Reply<Result<EnrolmentView, Failure>>),
 }
 
@@ -33,7 +33,7 @@ impl Asked for FundMessage {
 }
 
 impl FundMessage {
-    /// Whether it waits while the store has enough.
+    /// Whether the message waits while the store has enough to write.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::Enrol(..) => true,
@@ -43,7 +43,7 @@ impl FundMessage {
 }
 
 impl RealmSupervisor {
-    /// Routes what is about remuneration.
+    /// Routes messages about remuneration.
     pub(super) fn fund(&mut self, message: FundMessage) {
         match message {
             FundMessage::Enrol(target, order, ticket) => self.enrol(target, order, ticket),

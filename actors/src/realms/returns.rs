@@ -1,5 +1,5 @@
-//! A return on its way: asks the bank for it until the bank has given its final answer, and reports that
-//! to the supervisor. While what leaves the realm is held nothing is sent.
+//! A return on its way: asks the bank until the bank has given its final answer, and reports each answer to the
+//! supervisor. While the realm's departures are held, nothing is sent.
 
 use std::sync::Arc;
 
@@ -16,8 +16,7 @@ use crate::ports::{BankError, BankGateway, ReturnOrder};
 use crate::settings::Pauses;
 
 impl RealmSupervisor {
-    /// What to ask the bank about money that is being returned. `found` says that it may have been
-    /// asked before.
+    /// Prepares the errand for money that is being returned. `found` means that the bank may have been asked before.
     pub(super) fn errand(
         &self,
         parked: &Parked,
@@ -47,7 +46,7 @@ impl RealmSupervisor {
     }
 }
 
-/// One return on its way: asks the bank until it has said its last word.
+/// One return on its way: asks the bank until the bank has given its final answer.
 #[derive(Debug)]
 pub(super) struct Errand {
     bank: Arc<dyn BankGateway>,
@@ -58,7 +57,7 @@ pub(super) struct Errand {
     pauses: Pauses,
     number: u64,
     order: ReturnOrder,
-    /// Whether somebody who is gone may have asked for it already.
+    /// Whether an earlier run may already have asked for it.
     found: bool,
     request_id: String,
 }
@@ -68,7 +67,7 @@ impl Errand {
         self.lookout.passed().await;
         let mut pause = self.pauses.first;
         let mut asked = self.found;
-        // Always read before the supervisor says whether the return goes on.
+        // Always read before the supervisor answers whether the return goes on.
         let mut held = self.hold.is_held();
         loop {
             let Ok(slot) = self.slots.acquire().await else {
@@ -95,7 +94,7 @@ impl Errand {
         }
     }
 
-    /// Tells the supervisor what came of a try; whether the return is over, or the supervisor gone.
+    /// Tells the supervisor the result of a try. Returns whether the return is over, or the supervisor gone.
     async fn is_over(
         &self,
         home: &Mailbox<RealmSupervisor>,
@@ -109,16 +108,16 @@ impl Errand {
         };
         let (sender, over) = oneshot::channel();
         let message = RealmMessage::Case(CaseMessage::Said(said, sender));
-        // What the bank has said is never refused. Where the supervisor is gone another takes it up again.
+        // The bank's answer is never refused. If the supervisor is gone, the next one takes the return up again.
         if home.put(home.reserve(), message).is_err() {
             return true;
         }
-        // Not written down counts as not heard.
+        // An answer that was not written down counts as not heard.
         over.await.unwrap_or(false)
     }
 
-    /// Asks how far it is, or for it: again when the bank does not know it. Nothing was said where the bank does not
-    /// know it and it is held.
+    /// Asks for the state of the return, and orders it if the bank does not know it. If the bank does not know it and
+    /// the realm is held, there is no answer.
     async fn ask(&self, asked: bool, held: bool) -> (Option<Said>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
@@ -128,7 +127,7 @@ impl Errand {
             match reply.result {
                 Ok(Some(transfer)) => return (Some(Said::Transfer(transfer)), calls),
                 Ok(None) => {}
-                // Refusing to say is not refusing to do.
+                // A refusal to report is no refusal of the return.
                 Err(_) => return (Some(Said::Unknown), calls),
             }
         }

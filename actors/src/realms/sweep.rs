@@ -1,7 +1,7 @@
-//! The sweep: finds open business that no actor looks after, at start and from time to time.
+//! The sweep: at the start and from time to time, finds open business that no actor looks after.
 //!
-//! **Bounds.** One sweep takes up [`SWEEP_MAX`] of each kind; where there is more, the next part
-//! follows after a short pause.
+//! **Bounds.** One sweep takes up [`SWEEP_MAX`] of each kind. If there are more open transfers, the next part follows
+//! after a short pause.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::records::{self, reads};
 use crate::scribe::Shared;
 
 impl RealmSupervisor {
-    /// Starts the actors of accounts that wait for the bank and have none, and has holds released
-    /// whose time has come.
+    /// Starts the missing actors of accounts that wait for the bank or the fund, and has holds released whose time is
+    /// over.
     pub(super) fn sweep(&mut self, ctx: &mut Context<Self>) {
         self.ensure_courier();
-        // What is due by a clock in doubt may not be due.
+        // While the clock is in doubt, a hold that looks due may not be due.
         if self.shared.clock.doubt().is_some() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Routing of transfers: to one account, to two as one, and what the bank says of them.
+//! Routes transfers: to one account, to two as one, and the bank's reports about them.
 
 use std::collections::BTreeSet;
 
@@ -25,48 +25,48 @@ pub enum TransferMessage {
     Send {
         /// The account that sends.
         from: Target,
-        /// To whom, how much in centavos, and the tenant's own id.
+        /// The destination, the amount in centavos, and the tenant's own id.
         order: Send,
         /// Only say what would happen.
         dry_run: bool,
-        /// Where the transfer goes as it is once the money is held or moved, and the key of the request.
+        /// Receives the transfer once the money is held or moved; carries the key of the request.
         ticket: Ticket<Outcome<TransferView>>,
     },
-    /// A transfer that waits for the bank, as it is; `None` when it does not wait.
+    /// Asks for a transfer that waits for the bank; `None` when it does not wait.
     Of(TransferId, Reply<Result<Option<Transfer>, Failure>>),
-    /// What the bank's notice says about a transfer.
+    /// The content of the bank's notice about a transfer.
     Notice {
-        /// The account that sent.
+        /// The sending account.
         account: AccountNo,
         /// The number of the transfer in its account.
         transfer: u64,
         /// The transfer as the notice reports it.
         said: BankTransfer,
-        /// Where the outcome of the notice goes.
+        /// Receives the outcome of the notice.
         ticket: Ticket<Heard>,
     },
     /// A transfer came back.
     Reverse {
-        /// The account that sent.
+        /// The sending account.
         account: AccountNo,
         /// The number of the transfer in its account.
         transfer: u64,
-        /// What came back, in centavos.
+        /// The amount that came back, in centavos.
         amount: Amount,
         /// The id of the reversal on the rail.
         coelsa_id: String,
-        /// Where the outcome of the notice goes.
+        /// Receives the outcome of the notice.
         ticket: Ticket<Heard>,
     },
     /// A person decides about a transfer that waits for the bank.
     Decide {
         /// The transfer, which names its account.
         transfer: TransferId,
-        /// What, and whether they insist though the bank has not given up.
+        /// The verdict, and whether the person insists although the bank has not given up.
         verdict: (Verdict, bool),
-        /// By whom and why.
+        /// Who decides, and why.
         decision: Box<Decision>,
-        /// Where the transfer goes as it is after the decision.
+        /// Receives the transfer as it is after the decision.
         ticket: Ticket<TransferView>,
     },
     /// Money left by an order that the ledger does not know.
@@ -85,7 +85,7 @@ impl Asked for TransferMessage {
 }
 
 impl TransferMessage {
-    /// Whether it waits while the store has enough.
+    /// Whether the message waits while the store has enough to write.
     pub(super) const fn waits_for_store(&self) -> bool {
         match self {
             Self::Send { .. } => true,
@@ -99,7 +99,7 @@ impl TransferMessage {
 }
 
 impl RealmSupervisor {
-    /// Routes what is about transfers.
+    /// Routes messages about transfers.
     pub(super) fn transfer(&mut self, message: TransferMessage) {
         match message {
             TransferMessage::Send {
@@ -145,8 +145,8 @@ impl RealmSupervisor {
         }
     }
 
-    /// Sends a transfer on its way: to both accounts when the destination is the realm's, to the
-    /// account that sends, and by it to the bank, when it is not.
+    /// Routes an order to send. If the destination is an account of the realm, both accounts get it; if not, only the
+    /// sending account does, which sends it on to the bank.
     fn send(
         &mut self,
         from: Target,
@@ -171,7 +171,8 @@ impl RealmSupervisor {
             }
         }
         if to.is_none() && !dry_run {
-            // The bank's list may be bringing it in right now, from a past that is gone.
+            // The lookout may be recovering the same order from the bank's list right now, after an older copy was put
+            // back.
             match self.claim_sent(self.origin_of(&order), from) {
                 Ok(guard) => ticket.guards.push(guard),
                 Err(_) => return self.end(Err(Rejection::ExternalIdInFlight.into()), ticket),
@@ -203,7 +204,7 @@ impl RealmSupervisor {
         OriginId::of_order(&settings.tenant, settings.mode, &order.external_id)
     }
 
-    /// The account of this realm that a destination is, if it is one.
+    /// The account of this realm that the destination names, if there is one.
     fn receiver(&mut self, to: &Destination) -> Result<Option<AccountNo>, Failure> {
         let Shared { realm, store, .. } = &*self.shared;
         match to {
@@ -223,7 +224,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// A transfer came back.
+    /// Routes a transfer that came back.
     fn reverse(
         &mut self,
         account: AccountNo,
@@ -244,7 +245,7 @@ impl RealmSupervisor {
         });
     }
 
-    /// Money left by an order that the ledger does not know.
+    /// Routes money that left by an order that the ledger does not know.
     fn left(&mut self, left: Departure, mut ticket: Ticket<Heard>) {
         match self.claim_left(left.origin) {
             Ok(guard) => ticket.guards.push(guard),

@@ -1,7 +1,7 @@
 //! Reports of the bank that the ledger cannot book: each is kept once, for a person to decide.
 //!
-//! **Order.** Claim first, then look. A departure is claimed by its reference while it is booked, kept or
-//! dismissed, so a person who dismisses one and money that comes in time for it never both count.
+//! **Order.** Claim first, then look. A departure's reference is claimed while the departure is booked, kept or
+//! dismissed. So when a person dismisses a departure while money that lets it be booked arrives, never both count.
 
 use caudal_ledger::cases::{
     BankSays, Decision, SuspensePlace, TOLD_OTHERWISE, Unbooked, UnbookedFact,
@@ -20,7 +20,7 @@ use crate::reply::ClaimGuard;
 use crate::scribe::{Shared, Ticket, Write};
 
 impl RealmSupervisor {
-    /// Claims what left under a reference, which is of one realm.
+    /// Claims the departure under a reference; a reference belongs to one realm.
     pub(super) fn claim_left(&self, origin: OriginId) -> Result<ClaimGuard, Failure> {
         let name = [b"o".as_slice(), &origin.to_bytes()].concat();
         let claim = self
@@ -30,7 +30,7 @@ impl RealmSupervisor {
         claim.map_err(|_| Failure::Overloaded)
     }
 
-    /// Claims the same for the order of an account; the same order again shares the claim.
+    /// Claims the same reference for an account's order; a repeat of the order shares the claim.
     pub(super) fn claim_sent(
         &self,
         origin: OriginId,
@@ -41,8 +41,8 @@ impl RealmSupervisor {
         claims.claim(*realm, name, from, true)
     }
 
-    /// An arrival whose id of the rail has landed before. The same is known; anything else is kept for
-    /// a person, and credits nobody.
+    /// An arrival whose rail id has landed before. If it is the same arrival, it is known; anything else is kept for a
+    /// person, and credits nobody.
     pub(super) fn arrived_again(
         &mut self,
         arrived: CashIn,
@@ -63,7 +63,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Whether an arrival is what has landed, or waits for a person already.
+    /// Whether an arrival is the one that landed, or already waits for a person.
     fn as_landed(&self, arrived: &CashIn, landed: &Landed) -> Result<bool, StoreError> {
         let (store, of) = (self.shared.store.as_ref(), self.shared.realm);
         let waits = landed.suspended.then_some(SuspensePlace {
@@ -120,7 +120,7 @@ impl RealmSupervisor {
         })
     }
 
-    /// A person says that it was put right otherwise.
+    /// A person says that the report was put right otherwise.
     pub(super) fn dismiss(
         &mut self,
         place: SuspensePlace,

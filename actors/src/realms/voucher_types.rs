@@ -15,13 +15,13 @@ use crate::scribe::{Ticket, Write};
 /// What a supervisor can be asked about voucher types.
 #[derive(Debug)]
 pub enum TypesMessage {
-    /// All types of the realm, the system's own among them.
+    /// Asks for all types of the realm, including the system's own.
     All(Reply<Result<VoucherTypes, Failure>>),
-    /// Create a type under a code that the realm does not have.
+    /// Creates a type under a code that the realm does not have.
     Create(CreateVoucherType, Ticket<VoucherType>),
-    /// Switch one on or off.
+    /// Switches a type on or off.
     Toggle(TypeCode, bool, Ticket<VoucherType>),
-    /// Remove the type of a code; its vouchers stay.
+    /// Removes the type of a code; its vouchers stay.
     Remove(TypeCode, Ticket<VoucherType>),
 }
 
@@ -37,7 +37,7 @@ impl Asked for TypesMessage {
 }
 
 impl RealmSupervisor {
-    /// Takes what is about voucher types.
+    /// Routes messages about voucher types.
     pub(super) fn types(&mut self, message: TypesMessage) {
         match message {
             TypesMessage::All(reply) => self.all_types(reply),
@@ -73,8 +73,8 @@ impl RealmSupervisor {
         Ok(())
     }
 
-    /// Puts the newest rules of events into force, before anything else of the realm is written.
-    /// Where that cannot be written, the realm goes on under those that it has.
+    /// Puts the newest event rules into force, before anything else of the realm is written. If the fact cannot be
+    /// written, the realm goes on under the rules that it has.
     pub(super) fn adopt_rules(&mut self) -> Result<(), StoreError> {
         let number = self.shared.event_rules;
         if self.event_rules.max(1) >= number {
@@ -92,7 +92,7 @@ impl RealmSupervisor {
         Ok(())
     }
 
-    /// Decides on voucher types: `fact` is `None` when nothing changes.
+    /// Decides an order about voucher types; `decide` gives `None` when nothing changes.
     fn change_types(
         &mut self,
         ticket: Ticket<VoucherType>,

@@ -1,4 +1,4 @@
-//! What the supervisor does for webhooks: decides what their tenant orders, and keeps a courier.
+//! The supervisor's part in webhooks: it decides the tenant's orders about them, and keeps a courier.
 
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use crate::scribe::{Ticket, Write};
 /// What a supervisor can be asked about webhooks.
 #[derive(Debug)]
 pub enum WebhookMessage {
-    /// An order about one: its number (of no meaning for a new one), what, who asks.
+    /// An order about a webhook: its number (ignored for a new one), the order, and the caller's ticket.
     Order(u64, WebhookOrder, Ticket<Webhook>),
-    /// Send one something now, outside the order of events: its number, the id of what is sent, who
-    /// asks.
+    /// Sends a webhook something now, outside the order of events: its number, the id of the test message, and the
+    /// caller's ticket.
     Try(u64, String, Ticket<Sent>),
 }
 
@@ -37,7 +37,7 @@ impl Asked for WebhookMessage {
 }
 
 impl RealmSupervisor {
-    /// Takes what is about webhooks.
+    /// Routes messages about webhooks.
     pub(super) fn webhook(&mut self, message: WebhookMessage, ctx: &mut Context<Self>) {
         match message {
             WebhookMessage::Order(number, order, ticket) => {
@@ -58,7 +58,7 @@ impl RealmSupervisor {
         Ok(())
     }
 
-    /// Starts the courier where there is something to carry and none lives.
+    /// Starts the courier if the realm has webhooks and no courier lives.
     pub(super) fn ensure_courier(&mut self) {
         let lives = self.courier.as_ref().is_some_and(Mailbox::connected);
         if self.webhooks.is_empty() || lives {
@@ -72,7 +72,7 @@ impl RealmSupervisor {
         }
     }
 
-    /// Decides an order about a webhook; `number` is of no meaning for a new one.
+    /// Decides an order about a webhook; `number` is ignored for a new one.
     fn order_webhook(&mut self, number: u64, order: WebhookOrder, ticket: Ticket<Webhook>) {
         let Some(ticket) = self.let_in(ticket) else {
             return;
@@ -80,13 +80,13 @@ impl RealmSupervisor {
         match self.decide_webhook(number, order) {
             Err(why) => self.end(Err(why), ticket),
             Ok((page, webhook)) => {
-                // The one that is notified has to be there before the order is on disk: it may start
-                // with less than that.
+                // The courier has to exist before the order is on disk so that it can be notified. It may start before
+                // the order is there to read.
                 self.ensure_courier();
                 let courier = self.courier.clone();
                 self.scribe
                     .finish_and(page, Ok(webhook), ticket, move |done| {
-                        // One that cannot hear looks again when it next writes.
+                        // A courier that cannot take the message looks again when it next writes.
                         if let (Ok(()), Some(courier)) = (done, courier) {
                             courier.tell(Refresh).ok();
                         }
@@ -128,8 +128,8 @@ impl RealmSupervisor {
         Ok((page, webhook))
     }
 
-    /// Sends a webhook something that is no event, and answers how that went. Beyond
-    /// [`TRIES_AT_ONCE`] the tenant is asked to come back.
+    /// Sends a webhook a test message, which is no event, and answers how that went. Beyond [`TRIES_AT_ONCE`] the
+    /// tenant is asked to come back.
     fn try_webhook(
         &mut self,
         number: u64,

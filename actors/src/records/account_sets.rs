@@ -1,13 +1,13 @@
-//! The account sets of a realm: which accounts are in which state, as bits, so that any page of accounts is
-//! found by counting bits.
+//! The account sets of a realm: the states of its accounts as bits, so that any page of accounts is found by counting
+//! bits.
 //!
 //! **Shape.** One row for each block of 256 account numbers: six sets of 256 bits of 32 bytes each,
 //! the bit of a number in the byte `number / 8`, the lowest first. Numbers are given without gaps,
 //! so the rows are dense: 100,000 accounts are 391 rows of 192 bytes.
 //!
-//! **Cost.** A row is written when an account changes its state, and when its balance becomes zero or
-//! ceases to be: no part of most vouchers. A page that begins at a number reads the rows it shows; one
-//! that skips reads those before it too, each for all of its 256 accounts.
+//! **Cost.** A row is written when an account changes its state, and when its balance becomes zero or stops being zero,
+//! which most vouchers do not cause. A page that begins at a number reads the rows that it shows. A page with an offset
+//! also reads the rows before, each for all of its 256 accounts.
 
 use caudal_ledger::accounts::Status;
 use caudal_ledger::balance::Direction;
@@ -29,7 +29,7 @@ const ROWS: (usize, usize) = (2, 256);
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Set([u8; SET_BYTES]);
 
-/// Where the bit of a number is: its byte and its mask.
+/// The place of a number's bit: byte and mask.
 fn place(number: AccountNo) -> (usize, u8) {
     let within = number.0 % BLOCK;
     let byte = usize::try_from(within / 8).unwrap_or(0);
@@ -74,7 +74,7 @@ impl Set {
     }
 }
 
-/// A row: what is known of 256 accounts.
+/// A row: the states of 256 accounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Block {
     registered: Set,
@@ -143,7 +143,7 @@ fn change(
     Ok(())
 }
 
-/// Notes what an account has become: its state, and whether it is enabled.
+/// Notes the new state of an account, and whether it is enabled.
 pub(super) fn became(
     realm: RealmId,
     number: AccountNo,
@@ -165,7 +165,7 @@ pub(super) fn became(
     })
 }
 
-/// Notes whether an account has money, where a voucher changes that.
+/// Notes whether an account has money, if a voucher changes that.
 pub(super) fn posted(
     realm: RealmId,
     number: AccountNo,
@@ -187,10 +187,10 @@ pub(super) fn posted(
     })
 }
 
-/// What the account sets hold of an account.
+/// The state of an account in the account sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Where it is between registered and closed.
+    /// The stage of its life.
     pub status: Status,
     /// Whether it is enabled.
     pub enabled: bool,
@@ -198,7 +198,7 @@ pub struct Standing {
     pub funded: bool,
 }
 
-/// Whether the account sets have an account as it is.
+/// Whether the account sets show an account's present state.
 pub fn agrees(
     store: &dyn Index,
     realm: RealmId,
@@ -208,7 +208,7 @@ pub fn agrees(
     Recent::default().agrees(store, realm, number, standing)
 }
 
-/// The block that was read last, for questions about one account after the other.
+/// The block that was read last, for checks of many accounts in order.
 #[derive(Debug, Default)]
 pub struct Recent {
     of: Option<(RealmId, u64)>,
@@ -216,7 +216,7 @@ pub struct Recent {
 }
 
 impl Recent {
-    /// Whether the account sets have an account as it is, or had it when the first of its block was asked about.
+    /// Whether the account sets show an account's state, as of now or as of the first check in its block.
     ///
     /// # Errors
     /// When the block cannot be read.
@@ -249,16 +249,16 @@ impl Recent {
     }
 }
 
-/// Which accounts of the account sets are meant.
+/// A selection of accounts from the account sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Among {
-    /// Those without a CVU too.
+    /// Accounts without a CVU, too.
     pub everyone: bool,
     /// Only in this state.
     pub status: Option<Status>,
     /// Only enabled, or only disabled.
     pub enabled: Option<bool>,
-    /// None that are closed and have nothing.
+    /// No closed accounts without money.
     pub alive: bool,
 }
 
@@ -294,8 +294,8 @@ impl Among {
     }
 }
 
-/// Walks over the blocks of a realm, those that begin at or behind a number in the direction, until
-/// `visit` says stop (`false`). It gets the number of the block's first account and who is meant.
+/// Walks over the blocks of a realm, in an order, from the block of `start` on, until `visit` returns `false`. `visit`
+/// gets the number of the block's first account and the selected accounts.
 fn walk(
     store: &dyn Index,
     realm: RealmId,
@@ -332,7 +332,7 @@ fn walk(
     }
 }
 
-/// How many are meant.
+/// The number of selected accounts.
 pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, StoreError> {
     let mut count = 0_u64;
     walk(
@@ -347,8 +347,7 @@ pub fn count(store: &dyn Index, realm: RealmId, among: &Among) -> Result<u64, St
     Ok(count)
 }
 
-/// The numbers of one page: those behind the number `after`, or behind as many as are to be skipped;
-/// and whether there are more.
+/// The numbers of one page: after the number `after`, or after skipping `skip` of them; and whether there are more.
 pub fn page(
     store: &dyn Index,
     realm: RealmId,
@@ -388,14 +387,14 @@ pub fn page(
     Ok((found, more))
 }
 
-/// Who is meant, for questions about one account after the other.
+/// The selected accounts, for checks of many accounts in order.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Members {
     sets: std::collections::BTreeMap<u64, Set>,
 }
 
 impl Members {
-    /// Reads them: 32 bytes for 256 accounts.
+    /// Reads the selection: 32 bytes for 256 accounts.
     pub fn read(store: &dyn Index, realm: RealmId, among: &Among) -> Result<Self, StoreError> {
         let mut members = Self::default();
         walk(
@@ -410,18 +409,18 @@ impl Members {
         Ok(members)
     }
 
-    /// Whether an account is meant.
+    /// Whether an account is selected.
     pub fn has(&self, number: AccountNo) -> bool {
         let set = self.sets.get(&(number.0 / BLOCK));
         set.is_some_and(|set| set.has(number))
     }
 
-    /// How many there are.
+    /// The number of selected accounts.
     pub fn len(&self) -> u64 {
         self.sets.values().map(Set::len).sum()
     }
 
-    /// Whether there is none.
+    /// Whether no account is selected.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

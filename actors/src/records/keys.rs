@@ -1,5 +1,5 @@
-//! Keys of the index: one tag each, then realm and name, all big-endian so that they sort. So everything
-//! of a realm lies under its number; the one exception says why.
+//! Keys of the index: a tag each, then realm and name, all big-endian so that they sort. So all keys of a realm lie
+//! under its number; [`origin`] documents the one exception.
 
 mod cases;
 mod kinds;
@@ -39,7 +39,7 @@ const INTERNAL: u8 = 0x15;
 const INTERNAL_COUNT: u8 = 0x16;
 const DIRECTORY: u8 = 0x17;
 const PENDING: u8 = 0x18;
-// 0x19 was the census, which is part of the totals now.
+// 0x19 was the census, which is now part of the totals.
 // 0x1a is in `rests`.
 const HOLD: u8 = 0x1b;
 const OPEN_HOLD: u8 = 0x1c;
@@ -52,11 +52,11 @@ const TRANSFER_COUNT: u8 = 0x22;
 const TRANSFER_CALL: u8 = 0x23;
 const RAIL: u8 = 0x24;
 const BANK_DAY: u8 = 0x25;
-// 0x26 was the days of suspense, which nobody read: the id of the rail leads there.
+// 0x26 was the days of suspense, which nobody read: the rail's id leads there.
 const TRANSFER_LEFT: u8 = 0x27;
 const TOTALS: u8 = 0x28;
 // 0x38 to 0x3f are in `cases`.
-// 0x29 was the closed accounts, which the account sets hold now.
+// 0x29 was the closed accounts, which the account sets now hold.
 const CUIT: u8 = 0x30;
 const ENROLLING: u8 = 0x31;
 const ROLL: u8 = 0x32;
@@ -70,7 +70,7 @@ const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
 const ORIGIN_UNDER: u8 = 0x44;
 // 0x45 and 0x46 are in `rests`.
-/// This many bytes of a text count where accounts are sorted by it.
+/// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
 
 fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
@@ -81,7 +81,7 @@ fn key(tag: u8, realm: RealmId, rest: &[&[u8]]) -> Vec<u8> {
     key
 }
 
-/// A text of a client as part of a key, always of one size.
+/// A client's text as part of a key, always of one size.
 fn named(text: &str) -> [u8; 32] {
     caudal_ledger::chain::Canonical::default()
         .text(text)
@@ -89,8 +89,8 @@ fn named(text: &str) -> [u8; 32] {
         .0
 }
 
-/// A tenant's own id of an operation as part of a key: as it is, or, where it may be too long for one, as a digest.
-/// No text has the byte before a digest, so no id is taken for another.
+/// A tenant's own id of an operation as part of a key: the id itself, or its digest if it may be too long. No text
+/// contains the byte before a digest, so no id is mistaken for another.
 fn own(id: &ExternalId) -> Cow<'_, [u8]> {
     let text = id.as_str();
     match text.len() {
@@ -99,7 +99,7 @@ fn own(id: &ExternalId) -> Cow<'_, [u8]> {
     }
 }
 
-/// The first key after all that begin with `prefix`.
+/// The first key after all keys that begin with `prefix`.
 pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {
@@ -116,12 +116,12 @@ pub fn cvu(realm: RealmId, cvu: Cvu) -> Vec<u8> {
     key(CVU, realm, &[cvu.as_str().as_bytes()])
 }
 
-/// Realm, alias → who has it or to whom it is reserved. The bank judges between realms.
+/// Realm, alias → the account that has it or for which it is reserved. Between realms the bank decides.
 pub fn alias(realm: RealmId, alias: &Alias) -> Vec<u8> {
     key(ALIAS, realm, &[alias.folded().as_bytes()])
 }
 
-/// Realm, the tenant's own code (hashed: it may be longer than a key) → account.
+/// Realm, the tenant's own code (hashed, because it may be longer than a key) → account.
 pub fn code(realm: RealmId, code: &str) -> Vec<u8> {
     key(CODE, realm, &[&named(code)])
 }
@@ -131,7 +131,7 @@ pub fn external(realm: RealmId, direction: Direction, id: &ExternalId) -> Vec<u8
     key(EXTERNAL, realm, &[&[direction.byte()], &own(id)])
 }
 
-/// All answers of an idempotency key, which is hashed: it may be longer than a key.
+/// All answers of an idempotency key (hashed, because it may be longer than a key).
 pub fn answers(realm: RealmId, name: &str) -> Vec<u8> {
     key(ANSWER, realm, &[&named(name)])
 }
@@ -152,7 +152,7 @@ pub fn internal(realm: RealmId, ordinal: u64) -> Vec<u8> {
     key(INTERNAL, realm, &[&ordinal.to_be_bytes()])
 }
 
-/// Realm → how many adjustments and internal transfers there are.
+/// Realm → the number of adjustments and internal transfers.
 pub fn internal_count(realm: RealmId) -> Vec<u8> {
     key(INTERNAL_COUNT, realm, &[])
 }
@@ -162,7 +162,7 @@ pub fn directory(realm: RealmId) -> Vec<u8> {
     key(DIRECTORY, realm, &[])
 }
 
-/// Realm, account → what lists and searches need.
+/// Realm, account → the data for lists and searches.
 pub fn directory_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(DIRECTORY, realm, &[&account.0.to_be_bytes()])
 }
@@ -177,7 +177,7 @@ pub fn of_cuit(realm: RealmId, cuit: Cuit) -> Vec<u8> {
     key(CUIT, realm, &[cuit.as_str().as_bytes()])
 }
 
-/// Realm, CUIT, account → present while the CUIT is the holder's.
+/// Realm, CUIT, account → present while the holder has this CUIT.
 pub fn account_of_cuit(realm: RealmId, cuit: Cuit, account: AccountNo) -> Vec<u8> {
     let number = account.0.to_be_bytes();
     key(CUIT, realm, &[cuit.as_str().as_bytes(), &number])
@@ -203,7 +203,7 @@ pub fn enrolling_of(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(ENROLLING, realm, &[&account.0.to_be_bytes()])
 }
 
-/// Realm → its sums. Written with every voucher, so the key takes no allocation.
+/// Realm → its usage sums. Written with every voucher, so the key takes no allocation.
 pub const fn usage(realm: RealmId) -> [u8; 5] {
     let [a, b, c, d] = realm.0.to_be_bytes();
     [USAGE, a, b, c, d]
@@ -234,7 +234,7 @@ pub fn webhook(realm: RealmId, number: u64) -> Vec<u8> {
     key(WEBHOOK, realm, &[&number.to_be_bytes()])
 }
 
-/// Realm, number of the webhook → how far it has come.
+/// Realm, number of the webhook → its progress.
 pub fn progress(realm: RealmId, webhook: u64) -> Vec<u8> {
     key(PROGRESS, realm, &[&webhook.to_be_bytes()])
 }
@@ -249,17 +249,17 @@ pub fn delivery(realm: RealmId, webhook: u64, event: u64) -> Vec<u8> {
     numbered(DELIVERY, realm, AccountNo(webhook), event)
 }
 
-/// The whole roll of a realm.
+/// All account sets of a realm.
 pub fn roll(realm: RealmId) -> Vec<u8> {
     key(ROLL, realm, &[])
 }
 
-/// Realm, block of account numbers → which of its accounts are in which state.
+/// Realm, block of account numbers → the states of its accounts.
 pub fn account_set_of(realm: RealmId, block: u64) -> Vec<u8> {
     key(ROLL, realm, &[&block.to_be_bytes()])
 }
 
-/// By which text accounts are kept sorted.
+/// The texts by which accounts are kept sorted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sorted {
     /// By the holder's name.
@@ -268,12 +268,12 @@ pub enum Sorted {
     Cvu,
     /// By the alias, in lower case.
     Alias,
-    /// The tenant's own code.
+    /// By the tenant's own code.
     Code,
 }
 
 impl Sorted {
-    /// Every value by which accounts are kept sorted.
+    /// All of these texts.
     pub const ALL: [Self; 4] = [Self::Name, Self::Cvu, Self::Alias, Self::Code];
 
     const fn byte(self) -> u8 {
@@ -330,7 +330,7 @@ pub fn open_hold(realm: RealmId, account: AccountNo, sequence: u64) -> Vec<u8> {
     numbered(OPEN_HOLD, realm, account, sequence)
 }
 
-/// All ends of open holds up to and with an instant: where they begin and where they stop.
+/// The range of keys of all ends of open holds up to and including an instant.
 pub fn hold_ends(realm: RealmId, until: Timestamp) -> (Vec<u8>, Vec<u8>) {
     let after = until.millis().saturating_add(1);
     (
@@ -369,7 +369,7 @@ pub fn open_transfer(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8>
     numbered(OPEN_TRANSFER, realm, account, number)
 }
 
-/// Realm, account, number → the sequence of the voucher that let the transfer's money leave.
+/// Realm, account, number → the sequence of the voucher with which the transfer's money left.
 pub fn transfer_left(realm: RealmId, account: AccountNo, number: u64) -> Vec<u8> {
     numbered(TRANSFER_LEFT, realm, account, number)
 }
@@ -384,7 +384,7 @@ pub fn transfer_at(realm: RealmId, ordinal: u64) -> Vec<u8> {
     key(TRANSFER_LIST, realm, &[&ordinal.to_be_bytes()])
 }
 
-/// Realm → how many transfers there are.
+/// Realm → the number of transfers.
 pub fn transfer_count(realm: RealmId) -> Vec<u8> {
     key(TRANSFER_COUNT, realm, &[])
 }
@@ -401,9 +401,9 @@ pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64)
     key
 }
 
-/// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because
-/// the reference is all that a notice may say; it is a digest of tenant, mode and order, so no two realms
-/// can mean different things by it. Two generations of one realm can: those of a later one lie under it.
+/// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because a notice may have
+/// only the reference. The reference is a digest of tenant, mode and order, so no two realms can mean different things
+/// by it. Two generations of one realm can, so the references of a later generation lie under it.
 pub fn origin(realm: RealmId, origin: OriginId) -> Vec<u8> {
     let mut first = vec![ORIGIN];
     first.extend_from_slice(&origin.to_bytes());
@@ -413,23 +413,23 @@ pub fn origin(realm: RealmId, origin: OriginId) -> Vec<u8> {
     }
 }
 
-/// The key of a reference in a later generation, made of that in the first; `None` where the key is none of a reference.
+/// The key of a reference in a later generation, made of its key in the first one; `None` if the key is no reference.
 pub fn origin_under(generation: RealmId, first: &[u8]) -> Option<Vec<u8>> {
     let reference = first.strip_prefix(&[ORIGIN])?;
     Some(key(ORIGIN_UNDER, generation, &[reference]))
 }
 
-/// Which kind of thing an id of the rail is of.
+/// What an id of the rail names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rail {
-    /// Money that arrived, under the rail's id of it.
+    /// Money that arrived, by its id on the rail.
     Arrival,
     /// A transfer of ours that came back.
     Return,
 }
 
-/// Realm, kind, id of the rail (hashed: the bank chooses it) → where it landed. An id of the rail is
-/// of one CVU, and so of one realm.
+/// Realm, kind, id of the rail (hashed, because the bank chooses it) → where it landed. An id of the rail belongs to
+/// one CVU, and so to one realm.
 pub fn rail(realm: RealmId, kind: Rail, id: &str) -> Vec<u8> {
     let kind = match kind {
         Rail::Arrival => b'i',
@@ -438,7 +438,7 @@ pub fn rail(realm: RealmId, kind: Rail, id: &str) -> Vec<u8> {
     key(RAIL, realm, &[&[kind], &named(id)])
 }
 
-/// All movements of a realm in a business day that the bank has to have too.
+/// All movements of a realm in a business day that the bank must have, too.
 pub fn bank_day(realm: RealmId, day: BusinessDay) -> Vec<u8> {
     key(BANK_DAY, realm, &[day.to_string().as_bytes()])
 }

@@ -1,9 +1,9 @@
-//! Marks: of which directions, references and types the vouchers in a block of a list are, so that a page which
-//! looks for some of them passes over the blocks that have none.
+//! Marks: the directions, references and types of the vouchers in a block of a list, so that a page with such a filter
+//! skips the blocks that have none.
 //!
-//! **Shape.** One row of 16 bytes for each [`BLOCK`] numbers of a list: the events of a realm, or what is internal
-//! to it. It is a set of 128 bits: 8 for directions, 16 for kinds of references, and 104 for codes of types, each
-//! hashed to one of them. A block whose marks lack what is asked for has none of it; another one may have it.
+//! **Shape.** One row of 16 bytes for each [`BLOCK`] numbers of a list: the events of a realm, or its internal
+//! vouchers. It is a set of 128 bits: 8 for directions, 16 for kinds of references, and 104 for codes of types, each
+//! hashed to one bit. A block that lacks a wanted mark has no such voucher; a block that has it may have one.
 //!
 //! **Cost.** The marks of a block that is not full lie in the row of the realm's sums, which each voucher rewrites
 //! anyway; the block's own row is written once, with its last number.
@@ -16,7 +16,7 @@ use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::keys::{self, Marked};
 
-/// How many numbers of a list a block has.
+/// How many numbers of a list are in a block.
 pub const BLOCK: u64 = 64;
 /// Bytes of a row.
 pub const BYTES: usize = 16;
@@ -24,17 +24,17 @@ pub const BYTES: usize = 16;
 const ROWS: (usize, usize) = (4, 1000);
 /// Where the bits of references begin.
 const REFERENCES: u32 = 8;
-/// Where those of types begin.
+/// Where the bits of types begin.
 const TYPES: u32 = 24;
 /// How many bits types have.
 const TYPE_BITS: u32 = 104;
 
-/// What some vouchers are.
+/// The directions, references and types of some vouchers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Marks(u128);
 
 impl Marks {
-    /// What a voucher is.
+    /// The marks of a voucher.
     pub fn of(voucher: &Voucher) -> Self {
         Self::direction(voucher.direction)
             .and(Self::reference(voucher.reference_type))
@@ -45,7 +45,7 @@ impl Marks {
         Self(1_u128.wrapping_shl(at))
     }
 
-    /// That some are of a direction.
+    /// The mark of a direction.
     pub const fn direction(direction: Direction) -> Self {
         Self::bit(match direction {
             Direction::Credit => 0,
@@ -56,7 +56,7 @@ impl Marks {
         })
     }
 
-    /// That some have a kind of reference.
+    /// The mark of a kind of reference.
     pub const fn reference(reference: ReferenceType) -> Self {
         Self::bit(match reference {
             ReferenceType::Adjustment => REFERENCES,
@@ -69,7 +69,7 @@ impl Marks {
         })
     }
 
-    /// That some are of a type of this code, or of one whose code has the same hash (FNV-1a).
+    /// The mark of a type code; codes with the same hash (FNV-1a) share it.
     pub fn code(code: &TypeCode) -> Self {
         let bytes = code.as_str().bytes();
         let hash = bytes.fold(0x811c_9dc5_u32, |hash, byte| {
@@ -78,13 +78,13 @@ impl Marks {
         Self::bit(TYPES + hash.rem_euclid(TYPE_BITS))
     }
 
-    /// What is marked in either of them.
+    /// The marks of both sets.
     #[must_use]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether they have something in common.
+    /// Whether the sets have a mark in common.
     const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
@@ -108,9 +108,9 @@ impl Marks {
 /// The marks of the blocks of a realm that are not full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Open {
-    /// Of the block of the realm's events that is being filled.
+    /// The block of the realm's events that is being filled.
     pub events: Marks,
-    /// Of what is internal to it.
+    /// The block of its internal vouchers that is being filled.
     pub internal: Marks,
 }
 
@@ -119,9 +119,9 @@ pub const fn is_last(number: u64) -> bool {
     number % BLOCK == BLOCK - 1
 }
 
-/// The first number, in the order of a page, behind the blocks from `start` on that have nothing of what is asked
-/// for: one of each set of `wanted`. No block behind `end` is looked at. Each one that is costs one of `left`; when
-/// there is none left, the number is that of the next block, which nobody has looked at.
+/// The first number, in the order of a page, after the blocks from `start` on that lack the wanted marks: a block needs
+/// one mark of each set in `wanted`. Blocks after `end` are not read. Each block that is read costs one of `left`; when
+/// nothing is left, the number is that of the next block, which was not read.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -136,7 +136,7 @@ pub fn skip(
     let mut block = start.div_euclid(BLOCK);
     let last = end.div_euclid(BLOCK);
     let (mut size, largest) = ROWS;
-    // Where a page goes on that has passed over all blocks before one.
+    // Where a page continues that has skipped all blocks before `block`.
     let at = |block: u64| match order {
         SortOrder::Ascending => start.max(block * BLOCK),
         SortOrder::Descending => start.min(block * BLOCK + BLOCK - 1),
@@ -150,7 +150,8 @@ pub fn skip(
         let rows = store.scan(&from, &to, order, asked)?;
         let full = rows.len() == asked;
         for (key, row) in rows {
-            // The blocks before and behind one that is not full, or that earlier versions left out, are looked at.
+            // A block without a row (it is not full yet, or earlier versions left it out) has to be scanned: the skip
+            // ends there.
             if keys::number_of(&key)? != block || *left == 0 {
                 return Ok(at(block));
             }
@@ -164,7 +165,7 @@ pub fn skip(
                 SortOrder::Descending => block.checked_sub(1),
             };
             let Some(next) = next else {
-                // The first block has no number 0, so nothing is before it.
+                // Number 0 does not exist, so there is nothing before the first block.
                 return Ok(0);
             };
             block = next;
@@ -185,7 +186,7 @@ mod tests {
         let code = |text| Marks::code(&TypeCode::parse(text).unwrap());
         assert_eq!(Marks::direction(Direction::ConfirmHold).0, 1 << 4);
         assert_eq!(Marks::reference(ReferenceType::Remuneration).0, 1 << 14);
-        // On disk, so they may never change.
+        // These bits are on disk, so they may never change.
         assert_eq!(code("IN").0.trailing_zeros(), 102);
         assert_eq!(code("TRANSFER_OUT").0.trailing_zeros(), 53);
         let all = Direction::ALL.map(Marks::direction);

@@ -1,4 +1,4 @@
-//! What each fact adds to the index. It is deterministic, so that a rebuild gives the same rows.
+//! The rows that each fact adds to the index. This is deterministic, so that a rebuild gives the same rows.
 
 mod cases;
 mod events;
@@ -37,21 +37,21 @@ pub use totals::Added;
 pub(super) use totals::{newest_day, parse as parse_totals};
 pub(super) use usage::parse as parse_usage;
 
-/// The projection of this service. Bump `version` whenever a row changes; which facts are events
-/// does not change with it, since that is said by the journal (see [`RuleSets`]).
+/// The projection of this service. Raise `version` whenever a row changes. Which facts are events does not change with
+/// it, because the journal determines that (see [`RuleSets`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rows;
 
-/// The same under other sets of rules of events: for a test of what a later program will do.
+/// The same under other sets of event rules: to test what a later program will do.
 #[derive(Clone, Copy, Debug)]
 pub struct RowsUnder(pub RuleSets);
 
-/// Where a voucher is: account and sequence.
+/// The place of a voucher: account and sequence.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The account that the voucher moved.
     pub account: AccountNo,
-    /// The sequence in it.
+    /// The sequence in the account.
     pub sequence: u64,
 }
 
@@ -174,7 +174,7 @@ impl Projection for RowsUnder {
                 index.put(&keys::answer(realm, &key, &method, &path), &place);
                 Ok(())
             }
-            // They are read whole, or by their sequence; the parts of an answer are found by the answer.
+            // These are read whole, or by their sequence; the answer leads to its parts.
             PLATFORM | PEOPLE | APPROVALS | AUDIT | ANSWER_PARTS => Ok(()),
             kind => Err(unknown_kind(kind)),
         }
@@ -189,7 +189,7 @@ impl Projection for RowsUnder {
     }
 }
 
-/// Whether the bytes of an entry say what was given along with it.
+/// Whether an entry's bytes decode to the voucher that was given along with it.
 fn says(entry: &Entry, given: &Voucher) -> bool {
     let decoded = decode(&entry.body);
     decoded.is_ok_and(|LedgerFact::Posted(voucher)| voucher == *given)

@@ -1,8 +1,8 @@
-//! Typed reads: accounts, vouchers and answers as the rooms above know them.
+//! Typed reads of accounts, vouchers and answers for the modules above.
 //!
-//! **Failure.** Every read fails as the store's own reads do ([`Index::head`]), and with
-//! [`StoreError::Corrupt`] where a row or an entry is not what this program or an earlier one writes.
-//! What is not there is `None` or an empty list, never an error.
+//! **Failure.** Every read fails as the store's own reads do ([`Index::head`]), and with [`StoreError::Corrupt`] if a
+//! row or an entry is not one that this program or an earlier one writes. Missing data is `None` or an empty list,
+//! never an error.
 
 mod accounts;
 pub mod cases;
@@ -80,7 +80,7 @@ pub fn account_of_cvu(
     row.as_deref().map(keys::account_of).transpose()
 }
 
-/// Who in a realm has an alias or to whom it is reserved.
+/// The account in a realm that has an alias or for which the alias is reserved.
 pub fn alias_owner(
     store: &dyn Index,
     realm: RealmId,
@@ -208,7 +208,7 @@ fn answer_at(store: &dyn Index, row: &[u8]) -> Result<Answer, StoreError> {
     Ok(answer)
 }
 
-/// What lists know of an account.
+/// The row of an account for lists.
 pub fn listed(
     store: &dyn Index,
     realm: RealmId,
@@ -220,7 +220,7 @@ pub fn listed(
         .transpose()
 }
 
-/// What has left a realm in its present day, month and minute.
+/// The sums that have left a realm in its present day, month and minute.
 pub fn total_usage(store: &dyn Index, realm: RealmId) -> Result<TotalUsage, StoreError> {
     parse_usage(store.get(&keys::usage(realm))?.as_deref())
 }
@@ -230,10 +230,10 @@ pub fn totals(store: &dyn Index, realm: RealmId) -> Result<Totals, StoreError> {
     parse_totals(store.get(&keys::totals(realm))?.as_deref())
 }
 
-/// What the business days of a realm have added that have ended by an instant.
+/// The sums that a realm's business days have added, over the days that had ended by an instant.
 pub fn added_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Added, StoreError> {
     let day = newest_day(store.get(&keys::totals(realm))?.as_deref())?;
-    // The newest day may get its row in this moment.
+    // The newest day may get its row at this very moment.
     let before = day.last.min(at.plus_millis(1).millis());
     let to = keys::day(realm, Timestamp::from_millis(before));
     let rows = store.scan(&keys::days(realm), &to, SortOrder::Ascending, usize::MAX)?;
@@ -245,8 +245,8 @@ pub fn added_until(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<A
     rows.try_fold(newest, |sum, (_, row)| Ok(sum.plus(Added::parse(row)?)))
 }
 
-/// The sums of some realms, all as of one commit. Several are read in one scan, which passes over
-/// the rows of the realms between them.
+/// The sums of some realms, all as of one commit. Several are read in one scan, which also reads the rows of the realms
+/// between them.
 pub fn totals_of(
     store: &dyn Index,
     realms: &[RealmId],
@@ -274,7 +274,7 @@ pub fn totals_of(
     Ok(found)
 }
 
-/// The last movement of an account, as far as it is durable.
+/// The last durable movement of an account.
 pub fn last_voucher(
     store: &dyn Index,
     realm: RealmId,
@@ -291,7 +291,7 @@ pub fn last_voucher(
     .pop())
 }
 
-/// The accounts whose holder has a CUIT, in their order, at most `limit`.
+/// The accounts whose holder has a CUIT, by number, at most `limit`.
 pub fn accounts_of_cuit(
     store: &dyn Index,
     realm: RealmId,
@@ -301,7 +301,7 @@ pub fn accounts_of_cuit(
     accounts_under(store, &keys::of_cuit(realm, cuit), limit)
 }
 
-/// The accounts of which a text that they are sorted by begins with another, in their order, at most `limit`.
+/// The accounts of which a sorted text begins with `text`, in that order, at most `limit`.
 pub fn beginning(
     store: &dyn Index,
     realm: RealmId,
@@ -309,7 +309,7 @@ pub fn beginning(
     limit: usize,
 ) -> Result<Vec<AccountNo>, StoreError> {
     let text = text.as_bytes();
-    // Of a longer text only so much is in the keys.
+    // The keys hold only the beginning of a longer text.
     let text = text.get(..SORTED_BYTES_MAX).unwrap_or(text);
     accounts_under(
         store,

@@ -1,18 +1,17 @@
-//! The row at rest: what an account leaves in the index when it is unloaded, and from which it is
-//! loaded again.
+//! The row at rest: an account leaves it in the index when it is unloaded, and is loaded again from it.
 //!
-//! **Shape.** Format u8 (2), length u8 of where it stands, that, and its [`Profile`]. Where its movements stand is a
-//! [`Stand`]: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the digest as four
-//! words, and what left in its day and month, unless nothing did. It changes with every movement and the profile hardly ever,
-//! so whoever has the account keeps the profile as it lies in the row.
+//! **Shape.** Format u8 (2), length u8 of the [`Stand`], the [`Stand`], and the [`Profile`]. A [`Stand`] holds where
+//! the movements stand: format u8 (1), then MessagePack without names: account, sequence, instant, available, held, the
+//! digest as four words, and the sums that left in its day and month, unless nothing did. The stand changes with every
+//! movement and the profile hardly ever, so a loaded account keeps the profile as it lies in the row.
 //!
-//! Before, there were two rows: all of the account, written when its profile had changed, and its [`Stand`]. They are read
-//! where there is none of this kind, and removed when one is written.
+//! Earlier versions wrote two rows: the whole account, written when its profile had changed, and its [`Stand`]. These
+//! are read if there is no row of this kind, and removed when one is written.
 //!
-//! **Order.** The row says which movement is the last one, and is not taken where its stream does not have that
-//! ([`Projection::rests`](caudal_storage::Projection::rests)). So whoever reads it need not look.
+//! **Order.** The row names its last movement, and is ignored if its stream does not have that movement
+//! ([`Projection::rests`](caudal_storage::Projection::rests)). So a reader need not check this.
 //!
-//! **Failure.** It is a hint that can be lost. Whoever reads it looks whether the streams have more.
+//! **Failure.** The row is a hint that may be lost. A reader checks whether the streams have more.
 
 mod profile;
 
@@ -32,9 +31,9 @@ pub use profile::Profile;
 const FORMAT: u8 = 1;
 const WHOLE: u8 = 2;
 
-/// What left in a day and in its month: amounts in centavos, each with a count.
+/// The sums that left in a day and in its month: amounts in centavos, each with a count.
 type Counted = (Option<BusinessDay>, i64, u64, i64, u64);
-/// As it lies in the row.
+/// The stand as it lies in the row.
 type Form = (u64, u64, u64, i64, i64, [u64; 4], Option<Counted>);
 
 /// Where the movements of an account stand.
@@ -49,7 +48,7 @@ pub struct Stand {
 }
 
 impl Stand {
-    /// Where an account stands; `None` before its first movement.
+    /// The stand of an account; `None` before its first movement.
     pub fn of(account: &Account) -> Option<Self> {
         Some(Self {
             sequence: account.sequence,
@@ -60,7 +59,7 @@ impl Stand {
         })
     }
 
-    /// Has an account go on from here. What it holds and has sent is not part of it.
+    /// Sets an account to this stand. Its holds and open transfers are not part of it.
     pub fn resume(self, account: &mut Account) {
         account.sequence = self.sequence;
         account.last_movement_at = Some(self.at);
@@ -103,7 +102,7 @@ impl Stand {
         Ok(row)
     }
 
-    /// Reads the row of an account; `None` where it is another one's, or of a format that nobody knows.
+    /// Reads the row of an account; `None` if it belongs to another account or has an unknown format.
     pub fn parse(account: AccountNo, row: &[u8]) -> Option<Self> {
         let (&FORMAT, form) = row.split_first()? else {
             return None;
@@ -134,25 +133,25 @@ impl Stand {
     }
 }
 
-/// What an account has left of itself: what is in its row need not be written again.
+/// The part of an account that is in its row at rest and need not be written again.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Left {
-    /// Its profile as it lies in the row; `None` where there is no such row.
+    /// The profile as it lies in the row; `None` if there is no such row.
     pub profile: Option<Arc<Profile>>,
-    /// The last movement that a row has; 0 without one.
+    /// The last movement in the row; 0 without a row.
     pub sequence: u64,
     /// Whether there are rows of the older kinds.
     pub before: bool,
 }
 
 impl Left {
-    /// The last fact of the profile that the row has; 0 without one.
+    /// The last fact of the profile in the row; 0 without a row.
     pub fn profile_seq(&self) -> u64 {
         self.profile.as_ref().map_or(0, |profile| profile.seq())
     }
 }
 
-/// The row of an account of this profile.
+/// The row of an account with this stand and profile.
 ///
 /// # Errors
 /// As [`Stand::row`].
@@ -171,8 +170,8 @@ fn parts(account: AccountNo, row: &[u8]) -> Option<(Stand, &[u8])> {
     Some((Stand::parse(account, stand)?, profile))
 }
 
-/// The account in its row, and its profile as it lies there; `None` where the row is another one's, or of a format that
-/// nobody knows.
+/// The account in its row, and its profile as it lies there; `None` if the row belongs to another account or has an
+/// unknown format.
 pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> {
     let (stand, profile) = parts(account, row)?;
     let (mut whole, profile) = Profile::parse(profile)?;
@@ -180,7 +179,7 @@ pub fn parse(account: AccountNo, row: &[u8]) -> Option<(Box<Account>, Profile)> 
     (whole.number == account).then_some((whole, profile))
 }
 
-/// The last movement of an account, as its row says; `None` as for [`parse`].
+/// The last movement of an account by its row; `None` as for [`parse`].
 pub fn head_in(account: AccountNo, row: &[u8]) -> Option<Head> {
     let (stand, _) = parts(account, row)?;
     Some(Head {

@@ -1,15 +1,15 @@
 //! Short records: field names that every record repeats are written as numbers.
 //!
-//! **Shape.** A record of named fields of MessagePack, in which a word of [`WORDS`] is its place there. The key of
-//! a map is the place alone where it is below 128: keys of records are texts, so no number is taken for one.
-//! Anywhere else it is 0xC1, which MessagePack never uses, and the place. All else is as it was.
+//! **Shape.** A record of named fields of MessagePack, in which a word of [`WORDS`] is replaced by its place there. As
+//! the key of a map it is the place alone if that is below 128: keys of records are texts, so no number is mistaken for
+//! one. Anywhere else it is 0xC1, which MessagePack never uses, and the place. Everything else is unchanged.
 //!
-//! **Order.** Words are appended, never edited or moved: bytes on disk are for ever.
+//! **Order.** Words are only added, never changed or moved: bytes on disk stay for ever.
 //!
-//! **Bounds.** Values lie in each other to [`DEPTH_MAX`]. A byte becomes at most [`WORD_MAX`] of them.
+//! **Bounds.** Values are nested at most [`DEPTH_MAX`] deep. A byte expands to a word of at most [`WORD_MAX`] bytes.
 //!
-//! **Failure.** What is no MessagePack, or has a key that is no text, has no short form: [`shorten`] says
-//! so, and the record is written with its names. [`expand`] refuses what [`shorten`] did not write.
+//! **Failure.** A record that is no MessagePack, or has a key that is no text, has no short form: [`shorten`] returns
+//! `None`, and the record is written with its names. [`expand`] refuses bytes that [`shorten`] did not write.
 //!
 //! Nearly every record takes a shortcut in both directions: [`write`] and [`read`] never produce the names at all.
 
@@ -56,14 +56,14 @@ const WORDS: &str = "\
 
 /// The bytes of the longest word: its length fits into the byte before it.
 const WORD_MAX: usize = 31;
-/// How deep values lie in each other at most.
+/// The deepest nesting of values.
 const DEPTH_MAX: u32 = 32;
-/// Before the place of a word.
+/// The byte before the place of a word.
 const WORD: u8 = 0xc1;
-/// The place of the first word that no key is alone.
+/// The first place that is not written alone as a key.
 const ALONE: u8 = 128;
 
-/// It is not written or not read the shorter way, whatever the reason.
+/// The record cannot be written or read the short way, for whatever reason.
 #[derive(Debug, thiserror::Error)]
 #[error("it goes by the way of its names")]
 struct NotShort;
@@ -86,7 +86,7 @@ impl From<ValueWriteError> for NotShort {
     }
 }
 
-/// A length that MessagePack has no place for.
+/// A length that does not fit MessagePack.
 impl From<TryFromIntError> for NotShort {
     fn from(_: TryFromIntError) -> Self {
         Self
@@ -120,11 +120,11 @@ impl Table {
     }
 }
 
-/// What the next value is.
+/// The next value of a record.
 enum Value<'a> {
-    /// A text, and its bytes with what comes before them.
+    /// A text, and its bytes with their head.
     Text { text: &'a [u8], whole: &'a [u8] },
-    /// So many values follow that are in it; a map has a key before each.
+    /// An array or a map with this many values; in a map a key precedes each.
     Nest {
         map: bool,
         values: usize,
@@ -132,11 +132,11 @@ enum Value<'a> {
     },
     /// A place in [`WORDS`].
     Word(u8),
-    /// Anything else, as it lies there.
+    /// Anything else, unchanged.
     Plain(&'a [u8]),
 }
 
-/// Goes over the bytes of a record.
+/// Walks over the bytes of a record.
 struct Walk<'a>(&'a [u8]);
 
 impl<'a> Walk<'a> {
@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
         Some(taken)
     }
 
-    /// The number in the `width` bytes behind the first.
+    /// The number in the `width` bytes after the first.
     fn number(&self, width: usize) -> Option<usize> {
         let bytes = self.0.get(1..=width)?;
         let number = |all: usize, byte: &u8| all.checked_mul(256)?.checked_add(usize::from(*byte));
@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
         Some(Value::Nest { map, values, head })
     }
 
-    /// The next value; of an array or a map its head.
+    /// The next value; for an array or a map, its head.
     fn value(&mut self) -> Option<Value<'a>> {
         let first = *self.0.first()?;
         let low = |mask: u8| usize::from(first & mask);
@@ -212,10 +212,10 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// How a value that holds no others is rewritten; `None` refuses it.
+/// Rewrites a value without nested values; `None` refuses it.
 type Rewrite = fn(Value<'_>, &mut Vec<u8>) -> Option<()>;
 
-/// Rewrites the next value with all that is in it: keys by the first rule, the rest by the second.
+/// Rewrites the next value with everything in it: keys by the first rule, the rest by the second.
 fn rewrite(
     walk: &mut Walk<'_>,
     out: &mut Vec<u8>,
@@ -239,7 +239,7 @@ fn rewrite(
     }
 }
 
-/// Appends the short form of a record to `out`; `None` when it has none (what was appended is then of no use).
+/// Appends the short form of a record to `out`; `None` if it has none (the appended bytes are then useless).
 pub(super) fn shorten(named: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut walk = Walk(named);
     rewrite(&mut walk, out, DEPTH_MAX, (short_key, short_value))?;
@@ -271,7 +271,7 @@ fn short_key(key: Value<'_>, out: &mut Vec<u8>) -> Option<()> {
     }
 }
 
-/// The record with its names; `None` for what is no short form.
+/// The record with its names; `None` if the bytes are no short form.
 pub(super) fn expand(short: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(short.len() * 2);
     let mut walk = Walk(short);

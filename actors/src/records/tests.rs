@@ -1,7 +1,7 @@
-//! Bytes on disk are for ever: records as they were written by every released version are read.
+//! Bytes on disk stay for ever: records of every released version can be read.
 //!
-//! `fixtures.txt` has one record a line: the name of a sample below, and its bytes. A line is never
-//! changed. When today's bytes of a sample differ, a line is added, and both go on being read.
+//! `fixtures.txt` has one record on each line: the name of a sample below, and its bytes. A line is never changed. When
+//! today's bytes of a sample differ, a line is added, and both remain readable.
 
 mod cases;
 mod money;
@@ -88,7 +88,7 @@ fn voucher() -> Voucher {
     }
 }
 
-/// A voucher with a date of the tenant's own that was sent the other way round.
+/// A voucher with the tenant's own date, sent in the other notation.
 fn dated() -> Voucher {
     Voucher {
         external_date_sent: Some("01-03-2026".into()),
@@ -167,7 +167,7 @@ fn account_facts() -> Vec<AccountFact> {
     ]
 }
 
-/// What an account in remuneration writes down.
+/// The facts of an account in remuneration.
 fn enrolment_facts() -> Vec<AccountFact> {
     let changed = |state, fund: Option<&str>, refusal| AccountFact::EnrolmentChanged {
         enrolment: 4,
@@ -222,7 +222,7 @@ fn realm_facts() -> Vec<RealmFact> {
     ]
 }
 
-/// A key that may not do everything.
+/// A key with limited rights.
 fn limited_key() -> PlatformFact {
     PlatformFact::KeyIssued(ApiKey {
         id: "bbbbbbbbbb".into(),
@@ -386,7 +386,7 @@ fn unhex(text: &str) -> Vec<u8> {
         .collect()
 }
 
-/// Reads every fixture of a sample; the line to be added when today's bytes are not among them.
+/// Reads every fixture of a sample. Adds a line to `missing` if today's bytes are not among them.
 fn check<T>(name: &str, sample: &T, missing: &mut Vec<String>)
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
@@ -406,7 +406,7 @@ where
     }
 }
 
-/// The same of each sample of a list; its place is part of its name.
+/// The same for each sample of a list; its index is part of its name.
 fn check_all<T>(name: &str, samples: &[T], missing: &mut Vec<String>)
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,

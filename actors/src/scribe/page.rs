@@ -1,5 +1,4 @@
-//! What goes into one commit, what has to be true of it before the store gets it, and what the log says
-//! of it.
+//! The content of one commit, the checks before the store gets it, and its line in the log.
 
 use caudal_ledger::facts::LedgerFact;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -9,8 +8,8 @@ use crate::meter::Taken;
 use crate::records;
 use crate::vitals::Reach;
 
-/// What the log says of a commit at DEBUG: the request, and the vouchers that it wrote.
-/// Events name the same vouchers, so a delivery leads back to its request.
+/// The line of a commit in the log at DEBUG: the request, and the vouchers that it wrote. Events name the same
+/// vouchers, so a delivery leads back to its request.
 #[derive(Debug)]
 pub(super) struct LogLine {
     request_id: String,
@@ -54,23 +53,23 @@ impl LogLine {
     }
 }
 
-/// What goes into one commit.
+/// The content of one commit.
 #[derive(Debug, Default)]
 pub struct Write {
-    /// The facts, in the order in which they are to be applied.
+    /// The facts, in the order in which they are applied.
     pub entries: Vec<Entry>,
-    /// Rows of the index that can be lost without losing anything: snapshots of accounts.
+    /// Index rows that may be lost without harm: accounts at rest.
     pub hints: Vec<Row>,
-    /// What it was decided on and is not known to be durable: of each stream its last entry.
+    /// The entries on which the page was decided and which are not known to be durable: the last one of each stream.
     pub decided_on: Vec<(StreamId, u64)>,
-    /// The last movement among the entries.
+    /// The sequence of the last movement among the entries.
     pub sequence: Option<u64>,
-    /// What its vouchers took from the realm's meter.
+    /// What the vouchers took from the realm's meter.
     pub taken: Taken,
 }
 
 impl Write {
-    /// How far it takes the streams of its account.
+    /// How far the page takes the streams of its account.
     pub(super) fn reach(&self) -> Reach {
         let mut facts = self.entries.iter().rev();
         let profile = facts.find(|entry| entry.stream.kind == records::PROFILE);
@@ -80,7 +79,7 @@ impl Write {
         }
     }
 
-    /// Adds what comes after.
+    /// Adds a page that comes after this one.
     pub fn append(&mut self, mut after: Self) {
         self.entries.append(&mut after.entries);
         self.hints.append(&mut after.hints);
@@ -89,11 +88,10 @@ impl Write {
         self.sequence = after.sequence.or(self.sequence);
     }
 
-    /// Stops an actor that would have something written that it has not decided: it is loaded again,
-    /// from what is on disk.
+    /// Stops an actor whose page is not what it has decided; the actor is then loaded again from the disk.
     ///
     /// # Panics
-    /// When entries that are beside each other do not follow, or the last movement is another one.
+    /// When neighbouring entries of a stream do not follow each other, or the last movement is not `sequence`.
     pub(super) fn assert_whole(&self) {
         self.assert_in_order();
         let movements = self.entries.iter().rev();
@@ -104,10 +102,10 @@ impl Write {
         assert_eq!(self.sequence, last, "the last movement of a page");
     }
 
-    /// The same of a page of several accounts, which has no last movement.
+    /// The same check for a page of several accounts, which has no last movement.
     ///
     /// # Panics
-    /// When entries that are beside each other do not follow.
+    /// When neighbouring entries of a stream do not follow each other.
     pub(super) fn assert_in_order(&self) {
         let pairs = self.entries.iter().zip(self.entries.iter().skip(1));
         for (before, after) in pairs.filter(|(before, after)| before.stream == after.stream) {

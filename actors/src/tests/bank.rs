@@ -1,4 +1,4 @@
-//! A bank that says what the test wants.
+//! A bank whose answers the test sets.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use caudal_ledger::ids::RealmId;
 use crate::ports::obedient::{Call, ObedientBank, PSP};
 use crate::ports::{BankError, BankReply, Collector, LocalFuture};
 
-/// A bank that answers what was put on its list, and otherwise does what it is asked.
+/// A bank that gives the answers on its list, and otherwise carries out every operation.
 #[derive(Debug, Default)]
 pub struct TestBank {
     says: Mutex<VecDeque<Option<BankError>>>,
@@ -24,12 +24,12 @@ impl TestBank {
         self.says.lock().unwrap().push_back(Some(error));
     }
 
-    /// Panics once, when it is asked for the collector account.
+    /// Panics once, at the next call for the collector account.
     pub fn will_panic(&self) {
         self.panics.store(true, Ordering::SeqCst);
     }
 
-    /// Gives CVUs of other client ids than it is asked for, from now on.
+    /// From now on gives CVUs of other client ids than requested.
     pub fn will_stray(&self) {
         self.strays.store(true, Ordering::SeqCst);
     }

@@ -1,4 +1,4 @@
-//! Clocks that are not what they should be.
+//! Clocks that go wrong.
 
 use super::*;
 

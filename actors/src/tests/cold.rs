@@ -1,5 +1,5 @@
-//! What a voucher of an account that is not in memory asks of the index: counted, because a clock cannot judge it on a busy
-//! machine.
+//! How many index reads a voucher of an account costs that is not in memory: counted, because a clock cannot judge it
+//! on a busy machine.
 
 use caudal_storage::{DurableStore, Stats, Store as _, StoreOptions};
 
@@ -7,7 +7,7 @@ use super::*;
 
 /// Runs of the index.
 const RUNS: u64 = 12;
-/// Accounts that may be in memory.
+/// The most accounts in memory.
 const RESIDENT: usize = 8;
 
 async fn post(engine: &Engine, account: u64, id: String) {
@@ -23,7 +23,7 @@ async fn a_voucher_of_a_cold_account_reads_one_block_however_many_runs_there_are
         merge_fan_in: 1_000,
         frozen_max: 1,
         block_cache_bytes: 256 << 10,
-        // so that the committer has to look nearly each of them up
+        // so that the committer has to look up nearly each of them
         heads_max: 4,
         ..StoreOptions::small()
     };

@@ -1,5 +1,5 @@
-//! A courier among receivers that fail, hang, lie and come back, with crashes in between: every
-//! event arrives, in the order of its account, and nobody waits for somebody else's receiver.
+//! A courier among receivers that fail, hang, lie and come back, with crashes in between: every event arrives, in the
+//! order of its account, and no webhook waits for another one's receiver.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -24,7 +24,7 @@ const FICKLE: &str = "https://fickle.example/";
 const DEAD: &str = "https://dead.example/";
 const GONE: &str = "https://gone.example/";
 
-/// What the receivers have got, over all generations of the service.
+/// The events that the receivers have got, over all generations of the service.
 #[derive(Debug)]
 struct Receivers {
     dice: Mutex<Dice>,
@@ -68,7 +68,7 @@ impl Receivers {
             .unwrap_or_default()
     }
 
-    /// Whether the receiver takes it, what it answers, and how long it takes.
+    /// Whether the receiver takes the event, its answer, and how long it takes.
     fn fate(&self, url: &str) -> (bool, Result<u16, Trouble>, u64) {
         let mut dice = self.dice.lock().unwrap();
         match url {
@@ -79,7 +79,7 @@ impl Receivers {
             _ => match dice.roll(8) {
                 0 => (false, Ok(500), dice.roll(50)),
                 1 => (false, Err(Trouble::TimedOut), 10_000),
-                // It took it, and the answer was lost.
+                // The receiver took it, and the answer was lost.
                 2 => (true, Err(Trouble::Broken), dice.roll(2_000)),
                 3 => (false, Ok(302), 1),
                 4 => (false, Ok(429), 1),
@@ -202,7 +202,7 @@ impl Town {
         value(made).number
     }
 
-    /// Something happens, and then something else.
+    /// Makes events happen, step by step.
     async fn life(&self, dice: &mut Dice, steps: u64, name: &str) {
         for step in 0..steps {
             let account = 1 + dice.roll(ACCOUNTS);
@@ -240,7 +240,7 @@ impl Town {
         self.harness.engine.last_event(REALM).unwrap()
     }
 
-    /// Waits until a webhook has sent all there is.
+    /// Waits until a webhook has sent everything.
     async fn caught_up(&self, number: u64) {
         for _ in 0..20_000 {
             let view = self.harness.engine.webhook(REALM, number).await.unwrap();
@@ -254,8 +254,8 @@ impl Town {
         panic!("webhook {number} does not catch up");
     }
 
-    /// Every event after `from` that `wanted` lets, at least once, and for each account first in
-    /// their order.
+    /// Checks that the receiver got every event after `from` that `wanted` accepts at least once, and, for each
+    /// account, the first copies in order.
     fn complete(&self, url: &str, from: u64, wanted: impl Fn(EventKind) -> bool) {
         let got = self.receivers.of(url);
         let store = self.harness.engine.store().as_ref();
@@ -315,7 +315,7 @@ async fn every_event_arrives_in_the_order_of_its_account_whatever_fails() {
     assert!(repeated > 0, "what was lost on the way back was sent again");
 }
 
-/// What a consumer makes of the events alone is what the ledger has.
+/// The book that a consumer builds only from the events equals the ledger.
 async fn rebuilt(town: &Town) {
     let mut book: BTreeMap<AccountNo, (u64, Balance)> = BTreeMap::new();
     for got in town.receivers.of(FICKLE) {

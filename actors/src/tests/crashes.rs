@@ -1,4 +1,4 @@
-//! Actors that die and power that goes, in the middle of what concerns several accounts.
+//! Actors that die and power that fails, in the middle of orders that concern several accounts.
 
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ async fn the_end_of_a_hold_is_not_written_by_an_actor_in_doubt() {
         harness.post(1, "IN", 7, "x").await,
         Err(Failure::Overloaded)
     );
-    // Another actor has the account now, and has moved it on; the old one has an alarm set.
+    // Another actor now has the account, and has moved it on; the old one has set an alarm.
     value(harness.post(1, "IN", 50, "y").await);
     super::harness::later(Duration::from_secs(61)).await;
     let balance = harness.balance(1).await;
@@ -127,7 +127,7 @@ async fn whichever_actor_dies_in_whichever_turn_nothing_is_lost_and_nothing_half
             break;
         }
     }
-    // All of each batch and transfer once: what each account has is known.
+    // Each batch and transfer was done once: the balance of each account is known.
     assert_eq!(harness.disk(1), 1000 + rounds * (2 - 10 + 6));
     assert_eq!(harness.disk(2), 1000 + rounds * (2 + 10 - 6 - 2));
     assert_eq!(harness.disk(3), 1000 + rounds * (2 + 2));
@@ -171,7 +171,7 @@ pub async fn no_crash_and_no_step_shows_half_a_transfer() {
             let id = format!("{way:?}").replace(", ", "-");
             value(harness.give(way, 10, &id).await);
         }
-        // Each went once: every account gave and got twice.
+        // Each transfer was made once: every account gave and got twice.
         for account in 1..=3 {
             assert_eq!(harness.balance(account).await.total().centavos(), 1000);
         }
@@ -185,7 +185,7 @@ async fn what_comes_back_before_its_transfer_is_settled_on_disk_settles_it_once(
     tokio::time::pause();
     let silent = bank();
     let harness = Harness::new(1, 1, 1000, Arc::<TestBank>::clone(&silent)).await;
-    // It gives its lists of two days. It has the transfer, and says nothing of it for now.
+    // It gives its lists of two days. It has the transfer, and for now does not report it.
     silent.will_obey();
     silent.will_obey();
     silent.will_say(BankError::TimedOut);

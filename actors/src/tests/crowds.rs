@@ -1,4 +1,4 @@
-//! Crowds: mailboxes that refuse what they have no place for, and orders whose askers have left.
+//! Crowds: mailboxes that refuse messages beyond their bound, and orders whose callers have left.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
@@ -10,8 +10,8 @@ use crate::lanes::PRESSED;
 
 pub type Asking<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// Asks, and sees whether there is an answer at once. All actors live on this thread: none takes a
-/// turn before the test gives way.
+/// Asks, and checks whether there is an answer at once. All actors live on this thread: none takes a turn before the
+/// test gives way.
 fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
     match asking
         .as_mut()
@@ -22,7 +22,7 @@ fn ask<T>(asking: &mut Asking<'_, T>) -> Option<T> {
     }
 }
 
-/// Asks this many times; gives those who wait, and how many were refused at once.
+/// Asks this many times. Returns the calls that wait, and how many were refused at once.
 pub fn crowd<'a, T: std::fmt::Debug>(
     size: usize,
     each: impl Fn(usize) -> Asking<'a, Result<T, Failure>>,
@@ -65,7 +65,7 @@ async fn each_mailbox_refuses_what_it_has_no_place_for() {
     let (waiting, refused) = crowd(1000, |_| Box::pin(engine.administer(change())));
     assert_eq!((waiting.len(), refused), (256, 744), "the platform");
     drop(waiting);
-    // Orders leave room for those who read, and take their turns a few at a time.
+    // Orders leave room for reads, and take their turns a few at a time.
     let (waiting, refused) = crowd(3000, |n| {
         Box::pin(async move { lab_post(engine, n).await.map(drop) })
     });
@@ -129,7 +129,7 @@ async fn an_order_whose_asker_left_before_its_turn_is_not_executed() {
     let totals =
         crate::engine::operators::on_disk(harness.engine.store().as_ref(), REALM, AccountNo(3));
     assert_eq!(totals.unwrap_err(), Rejection::AccountNotFound.into());
-    // What they claimed is free: the same ids and keys do it now.
+    // Their claims are free: the same ids and keys work now.
     let again = value(harness.post(1, "IN", 7, "l0").await);
     assert!(matches!(again, Outcome::Recorded(_)));
     let kept = harness.open_keyed(3).await.unwrap();
@@ -156,7 +156,7 @@ async fn an_order_waits_undecided_for_a_store_that_has_enough_and_reads_pass_by(
     assert_eq!(harness.balance(9).await.total().centavos(), 0);
     let decided = held();
     assert!((PRESSED..PRESSED + 100).contains(&decided), "{decided}");
-    // Half of those that wait leave. All were taken in their order, so these are undecided.
+    // Half of the waiting callers leave. The orders were taken in sequence, so these are undecided.
     let leaving: Vec<_> = orders.splice(decided..1500, []).collect();
     assert!(leaving.len() > 400);
     drop(leaving);
@@ -170,7 +170,7 @@ async fn an_order_waits_undecided_for_a_store_that_has_enough_and_reads_pass_by(
     harness.verified().await;
 }
 
-/// Items of a batch on one account.
+/// Items of a batch for one account.
 fn items(count: usize) -> Vec<Adjustment> {
     let item = |n| adjustment(1, "IN", 1, &format!("item-{n}"));
     (0..count).map(item).collect()
@@ -183,10 +183,10 @@ fn recorded(outcomes: &[ItemOutcome]) -> usize {
 
 #[actix::test]
 async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leaves() {
-    // Time passes only when nobody has anything to do: no answer comes too late.
+    // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
-    // A batch as one has the account's desk for many turns of the thread.
+    // An atomic batch has the account's desk for many turns of the thread.
     let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(
         REALM,
         items(9000),
@@ -231,7 +231,7 @@ async fn an_order_that_waits_for_an_account_is_not_executed_when_its_asker_leave
 
 #[actix::test]
 async fn of_a_batch_whose_asker_leaves_the_rest_is_not_executed_and_can_be_asked_again() {
-    // Time passes only when nobody has anything to do: no answer comes too late.
+    // Time passes only when nothing is left to do: no answer comes too late.
     tokio::time::pause();
     let harness = Harness::new(1, 1, 0, bank()).await;
     let mut batch: Asking<'_, _> = Box::pin(harness.engine.batch(

@@ -1,4 +1,4 @@
-//! Cells that take no commits here, as those that another node owns.
+//! Cells that take no commits here, like those that another node owns.
 
 use super::*;
 

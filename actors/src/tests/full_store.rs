@@ -1,4 +1,4 @@
-//! A store whose queue is full at the moment when it would hurt: orders that only wait are refused.
+//! A store whose queue is full at the worst moment: orders that only wait are refused.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::sync::{Condvar, Mutex};
@@ -17,19 +17,19 @@ use crate::engine::lists::{AccountFilter, ListPage};
 pub(super) struct FullStore {
     inner: Arc<FaultyStore>,
     refuse: AtomicUsize,
-    /// The next commit is kept from the store, for the test to fail it.
+    /// The next commit is kept from the store, so that the test can fail it.
     keeps: AtomicBool,
     kept: Mutex<Option<Done>>,
     /// A thread that must not read.
     serving: Mutex<Option<ThreadId>>,
-    /// What it read all the same.
+    /// Its reads all the same.
     blocked: Mutex<Vec<&'static str>>,
-    /// Whether reads off the serving thread wait, and how many do.
+    /// Whether reads off the serving thread are held, and how many wait.
     held: Mutex<(bool, usize)>,
     let_go: Condvar,
-    /// Reads until the store writes all that waits, in the middle of whatever reads.
+    /// How many reads remain until the store writes everything that waits, in the middle of a read.
     fuse: AtomicI64,
-    /// Whether rows cannot be read, and how often it was tried.
+    /// Whether reads of rows fail, and how many have failed.
     broken: AtomicBool,
     failed: AtomicUsize,
 }
@@ -57,7 +57,7 @@ impl FullStore {
         })
     }
 
-    /// Has no row be read, or all of them again.
+    /// Makes all reads of rows fail, or work again.
     pub fn break_rows(&self, broken: bool) {
         self.broken.store(broken, Ordering::Release);
     }
@@ -67,8 +67,8 @@ impl FullStore {
         self.failed.load(Ordering::Acquire)
     }
 
-    /// The `n`-th read from now on waits until all that the store has is written; 0 is none. Gives
-    /// how many reads were left to the one before.
+    /// The `n`-th read from now on waits until the store has written everything; 0 is none. Returns how many reads the
+    /// previous setting had left.
     pub fn write_at_read(&self, n: i64) -> i64 {
         self.fuse.swap(n, Ordering::AcqRel)
     }
@@ -96,7 +96,7 @@ impl FullStore {
         }
     }
 
-    /// Has reads wait that are not made on this thread, or lets them go.
+    /// Holds the reads of other threads, or lets them go.
     pub fn hold_reads(&self, hold: bool) {
         *self.serving.lock().unwrap() = Some(std::thread::current().id());
         *self.held.lock().unwrap() = (hold, 0);
@@ -250,7 +250,7 @@ async fn what_may_be_on_disk_is_not_called_overloaded() {
     store.keeps.store(true, Ordering::Release);
     let mut lost = Box::pin(engine.post(REALM, adjustment(2, "IN", 5, "lost"), plain()));
     goes_on(&mut lost, || store.kept.lock().unwrap().is_some()).await;
-    // All or nothing: a voucher of one account, and what the other is just writing.
+    // All or nothing: a voucher of one account, and one that the other account is just writing.
     store.inner.set_automatic(false);
     let items = vec![
         adjustment(1, "IN", 7, "new"),

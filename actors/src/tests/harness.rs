@@ -1,5 +1,4 @@
-//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be
-//! told to panic, and dice.
+//! A laboratory for storms: an engine on a store that is stepped, a clock that jumps and can be set to panic, and dice.
 
 use std::rc::Rc;
 use std::sync::atomic::AtomicI64;
@@ -17,7 +16,7 @@ use crate::accounts::BatchMode;
 use crate::engine::money::{HoldView, TransferView};
 use crate::ports::webhooks::WebhookSink;
 
-/// The id of the voucher at a place of the realm; one without a tag where there is none.
+/// The id of the voucher at a place of the realm; an id without a tag if there is none.
 pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> VoucherId {
     let account = AccountNo(account);
     let place = crate::records::projection::Place { account, sequence };
@@ -30,7 +29,7 @@ pub fn place(store: &dyn caudal_storage::Store, account: u64, sequence: u64) -> 
     }
 }
 
-/// What a fuse throws; the panic hook says nothing about it.
+/// The payload of a blown fuse; the panic hook logs nothing about it.
 #[derive(Debug)]
 pub struct Blown;
 
@@ -51,7 +50,7 @@ impl Dice {
     }
 }
 
-/// Goes with the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
+/// Follows the runtime's clock, which a test may pause; jumps; panics when its fuse has burnt.
 #[derive(Debug)]
 pub struct HarnessClock {
     start: tokio::time::Instant,
@@ -60,7 +59,7 @@ pub struct HarnessClock {
     gate: Mutex<Option<Gate>>,
 }
 
-/// Where the next who asks for the time waits: it says that it is there, and goes on when the other end is dropped.
+/// Where the next caller for the time waits: it signals that it is there, and goes on when the other end is dropped.
 pub type Gate = (mpsc::Sender<()>, mpsc::Receiver<()>);
 
 impl Default for HarnessClock {
@@ -88,17 +87,17 @@ impl HarnessClock {
         self.jumped.fetch_add(millis, Ordering::Relaxed);
     }
 
-    /// The `n`-th question for the time from now on panics; 0 takes the fuse out.
+    /// The `n`-th call for the time from now on panics; 0 takes the fuse out.
     pub fn arm(&self, n: i64) {
         self.fuse.store(n, Ordering::Relaxed);
     }
 
-    /// Has the next who asks for the time wait.
+    /// Makes the next caller for the time wait.
     pub fn shut(&self, gate: Gate) {
         *self.gate.lock().unwrap() = Some(gate);
     }
 
-    /// The time, without a risk.
+    /// The time, without the fuse and the gate.
     pub fn peek(&self) -> Timestamp {
         let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         let jumped = self.jumped.load(Ordering::Relaxed);
@@ -125,7 +124,7 @@ impl Clock for HarnessClock {
     }
 }
 
-/// A batch that is posted, as one or item by item.
+/// The mode of a batch that is posted as one or item by item.
 pub fn mode(atomic: bool) -> BatchMode {
     BatchMode {
         atomic,
@@ -133,7 +132,7 @@ pub fn mode(atomic: bool) -> BatchMode {
     }
 }
 
-/// See the module.
+/// The engine with its store, clock and dice: see the module.
 pub struct Harness {
     pub store: Arc<FaultyStore>,
     pub clock: Arc<HarnessClock>,
@@ -184,7 +183,7 @@ impl Harness {
         })
     }
 
-    /// With somebody who carries events to webhooks.
+    /// The same with a sink that carries events to webhooks.
     pub fn carried(
         store: Arc<FaultyStore>,
         clock: Arc<HarnessClock>,
@@ -242,7 +241,7 @@ impl Harness {
             .await
     }
 
-    /// Sends inside the realm.
+    /// Makes a transfer inside the realm.
     pub async fn give(
         &self,
         (from, to): (u64, u64),
@@ -277,7 +276,7 @@ impl Harness {
         }
     }
 
-    /// The total of an account as the disk has it.
+    /// The total of an account as it is on disk.
     pub fn disk(&self, account: u64) -> i64 {
         let (account, _) = crate::engine::operators::on_disk(
             self.engine.store().as_ref(),
@@ -299,7 +298,7 @@ pub fn cvu(account: u64) -> Cvu {
     Cvu::compose(999, client(account)).unwrap()
 }
 
-/// The client id of an account: all are of one holder, opened one after the other.
+/// The client id of an account: all accounts have one holder, and were opened one after the other.
 pub fn client(account: u64) -> u64 {
     let before = u32::try_from(account - 1).unwrap();
     let (mark, taken) = match usize::try_from(before).unwrap() < UNCODED_MAX {
@@ -315,7 +314,7 @@ pub fn client(account: u64) -> u64 {
     client.id(taken)
 }
 
-/// The reference at the bank of an order by its external id.
+/// The reference at the bank of an order with this external id.
 pub fn origin(id: &str) -> OriginId {
     OriginId::of_order(TENANT, REALM.mode(), &ExternalId::parse(id).unwrap())
 }
@@ -349,7 +348,7 @@ pub fn holding(centavos: i64, id: &str, expires_at: Option<Timestamp>) -> OpenHo
     }
 }
 
-/// Whether an order may be asked again because nobody knows what became of it, or nothing did.
+/// Whether an order may be repeated because its outcome is unknown, or nothing was done.
 pub fn again(why: &Failure) -> bool {
     matches!(
         why,
@@ -367,7 +366,7 @@ pub async fn nap() {
     pause.tick().await;
 }
 
-/// Lets so much time go by on the runtime's clock, which is paused in these tests: nobody waits.
+/// Lets this much time pass on the runtime's clock, which is paused in these tests: nobody really waits.
 pub async fn later(by: Duration) {
     tokio::time::sleep(by).await;
 }

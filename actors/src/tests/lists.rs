@@ -1,5 +1,5 @@
-//! Pages of accounts and of positions, over more than one block of the account sets, with accounts of every
-//! state in between: held against the same lists made without any index.
+//! Pages of accounts and of positions, over more than one block of the account sets, with accounts of every state in
+//! between: compared with the same lists made without any index.
 
 use caudal_ledger::accounts::Status;
 use caudal_ledger::balance::{Balance, Direction};
@@ -16,7 +16,7 @@ use crate::records::{LEDGER, PROFILE, account_stream, entry};
 
 /// Enough for three blocks, the last one not full.
 const ACCOUNTS: u64 = 700;
-/// Fits no block.
+/// Divides no block.
 const LIMIT: usize = 37;
 
 /// An account as the test knows it.
@@ -29,10 +29,10 @@ struct Known {
     funded: bool,
 }
 
-/// What becomes of the n-th account.
+/// The state of the n-th account.
 fn known(n: u64) -> Known {
     let status = match n {
-        // A whole block without an account in it that could be shown in some lists.
+        // A whole block without an account that could be shown in some lists.
         n if n % 7 == 0 => Status::Void,
         n if n % 11 == 0 => Status::Registered,
         n if n % 13 == 0 => Status::Suspended,
@@ -82,7 +82,7 @@ fn facts(known: &Known) -> Vec<AccountFact> {
     facts
 }
 
-/// Money comes, and from every other account it goes again.
+/// Money arrives, and leaves every other account again.
 fn vouchers(known: &Known) -> Vec<LedgerFact> {
     let first = first_voucher();
     let second = Voucher {
@@ -125,7 +125,7 @@ fn world() -> (World, Vec<Known>) {
     (World::over(store, Arc::default(), Arc::default()), all)
 }
 
-/// Walks over all pages of a list by offset, up to one behind the last, and then by cursor.
+/// Walks over all pages of a list by offset, up to one after the last, and then by cursor.
 async fn walked<L: Future<Output = (Vec<AccountNo>, u64, Option<Cursor>)>>(
     order: SortOrder,
     right: &[AccountNo],
@@ -229,7 +229,7 @@ async fn every_page_of_positions_leaves_out_closed_accounts_without_money() {
         .map(|k| k.number)
         .collect();
     for order in [SortOrder::Ascending, SortOrder::Descending] {
-        // With a filter that lets all pass every account is looked at: the same pages.
+        // With a filter that every account passes, every account is scanned: the same pages.
         for text in [None, Some("ñandú".to_owned())] {
             let filter = &PositionFilter {
                 text,

@@ -1,4 +1,4 @@
-//! A realm that is retired under load and goes on; a supervisor that falls and is replaced.
+//! A realm that is retired under load and resumed; a supervisor that falls and is replaced.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -64,7 +64,7 @@ impl House {
         house
     }
 
-    /// Makes a webhook; the supervisor asks the clock for it, and panics where that does.
+    /// Makes a webhook; for this the supervisor asks the clock, and panics with it.
     async fn hook(&self, url: &str) -> Answered<caudal_ledger::webhooks::Webhook> {
         let create = WebhookOrder::Create {
             url: url.into(),
@@ -77,14 +77,14 @@ impl House {
         engine.order_webhook(REALM, 0, create, plain()).await
     }
 
-    /// Everything that the realm has done to the world outside.
+    /// Everything that the realm has done to the outside world.
     fn deeds(&self) -> (u64, usize, u64) {
         let commits = self.harness.store.stats().commits;
         let heard = self.ear.heard.load(Ordering::Relaxed);
         (commits, self.bank.called().len(), heard)
     }
 
-    /// Lets so much happen that whatever runs would show.
+    /// Lets so much time pass that any running part would show.
     async fn still(&self) {
         let before = self.deeds();
         later(Duration::from_hours(2)).await;
@@ -100,10 +100,10 @@ impl House {
     }
 }
 
-/// What an order has come to, and whether it was recorded by this try.
+/// The end of an order, and whether this try recorded it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
-    /// Done, and now for the first time.
+    /// Done now, for the first time.
     Recorded,
     /// Done before.
     Replayed,
@@ -122,7 +122,7 @@ fn end<T: std::fmt::Debug>(answered: Answered<Outcome<T>>) -> End {
     }
 }
 
-/// The `n`-th order of a load: each moves one centavo, and what it adds to the sum of all.
+/// The `n`-th order of a load: each moves one centavo. Returns also what it adds to the sum of all accounts.
 async fn order(harness: Rc<Harness>, n: u64) -> (u64, End, i64) {
     let account = 1 + n % ACCOUNTS;
     let id = format!("load-{n}");
@@ -257,7 +257,7 @@ async fn what_waits_for_the_bank_stops_with_its_realm_and_goes_on_with_it() {
     );
     assert_eq!(harness.balance(1).await.total().centavos(), EACH + 7);
     let seen = house.ear.seen.lock().unwrap().len();
-    // Of the transfer, of the hold twice, and of what arrived.
+    // Those of the transfer, of the hold (two), and of the arrival.
     assert_eq!(seen, 4, "the webhook goes on where it was");
     harness.verified().await;
 }
@@ -268,7 +268,7 @@ async fn a_supervisor_that_panics_is_replaced_and_the_next_order_works() {
     let house = House::new().await;
     let harness = &house.harness;
     harness.store.set_automatic(false);
-    // Decided and not written; claimed and not decided; behind the panic.
+    // One order is decided and not written, one has a claim and is not decided, one waits behind the panic.
     let decided = actix::spawn(order(Rc::clone(harness), 4));
     later(Duration::from_millis(1)).await;
     harness.clock.arm(1);
@@ -330,7 +330,7 @@ async fn a_realm_that_falls_again_and_again_waits_longer_each_time() {
     let longer = pauses[1..].windows(2).all(|two| two[0] < two[1]);
     assert!(longer, "{pauses:?}");
     assert!(pauses[11] >= Duration::from_secs(60), "{pauses:?}");
-    // A realm that waits can be retired, and one that is retired waits for nobody.
+    // A realm that waits for its next life can be retired, and a retired one waits for nothing.
     harness.clock.arm(1);
     assert!(house.hook("https://other.example/").await.is_err());
     harness.engine.retire(REALM).await.unwrap();
@@ -370,7 +370,7 @@ pub async fn a_realm_on_a_thread_of_its_own_is_retired_and_goes_on() {
             .collect();
         tokio::task::yield_now().await;
         harness.engine.retire(REALM).await.unwrap();
-        // On another thread the mailbox of an account that has stopped may be let go a moment later.
+        // On another thread the mailbox of an account that has stopped may be dropped a moment later.
         super::wait_until(|| harness.engine.claims_of(REALM) == 0).await;
         let commits = harness.store.stats().commits;
         let refused = harness.post(1, "IN", 1, "later").await;

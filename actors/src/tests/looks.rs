@@ -1,4 +1,4 @@
-//! What a page of a filtered list reads: no more than its bound, however much there is.
+//! The reads of a page of a filtered list: no more than its bound, however much there is.
 
 use std::sync::atomic::Ordering;
 
@@ -17,14 +17,14 @@ use crate::engine::treasury::PositionFilter;
 use crate::ports::BankGateway;
 use crate::records::{LEDGER, account_stream, entry};
 
-/// What a page looks at, in rows: some vouchers, fewer than there are.
+/// How much a page may scan, in rows: some vouchers, fewer than there are.
 const BOUND: u64 = 300;
-/// What a page reads beside the rows that it looks at: heads, sums, the way to a date, and its own rows.
+/// The reads of a page beside its scan: heads, sums, the search for a date, and its own rows.
 const BESIDE: u64 = 100;
-/// What the row of an account counts.
+/// The price of an account's row.
 const ACCOUNT: u64 = 5;
 
-/// An engine over so many accounts with a voucher each, the first of them with as many more.
+/// An engine over this many accounts with a voucher each; the first account has as many more.
 async fn engine(accounts: u64) -> (Engine, Arc<Counted>) {
     let store = filled(accounts);
     opened(&store, accounts);
@@ -155,7 +155,7 @@ async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
                 let read = counted.rows.load(Ordering::Relaxed);
                 assert_eq!(found, 0, "{list}");
                 assert!(read <= BOUND + BESIDE, "{list}: {read} of {accounts}");
-                // A page that has come to the end within its bound has looked at all of it.
+                // A page that reached the end within its bound has scanned everything.
                 assert_eq!(part.is_none(), next.is_none() && asked.cursor.is_none());
                 let rows = part.map_or(accounts, |part| part.rows);
                 assert!(rows > 0 || next.is_none(), "{list}");
@@ -167,7 +167,7 @@ async fn a_filtered_page_reads_no_more_than_its_bound_and_goes_on_behind_it() {
             }
             assert!(looked >= accounts, "{list}: {looked} of {accounts}");
             if ["internal, type", "realm, type"].contains(&list) {
-                // All but the block that is not full are passed over.
+                // All blocks but the unfilled one are skipped.
                 assert!(pages <= 12, "{list}: {pages} pages of {accounts}");
             }
         }
@@ -188,13 +188,13 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
         let found = found.unwrap();
         let read = counted.rows.load(Ordering::Relaxed);
         assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
-        // What the smaller realm leaves is the larger one's.
+        // The larger realm gets the remainder of the smaller one.
         let looked: Vec<_> = found.iter().map(|of| (of.realm, of.looked)).collect();
         let most = accounts.min(BOUND / ACCOUNT);
         assert_eq!(looked, [(other, 0), (REALM, most)]);
         assert!(found.iter().all(|of| of.accounts.is_empty()));
         assert_eq!(found[1].more, most < accounts);
-        // The oldest account, by how its CVU begins.
+        // The oldest account, by the beginning of its CVU.
         let text = cvu(1).to_string();
         let text = text.get(..21).unwrap();
         counted.rows.store(0, Ordering::Relaxed);
@@ -203,7 +203,7 @@ async fn the_search_reads_no_more_however_much_there_is_and_finds_what_is_sorted
         assert!(read <= BOUND + BESIDE, "{read} of {accounts}");
         let first = found[1].accounts.first().map(|it| it.number);
         assert_eq!(first, Some(AccountNo(1)), "of {accounts}");
-        // As many as were asked for: what a look would find besides is not known.
+        // The result is full: whether a scan would find more is not known.
         let text = cvu(1).to_string();
         let found = engine.find_accounts(vec![REALM], &text, 1).await.unwrap();
         assert!(found[0].more && found[0].accounts.len() == 1);
@@ -217,7 +217,7 @@ async fn sums_of_a_past_day_are_those_of_all_accounts_and_read_none_of_them() {
         let store = FaultyStore::new(Arc::new(Rows), 1);
         store.set_automatic(true);
         let first = first_voucher();
-        // The first account is of the fourth day, the next ones of earlier ones, too.
+        // The first account belongs to the fourth day, the next ones to earlier days, too.
         let at = |n: u64| first.at.plus_millis(n * 7 % 5 * DAY);
         for n in 1..=accounts {
             let stream = account_stream(REALM, AccountNo(n), LEDGER);

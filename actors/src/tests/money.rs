@@ -1,4 +1,4 @@
-//! Holds, transfers between accounts and through the bank, batches: turns that involve several.
+//! Holds, transfers between accounts and through the bank, batches: turns that involve several accounts.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -96,7 +96,7 @@ async fn a_hold_is_opened_once_and_goes_in_parts() {
     assert_eq!((ended.id, ended.status), (id, HoldStatus::Confirmed));
     assert_eq!(ended.at, last.hold.ended_at);
     assert!(ended.at.is_some());
-    // A repeat says what the first answer said.
+    // A repeat gets the first answer.
     let repeat = value(harness.hold(1, 300, "h", None).await);
     assert_eq!(repeat, Outcome::Replayed(first));
     let read = harness
@@ -118,7 +118,7 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
     value(harness.hold(1, 10, "a", soon(&harness)).await);
     harness.clock.jump(3_600_001);
     assert_eq!(both(&harness, 1).await, (1000, 0));
-    // Nobody asks: the sweep of the realm finds it.
+    // Nobody asks the account: the sweep of the realm finds the hold.
     value(harness.hold(1, 20, "b", soon(&harness)).await);
     let target = Target::Account(AccountNo(1));
     assert!(harness.engine.passivate(REALM, target).await.unwrap());
@@ -128,7 +128,7 @@ async fn a_hold_ends_in_a_balance_in_a_sweep_and_after_a_crash() {
         crate::engine::operators::on_disk(harness.engine.store().as_ref(), REALM, AccountNo(1))
             .unwrap();
     assert_eq!(account.balance.held, Money::ZERO);
-    // Nor after a restart, where its alarm is gone.
+    // Nor does anybody ask after a restart, when its alarm is gone.
     value(harness.hold(1, 30, "c", soon(&harness)).await);
     harness.clock.jump(3_600_001);
     harness = harness.crash(0, bank());
@@ -271,7 +271,7 @@ async fn money_that_arrives_is_credited_once_however_often_the_bank_says_so() {
         let done = heard.iter().filter(|h| **h == Ok(Heard::Done)).count();
         assert_eq!(done, usize::from(keep == 0));
         assert_eq!(both(&harness, 1).await, (70, 0));
-        // A CVU of nobody: kept for a person, once.
+        // The CVU belongs to nobody: the money is kept for a person, once.
         assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Suspended));
         assert_eq!(hear(&harness, arrival("x", 9)).await, Ok(Heard::Known));
         harness.verified().await;
@@ -281,7 +281,7 @@ async fn money_that_arrives_is_credited_once_however_often_the_bank_says_so() {
 #[actix::test]
 async fn the_first_last_word_of_the_bank_counts_and_reconciliation_shows_the_lie() {
     let harness = Harness::new(1, 1, 1000, bank()).await;
-    // The bank says that it is done at once.
+    // The bank answers at once that it is done.
     value(harness.send(1, outside(), 100, "t").await);
     wait_until(|| harness.disk(1) == 900).await;
     let transfer = BankTransfer {
@@ -322,7 +322,7 @@ async fn what_was_never_at_the_bank_does_not_come_back_from_it() {
     assert_eq!(both(&harness, 1).await, (900, 0));
 }
 
-/// A key for a batch whose answer says how many were done.
+/// A key for a batch whose answer tells how many items were done.
 fn counted(key: &str) -> Asker<Vec<ItemOutcome>> {
     let render = |outcome: Result<&Vec<ItemOutcome>, &Failure>| {
         let done = outcome.map_or(0, |items| items.iter().flatten().count());
@@ -361,7 +361,7 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
         let first = batch().await;
         let kept = matches!(first, Ok(Given::Kept { .. }));
         assert!(!kept, "{first:?}");
-        // The same key goes on, and then keeps the answer.
+        // The same key tries again, and then keeps the answer.
         for again in [false, true] {
             let kept = Given::Kept {
                 status: 200,
@@ -375,8 +375,8 @@ async fn a_key_keeps_no_batch_of_which_a_part_is_to_be_tried_again() {
     }
 }
 
-/// What meets after an older copy was put back: a client that sends its order again, and the bank's
-/// list that has it. The bank has paid once.
+/// The race after an older copy was put back: a client sends its order again, and the bank's list has it. The bank has
+/// paid once.
 #[actix::test]
 async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_comes_first() {
     for list_first in [false, true] {
@@ -396,7 +396,7 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
                 resolved: None,
             })
         };
-        // Nothing is on disk until both have come, or one was sent away.
+        // Nothing is on disk until both have come, or one was refused.
         harness.store.set_automatic(false);
         let answered = Cell::new(false);
         let order = async {
@@ -421,7 +421,7 @@ async fn an_order_and_its_record_on_the_banks_list_are_posted_once_whichever_com
             }
         };
         assert_ne!((done.0, done.1), (false, false), "list first: {list_first}");
-        // Both come again, as they do.
+        // Both come again, as in practice.
         drop(harness.send(1, outside(), 100, "t").await);
         hear(&harness, left()).await.unwrap();
         wait_until(|| harness.disk(1) == 900).await;

@@ -1,4 +1,4 @@
-//! A realm that rests for a move: whatever happens to it, it goes on where it is to, and rests where it is closed.
+//! A realm that rests for a move: whatever happens, it goes on where it should, and rests where it is closed.
 
 use caudal_ledger::tenants::restores::RestoreStep;
 use caudal_ledger::tenants::{Mode, Serving};
@@ -11,7 +11,7 @@ use crate::engine::generations::NotCopied;
 
 const FIRST: Target = Target::Account(AccountNo(1));
 
-/// Orders that change nothing, in the place of those that say that the realm leaves and stays.
+/// Orders that change nothing, in place of those that state that the realm leaves and stays.
 fn nothing() -> (PlatformOrder, PlatformOrder) {
     let order = || PlatformOrder::Restore {
         id: TENANT.to_owned(),
@@ -37,10 +37,10 @@ async fn a_realm_that_cannot_be_loaded_after_its_move_is_tried_again() {
     };
     let mended = async {
         wait_until(|| store.failed() > 0).await;
-        // nobody waits for it
+        // the query does not wait for the realm
         let refused = engine.balance(REALM, FIRST).await;
         assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
-        // whoever asks to have it there tries it at once, and learns what is wrong
+        // a move of the realm to this place tries at once, and gets the error
         assert!(engine.resumed_in_turn(REALM).await.is_err());
         store.break_rows(false);
     };

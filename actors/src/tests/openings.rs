@@ -1,4 +1,4 @@
-//! Openings and aliases: the bank is asked, and whatever it does the account is one or none.
+//! Openings and aliases: the bank is asked, and whatever it does, there is one account or none.
 
 use super::*;
 use caudal_ledger::rejection::Owner;
@@ -35,7 +35,7 @@ async fn an_opening_whose_outcome_is_unknown_is_asked_again_until_it_is_known() 
     let calls = world.bank.called();
     let create = format!("create {}", harness::client(1));
     assert_eq!(calls, [&create, &create, "alias ana.prueba"]);
-    // The same key gives the same bytes for ever; the account is there once.
+    // The same key always gives the same bytes; there is one account.
     let repeat = world.open(Some("ana.prueba"), Some("k")).await.unwrap();
     assert_eq!(
         repeat,
@@ -142,7 +142,7 @@ async fn a_refused_alias_undoes_the_opening_and_is_kept_for_its_key() {
 #[actix::test]
 async fn a_cvu_that_does_not_carry_its_client_id_opens_no_account() {
     let world = World::new().await;
-    // It carries the same account of the next realm: its money would go there.
+    // The stray CVU is that of the same account of the next realm: its money would go there.
     world.bank.will_stray();
     let refused = world.open(Some("ana.prueba"), None).await.unwrap_err();
     let Failure::Bank(BankError::Refused(why)) = &refused else {

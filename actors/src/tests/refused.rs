@@ -1,4 +1,4 @@
-//! What becomes of orders that were decided on something that is refused while they wait for the disk.
+//! Orders that were decided on a fact that is refused while they wait for the disk.
 
 use caudal_ledger::accounts::Status;
 
@@ -30,7 +30,7 @@ async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
         let mut posting = Box::pin(world.post("OUT", 10, "late"));
         goes_on(&mut posting, || world.store.pending() == 2).await;
         if refuses {
-            // What waits behind it would find room.
+            // The commits behind it would find room.
             let full = StoreError::Full("says the test".into());
             assert!(world.store.refuse_waiting(full));
         }

@@ -1,5 +1,5 @@
-//! Accounts at rest: one row is left when an actor goes away, the next load mostly reads nothing else, and what is loaded
-//! by it is what the streams say, whatever the row is.
+//! Accounts at rest: an actor that goes away leaves one row, the next load reads mostly nothing else, and the loaded
+//! account equals its streams, whatever the row holds.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use crate::records::{encode_sparse, keys, reads};
 const ACCOUNTS: u64 = 4;
 
 type Key = fn(RealmId, AccountNo) -> Vec<u8>;
-/// The rows of before, from which an account is loaded that has no other.
+/// The older rows, from which an account is loaded that has no other row.
 const BEFORE: [Key; 2] = [keys::snapshot, keys::stand];
 
 fn left(store: &dyn caudal_storage::Store, account: u64, key: Key) -> Option<Vec<u8>> {
@@ -33,14 +33,14 @@ fn put(store: &dyn caudal_storage::Store, account: u64, key: Key, value: Option<
     store.note(vec![Row { key, value }]);
 }
 
-/// The row that an account like this leaves.
+/// The row that such an account leaves.
 fn row_for(account: &Account) -> Option<Vec<u8>> {
     let profile = Profile::of(account).unwrap();
     let stand = Stand::of(account)?;
     Some(rest::row(account.number, &stand, &profile).unwrap())
 }
 
-/// Loads by the row and from the streams alone; gives how many movements the row spared.
+/// Loads by the row and from the streams only. Returns how many movements the row spared.
 fn same(store: &dyn caudal_storage::Store, account: u64) -> u64 {
     let full = reads::load_in_full(store, REALM, AccountNo(account)).unwrap();
     let quick = reads::load(store, REALM, AccountNo(account)).unwrap();
@@ -51,7 +51,7 @@ fn same(store: &dyn caudal_storage::Store, account: u64) -> u64 {
     full.replayed - quick.replayed
 }
 
-/// Replaces the row by what a disk, an older program or a mistake may leave, and loads by it.
+/// Replaces the row by one that a disk, an older program or a mistake may leave, and loads by it.
 fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
     let good = row_of(store, account);
     let whole = || {
@@ -74,7 +74,7 @@ fn spoil(store: &FaultyStore, account: u64, dice: &mut Dice) {
         put(store, account, keys::rest, value);
         same(store, account);
     }
-    // Without it the rows of before are read, whatever they are.
+    // Without it the older rows are read, whatever they hold.
     put(store, account, keys::rest, None);
     let stand = |account: &Account| Some(Stand::of(account)?.row(account.number).unwrap());
     let sparse = |account: &Account| Some(encode_sparse(account).unwrap());
@@ -238,7 +238,7 @@ async fn rows_of_before_are_read_and_give_way_to_the_one_row() {
         nap().await;
         assert!(harness.engine.passivate(REALM, target()).await.unwrap());
         nap().await;
-        // As a program of before would have left it: all of it, or where it stands since.
+        // As an older program would have left it: the whole account, or only its later stand.
         put(store, 1, keys::rest, None);
         let full = reads::load_in_full(store, REALM, AccountNo(1)).unwrap();
         let account = full.unwrap().account;
@@ -250,7 +250,7 @@ async fn rows_of_before_are_read_and_give_way_to_the_one_row() {
         assert_eq!(same(store, 1), n, "nothing is replayed");
         let loaded = reads::load(store, REALM, AccountNo(1)).unwrap().unwrap();
         assert!(loaded.left.before && loaded.left.profile.is_none());
-        // To be read is enough.
+        // Being read is enough.
         harness.balance(1).await;
         nap().await;
         assert!(harness.engine.passivate(REALM, target()).await.unwrap());
@@ -270,7 +270,7 @@ async fn rows_of_before_are_read_and_give_way_to_the_one_row() {
     harness.verified().await;
 }
 
-/// A field that an older program did not know would be missing in the row of an account that rests for years.
+/// A field that an older program did not know would stay missing in the row of an account that rests for years.
 #[actix::test]
 async fn a_verification_finds_rows_at_rest_that_say_otherwise_than_the_streams() {
     let harness = Harness::new(7, 1, 0, Arc::<TestBank>::default()).await;
@@ -339,7 +339,7 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
     while store.held() < 3 {
         nap().await;
     }
-    // Nothing waits for them but what is sent to them.
+    // Only their own messages wait for them.
     post(4, "meanwhile".into()).await.unwrap();
     assert!(first.iter().chain(&others).all(|one| !one.is_finished()));
     let target = Target::Account(AccountNo(1));
@@ -368,7 +368,7 @@ async fn accounts_are_read_side_by_side_and_what_is_sent_to_them_waits_in_order(
     assert_eq!(ids, sent);
 }
 
-/// What an account must not wait for: that nothing of it is under way.
+/// An account must not need a moment without business to leave its row.
 #[actix::test]
 async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
     let harness = Harness::new(9, 1, 0, Arc::<TestBank>::default()).await;
@@ -396,7 +396,7 @@ async fn an_account_that_is_never_still_leaves_a_row_with_its_new_profile() {
     }));
     for round in 0..20 {
         asked.extend((0..10).map(|n| post(format!("m{round}-{n}"))));
-        // One of them at least is always under way.
+        // At least one of them is always under way.
         while store.pending() < 11 {
             nap().await;
         }

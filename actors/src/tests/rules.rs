@@ -1,9 +1,9 @@
-//! Events keep their numbers for ever: a golden journal, and what a later program makes of it.
+//! Events keep their numbers for ever: a golden journal, and its events under a later program.
 //!
-//! `golden/journal.txt` has one entry a line, as the first program wrote it: commit, realm, kind and
-//! number of the stream, sequence, milliseconds, bytes. `golden/events.txt` has what that program
-//! published of it: number, id, kind. Neither file is ever edited. Where a change of the projection
-//! makes this test fail, it is the change that is wrong: events need a new set of rules.
+//! `golden/journal.txt` has one entry on each line, as the first program wrote it: commit, realm, kind and number of
+//! the stream, sequence, milliseconds, bytes. `golden/events.txt` has the events that this program published: number,
+//! id, kind. Neither file is ever edited. If a change of the projection makes this test fail, the change is wrong:
+//! events need a new rule set.
 
 use caudal_ledger::events::rules::{EventRules, FIRST, RuleSets, TAGGED};
 use caudal_ledger::events::{Event, EventKind, EventKinds};
@@ -21,7 +21,7 @@ const EVENTS: &str = include_str!("golden/events.txt");
 /// The realm of the golden journal.
 const GOLDEN: RealmId = RealmId(2);
 
-/// What a later program might count: no suspensions, but intents to change an alias.
+/// Rules of a possible later program: no suspensions, but requests to change an alias.
 const LATER: EventRules = EventRules {
     account: |fact| match fact {
         AccountFact::Suspended { .. } => None,
@@ -30,7 +30,7 @@ const LATER: EventRules = EventRules {
     },
     ..TAGGED
 };
-/// What a still later one might.
+/// Rules of a possible still later one.
 const LAST: EventRules = EventRules {
     account: |_| None,
     hold: |_, _| None,
@@ -52,7 +52,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     pairs.iter().map(byte).collect()
 }
 
-/// The commits of a journal that is written down.
+/// The commits of a journal in text form.
 fn commits(text: &str) -> Vec<(CommitNo, Entry)> {
     let entry = |line: &str| {
         let words: Vec<_> = line.split(' ').collect();
@@ -85,7 +85,7 @@ pub(super) fn journal(store: &dyn Index) -> Vec<(CommitNo, Entry)> {
     all
 }
 
-/// A store whose index is made of these entries from the start: what a rebuild gives.
+/// A store whose index is built from these entries from the start, as by a rebuild.
 pub(super) fn rebuilt(
     entries: &[(CommitNo, Entry)],
     rows: impl Projection,
@@ -143,13 +143,13 @@ async fn events(engine: &Engine, realm: RealmId) -> Vec<Event> {
     found.unwrap().items
 }
 
-/// Numbers, ids and kinds, as they are written down.
+/// Numbers, ids and kinds, in text form.
 fn described(events: &[Event]) -> Vec<String> {
     let line = |e: &Event| format!("{} {} {}", e.id.number, e.id, e.kind.as_str());
     events.iter().map(line).collect()
 }
 
-/// The numbers of sets that a realm has taken up.
+/// The numbers of the rule sets that a realm has adopted.
 fn taken_up(store: &FaultyStore, realm: RealmId) -> Vec<(u64, u16)> {
     let stream = records::realm_stream(realm, REALM_KIND);
     let facts = store.read(stream, 1, u64::MAX, SortOrder::Ascending, usize::MAX);
@@ -238,7 +238,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         assert_eq!(found[..all.len()], all);
         assert_eq!(taken_up(&again, GOLDEN).len(), 1);
     }
-    // The program of before does not guess.
+    // An older program does not guess.
     let why = rebuilt(&entries, RowsUnder(ONE)).unwrap_err();
     assert!(why.to_string().contains("a newer version wrote"), "{why}");
 }

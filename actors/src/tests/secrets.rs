@@ -1,5 +1,5 @@
-//! What a tenant orders of its webhook holds for every event that happens after the answer, wherever
-//! in its turn the courier is when the store writes both.
+//! A tenant's order about its webhook applies to every event that happens after the answer, wherever in its turn the
+//! courier is when the store writes both.
 
 use std::rc::Rc;
 use std::sync::Mutex;
@@ -12,10 +12,10 @@ use super::*;
 use crate::ports::LocalFuture;
 use crate::ports::webhooks::{Contents, Parcel, Sent, WebhookSink};
 
-/// How an event was sent: where to, and signed with what.
+/// How an event was sent: the address, and the secrets.
 type How = (String, Vec<Vec<u8>>);
 
-/// What was sent, with the number of the event.
+/// The sent events, by number.
 #[derive(Debug, Default)]
 struct Sink(Mutex<Vec<(How, u64)>>);
 
@@ -36,7 +36,7 @@ impl WebhookSink for Sink {
 
 const OLD: &str = "https://old.example/";
 
-/// A service with a webhook, whose store writes in the middle of a read when it is told.
+/// A service with a webhook, whose store writes in the middle of a read on command.
 struct Post {
     inner: Arc<FaultyStore>,
     store: Arc<FullStore>,
@@ -91,7 +91,7 @@ impl Post {
         later(Duration::from_millis(1)).await;
     }
 
-    /// Orders something of the webhook; its commit waits.
+    /// Gives an order about the webhook; its commit waits.
     async fn order(&self, order: WebhookOrder) {
         let (engine, webhook) = (Rc::clone(&self.engine), self.webhook);
         actix::spawn(async move {
@@ -101,9 +101,8 @@ impl Post {
     }
 }
 
-/// Orders something of a webhook, and has an event happen after it; both are written at the `step`-th
-/// read of a turn that the courier has begun before. Gives how the event was sent, and whether the
-/// turn had this many reads.
+/// Gives an order about a webhook, and makes an event happen after it; both are written at the `step`-th read of a turn
+/// that the courier has begun before. Returns how the event was sent, and whether the turn had this many reads.
 async fn raced(order: WebhookOrder, step: i64) -> (Vec<How>, bool) {
     let post = Post::new().await;
     post.inner.set_automatic(false);

@@ -1,11 +1,11 @@
-//! Many at once: nobody waits for ever, money is conserved, and exactly what may pass passes.
+//! Many orders at once: none waits for ever, money is conserved, and exactly the permitted ones pass.
 
 use std::rc::Rc;
 
 use super::harness::{Dice, Harness, again, nap};
 use super::*;
 
-/// Runs all at once, and gives what they give.
+/// Runs all futures at once, and returns their results.
 pub async fn all<T: 'static>(
     work: impl IntoIterator<Item = impl Future<Output = T> + 'static>,
 ) -> Vec<T> {
@@ -155,7 +155,7 @@ pub async fn an_actor_whose_desk_is_lent_does_not_go() {
                 for _ in 0..turns {
                     tokio::task::yield_now().await;
                 }
-                // The second loads it again.
+                // The read loads it again.
                 tokio::join!(harness.engine.passivate(REALM, target), harness.balance(1))
             });
             going.await.unwrap().0

@@ -1,5 +1,5 @@
 //! Accounts on threads of their own: the stories of other files once more, and storms in which actors die, are sent
-//! away and are replaced while their desks are lent over threads.
+//! away and are replaced while their desks are lent across threads.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -20,10 +20,10 @@ thread_local! {
     static THREADS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Threads of the actors where a test has some: the supervisor's, and two for the accounts.
+/// The actors' threads where a test has several: the supervisor's, and two for the accounts.
 const SOME: usize = 3;
 
-/// How many threads the actors of the test on this thread have; with none they live on the test's own.
+/// How many threads the actors of this thread's test have; with none they live on the test's own.
 pub fn threads() -> usize {
     THREADS.get()
 }
@@ -51,22 +51,22 @@ on_threads! {
     lives: a_realm_on_a_thread_of_its_own_is_retired_and_goes_on;
 }
 
-/// Has account 1 take 10 centavos out, and stand still in the turn until the sender is dropped.
+/// Makes account 1 take 10 centavos out, and stand still in that turn until the sender is dropped.
 async fn in_a_turn(
     harness: &Rc<Harness>,
 ) -> (JoinHandle<Answered<Outcome<Placed>>>, mpsc::Sender<()>) {
     let (here, reached) = mpsc::channel();
     let (open, opened) = mpsc::channel();
     harness.clock.shut((here, opened));
-    // The supervisor asks for no time when it forwards an order without a key: it is the account that does.
+    // When the supervisor forwards an order without a key it does not ask for the time: the account does.
     let posting = Rc::clone(harness);
     let posting = actix::spawn(async move { posting.post(1, "OUT", 10, "in-a-turn").await });
     wait_until(|| reached.try_recv().is_ok()).await;
     (posting, open)
 }
 
-/// A thread that stands still is sent so much and no more, and what waits for it is done in the end: the lane never
-/// gets more at once than it takes.
+/// A thread that stands still gets a bounded number of messages, and the waiting orders are done in the end: the lane
+/// never gets more at once than it takes.
 #[actix::test]
 async fn what_a_thread_has_not_come_round_to_waits_with_the_supervisor() {
     THREADS.set(SOME);
@@ -86,7 +86,7 @@ async fn what_a_thread_has_not_come_round_to_waits_with_the_supervisor() {
     let report = tokio::time::timeout(HALT, harness.engine.report(REALM)).await;
     let report = report.expect("the supervisor answers").unwrap();
     assert_eq!(report.queued, CROWD_MAX);
-    // Others go on, and whoever leaves meanwhile gets nothing done.
+    // Other accounts go on, and an order whose caller leaves meanwhile is not done.
     assert_eq!(harness.balance(2).await.total().centavos(), EACH);
     let mut orders = orders;
     let staying = orders.split_off(1_000);
@@ -104,7 +104,7 @@ async fn what_a_thread_has_not_come_round_to_waits_with_the_supervisor() {
     harness.verified().await;
 }
 
-/// An account is in a turn, on its own thread, while its supervisor is asked to send it away.
+/// An account is in a turn, on its own thread, when its supervisor is asked to send it away.
 #[actix::test]
 async fn an_actor_that_takes_a_turn_is_not_sent_away() {
     THREADS.set(SOME);
@@ -116,7 +116,7 @@ async fn an_actor_that_takes_a_turn_is_not_sent_away() {
     drop(open);
     value(posting.await.unwrap());
     assert_eq!(harness.disk(1), EACH - 10);
-    // Once it has come to rest it goes.
+    // Once it is idle it goes.
     let since = Instant::now();
     while harness.engine.passivate(REALM, target).await != Ok(true) {
         assert!(since.elapsed() < HALT, "it stays");
@@ -126,17 +126,17 @@ async fn an_actor_that_takes_a_turn_is_not_sent_away() {
     harness.verified().await;
 }
 
-/// Accounts of a storm; with two threads for them, one and the next live apart.
+/// Accounts of a storm; with two threads for them, neighbours live apart.
 const ACCOUNTS: u64 = 6;
-/// What each has at the beginning, in centavos.
+/// The money of each at the beginning, in centavos.
 const EACH: i64 = 1_000;
-/// The most that may leave the tenant, in centavos: about half of what a storm asks for.
+/// The most that may leave the tenant, in centavos: about half of what a storm's orders ask for.
 const DAILY: i64 = 600;
 /// Orders of a storm.
 const ORDERS: u64 = 240;
-/// Orders that are asked at the same time.
+/// Orders that are under way at the same time.
 const AT_ONCE: u64 = 24;
-/// A storm takes a second; one that takes so long has come to a halt.
+/// A storm takes a second; one that takes this long is stuck.
 const HALT: Duration = Duration::from_secs(120);
 
 /// Writes commits on a thread of its own until it is dropped.
@@ -181,7 +181,7 @@ struct Moved {
     out: i64,
 }
 
-/// Asks one order until it is known what came of it.
+/// Repeats one order until its outcome is known.
 async fn order(harness: Rc<Harness>, n: u64, mut dice: Dice, since: Instant) -> Moved {
     let id = format!("s{n}");
     let account = 1 + dice.roll(ACCOUNTS);
@@ -243,7 +243,7 @@ async fn hazards(harness: Rc<Harness>, mut dice: Dice, calm: Rc<Cell<bool>>) -> 
             1 => harness.clock.arm(1 + i64::try_from(dice.roll(20)).unwrap()),
             _ => {
                 let target = Target::Account(AccountNo(1 + dice.roll(ACCOUNTS)));
-                // One that is busy stays, and one whose supervisor is busy is left alone.
+                // A busy account stays, and one with a busy supervisor is left alone.
                 harness.engine.passivate(REALM, target).await.ok();
             }
         }

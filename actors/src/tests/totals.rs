@@ -25,12 +25,12 @@ impl Harness {
         self.engine.administer(order).await.unwrap();
     }
 
-    /// Takes out of an account: done, or the name of the limit that refuses it.
+    /// Takes money out of an account: done, or the name of the limit that refuses it.
     async fn out(&self, account: u64, centavos: i64, id: &str) -> Result<(), &'static str> {
         limited(self.post(account, "OUT", centavos, id).await)
     }
 
-    /// What is left until a day's limit, as a refusal says.
+    /// How much is left until the day's limit, according to a refusal.
     pub async fn left(&self) -> Quantity {
         let refused = self.post(1, "OUT", 1_000_000, "too-much").await;
         let Err(Failure::Rejected(Rejection::LimitExceeded(breach))) = refused else {
@@ -70,7 +70,7 @@ pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
             actix::spawn(async move { harness.out(1 + n % ACCOUNTS, 30, &format!("o{n}")).await })
         })
         .collect();
-    // All have been decided when none is on disk: what is decided counts.
+    // All were decided before any is on disk: decided orders count.
     super::wait_until(|| harness.store.pending() >= 33).await;
     harness.store.set_automatic(true);
     let mut done = 0;
@@ -94,7 +94,7 @@ pub async fn orders_of_many_accounts_at_once_never_pass_the_sum_together() {
     );
     assert_eq!(harness.out(1, 11, "x").await, Err("dailyOutgoingTotal"));
     assert_eq!(harness.out(1, 10, "x").await, Ok(()));
-    // A new day has its own.
+    // A new day has its own sums.
     harness.clock.jump(24 * 60 * 60 * 1000);
     assert_eq!(harness.out(2, 1_000, "tomorrow").await, Ok(()));
     harness.verified().await;
@@ -143,7 +143,7 @@ pub async fn what_is_refused_undone_or_only_asked_takes_nothing() {
         (0..u64::try_from(count).unwrap()).map(item).collect()
     };
     let refused = |outcomes: Vec<ItemOutcome>| outcomes.iter().filter(|it| it.is_err()).count();
-    // Nothing of an atomic batch whose last item does not fit.
+    // An atomic batch posts nothing if its last item does not fit.
     let batch = harness
         .engine
         .batch(REALM, items(11, 100, "as-one"), mode(true), plain());
@@ -152,7 +152,7 @@ pub async fn what_is_refused_undone_or_only_asked_takes_nothing() {
         harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
-    // A dry run counts its own items, for nobody else.
+    // A dry run counts its own items, and nobody else sees them.
     let dry = crate::accounts::BatchMode {
         dry_run: true,
         ..mode(false)
@@ -165,7 +165,7 @@ pub async fn what_is_refused_undone_or_only_asked_takes_nothing() {
         harness.left().await,
         Quantity::Money(Money::from_centavos(1_000))
     );
-    // A commit that the store does not take.
+    // The store refuses a commit.
     harness
         .store
         .refuse_next(caudal_storage::StoreError::Overloaded);

@@ -27,9 +27,8 @@ use crate::records::{LEDGER, PROFILE, TRANSFERS, decode, entry, reads};
 const ACCOUNTS: u64 = 8;
 const SNAPSHOTS: usize = 1000;
 
-/// What clients have (available, held) and what is on its way out after each commit, by the number
-/// of vouchers so far: from the balance that the last voucher of each account says, and from the
-/// facts of transfers.
+/// The clients' money (available, held) and the outgoing sum after each commit, by the number of vouchers so far: from
+/// the balance in the last voucher of each account, and from the facts of transfers.
 fn cuts(store: &dyn Index) -> BTreeMap<u64, [Sum; 3]> {
     let mut balances: BTreeMap<u64, Balance> = BTreeMap::new();
     let mut open: BTreeMap<(u64, u64), Amount> = BTreeMap::new();
@@ -90,7 +89,7 @@ fn external(id: String) -> ExternalId {
     ExternalId::parse(&id).unwrap()
 }
 
-/// Posts, holds, steps and transfers until it is told to stop. Refusals are as good as anything.
+/// Posts, holds, steps and transfers until it is told to stop. Refusals are fine, too.
 async fn move_money(engine: &Engine, task: u64, stop: &Cell<bool>) -> u64 {
     let mut n = 0_u64;
     while !stop.get() {
@@ -161,7 +160,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
         let credit = adjustment(n, "IN", 50_000, &format!("first-{n}"));
         value(world.engine.post(REALM, credit, plain()).await);
     }
-    // From here on the disk has a pace of its own, on a thread of its own.
+    // From here on the disk has its own pace, on its own thread.
     world.store.set_automatic(false);
     let (store, ended) = (Arc::clone(&world.store), Arc::new(AtomicBool::new(false)));
     let disk = {
@@ -211,7 +210,7 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     }
     assert!(distinct.len() > SNAPSHOTS / 2, "{} cuts", distinct.len());
     assert!(taken.iter().any(|totals| totals.outgoing > Sum::default()));
-    // The process dies with half of what waits, and starts again.
+    // The process dies with half of the waiting commits, and starts again.
     world.store.set_automatic(false);
     for n in 0..10 {
         let order = adjustment(1, "IN", 7, &format!("last-{n}"));
@@ -226,13 +225,13 @@ async fn every_snapshot_is_the_sum_of_the_positions_at_its_sequence() {
     world.verified().await;
 }
 
-/// A store that counts what is asked of it.
+/// A store that counts the reads.
 #[derive(Debug)]
 pub(super) struct Counted {
     inner: Arc<dyn Store>,
     gets: AtomicU64,
     others: AtomicU64,
-    /// Rows and entries that were given.
+    /// Rows and entries that were returned.
     pub(super) rows: AtomicU64,
 }
 
@@ -246,7 +245,7 @@ impl Counted {
         }
     }
 
-    /// Counts what a read gives.
+    /// Counts the result of a read.
     fn given<T>(&self, found: Stored<Vec<T>>) -> Stored<Vec<T>> {
         let count = found.as_ref().map_or(0, Vec::len);
         self.rows
@@ -335,7 +334,7 @@ impl Store for Counted {
     }
 }
 
-/// Has this many accounts opened.
+/// Opens this many accounts.
 pub(super) fn opened(store: &FaultyStore, accounts: u64) {
     for number in 1..=accounts {
         let stream = crate::records::account_stream(REALM, AccountNo(number), PROFILE);
@@ -461,7 +460,7 @@ async fn a_page_of_positions_costs_what_its_rows_cost() {
             assert_eq!((listed.items.len(), listed.total), (10, accounts));
             page.cursor = listed.next;
             let asked = [&counted.gets, &counted.others].map(|it| it.load(Ordering::Relaxed));
-            // The sums; the roll, ten profiles and ten vouchers.
+            // One row for the sums; the account sets, ten profiles and ten vouchers for the page.
             assert_eq!(asked, [1, 21], "{accounts} accounts");
         }
     }
@@ -491,7 +490,7 @@ async fn a_row_that_is_wrong_is_found_and_a_dead_treasury_is_replaced() {
     let report = verify::engine(&world.engine).await.unwrap();
     let wrong = "realm 1: the sums of the index are not those of the journal";
     assert_eq!(report.differences, [wrong]);
-    // The bank's port panics in the treasury's turn: that snapshot is lost, the next is not.
+    // The bank's port panics in the treasury's turn: that snapshot is lost, the next one is not.
     world.bank.will_panic();
     let lost = world.engine.treasury(REALM, "r").await;
     assert!(lost.is_err(), "{lost:?}");

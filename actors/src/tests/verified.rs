@@ -1,5 +1,5 @@
-//! What a verification finds in an index and in a journal that say something wrong: all that is found where each row is
-//! looked for by its key and each account is loaded, on one thread and on two.
+//! The findings of a verification in a wrong index and a wrong journal: the same as when each row is looked up by its
+//! key and each account is loaded, on one thread and on two.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,13 +24,13 @@ use crate::verify::Watch;
 
 type Journal = Vec<(CommitNo, Entry)>;
 
-/// Three accounts. One has sent to another one and to somebody outside, and has a hold; one is at rest.
+/// Three accounts. One has sent to another one and to another bank, and has a hold; one is at rest.
 async fn story() -> Arc<FaultyStore> {
     let harness = Harness::new(11, 3, 1_000, Arc::<TestBank>::default()).await;
     value(harness.give((1, 2), 70, "given").await);
     value(harness.hold(1, 30, "held", None).await);
     value(harness.send(1, outside(), 10, "sent").await);
-    // So many that a block of the list of the realm is full.
+    // Enough to fill a block of the realm's list.
     for n in 0..70 {
         value(harness.post(1, "IN", 5, &format!("more-{n}")).await);
     }
@@ -57,7 +57,7 @@ fn at_rest(store: &dyn Index) -> Row {
     Row { key, value }
 }
 
-/// The same on a disk, in runs, whose filters are asked for each row.
+/// The same on a disk, in runs, whose filters are used for each row.
 fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
     let open = || DurableStore::open(path, StoreOptions::small(), Arc::new(Rows)).unwrap();
     let made = open();
@@ -76,20 +76,20 @@ fn on_disk(store: &FaultyStore, path: &Path) -> Arc<DurableStore> {
     open()
 }
 
-/// Waits for what a store is asked to do.
+/// Waits until the store has answered.
 fn came(ask: impl FnOnce(Done)) {
     let (sender, done) = std::sync::mpsc::channel();
     ask(Box::new(move |done| sender.send(done).unwrap()));
     done.recv().unwrap().unwrap();
 }
 
-/// Puts a row as it is, or takes it away.
+/// Writes a row as it is, or deletes it.
 fn put(store: &dyn Store, row: Row) {
     store.note(vec![row]);
     came(|done| store.barrier(done));
 }
 
-/// What is found in a store, which is the same on one thread and on two.
+/// The findings in a store, which are the same on one thread and on two.
 fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
     let (report, histories) = verify::store(store, &mut |_| {})?;
     let (alone, _) = verify::on_one_thread(store)?;
@@ -100,7 +100,7 @@ fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
     Ok(report.differences)
 }
 
-/// What is found in a store that is made of a journal.
+/// The findings in a store that is built from a journal.
 fn found_in(journal: &Journal) -> Vec<String> {
     found(rebuilt(journal, Rows).unwrap().as_ref()).unwrap()
 }
@@ -112,7 +112,7 @@ fn names(wrong: &[String], what: &str) {
     );
 }
 
-/// All rows, by the kind that their first byte says.
+/// All rows, by the kind in their first byte.
 fn kinds(store: &dyn Index) -> BTreeMap<u8, Vec<Pair>> {
     let mut kinds = BTreeMap::<u8, Vec<_>>::new();
     let all = store.scan(&[2], &[0xff; 8], SortOrder::Ascending, 1_000_000);
@@ -163,7 +163,7 @@ fn damaged_row_by_row(store: &dyn Store) {
                     (Err(quick), Err(slow)) => {
                         assert_eq!(quick.to_string(), slow.to_string(), "{what}");
                     }
-                    // What else was found is told with it.
+                    // The other findings are reported with it.
                     (Ok(quick), Err(slow)) => names(&quick, &slow.to_string()),
                     (quick, slow) => panic!("{what}: {quick:?}, and not {slow:?}"),
                 }
@@ -188,7 +188,7 @@ fn damaged_row_by_row(store: &dyn Store) {
     assert_eq!(found(store).unwrap(), Vec::<String>::new());
 }
 
-/// [`Rows`] as a program has them that takes any row at rest.
+/// [`Rows`] of a program that accepts any row at rest.
 struct Trusting;
 
 impl Projection for Trusting {
@@ -218,8 +218,8 @@ impl Projection for Trusting {
     }
 }
 
-/// What is found of the third account, which is not one of those that are compared with their streams, where nobody
-/// writes and where somebody may.
+/// The findings about the third account, which is not one of those that are compared with their streams, when nobody
+/// writes and when somebody may.
 fn found_of_the_third(store: &dyn Index) -> Vec<String> {
     let wrong = found(store).unwrap();
     let served = verify::realm(store, (REALM, CommitNo(1)), &mut || true);
@@ -340,7 +340,7 @@ fn place(journal: &Journal, account: u64, sequence: u64) -> usize {
     journal.iter().position(is).unwrap()
 }
 
-/// The journal with another voucher in the place of one.
+/// The journal with one voucher replaced.
 fn changed(
     journal: &Journal,
     (account, sequence): (u64, u64),
@@ -351,7 +351,7 @@ fn changed(
     let mut changed = voucher(&journal[at].1);
     change(&mut changed);
     journal[at].1.body = encode(&LedgerFact::Posted(changed)).unwrap();
-    // The writer gave along what it said before.
+    // The writer had given the old voucher along.
     journal[at].1.fact = Fact::default();
     journal
 }
@@ -404,7 +404,7 @@ async fn a_store_that_was_watched_is_verified_alike_whatever_was_seen_of_it() {
     }
     let twice = [journal.as_slice(), journal.as_slice()].concat();
     assert_eq!(seen(&twice), whole);
-    // A row that is wrong is found whether the journal is read once more or not.
+    // A wrong row is found whether the journal is read once more or not.
     let key = keys::directory_of(REALM, AccountNo(2));
     store.note(vec![Row { key, value: None }]);
     for part in [0..all, first..all] {

@@ -1,5 +1,5 @@
-//! A cell that wakes: nobody of another one waits for it, it rests only when that has ended, and a realm that could not be
-//! started is tried again.
+//! A cell that wakes: no other cell waits for it, it comes to rest only after waking has ended, and a realm that could
+//! not be started is tried again.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
@@ -20,26 +20,26 @@ use crate::engine::Outside;
 use crate::records::{PLATFORM_STREAM, REALM as OF_REALM, entry};
 use crate::times::Times;
 
-/// Nobody waits longer, however slow the machine is: then the test fails.
+/// No wait is longer, however slow the machine is: then the test fails.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What becomes of reading a realm's own entries.
+/// What happens when a realm's own entries are read.
 #[derive(Debug, Default)]
 enum Reading {
     #[default]
     Goes,
     Fails,
-    /// It says that it has begun, and waits for a word.
+    /// It signals that it has begun, and waits for a signal.
     Waits(Sender<()>, Receiver<()>),
 }
 
-/// Two cells; the second one is read as it is told.
+/// Two cells; the reads of the second one follow the test's orders.
 struct Two {
     stores: [Arc<dyn Store>; 2],
     reading: Arc<Mutex<Reading>>,
 }
 
-/// A store that is read as it is told.
+/// A store whose reads follow the test's orders.
 #[derive(Debug)]
 struct Minded {
     within: Arc<FaultyStore>,
@@ -198,7 +198,7 @@ impl Two {
     }
 }
 
-/// Makes a tenant in a cell; its realm of live keys.
+/// Makes a tenant in a cell. Returns its live realm.
 async fn tenant(engine: &Engine, id: &str, cell: u32) -> RealmId {
     let new = NewTenant {
         id: id.into(),
@@ -247,7 +247,7 @@ async fn while_a_cell_wakes_the_others_are_served_and_it_rests_only_when_that_ha
         assert!(since.elapsed() < LONG, "it does not begin");
         nap().await;
     }
-    // Orders of another cell, and of the platform.
+    // Orders of another cell, and of the platform, go on.
     assert!(serves(&node, here).await);
     tenant(&node, "t2", 0).await;
     assert!(!serves(&node, there).await, "nothing of it acts yet");

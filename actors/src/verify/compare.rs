@@ -1,14 +1,14 @@
-//! Compares the index with the journal at the least cost. Accounts and movements whose sums agree are done; the others are
-//! compared again one by one, by the code that names the differences.
+//! Compares the index with the journal at the least cost. Accounts and movements whose sums agree are done; the others
+//! are compared again one by one, by the code that names the differences.
 //!
-//! **Shape.** Pieces of work that know nothing of each other, so that two threads can share them. What is found by a key
-//! of its own for each movement or account is added up ([`Tally`]) and compared with the rows as they lie, in one walk
-//! over them; what lies in the order of the accounts is walked along with them.
+//! **Shape.** Independent pieces of work, so that two threads can share them. Rows that each movement or account has
+//! under a key of its own are added up ([`Tally`]) and compared with the stored rows in one walk over them; rows in the
+//! order of the accounts are walked along with the accounts.
 //!
-//! **Bounds.** A page of rows for each piece of work that is under way.
+//! **Bounds.** A page of rows for each piece of work under way.
 //!
-//! **Order.** A running service moves on meanwhile. Rows of what the journal had not when it was read do not count, and a
-//! doubt that comes of such a change is dispelled by the second look.
+//! **Order.** A running service moves on meanwhile. Rows that are newer than the journal that was read do not count,
+//! and the second check dispels a doubt that comes from such a change.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -29,29 +29,29 @@ use crate::records::{decode, reads};
 
 /// How many rows are read at once.
 const PAGE: usize = 1000;
-/// One account of so many, the first of them among these, is compared in full with its streams.
+/// One account of this many, the first one among them, is compared in full with its streams.
 pub(super) const IN_FULL: u64 = 64;
 
-/// What a piece of work has come to.
+/// The result of a piece of work.
 #[derive(Default)]
 pub(super) struct Part {
-    /// What differs for sure, and what was counted.
+    /// The certain differences, and the counts.
     pub report: Report,
-    /// Accounts that do not stand as the journal says, or not any more.
+    /// Accounts that differ from the journal, or did so when they were read.
     pub accounts: BTreeSet<At>,
     /// Accounts whose rows at rest have another profile than the journal.
     pub rests: BTreeSet<At>,
-    /// Realms of whose movements some rows may be wrong.
+    /// Realms whose movements may have wrong rows.
     pub movements: BTreeSet<RealmId>,
-    /// What the places of the accounts of each realm add up to.
+    /// The sums of the places of each realm's accounts.
     pub places: BTreeMap<RealmId, Places>,
-    /// Whether rows by which streams lead to their entries differ, as the report says.
+    /// Whether rows differ by which streams lead to their entries; the report names them.
     pub streams: bool,
-    /// Why the first piece of work that failed did not come to its end, where bytes are wrong.
+    /// The error about wrong bytes that stopped the first failed piece of work.
     pub failed: Option<StoreError>,
 }
 
-/// What the places of accounts in their orders, and among those of their CUITs, add up to.
+/// The sums of the accounts' places in their orders, and among the accounts of their CUITs.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Places {
     orders: Tally,
@@ -74,21 +74,21 @@ impl Part {
     }
 }
 
-/// Ends a piece of work where it says `false`; what was found then means nothing.
+/// Ends a piece of work when it returns `false`; its result then means nothing.
 pub(super) type Step<'s> = &'s mut dyn FnMut() -> bool;
 
 /// A piece of work.
 pub(super) type Work<'w> = Box<dyn FnOnce(Step<'_>) -> Result<Part, StoreError> + Send + 'w>;
 
-/// Who works.
+/// The threads that work.
 pub(super) enum Hands<'h> {
-    /// This thread, which asks before each step whether it may go on.
+    /// Only this thread, which asks before each step whether to go on.
     One(Step<'h>),
     /// This thread and another one.
     Two,
 }
 
-/// What a piece of work came to; one that met wrong bytes has failed, and what the others found counts.
+/// Keeps the result of a piece of work. If it met wrong bytes it has failed, but the results of the others count.
 fn kept(came: Done) -> Done {
     match came {
         Err(why @ (StoreError::Corrupt(_) | StoreError::Invalid(_))) => Ok(Part {
@@ -100,10 +100,10 @@ fn kept(came: Done) -> Done {
 }
 
 impl Hands<'_> {
-    /// Does all of some work. What it finds comes in the order of the work.
+    /// Does all of some work. The findings have the order of the work.
     ///
     /// # Errors
-    /// What the first piece of work gives that fails, but where bytes are wrong ([`Part::failed`]).
+    /// The first failure of a piece of work, except for wrong bytes ([`Part::failed`]).
     pub fn all(&mut self, work: Vec<Work<'_>>) -> Result<Part, StoreError> {
         let mut all = Part::default();
         match self {
@@ -150,7 +150,7 @@ fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
     done.into_values().collect()
 }
 
-/// Walks over the rows from one key up to another, each as it is found by its key.
+/// Walks over the rows from one key up to another, each as a look-up by its key would find it.
 fn rows(
     store: &dyn Index,
     (mut from, to): (Vec<u8>, Vec<u8>),
@@ -178,7 +178,7 @@ fn under(prefix: Vec<u8>) -> (Vec<u8>, Vec<u8>) {
     (prefix, to)
 }
 
-/// Whether the rows of a realm's movements are those of the journal; `known` gives the history of an account, where the
+/// Whether the rows of a realm's movements match the journal. `known` gives the last sequence of an account, if the
 /// store may have been written to since.
 pub(super) fn movements(
     store: &dyn Index,
@@ -208,7 +208,7 @@ pub(super) fn movements(
         under(keys::internals(realm)),
         step,
         &mut |key, row| {
-            // What has no number is a row too many.
+            // A key without a number is a row too many.
             if !keys::number_of(key).is_ok_and(|number| number > right.lines.rows) {
                 lines.add(scale, key, row);
             }
@@ -227,24 +227,24 @@ pub(super) fn movements(
     })
 }
 
-/// What the journal says of an account.
+/// The journal's state of an account.
 pub(super) struct Known<'h> {
-    /// Which one.
+    /// The account.
     pub at: At,
-    /// Where its movements came to.
+    /// The state of its movements.
     pub history: &'h History,
-    /// What its profile came to, where that was kept.
+    /// The state of its profile, if it was kept.
     pub profile: Option<Box<Account>>,
 }
 
-/// The rows of the directory, along with accounts in their order.
+/// The rows of the directory, read along with accounts in their order.
 struct Directory {
     realm: Option<RealmId>,
     page: VecDeque<Pair>,
 }
 
 impl Directory {
-    /// The row of the next account that is asked for, if there is one.
+    /// The row of the next wanted account, if there is one.
     fn row(
         &mut self,
         store: &dyn Index,
@@ -269,7 +269,7 @@ impl Directory {
     }
 }
 
-/// Whether accounts, in their order, stand as the journal says.
+/// Whether accounts, in their order, match the journal.
 pub(super) fn accounts(
     store: &dyn Index,
     all: Vec<Known<'_>>,
@@ -289,7 +289,7 @@ pub(super) fn accounts(
         part.report.accounts += 1;
         let (at, history) = (known.at, known.history);
         let loaded = match loaded(store, known) {
-            // Whoever looks again and names what differs says why.
+            // The second check names the reason.
             Err(StoreError::Corrupt(_)) => None,
             loaded => loaded?,
         };
@@ -303,9 +303,9 @@ pub(super) fn accounts(
         let right = projection::listed(&account);
         part.places.entry(at.0).or_default().add(scale, at, &right);
         let row = directory.row(store, at)?;
-        // One that cannot be read is looked at again, too.
+        // An unreadable row is checked again, too.
         let row = row.and_then(|row| decode::<Listed>(&row).ok());
-        // What it asks for waits with the account, not in it.
+        // The code that a pending change asks for is not part of the account.
         let listed = row.is_some_and(|row| {
             let asked_code = None;
             Listed { asked_code, ..row } == right
@@ -327,13 +327,13 @@ pub(super) fn accounts(
     Ok(part)
 }
 
-/// What an account was made of.
+/// The sources of an account.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Made {
-    /// Its rows at rest, and what its streams have behind them; whether the profile is that of the journal, as far as
+    /// Its rows at rest, and the later entries of its streams; and whether the profile matches the journal, as far as
     /// that is known.
     AtRest { alike: bool },
-    /// Its profile, and where the journal says that its movements stand. What counts in its day is not known then.
+    /// Its profile, and the journal's stand of its movements. The sums of its day are then unknown.
     OfJournal,
 }
 
@@ -354,7 +354,7 @@ fn loaded(store: &dyn Index, known: Known<'_>) -> Result<Option<(Account, Made)>
     Ok(Some((*loaded.account, Made::AtRest { alike })))
 }
 
-/// Whether an account that was loaded has this profile.
+/// Whether a loaded account has this profile.
 fn alike(mut profile: Account, loaded: &Account) -> bool {
     let mut loaded = loaded.clone();
     loaded.forget_open();
@@ -373,7 +373,7 @@ pub(super) fn is_at(account: &Account, history: &History) -> bool {
     is == (history.sequence, history.balance, history.hash) && account.last_movement_at == last
 }
 
-/// Whether an account, read from its streams alone, is what it was made as.
+/// Whether an account, read only from its streams, equals the account as it was made.
 fn in_full(
     store: &dyn Index,
     (realm, number): At,
@@ -381,7 +381,7 @@ fn in_full(
     history: &History,
 ) -> Result<bool, StoreError> {
     let full = match reads::load_in_full(store, realm, number) {
-        // The second look says so.
+        // The second check reports this.
         Err(StoreError::Corrupt(_)) => return Ok(false),
         full => full?.map(|full| *full.account),
     };
@@ -407,7 +407,7 @@ impl Places {
         self.cuits.add(scale, &key, &[]);
     }
 
-    /// Whether the accounts of a realm up to the `last` have these places.
+    /// Whether the accounts of a realm up to `last` have these places.
     ///
     /// # Errors
     /// When the store cannot be read.

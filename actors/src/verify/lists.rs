@@ -14,13 +14,13 @@ use crate::records::marks::{self, BLOCK, Marks};
 use crate::records::projection::{self, Line, Listed};
 use crate::records::{account_sets, keys, reads};
 
-/// How many lines each realm has: they stand in the order of the journal.
+/// How many lines each realm has: lines have the order of the journal.
 #[derive(Debug, Default)]
 pub(super) struct Lines(BTreeMap<RealmId, (u64, Marks)>);
 
 impl Lines {
     /// Whether the next voucher of the journal has its line, if it is internal to its realm, and the block that it
-    /// ends its marks.
+    /// completes has its marks.
     pub fn agree(
         &mut self,
         store: &dyn Index,
@@ -44,7 +44,7 @@ impl Lines {
     }
 }
 
-/// What of the rows is not what the account says, in words.
+/// The rows that contradict the account, in words.
 pub(super) fn differences(
     store: &dyn Index,
     (realm, number): (RealmId, AccountNo),
@@ -53,7 +53,7 @@ pub(super) fn differences(
     let right = projection::listed(account);
     let mut wrong = Vec::new();
     let row = reads::listed(store, realm, number)?.map(|row| Listed {
-        // What it asks for waits with the account, not in it.
+        // The code that a pending change asks for is not part of the account.
         asked_code: None,
         ..row
     });

@@ -1,4 +1,4 @@
-//! Looks at movements and accounts one by one, and says in words what differs.
+//! Checks movements and accounts one by one, and names the differences.
 
 use caudal_ledger::history::History;
 use caudal_ledger::vouchers::Voucher;
@@ -11,7 +11,7 @@ use crate::records::projection::Place;
 use crate::records::reads::Loaded;
 use crate::records::{LEDGER, account_stream, keys, reads};
 
-/// What the rows of a movement say otherwise, in words.
+/// The differences in the rows of a movement, in words.
 pub(super) fn rows(
     store: &dyn Index,
     at: At,
@@ -30,7 +30,7 @@ pub(super) fn rows(
     Ok(wrong.into_iter().flatten().collect())
 }
 
-/// Compares an account as it is loaded with its history, and one of [`IN_FULL`] with its streams, too.
+/// Compares an account as it is loaded with its history, and one account of [`IN_FULL`] also with its streams.
 pub(super) fn account_and_streams(
     store: &dyn Index,
     at: At,
@@ -44,8 +44,8 @@ pub(super) fn account_and_streams(
     Ok(())
 }
 
-/// Compares an account as it is loaded with its history. A running service moves on meanwhile: only
-/// what stands still can be compared.
+/// Compares an account as it is loaded with its history. A running service moves on meanwhile: only an account that has
+/// not changed can be compared.
 pub(super) fn account(
     store: &dyn Index,
     at: At,
@@ -59,7 +59,7 @@ pub(super) fn account(
         ));
         return Ok(());
     };
-    // One that has moved on since has all movements that it says.
+    // An account that has moved on since has all its movements, up to the last.
     let moved = account.sequence > history.sequence
         && store.has(account_stream(at.0, at.1, LEDGER), account.sequence)?;
     if !moved && !is_at(&account, history) {
@@ -85,14 +85,14 @@ pub(super) fn account(
     Ok(())
 }
 
-/// Compares an account as its rows at rest give it with what its streams alone say of it, where it stands still.
+/// Compares an account loaded from its rows at rest with the same account from its streams only, if it has not changed.
 pub(super) fn in_full(store: &dyn Index, at: At, report: &mut Report) -> Result<(), StoreError> {
     let load = || reads::load(store, at.0, at.1);
     let all = |found: Option<Loaded>| found.map(|it| it.account);
     let before = load().map(all);
     let full = reads::load_in_full(store, at.0, at.1).map(all);
     let (before, full, after) = match (before, full, load().map(all)) {
-        // Movements that do not follow each other were found before.
+        // Movements that do not follow each other were reported before.
         (Err(StoreError::Corrupt(_)), _, _) | (_, Err(StoreError::Corrupt(_)), _) => return Ok(()),
         (before, full, after) => (before?, full?, after?),
     };

@@ -1,10 +1,11 @@
-//! Reads and decodes the journal for a verification, on a thread of its own where two may work.
+//! Reads and decodes the journal for a verification, on a thread of its own if two may work.
 //!
-//! **Bounds.** At most [`PARTS`] parts wait, each of [`PART`] entries or of [`PART_BYTES`] and one entry.
+//! **Bounds.** At most [`PARTS`] parts wait, each of at most [`PART`] entries, and of less than [`PART_BYTES`] plus one
+//! entry.
 //!
 //! **Order.** That of the journal.
 //!
-//! **Failure.** What the store gives. An entry that cannot be decoded is no error of it.
+//! **Failure.** The store's errors. An entry that cannot be decoded is no error here.
 
 use std::borrow::Cow;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -20,9 +21,9 @@ use crate::records::{LEDGER, decode};
 
 /// How many entries are handed over at once.
 const PART: usize = 256;
-/// A part takes no further entry when it has so many bytes of them.
+/// A part takes no further entry once its entries have this many bytes.
 const PART_BYTES: usize = 128 << 10;
-/// How many such parts wait at most.
+/// The most parts that wait.
 const PARTS: usize = 8;
 
 /// An entry as it was read.
@@ -36,7 +37,7 @@ pub(super) enum Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
-    /// What an entry is.
+    /// Classifies an entry.
     pub fn of(entry: &'a Entry) -> Self {
         if entry.stream.kind != LEDGER {
             return Self::Entry(Cow::Borrowed(entry));
@@ -56,21 +57,21 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// What of a journal is read.
+/// The part of a journal that is read.
 #[derive(Clone, Copy)]
 pub(super) struct Reach {
     /// From this commit on.
     pub from: CommitNo,
-    /// Up to this one, which the index has: the journal of a running service is ahead of it for a moment.
+    /// Up to this commit, which the index has: the journal of a running service is ahead of the index for a moment.
     pub to: CommitNo,
-    /// This realm, under the number under which it lies; `None` for all.
+    /// Only this realm, under the number by which it lies; `None` for all realms.
     pub only: Option<RealmId>,
-    /// Whether nobody writes to the store meanwhile, so that no difference comes of that.
+    /// Whether nobody writes to the store meanwhile, so that no difference can come from a write.
     pub stands: bool,
 }
 
 impl Reach {
-    /// All that the index of a store has by now; `stands` whether it gets no more meanwhile.
+    /// Everything that the index of a store has by now; `stands` tells that it gets no more meanwhile.
     pub fn all(store: &dyn Index, stands: bool) -> Self {
         Self {
             from: CommitNo(1),
@@ -90,8 +91,8 @@ impl Reach {
 /// Takes an entry in its turn.
 pub(super) type Take<'t> = &'t mut dyn FnMut(CommitNo, At, Seen<'_>);
 
-/// Gives each entry to `take`; `step` is called before each, and ends it where it says `false`. Gives the number of the
-/// last commit.
+/// Gives each entry to `take`. `step` is called before each, and ends the replay if it returns `false`. Returns the
+/// number of the last commit.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -122,7 +123,7 @@ pub(super) fn two(store: &dyn Index, reach: Reach, take: Take<'_>) -> Result<Com
     thread::scope(|scope| {
         let reader = thread::Builder::new().name("caudal-verify-read".to_owned());
         let Ok(reader) = reader.spawn_scoped(scope, || fill(store, reach, sender)) else {
-            // There is no thread to be had: it takes longer.
+            // No thread is available: the replay takes longer.
             return one(store, reach, &mut || true, take);
         };
         for part in parts {
@@ -157,7 +158,7 @@ fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<Com
         let full = std::mem::replace(&mut part, Part::with_capacity(PART));
         sender.send(full).is_ok()
     });
-    // Whoever takes them is there until the last.
+    // The receiver stays until the last part.
     drop(sender.send(part));
     Ok(read?.min(reach.to))
 }

@@ -1,4 +1,4 @@
-//! Recounts the people, their approvals and the audit log, and compares them with what the index reads of them.
+//! Recounts the people, their approvals and the audit log, and compares them with the state read from the index.
 
 use std::collections::BTreeMap;
 
@@ -12,17 +12,17 @@ use crate::records::{
     APPROVALS, APPROVALS_STREAM, AUDIT, AUDIT_STREAM, PEOPLE, PEOPLE_STREAM, Tail, decode, reads,
 };
 
-/// What the journal says of the people who run the service.
+/// The journal's state of the people who run the service.
 #[derive(Debug, Default)]
 pub(super) struct Recount {
     tails: [Tail; 3],
     people: People,
     approvals: Approvals,
-    /// What was begun and has not ended: who did what, by sequence.
+    /// Operations that have begun and not ended: operator and action, by sequence.
     begun: BTreeMap<u64, (String, String)>,
 }
 
-/// What a stream of the platform is called.
+/// The name of a stream of the platform.
 const fn called(kind: u8) -> &'static str {
     match kind {
         PEOPLE => "the stream of people",
@@ -38,7 +38,7 @@ impl Recount {
         audit.seq
     }
 
-    /// Takes in the next entry of the journal, if it is of the people; what is wrong with it, in words.
+    /// Takes in the next entry of the journal, if it is about the people. Returns what is wrong with it, in words.
     pub fn entry(&mut self, entry: &Entry) -> Option<String> {
         let [people, approvals, audit] = &mut self.tails;
         let tail = match entry.stream.kind {
@@ -80,7 +80,7 @@ impl Recount {
         })
     }
 
-    /// What is wrong with a decision: nobody decides about their own.
+    /// Checks a decision: nobody decides about their own request.
     fn decided(&self, fact: &ApprovalFact) -> Option<String> {
         let ApprovalFact::Decided { number, by, .. } = fact else {
             return None;
@@ -90,7 +90,7 @@ impl Recount {
         (!good).then(|| format!("decides approval {number}, which {by} could not"))
     }
 
-    /// What is wrong with an entry of the audit log: an end belongs to what was begun, once.
+    /// Checks an entry of the audit log: an end belongs to a beginning, and only once.
     fn noted(&mut self, entry: AuditEntry, seq: u64) -> Option<String> {
         let AuditEntry {
             operator,
@@ -114,7 +114,8 @@ impl Recount {
         }
     }
 
-    /// What the index says otherwise. A running service moves on meanwhile: what it has written since does not count.
+    /// The differences in the index. A running service moves on meanwhile: entries that it has written since do not
+    /// count.
     pub fn compare(&self, store: &dyn Index) -> Result<Vec<String>, StoreError> {
         let mut wrong = Vec::new();
         let streams = [PEOPLE_STREAM, APPROVALS_STREAM, AUDIT_STREAM];

@@ -1,4 +1,4 @@
-//! The sums of each realm, computed again from the journal and compared with the index's row.
+//! Recomputes the sums of each realm from the journal and compares them with the index's row.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,23 +23,23 @@ use crate::records::{
     PROFILE, REALM, SUSPENSE, TRANSFERS, UNBOOKED, WEBHOOKS, decode, reads, unknown_kind,
 };
 
-/// The sums of every realm as the journal gives them.
+/// The sums of every realm by the journal.
 #[derive(Debug)]
 pub(super) struct Sums {
     sets: RuleSets,
     realms: BTreeMap<RealmId, Totals>,
-    /// What has left them.
+    /// The sums that have left the realms.
     usage: BTreeMap<RealmId, TotalUsage>,
     /// Transfers that wait for the bank, with their amounts and states.
     open: BTreeMap<(RealmId, AccountNo, u64), (Amount, TransferStatus)>,
-    /// Money that arrived and that no account could take, by where it waits; in centavos.
+    /// Money that arrived and that no account could take, by the place where it waits; in centavos.
     parked: BTreeMap<(RealmId, SuspensePlace), Amount>,
-    /// What the bank says and the ledger has not booked.
+    /// Reports of the bank that the ledger has not booked.
     unbooked: BTreeMap<(RealmId, SuspensePlace), Digest>,
 }
 
 impl Sums {
-    /// Sums of nothing, with events to be counted under these sets of rules.
+    /// Empty sums; events will be counted under these event rule sets.
     pub const fn under(sets: RuleSets) -> Self {
         Self {
             sets,
@@ -56,10 +56,10 @@ impl Sums {
         projection::known_rules(self.sets, number)
     }
 
-    /// Counts a voucher among the sums of its realm, what has left it, and its events.
+    /// Counts a voucher in the sums of its realm, in its usage, and as events.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when the realm has taken up rules of events that this program does not know.
+    /// [`StoreError::Corrupt`] when the realm has adopted event rules that this program does not know.
     pub fn voucher(&mut self, realm: RealmId, voucher: &Voucher) -> Result<(), StoreError> {
         let rules = self.rules(realm)?;
         let usage = self.usage.entry(realm).or_default();
@@ -86,7 +86,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Counts what else moves the sums or is published: transfers, suspense, voucher types.
+    /// Counts the other entries that change the sums or are published: transfers, suspense, voucher types.
     pub fn entry(&mut self, entry: &Entry) -> Result<(), StoreError> {
         let (realm, account) = (RealmId(entry.stream.realm), AccountNo(entry.stream.number));
         let rules = self.rules(realm)?;
@@ -99,7 +99,7 @@ impl Sums {
                 }
                 (rules.realm)(&fact).is_some()
             }
-            // Vouchers and profiles are counted one by one; transfers and cases below.
+            // Vouchers and profiles are counted elsewhere; transfers and cases below.
             LEDGER | PROFILE | TRANSFERS | CASES | UNBOOKED => false,
             PLATFORM | PEOPLE | APPROVALS | AUDIT => false,
             BANK | ANSWERS | ANSWER_PARTS | WEBHOOKS | DELIVERIES => false,
@@ -154,7 +154,7 @@ impl Sums {
         Ok(())
     }
 
-    /// Counts what happens to a transfer.
+    /// Counts a fact of a transfer.
     fn transfer(
         &mut self,
         (realm, account): (RealmId, AccountNo),
@@ -171,7 +171,7 @@ impl Sums {
         }
         let at = (realm, account, transfer);
         let known = self.open.get(&at).map(|(_, status)| *status);
-        // What the bank calls one that has ended changes no state.
+        // A new status of an ended transfer changes no state.
         let before = match &fact {
             TransferFact::Advanced { status, .. } => known.or(Some(*status)),
             _ => known,
@@ -184,7 +184,7 @@ impl Sums {
             TransferFact::Reversed { .. } => TransferStatus::Reversed,
             TransferFact::Disputed(_) => TransferStatus::Audit,
             TransferFact::Decided { verdict, .. } => verdict.status(),
-            // Tells of no state, and is no event.
+            // Changes no state, and is no event.
             TransferFact::Resolved(_) => TransferStatus::Requested,
         };
         let totals = self.realms.entry(realm).or_default();
@@ -222,7 +222,7 @@ impl Sums {
         }
     }
 
-    /// How many cases of a realm are open.
+    /// The number of open cases of a realm.
     fn cases(&self, realm: RealmId) -> CaseCounts {
         let count = |those: usize| u64::try_from(those).unwrap_or(u64::MAX);
         let audit = self
@@ -238,8 +238,8 @@ impl Sums {
         }
     }
 
-    /// Compares with the rows. A running service moves on meanwhile: only what stands still can be
-    /// compared whole; `stands` says that these realms do, whatever others write.
+    /// Compares the sums with the rows. A running service moves on meanwhile: only realms that have not changed can be
+    /// compared whole. `stands` tells that these realms have not, whatever others write.
     pub fn compare(
         &self,
         store: &dyn Index,

@@ -1,10 +1,10 @@
-//! What the journal says, taken in entry by entry: histories, profiles, sums, and what the rows of movements add up to.
+//! The journal, taken in entry by entry: histories, profiles, sums, and the sums over the rows of movements.
 //!
-//! **Shape.** It asks nothing of a store, so it can keep up with another thread that reads and decodes ([`pipe`]
-//! does), and nothing of it depends on how the rows lie.
+//! **Shape.** It reads nothing from a store, so it can keep up with another thread that reads and decodes ([`pipe`]
+//! does), and does not depend on how the rows lie.
 //!
-//! **Bounds.** Of an account a [`History`] (about 100 bytes), of a realm some sums. Of the first [`PROFILES_MAX`] accounts
-//! the profile, too, about a kilobyte each: those of others are read from their streams.
+//! **Bounds.** For an account a [`History`] (about 100 bytes), for a realm some sums. For the first [`PROFILES_MAX`]
+//! accounts also the profile, about a kilobyte each; other profiles are read from their streams.
 //!
 //! [`pipe`]: super::pipe
 
@@ -28,35 +28,35 @@ use crate::records::marks::{self, BLOCK, Marks};
 use crate::records::projection::{Line, Place};
 use crate::records::{PROFILE, decode};
 
-/// Of so many accounts the profile is kept while the journal goes by (about 128 MiB).
+/// How many profiles are kept while the journal is read (about 128 MiB).
 const PROFILES_MAX: usize = 131_072;
 
-/// What the journal says.
+/// The state of the journal so far.
 pub(super) struct Walk {
-    /// What was counted, and what was wrong in the journal itself.
+    /// The counts, and the differences within the journal itself.
     pub report: Report,
-    /// Where the movements of each account came to.
+    /// The state of each account's movements.
     pub histories: HashMap<At, History>,
-    /// Accounts as their profiles alone make them.
+    /// Accounts folded only from their profiles.
     pub profiles: HashMap<At, Box<Account>>,
     pub sums: Sums,
     pub people: staff::Recount,
-    /// What the rows of each realm's movements add up to.
+    /// The sums over the rows of each realm's movements.
     pub rows: BTreeMap<RealmId, Rows>,
-    /// By what they were added up.
+    /// The scale of these sums.
     pub scale: Scale,
-    /// Accounts whose movements do not follow each other, or of which something cannot be read, which the report says.
+    /// Accounts whose movements do not follow each other, or that have an unreadable entry; the report names them.
     pub flawed: BTreeSet<At>,
 }
 
-/// What the rows of a realm's movements add up to.
+/// The sums over the rows of a realm's movements.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    /// By external ids.
+    /// The rows by external ids.
     pub external: Tally,
-    /// The lines of what is internal to the realm.
+    /// The lines of its internal vouchers.
     pub lines: Tally,
-    /// The marks of full blocks of these.
+    /// The marks of full blocks of these lines.
     pub marks: Tally,
     open: Marks,
 }
@@ -64,13 +64,14 @@ pub(super) struct Rows {
 impl Rows {
     /// Whether a block of lines is full.
     pub const fn is_full(&self, block: u64) -> bool {
-        // the last line of a block is the one before the next block's first, which a key may say is beyond all numbers
+        // the last line of a block precedes the first of the next block, whose number a damaged key may put out of
+        // range
         block < (self.lines.rows + 1).div_euclid(BLOCK)
     }
 }
 
 impl Walk {
-    /// Nothing yet; events are counted under these sets of rules.
+    /// An empty walk; events are counted under these event rule sets.
     pub fn under(sets: RuleSets) -> Self {
         Self {
             report: Report::default(),
@@ -129,7 +130,7 @@ impl Walk {
         }
     }
 
-    /// Something of a commit is wrong.
+    /// Reports a difference in a commit.
     fn wrong(&mut self, commit: CommitNo, why: impl std::fmt::Display) {
         self.report.differs(format!("commit {}: {why}", commit.0));
     }

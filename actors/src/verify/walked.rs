@@ -1,4 +1,4 @@
-//! Holds a store against its journal once that went by: what clears most of it, then what names the rest.
+//! Compares a store with its journal after the walk: first clears most of it, then names the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use super::walk::{Rows, Walk};
 use super::{At, Histories, Report, named, staff};
 use crate::records::{LEDGER, decode};
 
-/// How many accounts are one piece of work.
+/// How many accounts make one piece of work.
 const ACCOUNTS: usize = 1000;
 
-/// What the journal says, up to a commit.
+/// The state of the journal, up to a commit.
 pub(super) struct Walked {
-    /// What is wrong in the journal itself.
+    /// The differences within the journal itself.
     pub report: Report,
     pub histories: Histories,
     pub people: staff::Recount,
@@ -36,7 +36,7 @@ pub(super) struct Walked {
 }
 
 impl Walked {
-    /// What went by up to the `last` commit.
+    /// The walk up to the `last` commit.
     pub fn of(walk: Walk, reach: Reach, last: CommitNo) -> Self {
         let Walk {
             mut report,
@@ -63,10 +63,10 @@ impl Walked {
         }
     }
 
-    /// What of a store differs, and what else keeps it from being compared whole.
+    /// The differences of a store, and the first error that kept it from being compared whole.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When the store cannot be read.
     pub fn compare(
         &mut self,
         store: &dyn Index,
@@ -85,7 +85,7 @@ impl Walked {
             failed,
         } = found;
         if streams {
-            // Nothing that is read by them is what the journal says.
+            // No read by the streams' rows can be trusted to match the journal.
             accounts.extend(this.histories.keys());
         }
         let mut work: Vec<Work<'_>> = Vec::new();
@@ -103,7 +103,7 @@ impl Walked {
         }
         let crowded = hands.all(work)?;
         let mut realms = movements.clone();
-        // those alone whose places nothing else puts in doubt
+        // only realms whose places are not already in doubt for another reason
         let others = crowded.accounts.iter().filter(|at| !accounts.contains(at));
         realms.extend(others.map(|at| at.0));
         accounts.extend(crowded.accounts);
@@ -118,7 +118,7 @@ impl Walked {
             Hands::One(step) => this.name(store, &doubts, &mut **step, &mut report)?,
             Hands::Two => this.name(store, &doubts, &mut || true, &mut report)?,
         };
-        // what else was found may be why they cannot be compared
+        // other differences may be the reason why they cannot be compared
         let clean = report.count == 0 && this.report.count == 0;
         if clean && unnamed.is_none() && this.still(store) {
             for realm in realms {
@@ -136,7 +136,7 @@ impl Walked {
         self.reach.stands && store.applied() <= self.last
     }
 
-    /// What differs where nothing is taken for right that was not looked for by its key.
+    /// The differences, found by looking up every row by its key.
     ///
     /// # Errors
     /// As [`Self::compare`].
@@ -163,7 +163,7 @@ impl Walked {
         last.map(|((_, number), _)| *number)
     }
 
-    /// What can be done side by side.
+    /// The pieces of work that can be done side by side.
     fn work<'w>(
         &'w self,
         store: &'w dyn Index,
@@ -224,8 +224,8 @@ impl Walked {
         work
     }
 
-    /// Names what differs of what is in doubt; gives the first error of bytes that are wrong, which keeps nothing else from being
-    /// looked at.
+    /// Names the differences of everything in doubt. Returns the first error about wrong bytes, which does not stop the
+    /// other checks.
     fn name(
         &self,
         store: &dyn Index,
@@ -246,13 +246,13 @@ impl Walked {
             };
             let said = doubts.streams || self.flawed.contains(at);
             match named::account_and_streams(store, *at, history, report) {
-                // That it cannot be loaded follows from what the report says.
+                // The failure to load it follows from differences in the report.
                 Err(StoreError::Corrupt(_) | StoreError::Invalid(_)) if said => {}
                 looked => failed = failed.or(kept(looked)?),
             }
         }
         for at in &doubts.rests {
-            // one of those that were compared with their streams above
+            // already compared with its streams above
             let done = doubts.accounts.contains(at) && at.1.0 % IN_FULL == 1;
             if !step() {
                 return Ok(None);
@@ -282,7 +282,7 @@ impl Walked {
             if entry.stream.kind != LEDGER || !realms.contains(&at.0) {
                 return true;
             }
-            // One that cannot be read was named before.
+            // A movement that cannot be read was reported before.
             if let Ok(LedgerFact::Posted(voucher)) = decode(&entry.body) {
                 match named::rows(store, at, &voucher, &mut lines) {
                     Ok(wrong) => wrong.into_iter().for_each(|it| report.differs(it)),
@@ -295,12 +295,12 @@ impl Walked {
     }
 }
 
-/// What is to be looked at one by one.
+/// The movements and accounts to check one by one.
 struct Doubts {
     accounts: BTreeSet<At>,
-    /// What these have left at rest.
+    /// Accounts whose rows at rest are in doubt.
     rests: BTreeSet<At>,
-    /// All movements of these realms.
+    /// Realms of which all movements are in doubt.
     movements: BTreeSet<RealmId>,
     /// Whether rows of streams differ.
     streams: bool,
@@ -310,7 +310,7 @@ fn all_of(realm: RealmId) -> std::ops::RangeInclusive<At> {
     (realm, AccountNo(0))..=(realm, AccountNo(u64::MAX))
 }
 
-/// An error of bytes that are wrong, which is told behind what was found; any other one ends the work.
+/// An error about wrong bytes is reported after the differences; any other error ends the work.
 fn kept(looked: Result<(), StoreError>) -> Result<Option<StoreError>, StoreError> {
     match looked {
         Ok(()) => Ok(None),

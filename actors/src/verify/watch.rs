@@ -1,11 +1,11 @@
-//! A verification that begins while a store opens: what the index is made of is taken in as it goes by, so that the journal
-//! is read and decoded once for both.
+//! A verification that begins while a store opens: it takes in the entries from which the index is built as they pass,
+//! so that the journal is read and decoded once for both.
 //!
-//! **Shape.** A [`Watch`] is the projection of the store. It takes each entry in where it is decoded, and makes the rows of
-//! [`Rows`].
+//! **Shape.** A [`Watch`] is the projection of the store. It takes in each entry where it is decoded, and makes the
+//! rows of [`Rows`].
 //!
-//! **Failure.** What went by may not be all that there is: the index had some of it, or the opening was begun anew. Then
-//! the journal is read once more.
+//! **Failure.** The entries that passed may not be complete: the index already had some of it, or the opening was begun
+//! anew. Then the journal is read once more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -22,7 +22,7 @@ use super::walk::Walk;
 use super::{Histories, Report, everything, judged, store};
 use crate::records::projection::Rows;
 
-/// Makes the rows of a store that opens, and takes in what they are made of.
+/// Makes the rows of a store that opens, and takes in the entries from which they are made.
 pub struct Watch {
     seen: Mutex<Seeing>,
 }
@@ -31,12 +31,12 @@ struct Seeing {
     walk: Walk,
     /// The commit of the last entry; 0 before the first.
     last: CommitNo,
-    /// Whether all entries up to that went by once, in their order.
+    /// Whether all entries up to `last` passed once, in their order.
     whole: bool,
 }
 
 impl Watch {
-    /// One that has seen nothing.
+    /// A watch that has seen nothing.
     pub fn new() -> Arc<Self> {
         let seeing = Seeing {
             walk: Walk::under(RuleSets::ALL),
@@ -48,7 +48,7 @@ impl Watch {
         })
     }
 
-    /// Verifies the store that was opened with it, as [`store`] does.
+    /// Verifies the store that was opened with this watch, as [`store`] does.
     ///
     /// # Errors
     /// As [`store`].
@@ -105,7 +105,7 @@ impl Projection for Watch {
     fn recall(&self, commit: CommitNo, entry: &mut Entry) {
         Rows.recall(commit, entry);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // A commit that is empty, or one that was there before, is a gap like any other.
+        // An empty commit is a gap, and so is a commit that passed before.
         seen.whole &= [seen.last.0, seen.last.0 + 1].contains(&commit.0);
         if !seen.whole {
             return;

@@ -1,5 +1,4 @@
-//! The list of accounts: a page of the account sets or of the rows that keep accounts sorted; with a text,
-//! what a look at the directory finds.
+//! The list of accounts: a page of the account sets or of the sorted rows; with a text, a scan of the directory.
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::cuit::Cuit;
@@ -17,7 +16,7 @@ use crate::records::projection::Listed;
 use crate::records::{account_sets, decode, keys, reads};
 use caudal_ledger::treasury::Census;
 
-/// By what accounts are sorted.
+/// The order of accounts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AccountSort {
     /// In the order in which they were registered.
@@ -36,7 +35,7 @@ pub enum AccountSort {
 }
 
 impl AccountSort {
-    /// The texts that it goes by, but for the CUIT, which has rows of its own.
+    /// The sorted rows of the order, if it has any. The CUIT has rows of its own.
     const fn texts(self) -> Option<Sorted> {
         match self {
             Self::HolderName => Some(Sorted::Name),
@@ -47,7 +46,7 @@ impl AccountSort {
         }
     }
 
-    /// What the keys begin with that have all accounts in this order.
+    /// The prefix of the keys that list all accounts in this order.
     fn rows(self, realm: RealmId) -> Vec<u8> {
         match (self, self.texts()) {
             (_, Some(by)) => keys::sorted(realm, by),
@@ -56,7 +55,7 @@ impl AccountSort {
         }
     }
 
-    /// The key that has an account in its place.
+    /// The key of an account in this order.
     fn row(self, realm: RealmId, number: AccountNo, row: &Listed) -> Vec<u8> {
         match (self, self.texts()) {
             (_, Some(by)) => keys::sorted_of(realm, by, row.sorted_by(by).as_bytes(), number),
@@ -65,7 +64,7 @@ impl AccountSort {
         }
     }
 
-    /// The letter of the order in cursors; the numbers of accounts, which never change, need none.
+    /// The letter of the order in cursors. The order by number needs none, because numbers never change.
     const fn letter(self) -> Option<u8> {
         match self {
             Self::HolderName => Some(b'n'),
@@ -77,7 +76,7 @@ impl AccountSort {
         }
     }
 
-    /// The cursor behind the account of a key.
+    /// The cursor after the account of a key.
     fn cursor(self, realm: RealmId, number: AccountNo, key: &[u8]) -> Cursor {
         let value = key.strip_prefix(self.rows(realm).as_slice());
         let value = value.and_then(|rest| rest.split_last_chunk::<{ size_of::<u64>() }>());
@@ -92,7 +91,7 @@ impl AccountSort {
         }
     }
 
-    /// Where the keys of a page begin and end.
+    /// The first and last keys of a page.
     fn behind_cursor(
         self,
         store: &dyn Index,
@@ -110,9 +109,9 @@ impl AccountSort {
         Ok((from, to))
     }
 
-    /// The key behind which a page begins: of what the last account shown had then, so that nothing is shown twice
-    /// or never because that account has another name since. A cursor without a mark, or with that of another
-    /// order, goes on behind what the account has now.
+    /// The key after which a page begins. It is made of the value that the last shown account had then, so that a
+    /// renamed account is not shown twice or skipped. A cursor without a mark, or with the mark of another order,
+    /// continues after the account's present value.
     fn behind(
         self,
         store: &dyn Index,
@@ -136,33 +135,33 @@ impl AccountSort {
     }
 }
 
-/// Which accounts a list is about.
+/// The accounts that a list covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AccountScope {
-    /// Those with a CVU; a text is looked for in CVU, alias, holder's name and CUIT.
+    /// Accounts with a CVU; a text is searched for in CVU, alias, holder's name and CUIT.
     #[default]
     WithCvu,
-    /// All; a text is looked for in CUIT, e-mail, names, code and number.
+    /// All accounts; a text is searched for in CUIT, e-mail, names, code and number.
     Everyone,
-    /// All; a text is looked for in everything of both.
+    /// All accounts; a text is searched for in the fields of both other scopes.
     ByAnything,
 }
 
-/// Which accounts are asked for.
+/// Which accounts are wanted.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AccountFilter {
-    /// This text in what the scope says.
+    /// This text in the fields of the scope.
     pub text: Option<String>,
     /// Only in this state.
     pub status: Option<Status>,
     /// Only enabled, or only disabled.
     pub enabled: Option<bool>,
-    /// Which accounts the list is about at all, and where `text` is looked for.
+    /// The accounts that the list covers, and the fields in which `text` is searched for.
     pub scope: AccountScope,
 }
 
 impl AccountFilter {
-    /// How many accounts it lets pass, where a census knows: by their state at most.
+    /// How many accounts match, if the census knows: it counts them by state only.
     fn total(&self, census: &Census) -> Option<u64> {
         let counted = Self {
             scope: self.scope,
@@ -183,7 +182,7 @@ impl AccountFilter {
         (*self == counted).then_some(total)
     }
 
-    /// The accounts of the account sets that it lets pass, its text aside.
+    /// The accounts of the account sets that match, apart from the text.
     fn among(&self) -> Among {
         Among {
             everyone: self.scope != AccountScope::WithCvu,
@@ -193,7 +192,7 @@ impl AccountFilter {
         }
     }
 
-    /// The filter with its text folded, as rows are.
+    /// The filter with its text folded, as the rows are.
     pub(in crate::engine) fn folded(&self) -> Self {
         Self {
             text: self.text.as_deref().map(folded),
@@ -246,8 +245,8 @@ fn names_wallet(number: AccountNo, row: &Listed, wanted: &str) -> bool {
         || part(&row.names.business)
 }
 
-/// A page of accounts. What asks for no text is found by the account sets, or by the rows that keep accounts
-/// sorted; with a text the directory is looked at.
+/// A page of accounts. Without a text it comes from the account sets or from the sorted rows; with a text the directory
+/// is scanned.
 pub(super) fn accounts(
     store: &dyn Index,
     realm: RealmId,
@@ -293,7 +292,7 @@ pub(super) fn accounts(
     })?)
 }
 
-/// Rows of the directory with numbers in a range, this many at most.
+/// At most `size` rows of the directory with numbers in a range.
 pub(in crate::engine) fn directory(
     store: &dyn Index,
     realm: RealmId,
@@ -307,7 +306,7 @@ pub(in crate::engine) fn directory(
     rows.iter().map(read).collect()
 }
 
-/// A page of the account sets, in the order of registration; its total is counted unless it is known.
+/// A page of the account sets, in the order of registration. Its total is counted unless it is known.
 pub(in crate::engine) fn listed(
     store: &dyn Index,
     realm: RealmId,
@@ -328,8 +327,8 @@ pub(in crate::engine) fn listed(
     })
 }
 
-/// A page of accounts that are kept sorted. It walks over the keys of accounts that are not asked for, and of those
-/// that an offset skips, up to the bound of its look.
+/// A page of the sorted rows. It also walks over the keys of accounts that do not match or that the offset skips, up to
+/// the bound of its look.
 fn in_order(
     store: &dyn Index,
     realm: RealmId,
@@ -402,7 +401,7 @@ fn in_order(
     })
 }
 
-/// A page of the accounts that a text leaves: the whole directory is looked at.
+/// A page of the accounts that match a text: the whole directory is scanned.
 fn searched(
     store: &dyn Index,
     realm: RealmId,
@@ -434,7 +433,7 @@ fn searched(
     Ok(cut(found, behind.as_ref(), page, cursor))
 }
 
-/// Sorts all that was found by its place, and cuts out the page behind a place or an offset.
+/// Sorts all matches by their place, and cuts out the page after a place or an offset.
 fn cut(
     mut found: Vec<(Vec<u8>, AccountNo)>,
     behind: Option<&Vec<u8>>,

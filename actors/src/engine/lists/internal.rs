@@ -1,8 +1,7 @@
-//! What is internal to a realm: its adjustments and internal transfers, in the order in which they
-//! were posted.
+//! The internal vouchers of a realm: its adjustments and internal transfers, in the order in which they were posted.
 //!
-//! **Cost.** Dates, amounts and directions come from the rows of the index; a voucher is read when
-//! it is shown, or when its type, its reference or a text is asked for.
+//! **Cost.** Dates, amounts and directions come from the rows of the index. A voucher is read when it is shown, or when
+//! the filter needs its type, its reference or its texts.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::records::keys::Marked;
 use crate::records::projection::Line;
 use crate::records::{keys, reads};
 
-/// The time of an ordinal's voucher.
+/// The time of the voucher with an ordinal.
 fn time(store: &dyn Index, realm: RealmId, ordinal: u64) -> Result<Option<Timestamp>, StoreError> {
     let row = store.get(&keys::internal(realm, ordinal))?;
     let line = row.map(|row| Line::from_bytes(&row)).transpose()?;
@@ -57,7 +56,7 @@ fn placed(store: &dyn Index, realm: RealmId, lines: Vec<Line>) -> Result<Vec<Pla
     Ok(found)
 }
 
-/// A page of them.
+/// A page of internal vouchers.
 pub(super) fn list(
     store: &dyn Index,
     realm: RealmId,
@@ -101,7 +100,7 @@ pub(super) fn list(
     Ok(listing.try_with(|shown| placed(store, realm, shown))?)
 }
 
-/// A page of a range by amount.
+/// A page of a range, sorted by amount.
 fn by_amount(
     store: &dyn Index,
     realm: RealmId,

@@ -1,23 +1,22 @@
 //! The bounded scan: how to read a list whose filter no rows of the index answer.
 //!
-//! **Shape.** A list is a range of numbers: sequences of an account, ordinals or events of a realm, accounts.
-//! Dates cut the range before anything is read. What a filter asks beyond that is seen in the row, or in what
-//! the row leads to, so each has to be looked at. A page looks at no more than its bound.
+//! **Shape.** A list is a range of numbers: sequences of an account, ordinals or events of a realm, accounts. Dates
+//! narrow the range before anything is read. The rest of a filter is checked on the row, or on the record to which the
+//! row leads, so each has to be read. A page looks at no more than its bound.
 //!
-//! Lists of a realm have marks of their blocks ([`marks`]): where a type, a reference or a direction is asked for,
-//! blocks that have none are passed over, for the price of a row each ([`passed`]).
+//! Lists of a realm have marks of their blocks ([`marks`]). If the filter has a type, a reference or a direction,
+//! blocks without any are skipped, for the price of a row each ([`passed`]).
 //!
-//! **Bounds.** [`ROWS`] rows of the index, or what costs as much: vouchers that are read one behind the other
-//! count as [`VOUCHER`] rows each, one that is read alone as [`SINGLE`], an account's row as [`ACCOUNT`], a
-//! balance as [`BALANCE`]. A range within the bound is looked at whole on every page, so its total is exact. A
-//! longer one is looked at from the cursor on, until the page is full or the bound is reached: then the page may
-//! be short or even empty, its cursor leads behind the last row looked at, and [`Listing::looked`] says how far
-//! that was.
+//! **Bounds.** [`ROWS`] rows of the index, or reads that cost as much: vouchers that are read in sequence count as
+//! [`VOUCHER`] rows each, one that is read alone as [`SINGLE`], an account's row as [`ACCOUNT`], a balance as
+//! [`BALANCE`]. A range within the bound is scanned whole for every page, so its total is exact. A longer one is
+//! scanned from the cursor on, until the page is full or the bound is reached. The page may then be short or even
+//! empty; its cursor continues after the last row scanned, and [`Listing::looked`] tells how far that was.
 //!
-//! **Order.** That of the range, so whoever follows the cursors sees each row once.
+//! **Order.** That of the range, so a reader that follows the cursors sees each row once.
 //!
-//! **Failure.** A page by offset whose rows begin behind the bound is refused ([`Failure::PageTooFar`]), and so is
-//! an order by amount over more than the bound ([`Failure::TooManyToSort`]): neither can be answered by a part.
+//! **Failure.** A page by offset whose rows begin beyond the bound is refused ([`Failure::PageTooFar`]), and so is an
+//! order by amount over more than the bound ([`Failure::TooManyToSort`]): a part of the list can answer neither.
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
@@ -29,33 +28,35 @@ use crate::failure::Failure;
 use crate::records::keys::Marked;
 use crate::records::marks::{self, BLOCK, Marks};
 
-/// What a page looks at at most, in rows of the index, unless an option says otherwise.
+/// The most that a page looks at, in rows of the index, unless an option sets another bound.
 pub const ROWS: u64 = 120_000;
-/// A voucher among its neighbours in the stream of its account, or the row of a transfer among its own, in rows.
+/// The price of a voucher among its neighbours in its account's stream, or of the row of a transfer among its own, in
+/// rows.
 pub const VOUCHER: u64 = 8;
-/// A voucher or a transfer that is read alone, in rows.
+/// The price of a voucher or a transfer that is read alone, in rows.
 pub const SINGLE: u64 = 40;
-/// A row of the directory or of a hold, in rows.
+/// The price of a row of the directory or of a hold, in rows.
 pub const ACCOUNT: u64 = 5;
-/// The balance of an account that is read from its last movement, in rows.
+/// The price of an account's balance, read from its last movement, in rows.
 pub const BALANCE: u64 = 80;
 
-/// What is left of a bound.
+/// The rest of a bound.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Left(u64);
 
 impl Left {
-    /// A whole bound; one that allows nothing allows a row, so that every page gets on.
+    /// A whole bound. A bound of nothing allows one row, so that every page makes progress.
     pub fn of(bound: u64) -> Self {
         Self(bound.max(1))
     }
 
-    /// Notes what something costs.
+    /// Spends the price of something.
     pub fn spend(&mut self, rows: u64) {
         self.0 -= rows.min(self.0);
     }
 
-    /// How many rows of so much each may still be looked at, at least one: reads that are spent end after it.
+    /// How many rows at this price may still be read, at least one: when the bound is spent, the reads end after that
+    /// row.
     pub fn rows(self, cost: u64) -> usize {
         let rows = self.0.div_euclid(cost.max(1)).max(1);
         usize::try_from(rows).unwrap_or(usize::MAX)
@@ -67,26 +68,27 @@ impl Left {
     }
 }
 
-/// A page that looks for its rows.
+/// A page that scans for its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Look<'a> {
-    /// The page that is asked for: its order, where it goes on, and how many rows it takes at most.
+    /// The wanted page: its order, where it continues, and the most rows that it takes.
     pub page: &'a ListPage,
-    /// What it may look at, in rows.
+    /// How much it may look at, in rows.
     pub bound: u64,
-    /// What a row costs, and what it costs at most when what it leads to has to be read.
+    /// The price of a row, and the highest price if the record behind the row has to be read.
     pub cost: (u64, u64),
 }
 
 impl Look<'_> {
-    /// Whether all of a range may be looked at.
+    /// Whether all of a range may be scanned.
     pub fn fits(&self, range: Range) -> bool {
         let all = range.len().checked_mul(self.cost.1);
         all.is_some_and(|all| all <= self.bound)
     }
 
-    /// The page of a range: `read` gives this many of its rows at most, in the order of the page, each with its
-    /// number, and may take off its beginning what it has passed over; `take` what a row shows, if it is asked for; `time` when the row of a number was written.
+    /// The page of a range. `read` returns at most this many of its rows, in the order of the page, each with its
+    /// number, and may remove from its beginning the numbers that it has skipped. `take` returns the content of a row
+    /// if the row matches. `time` returns when the row of a number was written.
     pub fn over<R, T>(
         &self,
         range: Range,
@@ -145,7 +147,7 @@ impl Look<'_> {
         })
     }
 
-    /// Refuses an order that needs all of a range at once, where that is too much.
+    /// Refuses an order that needs all of a range at once if that is too much.
     pub fn sorts(&self, range: Range) -> Result<(), Failure> {
         match self.fits(range) {
             true => Ok(()),
@@ -155,10 +157,10 @@ impl Look<'_> {
 }
 
 impl Range {
-    /// The range that holds no number.
+    /// The empty range.
     pub const NONE: Self = Self { first: 1, last: 0 };
 
-    /// The number before it, in an order.
+    /// The number before the range, in an order.
     const fn before(self, order: SortOrder) -> Option<u64> {
         match order {
             SortOrder::Ascending => self.first.checked_sub(1),
@@ -166,7 +168,7 @@ impl Range {
         }
     }
 
-    /// What of it is behind a number.
+    /// The part of the range after a number.
     pub fn behind(self, number: u64, order: SortOrder) -> Self {
         let next = match order {
             SortOrder::Ascending => number.checked_add(1),
@@ -186,8 +188,8 @@ impl Range {
     }
 }
 
-/// Takes the blocks off the beginning of a range, in an order, that have nothing of what is asked for, and gives the
-/// part of the rest that is in one block; all of it where nothing is asked for that has marks.
+/// Removes from the beginning of a range, in an order, the blocks without a wanted mark, and returns the part of the
+/// rest that lies in one block; without wanted marks, all of it.
 pub fn passed(
     store: &dyn Index,
     list: (RealmId, Marked),

@@ -8,13 +8,13 @@ use caudal_storage::{SortOrder, StoreError};
 use super::TIME_SLACK;
 use crate::records::keys::SORTED_BYTES_MAX;
 
-/// Where a list goes on: behind the last row that was shown.
+/// Where a list continues: after the last row that was shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cursor {
     /// The number of that row.
     pub number: u64,
-    /// Where the list is sorted by what may change: what that row had then. Without it the list goes on behind what
-    /// the row has now.
+    /// For a list that is sorted by a value that may change: the value that the row had then. Without it the list
+    /// continues after the row's present value.
     pub mark: Option<Mark>,
 }
 
@@ -24,7 +24,7 @@ impl From<u64> for Cursor {
     }
 }
 
-/// The value that a row had when it was shown, and by which values its list is sorted.
+/// The value that a row had when it was shown, and the order of its list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     by: u8,
@@ -33,7 +33,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// The mark of a value; `None` for one that no row has, because it is too long.
+    /// The mark of a value; `None` for a value that is too long for any row.
     pub fn new(by: u8, bytes: &[u8]) -> Option<Self> {
         let mut value = [0; SORTED_BYTES_MAX];
         value.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -41,27 +41,27 @@ impl Mark {
         Some(Self { by, length, value })
     }
 
-    /// The letter of what the list is sorted by.
+    /// The letter of the list's order.
     pub const fn by(&self) -> u8 {
         self.by
     }
 
-    /// The value, as the keys of the sorted rows have it.
+    /// The value, as in the keys of the sorted rows.
     pub fn value(&self) -> &[u8] {
         self.value.get(..self.length).unwrap_or_default()
     }
 }
 
-/// A page: what to skip and how much to take.
+/// A page: how many rows to skip and to take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListPage {
-    /// In which direction the list is read.
+    /// The direction in which the list is read.
     pub order: SortOrder,
-    /// How many rows to give at most.
+    /// The most rows of the page.
     pub limit: usize,
     /// How many rows to skip.
     pub offset: usize,
-    /// Go on after this place, instead of skipping.
+    /// Continue after this place, instead of skipping.
     pub cursor: Option<Cursor>,
 }
 
@@ -72,12 +72,12 @@ impl ListPage {
     }
 }
 
-/// How much of a list a page has looked at that did not look at all of it.
+/// How much of a list a page has scanned, if not all of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// How many rows it has looked at.
+    /// How many rows it has scanned.
     pub rows: u64,
-    /// When the last of them was written, where the list is in the order of time.
+    /// When the last of these rows was written, if the list is in the order of time.
     pub until: Option<Timestamp>,
 }
 
@@ -86,12 +86,12 @@ pub struct Part {
 pub struct Listing<T> {
     /// The rows of the page.
     pub items: Vec<T>,
-    /// How many rows match in all; with [`Self::looked`] how many there are at least.
+    /// How many rows match in all; with [`Self::looked`] the least number that there are.
     pub total: u64,
     /// Where the next page begins; `None` on the last.
     pub next: Option<Cursor>,
-    /// How far the page has looked, where that was not the whole list: then it may be short, though there
-    /// is a next one.
+    /// How far the page has scanned, if that was not the whole list. The page may then be short although there is a
+    /// next one.
     pub looked: Option<Part>,
 }
 
@@ -144,14 +144,14 @@ pub(in crate::engine) struct Range {
 }
 
 impl Range {
-    /// Of the numbers from 1 to `count`, which are in about the order of their times, those that the
-    /// dates of a period leave, and a little more on both ends.
+    /// The numbers of a period, and a few more on both ends, among the numbers from 1 to `count`, which are roughly in
+    /// the order of their times.
     pub(in crate::engine) fn within(
         count: u64,
         (from, to): (Option<Timestamp>, Option<Timestamp>),
         time: impl Fn(u64) -> Result<Option<Timestamp>, StoreError>,
     ) -> Result<Self, StoreError> {
-        // The first number whose time is not before `at`.
+        // Finds the first number whose time is not before `at`.
         let first = |at: Timestamp| {
             let (mut low, mut high) = (1_u64, count.strict_add(1));
             while low < high {
@@ -218,7 +218,7 @@ impl Range {
     }
 }
 
-/// Takes one page out of matching rows that come in the order asked for.
+/// Cuts one page out of matching rows that arrive in the order of the page.
 #[derive(Debug)]
 pub(in crate::engine) struct Picker<T> {
     page: ListPage,
@@ -260,7 +260,7 @@ impl<T> Picker<T> {
         }
     }
 
-    /// Whether the page has all the rows that it takes.
+    /// Whether the page has all its rows.
     pub(in crate::engine) const fn is_full(&self) -> bool {
         self.items.len() >= self.page.limit
     }
@@ -281,8 +281,8 @@ impl<T> Picker<T> {
     }
 }
 
-/// Sorts all matches by a value and their number, and cuts out the page behind a mark or an offset. Value and number of
-/// a row never change, so whatever is added in between, a walk shows each once.
+/// Sorts all matches by a value and their number, and cuts out the page after a mark or an offset. Value and number of
+/// a row never change, so a walk shows each row once, even if rows are added in between.
 pub(in crate::engine) fn sorted<T, K: Ord>(
     mut rows: Vec<((K, u64), T)>,
     mark: Option<&(K, u64)>,

@@ -1,11 +1,11 @@
 //! All vouchers of a realm, in the order in which they were posted.
 //!
-//! **Shape.** Each voucher has one event, `voucher.created`, so a list of them is a walk over the numbers of
-//! events, and its cursor is such a number.
+//! **Shape.** Each voucher has one event, `voucher.created`, so the list is a walk over the numbers of events, and its
+//! cursor is such a number.
 //!
-//! **Cost.** Where only dates are asked for, the vouchers near both ends of the period and those of the page
-//! are read, and the others are seen by their rows. A filter by type, reference or direction passes over blocks of events
-//! that have none; whatever else it leaves is read, voucher after voucher.
+//! **Cost.** If the filter has only dates, only the vouchers near both ends of the period and those of the page are
+//! read; for the others the event rows suffice. A filter by type, reference or direction skips blocks of events without
+//! any; every voucher in the remaining blocks is read.
 
 use std::sync::Arc;
 
@@ -29,16 +29,16 @@ fn time(store: &dyn Index, realm: RealmId, number: u64) -> Result<Option<Timesta
     row.map(|row| reads::events::time(store, &row)).transpose()
 }
 
-/// A period without what lies so near to its ends that the order of numbers does not decide about it.
+/// A period without its edges, where the order of numbers does not tell whether a voucher is inside.
 fn core(filter: &VoucherFilter) -> (Option<Timestamp>, Option<Timestamp>) {
-    // A range is a little more than its period, on both ends.
+    // A range reaches a little beyond its period, on both ends.
     let near = TIME_SLACK * 2;
     let later = |at: Timestamp| at.plus_millis(near);
     let earlier = |at: Timestamp| Timestamp::from_millis(at.millis().max(near) - near);
     (filter.from.map(later), filter.to.map(earlier))
 }
 
-/// A page of them.
+/// A page of the realm's vouchers.
 pub(super) fn list(
     store: &dyn Index,
     realm: RealmId,
@@ -82,7 +82,7 @@ pub(super) fn list(
     let mut listing = look.over(range, read, take, time)?;
     if *filter == VoucherFilter::default() {
         listing.total = totals.sequence;
-        // All of them are known, unless the page ends among what are no vouchers.
+        // All of them are known, unless the page ends among events that are no vouchers.
         let short = listing.items.len() < page.limit && listing.next.is_some();
         listing.looked = listing.looked.filter(|_| short);
     }

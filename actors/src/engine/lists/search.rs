@@ -1,12 +1,12 @@
-//! The search: accounts of several realms by a text, for operators who do not know whose they are.
+//! The search: accounts of several realms by a text, for operators who do not know the accounts' realm.
 //!
-//! **Shape.** First what is kept sorted: a CUIT, and what name, CVU, alias or code begin with, which is found among any
-//! number of accounts. Then a look at the directory, the newest accounts first, for the text anywhere in what accounts are
-//! known by.
+//! **Shape.** First the sorted rows: a CUIT, and the beginning of a name, CVU, alias or code, which are found among any
+//! number of accounts. Then a scan of the directory, the newest accounts first, for the text anywhere in the fields by
+//! which accounts are known.
 //!
-//! **Bounds.** One bound for the looks at all realms together ([`super::ROWS_MAX`]), as for one page of a list: each realm
-//! may take its share of what those with fewer accounts have left. So it costs the same whatever is stored. Of the
-//! sorted rows as many are read as are asked for, of each kind.
+//! **Bounds.** All realms share one bound for the scans ([`super::ROWS_MAX`]), as for one page of a list: each realm
+//! may take its share of the remainder that smaller realms have left. So a search costs the same however much is
+//! stored. Of the sorted rows, as many of each kind are read as are asked for.
 
 use std::collections::BTreeSet;
 
@@ -24,24 +24,24 @@ use crate::failure::Failure;
 use crate::records::keys::Sorted;
 use crate::records::reads;
 
-/// What a text found in a realm.
+/// The result of a search in a realm.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FoundIn {
     /// The realm.
     pub realm: RealmId,
-    /// The accounts, those that the sorted rows have first.
+    /// The accounts, those from the sorted rows first.
     pub accounts: Vec<Account>,
     /// Whether there may be more.
     pub more: bool,
-    /// How many accounts were looked at beside the sorted rows.
+    /// How many accounts were scanned beside the sorted rows.
     pub looked: u64,
 }
 
 impl Engine {
-    /// Accounts by a text, of each of these realms this many at most.
+    /// Finds accounts by a text, at most `limit` in each of these realms.
     ///
     /// # Errors
-    /// Those of every door that reads.
+    /// Those of every reading door.
     pub async fn find_accounts(
         &self,
         realms: Vec<RealmId>,
@@ -49,7 +49,7 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<FoundIn>, Failure> {
         let (bound, text) = (self.list_rows, text.to_owned());
-        // Of no realm: operators do not take turns from tenants.
+        // Under no realm: operators do not take turns from tenants.
         self.look(RealmId(0), Cost::Scan, move |books| {
             let mut sizes = Vec::with_capacity(realms.len());
             for realm in realms {
@@ -83,7 +83,7 @@ fn found_in(
     let mut accounts_found = sorted(store, realm, text, limit)?;
     let mut found = FoundIn {
         realm,
-        // As many as were asked for hide what a look would find, and so does having no look left.
+        // A full list hides what a scan would find, and so does a spent bound.
         more: accounts_found.len() >= limit || (bound < ACCOUNT && size > 0),
         looked: 0,
         accounts: Vec::new(),
@@ -118,7 +118,8 @@ fn found_in(
     Ok(found)
 }
 
-/// Accounts whose CUIT a text is, or whose name, CVU, alias or code begins with it; one more than this many, if there are.
+/// Accounts whose CUIT is the text, or whose name, CVU, alias or code begins with it; one more than `limit`, if there
+/// are.
 fn sorted(
     store: &dyn Index,
     realm: RealmId,
@@ -132,7 +133,7 @@ fn sorted(
     }
     let folded = folded(text);
     for by in Sorted::ALL {
-        // Codes are kept as the tenant writes them.
+        // Codes keep the case in which the tenant writes them.
         let begins = match by {
             Sorted::Code => text,
             Sorted::Name | Sorted::Cvu | Sorted::Alias => &folded,

@@ -1,12 +1,12 @@
-//! Reconciliation over days: a page of what follows, and the counts and sums of all days.
+//! Reconciliation over days: a page of results, and the counts and sums of all days.
 //!
-//! **Order.** Day by day, oldest first; within a day by instant (the bank's, or the ledger's where the
-//! bank has none), then by id. A cursor is the place of the last row shown, so a walk shows nothing
-//! twice, though what follows of a movement may be another thing by the next page.
+//! **Order.** Day by day, oldest first; within a day by instant (the bank's, or the ledger's if the bank has none),
+//! then by id. A cursor is the place of the last row shown, so a walk shows nothing twice, even if the result of a
+//! movement changes by the next page.
 //!
-//! **Bounds.** [`RANGE_DAYS_MAX`] days; a page is kept in memory, and one day at a time of the rest. The
-//! bank is asked for each day of the range at the first page, because the counts are over all of it; a later
-//! page brings them along, and asks only for its own days.
+//! **Bounds.** [`RANGE_DAYS_MAX`] days. A page is kept in memory, and of the rest one day at a time. For the first page
+//! the bank is asked about each day of the range, because the counts cover all of it. A later page brings the counts
+//! along, and asks only about its own days.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::ports::{BankMovement, Way};
 /// How many days are compared at once.
 pub const RANGE_DAYS_MAX: usize = 31;
 
-/// The place of a row: day, instant, and what tells it from others of the instant.
+/// The place of a row: day, instant, and an id that tells it from others of the instant.
 pub type Mark = (BusinessDay, Timestamp, String);
 
 /// Which days are compared, and which rows are wanted.
@@ -33,26 +33,26 @@ pub struct Wanted {
     pub from: BusinessDay,
     /// The last day that is compared, included.
     pub to: BusinessDay,
-    /// Only rows of which this follows.
+    /// Only rows with this result.
     pub result: Option<Agreement>,
     /// Only rows after this place.
     pub after: Option<Mark>,
     /// How many rows; all of them when `None`.
     pub limit: Option<usize>,
-    /// What the first page counted, where `after` goes on from there; all days are compared without it.
+    /// The counts of the first page, from which `after` continues; without them all days are compared.
     pub counted: Option<Counted>,
 }
 
 /// The counts and sums of all days, as of the first page of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counted {
-    /// How many rows are wanted in all.
+    /// How many rows match in all.
     pub total: usize,
-    /// The counts and sums, whatever rows are wanted.
+    /// The counts and sums of all rows, matching or not.
     pub tally: Tally,
 }
 
-/// What the ledger and the bank have of some days, put side by side: one page of rows, and the figures of all.
+/// The ledger's and the bank's movements of some days side by side: one page of rows, and the figures of all.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Comparison {
     /// The rows of the page, each with its day.
@@ -94,7 +94,7 @@ impl Comparison {
     }
 }
 
-/// Where a row is.
+/// The place of a row.
 fn mark(day: BusinessDay, it: &Reconciled) -> Mark {
     if let Some(bank) = &it.bank {
         return (day, bank.at, bank.bank_id.clone());
@@ -109,15 +109,15 @@ fn mark(day: BusinessDay, it: &Reconciled) -> Mark {
     }
 }
 
-/// What the bank lists of the days that are looked at: each day is asked for once, but for today, whose
-/// list grows while the ledger is read.
+/// The bank's lists of the days that are compared. Each day is asked for once, except today, whose list grows while the
+/// ledger is read.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
     days: BTreeMap<BusinessDay, Arc<Vec<BankMovement>>>,
 }
 
 impl Lists {
-    /// What the bank lists of a day.
+    /// The bank's list of a day.
     pub(super) async fn of(
         &mut self,
         engine: &Engine,
@@ -142,11 +142,11 @@ impl Lists {
 }
 
 impl Engine {
-    /// Compares the bank's lists of some days with the ledger, both ways, and gives a page of what
-    /// follows. Days after the [`RANGE_DAYS_MAX`]th are left out.
+    /// Compares the bank's lists of some days with the ledger, both ways, and gives a page of the results. Days after
+    /// the [`RANGE_DAYS_MAX`]th are left out.
     ///
     /// # Errors
-    /// The bank's failure, and whatever keeps the ledger from being read.
+    /// The bank's failure, or the failure to read the ledger.
     pub async fn reconcile_days(
         &self,
         realm: RealmId,

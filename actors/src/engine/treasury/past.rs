@@ -1,12 +1,12 @@
-//! What clients had at a past instant: one cut through all accounts, read from their movements.
+//! The clients' money at a past instant: one cut through all accounts, read from their movements.
 //!
-//! **Shape.** Every movement keeps the balance after it and its instant, so what an account had then is
-//! its last movement up to the instant; nothing is written at the end of a day. A page of positions
-//! costs its own rows, like one of today. The sums at the end of a day are those of the days up to it, of which each
-//! has a row; those of any other instant cost a read of every account, so they are made once for a walk, with its first page.
+//! **Shape.** Every movement has its instant and the balance after it, so an account's balance at an instant is in its
+//! last movement up to then; nothing is written at the end of a day. A page of positions costs its own rows, like one
+//! of today. The sums at the end of a day are the sums over all days up to it, each of which has a row. The sums at any
+//! other instant cost a read of every account, so they are made once for a walk, with its first page.
 //!
-//! **Consistency.** What is decided at an instant is on disk a moment later. So a cut of the last
-//! [`SETTLING`] may still grow; an older one is final, and all pages of it are the same cut.
+//! **Consistency.** A movement decided at an instant is on disk a moment later. So a cut of the last [`SETTLING`] may
+//! still grow; an older one is final, and all its pages are of the same cut.
 
 use caudal_ledger::balance::Balance;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -24,24 +24,24 @@ use crate::records::{LEDGER, account_stream, keys, reads};
 /// The sums of a realm at an instant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// The instant up to which vouchers count, itself included.
+    /// The instant up to which vouchers count, including the instant itself.
     pub at: Timestamp,
-    /// The vouchers that it counts.
+    /// The number of vouchers counted.
     pub sequence: u64,
-    /// What clients could spend.
+    /// The money that clients could spend.
     pub available: Sum,
-    /// What was set apart, and still theirs.
+    /// The money that was set apart, and still the clients'.
     pub held: Sum,
 }
 
 impl Cut {
-    /// All that belonged to clients.
+    /// All money that belonged to clients.
     pub const fn owed(&self) -> Sum {
         self.available.plus(self.held)
     }
 }
 
-/// What an account had at an instant, and how many movements.
+/// The balance of an account at an instant, and the number of its movements.
 pub(super) fn then(
     store: &dyn Index,
     realm: RealmId,
@@ -62,7 +62,7 @@ fn ends_a_day(at: Timestamp) -> bool {
     at == at.business_day().end()
 }
 
-/// The cut at the end of a day: what all days up to it have added.
+/// The cut at the end of a day: the sums of all days up to it.
 fn of_days(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreError> {
     let Added {
         available,
@@ -108,15 +108,15 @@ fn cut(store: &dyn Index, realm: RealmId, at: Timestamp) -> Result<Cut, StoreErr
 }
 
 impl Engine {
-    /// What clients had in all at an instant: sums up the days at the end of one, and reads every account at any
-    /// other.
+    /// The sums of the clients' money at an instant. At the end of a day this sums up the days; at any other instant it
+    /// reads every account.
     pub async fn cut(&self, realm: RealmId, at: Timestamp) -> Result<Cut, Failure> {
         let cost = Cost::scan_if(!ends_a_day(at));
         self.scan(realm, cost, move |store| cut(store, realm, at))
             .await
     }
 
-    /// Whether the cut of an instant may not grow any more.
+    /// Whether the cut of an instant can no longer grow.
     pub fn is_settled(&self, at: Timestamp) -> bool {
         at.millis().saturating_add(SETTLING) < self.now().millis()
     }

@@ -1,4 +1,4 @@
-//! Keys of cases: what waits for a person, money in suspense, returns.
+//! Keys of cases: transfers in doubt, money in suspense, unbooked reports, and returns.
 
 use caudal_ledger::cases::CaseKind;
 use caudal_ledger::chain::Digest;
@@ -17,17 +17,17 @@ const OPEN_RETURN: u8 = 0x3d;
 const UNBOOKED: u8 = 0x3e;
 const SAID: u8 = 0x3f;
 
-/// Realm, place → money in suspense, with what becomes of it.
+/// Realm, place → money in suspense, with the decisions about it.
 pub fn parked(realm: RealmId, place: Place) -> Vec<u8> {
     numbered(PARKED, realm, place.account, place.sequence)
 }
 
-/// Realm, place → what could not be booked, with what becomes of it.
+/// Realm, place → an unbooked report, with the decisions about it.
 pub fn unbooked(realm: RealmId, place: Place) -> Vec<u8> {
     numbered(UNBOOKED, realm, place.account, place.sequence)
 }
 
-/// Realm, what the bank said → the place of it.
+/// Realm, digest of the bank's report → its place.
 pub fn said(realm: RealmId, what: Digest) -> Vec<u8> {
     key(SAID, realm, &[&what.0])
 }
@@ -50,7 +50,7 @@ pub fn case_since(realm: RealmId, kind: CaseKind, place: Place) -> Vec<u8> {
     key(CASE_SINCE, realm, &[&[kind.number()], &place])
 }
 
-/// Realm → how many cases are open.
+/// Realm → the number of open cases.
 pub fn case_counts(realm: RealmId) -> Vec<u8> {
     key(CASE_COUNTS, realm, &[])
 }
@@ -60,12 +60,12 @@ pub fn return_of(realm: RealmId, number: u64) -> Vec<u8> {
     key(RETURN, realm, &[&number.to_be_bytes()])
 }
 
-/// All returns of a realm that the bank is asked for.
+/// All returns of a realm about which the bank is being asked.
 pub fn open_returns(realm: RealmId) -> Vec<u8> {
     key(OPEN_RETURN, realm, &[])
 }
 
-/// Realm, number of a return → the same place, while the bank is asked.
+/// Realm, number of a return → the same place, while the bank is being asked.
 pub fn open_return(realm: RealmId, number: u64) -> Vec<u8> {
     key(OPEN_RETURN, realm, &[&number.to_be_bytes()])
 }

@@ -1,9 +1,9 @@
-//! What the rows of the index are called, by their first byte, where their bytes are counted.
+//! Names for the kinds of index rows, by their first byte, for counting their bytes.
 
 use super::rests::{REST, SNAPSHOT, STAND};
 use super::*;
 
-/// What rows whose keys begin with this byte are; `None` for a byte that no row of this room begins with.
+/// The name of the rows whose keys begin with this byte; `None` for a byte with which no key of this crate begins.
 pub const fn kind_of(first: u8) -> Option<&'static str> {
     Some(match first {
         CVU => "CVUs",

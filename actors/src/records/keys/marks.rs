@@ -1,4 +1,4 @@
-//! Keys of what is summed up: the marks of blocks, the sums of days.
+//! Keys of summaries: the marks of blocks, the sums of days.
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
@@ -8,7 +8,7 @@ use super::key;
 const MARKS: u8 = 0x42;
 const DAY: u8 = 0x43;
 
-/// Which list a block is of.
+/// The list to which a block belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Marked {
     /// The events of a realm.
@@ -26,7 +26,7 @@ impl Marked {
     }
 }
 
-/// Realm, list, block → what its vouchers are.
+/// Realm, list, block → the marks of its vouchers.
 pub fn marks(realm: RealmId, list: Marked, block: u64) -> Vec<u8> {
     key(MARKS, realm, &[&[list.byte()], &block.to_be_bytes()])
 }
@@ -41,7 +41,7 @@ pub fn days(realm: RealmId) -> Vec<u8> {
     key(DAY, realm, &[])
 }
 
-/// Realm, the last instant of a day → what it has added.
+/// Realm, the last instant of a day → the sums that the day has added.
 pub fn day(realm: RealmId, end: Timestamp) -> Vec<u8> {
     key(DAY, realm, &[&end.millis().to_be_bytes()])
 }

@@ -1,4 +1,4 @@
-//! The numbers at the end of keys, and those that are rows: eight bytes each. One that is cut short is an
+//! The numbers at the end of keys, and the rows that are numbers: eight bytes each. A number that is cut short is an
 //! error, and never the account 0.
 
 use caudal_ledger::ids::AccountNo;
@@ -30,10 +30,10 @@ pub fn number_of(key: &[u8]) -> Result<u64, StoreError> {
     Ok(u64::from_be_bytes(*number))
 }
 
-/// The count that a row is; 0 where there is no row.
+/// The count in a row; 0 if there is no row.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when there is a row, and it is not a count.
+/// [`StoreError::Corrupt`] when the row is no count.
 pub fn count_in(row: Option<&[u8]>) -> Result<u64, StoreError> {
     let Some(row) = row else { return Ok(0) };
     let count = row.try_into().map_err(|_| cut_short())?;

@@ -1,18 +1,18 @@
-//! Keys of a realm as a whole: under the number of a generation of it, and with what all of a kind begin.
+//! Keys of a realm as a whole: under the number of a generation, and the prefixes of some kinds.
 
 use caudal_ledger::ids::RealmId;
 
 use super::rests::{REST, SNAPSHOT, STAND};
 use super::{EXTERNAL, INTERNAL, SORTED, key};
 
-/// The key with another realm's number; `None` where it has not this one's.
+/// The key with the number of another realm; `None` if it does not have this realm's number.
 pub fn renumbered(key: &[u8], from: RealmId, to: RealmId) -> Option<Vec<u8>> {
     let (tag, rest) = key.split_first()?;
     let rest = rest.strip_prefix(&from.0.to_be_bytes())?;
     Some([&[*tag], to.0.to_be_bytes().as_slice(), rest].concat())
 }
 
-/// Where the rows begin that the accounts of a realm have left at rest, of each kind.
+/// The prefixes of the rows that a realm's accounts have left at rest, of each kind.
 pub fn left_at_rest(realm: RealmId) -> [Vec<u8>; 3] {
     [REST, SNAPSHOT, STAND].map(|tag| key(tag, realm, &[]))
 }

@@ -1,4 +1,4 @@
-//! Keys of what accounts leave of themselves when they go to rest: caches, which can be lost.
+//! Keys of the rows that accounts leave when they go to rest: caches, which may be lost.
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 
@@ -8,8 +8,8 @@ pub(super) const SNAPSHOT: u8 = 0x1a;
 pub(super) const STAND: u8 = 0x45;
 pub(super) const REST: u8 = 0x46;
 
-/// The kinds of rows that are looked up one by one: mostly for an account that nobody has asked for in a long time, so none
-/// of its neighbours is wanted.
+/// The kinds of rows that are looked up one by one: mostly for an account that was not used for a long time, so its
+/// neighbours are not wanted.
 pub const SINGLE: &[u8] = &[REST];
 
 /// Realm, account → the account as of its last movement.
@@ -17,19 +17,19 @@ pub fn rest(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(REST, realm, &[&account.0.to_be_bytes()])
 }
 
-/// Of which account a row at rest is; `None` for the key of any other row.
+/// The account of a row at rest; `None` for the key of any other row.
 pub fn rest_of(row: &[u8]) -> Option<(RealmId, AccountNo)> {
     let (realm, account) = row.strip_prefix(&[REST])?.split_first_chunk::<4>()?;
     let account = u64::from_be_bytes(account.try_into().ok()?);
     Some((RealmId(u32::from_be_bytes(*realm)), AccountNo(account)))
 }
 
-/// Realm, account → the account as of some commit, as it was left before there was [`rest`].
+/// Realm, account → the account as of some commit, as earlier versions than [`rest`] left it.
 pub fn snapshot(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(SNAPSHOT, realm, &[&account.0.to_be_bytes()])
 }
 
-/// Realm, account → where its movements stood at some later commit, of that time, too.
+/// Realm, account → the stand of its movements at some later commit, also of earlier versions.
 pub fn stand(realm: RealmId, account: AccountNo) -> Vec<u8> {
     key(STAND, realm, &[&account.0.to_be_bytes()])
 }

@@ -1,7 +1,8 @@
-//! Which rows are scanned by whose they are, so that the index keeps in which of its runs there are any.
+//! The kinds of rows that are scanned by their owner, so that the index records which of its runs have rows of an
+//! owner.
 //!
-//! **Bounds.** The index goes by twelve bytes behind the kind: a realm, and the number of an account or a webhook, or the
-//! beginning of a CUIT. Each of them costs ten bits of memory in every run that has it.
+//! **Bounds.** The index uses twelve bytes after the kind: a realm, and the number of an account or a webhook, or the
+//! beginning of a CUIT. Each owner costs ten bits of memory in every run that has rows of it.
 
 use super::{CUIT, DELIVERY, HOLD, OPEN_HOLD, OPEN_TRANSFER, TRANSFER, TRANSFER_CALL};
 

@@ -1,9 +1,8 @@
-//! Rows of cases: what waits for a person, by kind and by how long; money in suspense with what
-//! becomes of it; returns that the bank is asked for.
+//! Rows of cases: by kind and waiting time; money in suspense with the decisions about it; returns about which the bank
+//! is being asked.
 //!
-//! **Shape.** A case that is open has two rows: one that sorts by the instant since which it waits,
-//! and one that leads there from its place. Counts and the sum are a row of their own, rewritten with
-//! each case and with nothing else.
+//! **Shape.** An open case has two rows: one that sorts by the instant since which it waits, and one that leads there
+//! from its place. The counts are a row of their own, rewritten only when a case opens or closes.
 
 use caudal_ledger::cases::{CaseFact, CaseKind, Parked, RETURNS, SuspensePlace};
 use caudal_ledger::events::EventKind;
@@ -21,11 +20,11 @@ use crate::records::{decode, encode};
 /// How many cases of a realm are open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CaseCounts {
-    /// Transfers in `audit`, whose outcome the bank does not say.
+    /// Transfers in `audit`, whose outcome the bank does not report.
     pub transfers: u64,
-    /// Money in suspense, with what the bank is being asked to return.
+    /// Money in suspense, including money that the bank is being asked to return.
     pub suspense: u64,
-    /// What the bank says and the ledger cannot book.
+    /// Reports of the bank that the ledger cannot book.
     #[serde(default)]
     pub unbooked: u64,
 }
@@ -54,10 +53,10 @@ fn counted(
     Ok(())
 }
 
-/// Makes the rows of a case that waits since an instant, and counts it.
+/// Adds the rows of a case that waits since an instant, and counts it.
 ///
 /// # Errors
-/// When the realm's row of counts cannot be read or is not what was written.
+/// When the realm's row of counts cannot be read or is damaged.
 pub fn opens(
     realm: RealmId,
     kind: CaseKind,
@@ -73,7 +72,7 @@ pub fn opens(
     })
 }
 
-/// A case is closed.
+/// Removes the rows of a case, and counts it no more.
 pub fn closes(
     realm: RealmId,
     kind: CaseKind,
@@ -101,7 +100,7 @@ const fn place_of(case: SuspensePlace) -> Place {
     }
 }
 
-/// Money begins to wait.
+/// Adds the rows of money that begins to wait.
 pub fn parked(
     realm: RealmId,
     parked: &Parked,
@@ -112,7 +111,7 @@ pub fn parked(
     opens(realm, CaseKind::Suspense, (place, parked.since), index)
 }
 
-/// What a fact of a case adds.
+/// The rows that a fact of a case adds.
 pub fn happened(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
@@ -128,7 +127,7 @@ pub fn happened(
     index.put(&key, &encode(&parked)?);
     match &fact {
         CaseFact::Credited { voucher, .. } => {
-            // The voucher of the same commit has taken the rail's id; it says where from.
+            // The voucher of the same commit has taken the rail's id; this row also names the case.
             let landed = Landed {
                 account,
                 sequence: *voucher,

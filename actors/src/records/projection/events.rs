@@ -1,11 +1,11 @@
-//! Rows of events: the numbers of a realm, each with the place of the fact that it reports.
+//! Rows of events: the numbers of a realm, each with the position of the fact that it reports.
 //!
-//! **Shape.** `kind u8, account u64, position u64, tag u32` (big-endian), then what of its subject the fact
-//! alone does not say, as a record: the hold or transfer as it was then, or how many movements the
-//! account had. One row goes with every voucher, so it is no record of MessagePack itself.
+//! **Shape.** `kind u8, account u64, position u64, tag u32` (big-endian), then, as a record, the part of its subject
+//! that the fact does not hold: the hold or transfer at that time, or how many movements the account had. One row is
+//! written with every voucher, so the row itself is no MessagePack.
 //!
-//! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs,
-//! counted under the set of rules that was in force in the realm at that place.
+//! **Order.** Numbers follow the journal: commits in their order, facts within a commit in theirs, counted under the
+//! event rule set that was in force in the realm at that place.
 
 use caudal_ledger::cases::Parked;
 use caudal_ledger::events::rules::{EventRules, RuleSets};
@@ -21,22 +21,22 @@ use serde::{Deserialize, Serialize};
 use super::totals;
 use crate::records::{decode, encode, keys};
 
-/// What a row of an event says.
+/// The content of an event's row.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EventRow {
-    /// What kind of thing happened, by which subscriptions choose.
+    /// The kind of event, by which subscriptions choose.
     pub kind: EventKind,
-    /// The account that it is of; 0 for what concerns the realm.
+    /// The account of the event; 0 for an event of the realm itself.
     pub account: AccountNo,
-    /// Where the fact is.
+    /// The position of the fact.
     pub position: Position,
     /// The tag of the event's id.
     pub tag: Tag,
-    /// What the fact alone does not say, encoded [`Noted`]; empty where it says all.
+    /// The part that the fact does not hold, an encoded [`Noted`]; empty if the fact holds everything.
     pub noted: Vec<u8>,
 }
 
-/// What of an event's subject its fact alone does not say.
+/// The part of an event's subject that its fact does not hold.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Noted {
     /// How many movements the account had.
@@ -45,14 +45,14 @@ pub enum Noted {
     Hold(Hold),
     /// The transfer as it was after the fact.
     Transfer(Box<Transfer>),
-    /// Money in suspense with what had become of it.
+    /// Money in suspense with the decisions so far.
     Parked(Box<Parked>),
 }
 
 const HEAD: usize = 21;
 
 impl EventRow {
-    /// An event that its fact says all of.
+    /// An event whose fact holds everything.
     pub const fn new(kind: EventKind, account: AccountNo, position: Position) -> Self {
         Self {
             kind,
@@ -68,7 +68,7 @@ impl EventRow {
         Self { tag, ..self }
     }
 
-    /// The same with the tag of its record, where the rules want one.
+    /// The same with the tag of its record, if the rules want one.
     pub fn tagged_by(self, rules: &EventRules, entry: &Entry) -> Self {
         if !rules.tagged {
             return self;
@@ -77,7 +77,7 @@ impl EventRow {
         self.tagged(Tag::of_record(&entry.body, at))
     }
 
-    /// The same with what the fact does not say.
+    /// The same with the part that the fact does not hold.
     ///
     /// # Errors
     /// When it cannot be encoded.
@@ -107,7 +107,7 @@ impl EventRow {
     /// Reads a row.
     ///
     /// # Errors
-    /// When it is cut short or of a kind that nobody knows.
+    /// When it is cut short or of an unknown kind.
     pub fn parse(row: &[u8]) -> Result<Self, StoreError> {
         let read = || {
             let (kind, rest) = row.split_first()?;
@@ -139,7 +139,7 @@ pub fn rules(
     known(sets, totals.event_rules)
 }
 
-/// The set of a number.
+/// The rule set with a number.
 ///
 /// # Errors
 /// When this program does not know it.
@@ -155,7 +155,7 @@ pub fn known(sets: RuleSets, number: u16) -> Result<&'static EventRules, StoreEr
     found.ok_or_else(|| StoreError::Corrupt(why().into()))
 }
 
-/// What a fact of a realm adds: an event, or other rules for those that follow.
+/// The rows that a fact of a realm adds: an event, or other rules for the events that follow.
 pub fn of_realm(
     (sets, realm): (RuleSets, RealmId),
     (entry, position): (&Entry, Position),
@@ -187,7 +187,7 @@ pub fn publish(
     Ok(())
 }
 
-/// Writes an event under the number that it was given.
+/// Writes an event under its number.
 pub fn note(realm: RealmId, number: u64, event: &EventRow, index: &mut dyn IndexWriter) {
     let (key, head) = (keys::event(realm, number), event.head());
     if event.noted.is_empty() {

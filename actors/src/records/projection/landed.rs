@@ -1,19 +1,19 @@
-//! The row of an id of the rail: where the money that it brought is.
+//! The row of an id of the rail: the place of the money that it brought.
 
 use caudal_ledger::cases::SuspensePlace;
 use caudal_ledger::ids::AccountNo;
 use serde::{Deserialize, Serialize};
 
-/// Where money that the rail brought has landed.
+/// The place where money from the rail has landed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Landed {
-    /// The account; 0 when nobody knows one.
+    /// The account; 0 if it is unknown.
     pub account: AccountNo,
     /// The sequence of the voucher, or of the record of suspense.
     pub sequence: u64,
-    /// Whether it waits for a person.
+    /// Whether the money waits for a person.
     pub suspended: bool,
-    /// The record of suspense from which a person had it credited.
+    /// The record of suspense from which a person credited it.
     #[serde(default)]
     pub case: Option<SuspensePlace>,
 }

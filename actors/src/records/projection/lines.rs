@@ -1,5 +1,5 @@
-//! The lines of a realm's internal movements: adjustments and internal transfers in their order, each with
-//! what most filters ask, so that a scan of them need not read the vouchers.
+//! The lines of a realm's internal movements: adjustments and internal transfers in their order, each with the fields
+//! that most filters need, so that a scan need not read the vouchers.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::ids::AccountNo;
@@ -12,13 +12,13 @@ use super::Place;
 /// One line: 33 bytes, `place 16, at u64, centavos i64, direction u8` (big-endian).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// Where the voucher is.
+    /// The place of the voucher.
     pub place: Place,
     /// When it was posted.
     pub at: Timestamp,
     /// Its amount, in centavos.
     pub amount: i64,
-    /// Which balance it moved, and which way.
+    /// The balance that it moved, and in which direction.
     pub direction: Direction,
 }
 
@@ -50,7 +50,7 @@ impl Line {
     /// Reads what [`Self::to_bytes`] wrote.
     ///
     /// # Errors
-    /// [`StoreError::Corrupt`] when it is not of 33 bytes or has no direction.
+    /// [`StoreError::Corrupt`] when it does not have 33 bytes or a valid direction.
     pub fn from_bytes(row: &[u8]) -> Result<Self, StoreError> {
         Self::read(row).ok_or_else(|| StoreError::Corrupt("a line of a realm is cut short".into()))
     }

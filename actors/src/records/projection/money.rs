@@ -1,4 +1,4 @@
-//! Rows of vouchers, holds, transfers and what the bank brings.
+//! Rows of vouchers, holds, transfers and the bank's movements.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::cases::{CaseKind, Parked, SuspensePlace};
@@ -17,7 +17,7 @@ use super::{Landed, Line, Place, cases, totals, unbooked, usage};
 use crate::records::keys::{self, Rail};
 use crate::records::{account_sets, decode, encode};
 
-/// What a voucher adds.
+/// The rows that a voucher adds.
 pub fn posted(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
@@ -119,7 +119,7 @@ fn hold(
     publish(&hold, index)
 }
 
-/// What a fact of a transfer adds.
+/// The rows that a fact of a transfer adds.
 pub fn transfer(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,
@@ -187,7 +187,7 @@ pub fn transfer(
     };
     let event = EventRow::new(kind, account, position).tagged_by(rules, entry);
     let event = match fact {
-        // The fact itself says all of it.
+        // The fact itself holds everything.
         TransferFact::Requested(_) => event,
         _ => event.noting(Noted::Transfer(Box::new(transfer)))?,
     };
@@ -221,7 +221,7 @@ fn doubted(
     }
 }
 
-/// Where a transfer that came back has landed.
+/// Records where a transfer that came back has landed.
 fn came_back(
     realm: RealmId,
     account: AccountNo,
@@ -244,7 +244,7 @@ fn came_back(
     Ok(())
 }
 
-/// What a call to the bank adds: one about a transfer is found by it.
+/// The row that a call to the bank adds: a call about a transfer is found by the transfer.
 pub fn called(
     realm: RealmId,
     account: AccountNo,
@@ -266,8 +266,8 @@ pub fn called(
     Ok(())
 }
 
-/// Where the transfer of a reference is: where its row says, or the reference itself. A return of money
-/// in suspense is under the account [`RETURNS`](caudal_ledger::cases::RETURNS).
+/// The place of the transfer with a reference: from its row, or from the reference itself. A return of money in
+/// suspense is under the account [`RETURNS`](caudal_ledger::cases::RETURNS).
 pub fn origin_place(
     row: Option<&[u8]>,
     origin: OriginId,
@@ -288,7 +288,7 @@ pub fn origin_place(
     Ok(Some((realm, Place::from_bytes(place)?)))
 }
 
-/// What money that no account could take adds.
+/// The rows that money adds which no account could take.
 pub fn suspended(
     (sets, realm): (RuleSets, RealmId),
     account: AccountNo,

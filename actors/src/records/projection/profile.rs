@@ -1,4 +1,4 @@
-//! Rows of accounts: how they are listed, found and sorted, and whom they wait for.
+//! Rows of accounts: for lists, searches and orders, and for what they wait for.
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::alias::Alias;
@@ -18,14 +18,14 @@ use super::totals;
 use crate::records::keys::{self, Sorted};
 use crate::records::{LEDGER, account_sets, account_stream, decode, encode};
 
-/// What lists and searches need to know of an account.
+/// The data of an account for lists and searches.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Listed {
     /// The CVU that the bank has given it; `None` before.
     pub cvu: Option<Cvu>,
-    /// The alias that it has at the bank; `None` without one.
+    /// Its alias at the bank; `None` without one.
     pub alias: Option<Alias>,
-    /// The CUIT of its holder, which other accounts may have, too.
+    /// The CUIT of its holder; other accounts may have the same.
     pub cuit: Cuit,
     /// The holder's name, folded for search and sorting.
     pub name: String,
@@ -33,7 +33,7 @@ pub struct Listed {
     pub code: Option<String>,
     /// The e-mail of its holder as it was given, not folded.
     pub email: Option<String>,
-    /// Where it is between registered and closed.
+    /// The stage of its life.
     pub status: Status,
     /// Whether it is enabled.
     pub enabled: bool,
@@ -41,11 +41,11 @@ pub struct Listed {
     pub created_at: Timestamp,
     /// The parts of the holder's name.
     pub names: Names,
-    /// The code that a change asks for while it waits for the bank.
+    /// The code that a pending change asks for, while the bank is being asked.
     pub asked_code: Option<String>,
 }
 
-/// Folds the profile's fact into the account's row and what follows from it.
+/// Folds a fact of the profile into the account's rows.
 pub fn happened(
     (sets, realm): (RuleSets, RealmId),
     number: AccountNo,
@@ -93,16 +93,16 @@ pub fn happened(
     events::publish(realm, event.noting(Noted::Movements(movements))?, index)
 }
 
-/// Whom an account waits for.
+/// The party that an account waits for.
 #[derive(Clone, Copy)]
 enum Whom {
-    /// The bank, because of something that was asked of it for the account itself.
+    /// The bank, about a request for the account itself.
     Bank,
-    /// The fund, beside what the bank is asked.
+    /// The fund, beside the bank.
     Fund,
 }
 
-/// Whom the account waits for after a fact, or no more; `None` where the fact says nothing of that.
+/// The party that the account waits for after a fact, or no longer waits for; `None` if the fact does not tell.
 const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
     match fact {
         AccountFact::OpeningRequested { .. }
@@ -122,7 +122,8 @@ const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
         | AccountFact::IdentityRefused(_)
         | AccountFact::Closed
         | AccountFact::ClosingRefused(_) => Some((Whom::Bank, false)),
-        // Another name is decided only while nothing waits; without one, something else may.
+        // A change with a name is decided only while nothing waits; while one without a name is decided, something else
+        // may wait.
         AccountFact::ParticularsChanged(change) if change.name.is_some() => {
             Some((Whom::Bank, false))
         }
@@ -139,7 +140,7 @@ const fn waits(fact: &AccountFact) -> Option<(Whom, bool)> {
     }
 }
 
-/// The codes that are the account's: its own, and one that it asks for.
+/// The account's codes: its own, and one that it asks for.
 fn codes(
     realm: RealmId,
     number: AccountNo,
@@ -148,7 +149,7 @@ fn codes(
     index: &mut dyn IndexWriter,
 ) {
     let of = |row: &Listed| match row.status {
-        // The account never was: its code is free again.
+        // The account never came to be: its code is free again.
         Status::Void => [None, None],
         _ => [row.code.clone(), row.asked_code.clone()],
     };
@@ -169,7 +170,7 @@ fn codes(
     }
 }
 
-/// The account is found by its holder's CUIT.
+/// Finds the account by its holder's CUIT.
 fn cuits(
     realm: RealmId,
     number: AccountNo,
@@ -191,7 +192,7 @@ fn cuits(
 }
 
 impl Listed {
-    /// By which text an account is sorted; without one it comes before all others.
+    /// The text by which an account is sorted; an account without one comes before all others.
     pub fn sorted_by(&self, by: Sorted) -> String {
         match by {
             Sorted::Name => self.name.clone(),
@@ -205,7 +206,7 @@ impl Listed {
     }
 }
 
-/// The account has its place in each order of texts.
+/// Gives the account its place in each order of texts.
 fn sorts(
     realm: RealmId,
     number: AccountNo,
@@ -231,7 +232,7 @@ fn sorts(
     }
 }
 
-/// What lists need to know of an account.
+/// The data of an account for lists.
 pub fn listed(account: &Account) -> Listed {
     Listed {
         cvu: account.cvu,
@@ -308,7 +309,7 @@ fn particulars(row: &mut Listed, change: &Particulars) {
     set(&mut row.email, &change.email, change.cleared.email);
     if let Some(name) = &change.name {
         row.name = folded(name);
-        // It is the change that waited for the bank, if one did.
+        // If a change waited for the bank, it was this one.
         row.asked_code = None;
     }
     if !change.names.is_empty() {
@@ -316,7 +317,7 @@ fn particulars(row: &mut Listed, change: &Particulars) {
     }
 }
 
-/// An alias that is given up stays, reserved to its holder; the new one is the account's.
+/// An alias that is given up stays reserved for its holder; the new one belongs to the account.
 fn aliases(
     realm: RealmId,
     account: AccountNo,
@@ -332,7 +333,7 @@ fn aliases(
     let names = [(given_up, false), (taken, true)];
     for (alias, current) in names.into_iter().filter_map(|(it, now)| Some((it?, now))) {
         let key = keys::alias(realm, alias);
-        // Another account of the holder may have taken it since this one was closed.
+        // Another account of the holder may have taken the alias since this account was closed.
         if !current && alias_owner(&key, index)?.is_some_and(|owner| owner.account != account) {
             continue;
         }

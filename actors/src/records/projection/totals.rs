@@ -1,10 +1,9 @@
-//! The row of a realm's sums: one of fixed size, rewritten with every voucher.
+//! The row of a realm's sums: of fixed size, rewritten with every voucher.
 //!
-//! **Shape.** Fourteen words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each
-//! an `i128`), then vouchers and active accounts, suspended and closed accounts (each two `u64`),
-//! accounts without a CVU (`u64`) with the set of rules of events (`u16`) and events (48 bits), the marks of
-//! the blocks of both lists that are not full (see [`marks`]), and the newest day (see [`days`]).
-//! It is projected on the committer's thread with every voucher, so it is no record of MessagePack
+//! **Shape.** Fourteen words of 16 bytes, big-endian: available, held, outgoing, incoming, fees (each an `i128`), then
+//! vouchers and active accounts, suspended and closed accounts (each two `u64`), accounts without a CVU (`u64`) with
+//! the event rule set (`u16`) and events (48 bits), the marks of the unfilled blocks of both lists (see [`marks`]), and
+//! the newest day (see [`days`]). It is projected on the committer's thread with every voucher, so it is no MessagePack
 //! and its key takes no allocation.
 
 mod days;
@@ -22,11 +21,10 @@ use days::{Day, apart, together};
 
 /// How many bits the count of events has.
 const EVENT_BITS: u32 = 48;
-/// The most events of a realm that the row can count. An id has 40 bits for the sequence, so ids
-/// run out first.
+/// The most events of a realm that the row can count. An id has 40 bits for the sequence, so ids run out first.
 const EVENTS_MAX: u64 = (1 << EVENT_BITS) - 1;
 
-/// What the row has.
+/// The content of the row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Kept {
     totals: Totals,
@@ -43,7 +41,7 @@ pub fn update<T>(
     change_all(realm, index, None, change)
 }
 
-/// The same for a voucher, with its place in what is internal to its realm.
+/// The same for a voucher, with its ordinal among the internal vouchers of its realm, if it has one.
 pub fn posted<T>(
     realm: RealmId,
     index: &mut dyn IndexWriter,
@@ -99,12 +97,12 @@ fn close(
     }
 }
 
-/// The sums that a row says; nothing where there is none.
+/// The sums in a row; zero without a row.
 pub fn parse(row: Option<&[u8]>) -> Result<Totals, StoreError> {
     Kept::read(row).map(|kept| kept.totals)
 }
 
-/// The newest day that a row says.
+/// The newest day in a row.
 pub fn newest_day(row: Option<&[u8]>) -> Result<Day, StoreError> {
     Kept::read(row).map(|kept| kept.day)
 }

@@ -1,5 +1,5 @@
-//! Rows of what the bank says and the ledger cannot book: by its place, by what was said, and as a case
-//! while nothing has become of it.
+//! Rows of reports of the bank that the ledger cannot book: by place, by the report's digest, and as a case while it is
+//! undecided.
 
 use caudal_ledger::cases::{
     BankSays, CaseKind, SuspensePlace, Unbooked, UnbookedFact, UnbookedState,
@@ -11,7 +11,7 @@ use caudal_storage::{Entry, IndexWriter, StoreError};
 use super::{Place, cases};
 use crate::records::{decode, encode, keys};
 
-/// What a fact adds.
+/// The rows that a fact adds.
 pub fn happened(
     realm: RealmId,
     account: AccountNo,
@@ -39,8 +39,8 @@ pub fn happened(
     }
 }
 
-/// A departure that waits is booked by a transfer under its reference: one that was taken in, or the
-/// order itself, given again.
+/// A waiting departure is booked by a transfer under its reference: one that was taken in, or the order itself, given
+/// again.
 pub fn booked(
     realm: RealmId,
     (account, origin): (AccountNo, OriginId),

@@ -1,8 +1,7 @@
-//! The row of what has left a realm: one of fixed size, rewritten with every voucher that counts.
+//! The row of the sums that have left a realm: of fixed size, rewritten with every voucher that counts.
 //!
-//! **Shape.** Four words of 8 bytes, big-endian: the newest movement (milliseconds), then what went out
-//! in its day and in its month (centavos, `i64`), and movements in its minute. See
-//! [`caudal_ledger::limits::TotalUsage`].
+//! **Shape.** Four words of 8 bytes, big-endian: the newest movement (milliseconds), then the sums that left in its day
+//! and in its month (centavos, `i64`), and the movements in its minute. See [`caudal_ledger::limits::TotalUsage`].
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::limits::TotalUsage;
@@ -13,10 +12,10 @@ use caudal_storage::{IndexWriter, StoreError};
 
 use crate::records::keys;
 
-/// Counts a voucher among what has left its realm, if it is of that.
+/// Counts a voucher among the sums that have left its realm, if it counts there.
 ///
 /// # Errors
-/// When the row of what has left cannot be read or is not what was written.
+/// When the row cannot be read or is damaged.
 pub fn posted(
     realm: RealmId,
     voucher: &Voucher,
@@ -30,7 +29,7 @@ pub fn posted(
     Ok(())
 }
 
-/// The usage that a row says; none where there is no row.
+/// The usage in a row; zero without a row.
 pub fn parse(row: Option<&[u8]>) -> Result<TotalUsage, StoreError> {
     let Some(row) = row else {
         return Ok(TotalUsage::default());

@@ -1,4 +1,4 @@
-//! Rows of webhooks: each as its tenant wants it, how far it has come, and the tries of each event.
+//! Rows of webhooks: each as its tenant has set it, its progress, and the tries of each event.
 
 use caudal_ledger::deliveries::{Delivery, DeliveryFact};
 use caudal_ledger::ids::RealmId;
@@ -7,7 +7,7 @@ use caudal_storage::{IndexWriter, StoreError};
 
 use crate::records::{decode, encode, keys};
 
-/// What an order about a webhook adds.
+/// The rows that an order about a webhook adds.
 pub fn set(
     realm: RealmId,
     fact: &WebhookFact,
@@ -22,7 +22,7 @@ pub fn set(
     Ok(())
 }
 
-/// What a courier's note adds.
+/// The rows that a courier's note adds.
 pub fn went(
     realm: RealmId,
     webhook: u64,

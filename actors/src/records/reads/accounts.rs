@@ -1,9 +1,9 @@
-//! Accounts as they are loaded: by the rows that they left when they went to rest, and by what their streams have
-//! behind these, mostly nothing.
+//! How accounts are loaded: from the rows that they left when they went to rest, and from the later entries of their
+//! streams, of which there are mostly none.
 //!
-//! **Bounds.** Of an account at rest one row is read; that nothing is behind it the filters of the index say. Of one that
-//! has not been at rest since there is such a row, up to two rows of before are read instead, and the row of its last movement,
-//! by which they are believed.
+//! **Bounds.** For an account at rest one row is read; the filters of the index tell that its streams have nothing
+//! later. For an account that was not at rest since there are such rows, up to two older rows are read instead, and the
+//! row of its last movement, which confirms them.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::{fold, money};
 use crate::records::rest::{self, Left, Stand};
 use crate::records::{LEDGER, PROFILE, account_stream, decode, keys};
 
-/// An account without its movements, folded from its profile alone.
+/// An account without its movements, folded from its profile only.
 pub fn profile(
     store: &dyn Index,
     realm: RealmId,
@@ -55,13 +55,13 @@ fn fold_profile(
 pub struct Loaded {
     /// The account as of the last commit.
     pub account: Box<Account>,
-    /// What its rows at rest have of it.
+    /// The part of it that is in its rows at rest.
     pub left: Left,
     /// How many movements were replayed.
     pub replayed: u64,
 }
 
-/// An account as of the last commit, and how many movements were replayed to get there.
+/// An account as of the last commit, and how many movements were replayed for it.
 pub fn account(
     store: &dyn Index,
     realm: RealmId,
@@ -71,18 +71,18 @@ pub fn account(
     Ok(loaded.map(|loaded| (*loaded.account, loaded.replayed)))
 }
 
-/// What an account has left of itself at rest.
+/// The rows that an account has left at rest.
 #[derive(Debug, Default)]
 struct Rows {
-    /// All of it, as of the last change of its profile or before.
+    /// The whole account, as of the last change of its profile or earlier.
     whole: Option<Box<Account>>,
-    /// Its movements as of later ones.
+    /// The stand of later movements.
     stand: Option<Stand>,
-    /// The profile and the kind of the row.
+    /// The profile in the row, and whether the row is of an older kind.
     left: Left,
 }
 
-/// An account as of the last commit: its rows at rest and what its streams have behind them.
+/// An account as of the last commit: its rows at rest, and the later entries of its streams.
 pub fn load(
     store: &dyn Index,
     realm: RealmId,
@@ -92,7 +92,7 @@ pub fn load(
     load_from(store, realm, number, rows)
 }
 
-/// The same from its streams alone.
+/// The same from its streams only.
 pub fn load_in_full(
     store: &dyn Index,
     realm: RealmId,
@@ -101,9 +101,9 @@ pub fn load_in_full(
     load_from(store, realm, number, Rows::default())
 }
 
-/// An account that has left no rows at rest, as its profile makes it and where its movements stand, without reading these;
-/// `None` of one that has left some, or is not there. `profile` is what its profile comes to, where that is known, and is taken
-/// where it is used.
+/// An account that has left no rows at rest, made of its profile and its `history`, without reading its movements;
+/// `None` if it has left some, or does not exist. `profile` is its folded profile, if known, and is taken if it is
+/// used.
 pub fn standing(
     store: &dyn Index,
     realm: RealmId,
@@ -129,7 +129,7 @@ pub fn standing(
     Ok(Some(account))
 }
 
-/// The row that an account has left at some time. It is a hint: one that cannot be read is as good as none.
+/// The row that an account has left at some time. It is a hint: an unreadable row counts as none.
 fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
     let row = store.get(&keys::rest(realm, number))?;
     let Some((whole, profile)) = row.and_then(|row| rest::parse(number, &row)) else {
@@ -146,8 +146,8 @@ fn at_rest(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows,
     })
 }
 
-/// The rows that an account left before there was one for all of it. Those of a fact that its stream does not have are
-/// as good as none, too.
+/// The rows that an account left before there was one row for all of it. Rows with a fact that its stream does not have
+/// count as none, too.
 fn of_before(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Rows, StoreError> {
     let whole = store.get(&keys::snapshot(realm, number))?;
     let stand = store.get(&keys::stand(realm, number))?;
@@ -160,7 +160,7 @@ fn of_before(store: &dyn Index, realm: RealmId, number: AccountNo) -> Result<Row
     let stand = stand.and_then(|row| Stand::parse(number, &row));
     let moved = whole.as_ref().map_or(0, |account| account.sequence);
     let has = |kind, seq| store.has(account_stream(realm, number, kind), seq);
-    // A stream has no gaps, so the later one stands for the earlier one.
+    // A stream has no gaps, so if it has the later movement it also has the earlier one.
     if let Some(stand) = stand.filter(|stand| stand.sequence > moved)
         && has(LEDGER, stand.sequence)?
     {

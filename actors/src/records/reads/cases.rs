@@ -10,13 +10,13 @@ use super::{Place, under};
 use crate::records::projection::CaseCounts;
 use crate::records::{decode, keys};
 
-/// How many cases are looked at for the one that a return is of.
+/// The most cases that are searched for the one to which a return belongs.
 pub const RECOGNISED_MAX: usize = 10_000;
 
-/// A case that is open: since when, and its place.
+/// An open case: since when it waits, and its place.
 pub type OpenCase = (Timestamp, Place);
 
-/// Money in suspense with what becomes of it.
+/// Money in suspense with the decisions about it.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -33,7 +33,7 @@ pub fn parked(
     row.map(|row| decode(&row)).transpose()
 }
 
-/// What the bank says and the ledger could not book, with what becomes of it.
+/// An unbooked report of the bank, with the decisions about it.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -50,7 +50,7 @@ pub fn unbooked(
     row.map(|row| decode(&row)).transpose()
 }
 
-/// The same by what the bank said.
+/// The same by the digest of the bank's report.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -82,8 +82,7 @@ pub fn returned(
     parked(store, realm, SuspensePlace { account, sequence })
 }
 
-/// The realm and the number of the return of a reference; `None` when it is that of a transfer, or of
-/// nothing.
+/// The realm and the number of the return with a reference; `None` if the reference names a transfer, or nothing.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -99,8 +98,8 @@ pub fn return_of(
     Ok(found.map(|(realm, place)| (realm, place.sequence)))
 }
 
-/// The money in suspense of a realm that a reference at the bank is a return of, and the how-manieth try
-/// it is, where the ledger does not know of it. At most [`RECOGNISED_MAX`] cases are looked at.
+/// The money in suspense of a realm of which a reference at the bank is a return that the ledger does not know, with
+/// the number of the try. At most [`RECOGNISED_MAX`] cases are searched.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -110,7 +109,7 @@ pub fn recognised(
     tenant: &str,
     origin: OriginId,
 ) -> Result<Option<(SuspensePlace, u32)>, StoreError> {
-    // One that says its place was never a return's.
+    // A reference that holds a place was never that of a return.
     if origin.place().is_some() || super::money::of_origin(store, origin)?.is_some() {
         return Ok(None);
     }
@@ -126,7 +125,7 @@ pub fn recognised(
     Ok(None)
 }
 
-/// The numbers of the returns that the bank is asked for, oldest first.
+/// The numbers of the returns about which the bank is being asked, oldest first.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -140,7 +139,7 @@ pub fn open_returns(
     rows.iter().map(|(key, _)| keys::number_of(key)).collect()
 }
 
-/// The open cases of a kind, those first that have waited longest.
+/// The open cases of a kind, longest waiting first.
 ///
 /// # Errors
 /// When the store cannot be read.
@@ -165,7 +164,7 @@ fn opened(key: &[u8]) -> Result<OpenCase, StoreError> {
     Ok((Timestamp::from_millis(since), place))
 }
 
-/// Since when a case waits; `None` when it is not open.
+/// Since when a case waits; `None` if it is not open.
 ///
 /// # Errors
 /// When the store cannot be read.

@@ -1,4 +1,4 @@
-//! Typed reads of events: the numbers of a realm, and each event whole.
+//! Typed reads of events: the numbers of a realm, and whole events.
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::Balance;
@@ -16,7 +16,7 @@ use crate::records::{
     CASES, LEDGER, PROFILE, REALM, SUSPENSE, TRANSFERS, account_stream, decode, keys, realm_stream,
 };
 
-/// How many rows are read at once while they are counted.
+/// How many rows are read at once for the search of gaps.
 const COUNT_PAGE: usize = 1000;
 
 /// The events of a realm after a number, oldest first, at most `limit`.
@@ -63,13 +63,13 @@ pub fn time(store: &dyn Index, event: &EventRow) -> Result<Timestamp, StoreError
     Ok(Timestamp::from_millis(store.entry(event.position)?.at))
 }
 
-/// The voucher that an event of one reports.
+/// The voucher that an event reports.
 pub fn voucher(store: &dyn Index, event: &EventRow) -> Result<Voucher, StoreError> {
     let LedgerFact::Posted(voucher) = decode(&store.entry(event.position)?.body)?;
     Ok(voucher)
 }
 
-/// When the last thing happened in a realm that is an event.
+/// When the last event of a realm happened.
 pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, StoreError> {
     let last = super::totals(store, realm)?.events;
     match row_at(store, realm, last)? {
@@ -78,7 +78,7 @@ pub fn last_at(store: &dyn Index, realm: RealmId) -> Result<Option<Timestamp>, S
     }
 }
 
-/// The first number up to `last` that no event has; `None` when there is no gap.
+/// The first number up to `last` without an event; `None` if there is no gap.
 pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, StoreError> {
     let mut seen = 0;
     while seen < last {
@@ -97,7 +97,7 @@ pub fn gap(store: &dyn Index, realm: RealmId, last: u64) -> Result<Option<u64>, 
     Ok(None)
 }
 
-/// An event whole: the fact that it reports, and its subject as it was right after it.
+/// A whole event: the fact that it reports, and its subject right after it.
 pub fn event(
     store: &dyn Index,
     realm: RealmId,
@@ -143,7 +143,7 @@ pub fn event(
     })
 }
 
-/// The account as it was after a fact of its profile.
+/// The account after a fact of its profile.
 fn account(
     store: &dyn Index,
     realm: RealmId,

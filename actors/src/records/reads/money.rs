@@ -1,4 +1,4 @@
-//! Typed reads of holds, transfers and what the bank brought.
+//! Typed reads of holds, transfers and the bank's movements.
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::BankCall;
@@ -34,7 +34,7 @@ pub fn numbers(
     rows.iter().map(|(key, _)| keys::numbers_of(key)).collect()
 }
 
-/// Gives an account its open holds and transfers. Nothing is held, nothing is read.
+/// Gives an account its open holds and transfers. If nothing is held, nothing is read.
 pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<(), StoreError> {
     account.forget_open();
     if account.balance.held == caudal_ledger::money::Money::ZERO {
@@ -73,10 +73,10 @@ pub fn open(store: &dyn Index, realm: RealmId, account: &mut Account) -> Result<
     Ok(())
 }
 
-/// A hold of an account by its number there, open or over; `None` when there is none.
+/// A hold of an account by its number there, open or not; `None` if there is none.
 ///
 /// # Errors
-/// When the index cannot be read, or the row is not what was written.
+/// When the index cannot be read, or the row is damaged.
 pub fn hold(
     store: &dyn Index,
     realm: RealmId,
@@ -89,7 +89,7 @@ pub fn hold(
         .transpose()
 }
 
-/// Accounts with holds that have ended, soonest first.
+/// Accounts with holds that have expired, earliest first.
 pub fn ended(
     store: &dyn Index,
     realm: RealmId,
@@ -101,7 +101,7 @@ pub fn ended(
     rows.iter().map(|(key, _)| keys::account_of(key)).collect()
 }
 
-/// A transfer, by the account that sends and its number.
+/// A transfer, by its sending account and its number.
 pub fn transfer(
     store: &dyn Index,
     realm: RealmId,
@@ -113,17 +113,17 @@ pub fn transfer(
         .transpose()
 }
 
-/// Where the transfer of a reference is.
+/// The place of the transfer or return with a reference.
 pub fn of_origin(
     store: &dyn Index,
     origin: OriginId,
 ) -> Result<Option<(RealmId, Place)>, StoreError> {
-    // A store that shows a later generation looks in there.
+    // A store that shows a later generation reads there.
     let key = keys::origin(RealmId(0), origin);
     origin_place(store.get(&key)?.as_deref(), origin)
 }
 
-/// The transfer of a reference, with its realm and the account that sends.
+/// The transfer with a reference, with its realm and its sending account.
 pub fn transfer_by_origin(
     store: &dyn Index,
     origin: OriginId,
@@ -131,13 +131,13 @@ pub fn transfer_by_origin(
     let Some((realm, place)) = of_origin(store, origin)? else {
         return Ok(None);
     };
-    // A place may have another transfer by now, if the reference is one of those that say a place.
+    // A reference of the kind that holds a place may by now lead to another transfer.
     let found = transfer(store, realm, place)?;
     let found = found.filter(|found| found.origin(realm, place.account) == origin);
     Ok(found.map(|found| (realm, place.account, found)))
 }
 
-/// The transfer that holds an external id, with the account that sends.
+/// The transfer that holds an external id, with its sending account.
 pub fn transfer_by_external(
     store: &dyn Index,
     realm: RealmId,
@@ -150,7 +150,7 @@ pub fn transfer_by_external(
     Ok(transfer(store, realm, place)?.map(|found| (place.account, found)))
 }
 
-/// The calls to the bank for a transfer, oldest first, with when each was written down.
+/// The calls to the bank for a transfer, oldest first, each with its time in the journal.
 pub fn transfer_calls(
     store: &dyn Index,
     realm: RealmId,
@@ -174,7 +174,7 @@ fn position(row: &[u8]) -> Result<Position, StoreError> {
     Ok(Position(u64::from_be_bytes(*place)))
 }
 
-/// Where an id of the rail has landed in a realm.
+/// The place in a realm where an id of the rail has landed.
 pub fn landed(
     store: &dyn Index,
     realm: RealmId,
@@ -187,7 +187,7 @@ pub fn landed(
         .transpose()
 }
 
-/// Movements of a business day that the bank has to have too.
+/// Movements of a business day that the bank must have, too.
 pub fn bank_day(
     store: &dyn Index,
     realm: RealmId,
@@ -198,7 +198,7 @@ pub fn bank_day(
     numbers(store, &keys::bank_day(realm, day), after, limit)
 }
 
-/// One record of money that no account could take, with when it was written.
+/// One record of money that no account could take, with the time of the record.
 pub fn suspense(
     store: &dyn Index,
     realm: RealmId,
@@ -221,7 +221,7 @@ pub fn suspense(
     )))
 }
 
-/// The sequence of the voucher that let a transfer's money leave, once it has.
+/// The sequence of the voucher with which a transfer's money left, if it has.
 pub fn confirmed(
     store: &dyn Index,
     realm: RealmId,

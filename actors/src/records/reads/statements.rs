@@ -1,4 +1,4 @@
-//! Typed reads of how something was at an instant: an account's profile, a tenant's name.
+//! Typed reads of past states: an account's profile, a tenant's name.
 
 use caudal_ledger::accounts::Account;
 use caudal_ledger::facts::{AccountFact, PlatformFact};
@@ -9,7 +9,7 @@ use caudal_storage::{Index, StoreError};
 use super::fold;
 use crate::records::{PLATFORM_STREAM, PROFILE, account_stream};
 
-/// An account as its profile was at an instant, without its movements; as it was registered, where that came later.
+/// An account with its profile at an instant, without its movements; if it was registered later, as it was registered.
 pub fn profile_at(
     store: &dyn Index,
     realm: RealmId,
@@ -30,7 +30,7 @@ pub fn profile_at(
     Ok(account)
 }
 
-/// What a tenant was called at an instant; what it was called first, where it came later.
+/// The name of a tenant at an instant; if the tenant was created later, its first name.
 pub fn tenant_name_at(
     store: &dyn Index,
     tenant: &str,

@@ -1,4 +1,4 @@
-//! Typed reads of webhooks and of what was sent to them.
+//! Typed reads of webhooks and their deliveries.
 
 use caudal_ledger::deliveries::{Delivery, Progress};
 use caudal_ledger::ids::RealmId;
@@ -18,7 +18,7 @@ pub fn webhooks(store: &dyn Index, realm: RealmId) -> Result<Vec<Webhook>, Store
 /// A webhook of a realm by its number; `None` when there is none or it was removed.
 ///
 /// # Errors
-/// When the index cannot be read, or the row is not what was written.
+/// When the index cannot be read, or the row is damaged.
 pub fn webhook(
     store: &dyn Index,
     realm: RealmId,
@@ -28,7 +28,7 @@ pub fn webhook(
     row.map(|row| decode(&row)).transpose()
 }
 
-/// How far a webhook has come, as of its courier's last note; a new one has come nowhere.
+/// The progress of a webhook, as of its courier's last note; a new webhook has made none.
 pub fn progress(
     store: &dyn Index,
     realm: RealmId,
@@ -39,7 +39,7 @@ pub fn progress(
     Ok(known.unwrap_or_else(|| Progress::new(webhook.after)))
 }
 
-/// The tries of one event.
+/// The tries to deliver one event.
 pub fn delivery(
     store: &dyn Index,
     realm: RealmId,

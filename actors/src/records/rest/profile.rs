@@ -1,13 +1,13 @@
 //! The profile of an account as it lies in its row at rest.
 //!
-//! **Shape.** A form u8, then: form 1, the length u16 of a record and the record as one zstd frame, made with the dictionary
-//! beside this file; form 0, the record. The record is the whole account in its short form, as if it had never moved. The
-//! dictionary is the record of an account like many: what all accounts have is not written for each. It never changes; a
-//! better one is another form.
+//! **Shape.** A form u8, then: form 1, the length u16 of a record and the record as one zstd frame, made with the
+//! dictionary beside this file; form 0, the record. The record is the whole account in its short form, as if it had
+//! never moved. The dictionary is the record of a typical account, so the common parts are not written for each
+//! account. It never changes; a better one gets another form.
 //!
-//! **Bounds.** A context of zstd for each thread that packs or unpacks (about 150 KiB).
+//! **Bounds.** One zstd context for each thread that packs or unpacks (about 150 KiB).
 //!
-//! **Failure.** What cannot be unpacked is as good as no row.
+//! **Failure.** A profile that cannot be unpacked counts as no row.
 
 use std::cell::RefCell;
 use std::sync::LazyLock;
@@ -22,11 +22,11 @@ use zstd::dict::{DecoderDictionary, EncoderDictionary};
 
 use crate::records::{decode, encode_sparse};
 
-/// A record as it is.
+/// The record is plain.
 const PLAIN: u8 = 0;
-/// One that is packed with the first dictionary.
+/// The record is packed with the first dictionary.
 const PACKED: u8 = 1;
-/// How hard zstd tries.
+/// The compression level of zstd.
 const LEVEL: i32 = 3;
 
 static DICTIONARY: &[u8] = include_bytes!("first.dictionary");
@@ -48,7 +48,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// That of an account, which is packed here.
+    /// Packs the profile of an account.
     ///
     /// # Errors
     /// As [`encode_sparse`].
@@ -67,7 +67,7 @@ impl Profile {
         })
     }
 
-    /// The account of a profile that lies in a row, without its movements.
+    /// The account of a profile in a row, without its movements.
     pub fn parse(bytes: &[u8]) -> Option<(Box<Account>, Self)> {
         let account: Box<Account> = match bytes.split_first()? {
             (&PLAIN, record) => decode(record).ok()?,
@@ -81,18 +81,18 @@ impl Profile {
         Some((account, profile))
     }
 
-    /// The last fact of the profile that it has.
+    /// The last fact in the profile.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// As it lies in a row.
+    /// The bytes as they lie in a row.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }
 
-/// A record, packed; `None` where that saves nothing, or cannot be done.
+/// Packs a record; `None` if that saves nothing or fails.
 fn pack(record: &[u8]) -> Option<Vec<u8>> {
     let length = u16::try_from(record.len()).ok()?;
     let frame = PACKER.with_borrow_mut(|kept| {
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    /// An account like many, with all that is mostly known of a holder or with the least.
+    /// A typical account, with most fields that are known of a holder, or with the fewest.
     fn account(number: u64, all: bool) -> Account {
         let cuit = Cuit::parse("20267565393").unwrap();
         let at = Timestamp::from_millis(1_795_000_000_000 + number);
@@ -200,7 +200,7 @@ mod tests {
         account
     }
 
-    /// Another one, as they differ.
+    /// Another account, which differs as accounts do.
     fn other(all: bool) -> Account {
         let mut other = account(1_234_567, all);
         other.holder.name = "Titular de Prueba 1234567".into();

@@ -1,19 +1,19 @@
-//! Reads a record from its short form at once, without the form with names before it.
+//! Reads a record directly from its short form, without expanding the names first.
 //!
-//! **Shape.** What comes out is what `rmp_serde` reads from the names that [`expand`](super::expand) puts back; a test holds
+//! **Shape.** The result is what `rmp_serde` reads from the names that [`expand`](super::expand) restores; a test holds
 //! the two together.
 //!
-//! **Bounds.** Values lie in each other to [`DEPTH_MAX`].
+//! **Bounds.** Values are nested at most [`DEPTH_MAX`] deep.
 //!
-//! **Failure.** What is not read here is [`NotShort`], whatever the reason: the record is read the other way then, and that
-//! way says what is wrong with it.
+//! **Failure.** A record that cannot be read here gives [`NotShort`], for whatever reason. It is then read by its
+//! names, which also reports what is wrong with it.
 
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::{ALONE, DEPTH_MAX, NotShort, TABLE, WORD};
 
-/// The record in a short form; `None` where it has to be read by its names.
+/// The record of a short form; `None` if it has to be read by its names.
 pub(in crate::records) fn read<T: DeserializeOwned>(short: &[u8]) -> Option<T> {
     let mut reader = Reader {
         rest: short,
@@ -101,7 +101,7 @@ impl<'de> Reader<'de> {
         }
     }
 
-    /// A value that says in more than its first byte how long it is.
+    /// A value whose length or content takes more than the first byte.
     fn wide<V: Visitor<'de>>(&mut self, first: u8, visitor: V) -> Result<V::Value, NotShort> {
         let width = |least: u8| 1 << first.wrapping_sub(least).min(2);
         match first {
@@ -174,7 +174,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         }
     }
 
-    /// A text is a variant without anything; a map of one has a variant and what is in it.
+    /// A text is a variant without content; a map with one entry is a variant with content.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -200,7 +200,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
     }
 }
 
-/// What lies in an array or a map.
+/// The values of an array or a map.
 struct Values<'r, 'de> {
     reader: &'r mut Reader<'de>,
     left: usize,
@@ -284,7 +284,7 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
     }
 }
 
-/// A variant without anything in it.
+/// A variant without content.
 struct UnitVariant<'r, 'de>(&'r mut Reader<'de>);
 
 impl<'de> de::EnumAccess<'de> for UnitVariant<'_, 'de> {
@@ -320,7 +320,7 @@ impl<'de> de::VariantAccess<'de> for UnitVariant<'_, 'de> {
     }
 }
 
-/// A variant with what is in it.
+/// A variant with content.
 struct Variant<'r, 'de>(&'r mut Reader<'de>);
 
 impl<'de> de::EnumAccess<'de> for Variant<'_, 'de> {

@@ -1,23 +1,24 @@
-//! Writes a record in its short form at once, without the form with names before it.
+//! Writes a record directly in its short form, without writing the names first.
 //!
 //! **Shape.** The bytes are those that [`shorten`](super::shorten) makes of what `rmp_serde` writes with the names of
 //! fields; a test holds the two together.
 //!
-//! **Failure.** What the short form has no place for (keys that are no texts, lists of unknown length, numbers with a
-//! point or of 128 bits, depth beyond [`DEPTH_MAX`]) is [`NotShort`]: the record is written the other way then.
+//! **Failure.** A record that does not fit the short form (keys that are no texts, lists of unknown length,
+//! floating-point or 128-bit numbers, nesting deeper than [`DEPTH_MAX`]) gives [`NotShort`]: it is then written by its
+//! names.
 
 use rmp::encode;
 use serde::ser::{self, Serialize};
 
 use super::{ALONE, NotShort, TABLE, WORD};
 
-/// How deep values lie in each other at most here; a variant of an enum with its name counts once.
+/// The deepest nesting of values here; a variant of an enum with its name counts once.
 const DEPTH_MAX: u32 = 12;
-/// Nothing at all, as a value.
+/// The nil value.
 const NIL: u8 = 0xc0;
 
-/// Appends the short form of a record; `None` where it has to be made by its names. Of a record that is `sparse`,
-/// fields of structs without a value are left out: they read back as such if they may be missing.
+/// Appends the short form of a record; `None` if it has to be made by its names. With `sparse`, fields of structs
+/// without a value are left out: they read back as such if they may be missing.
 pub(in crate::records) fn write<T: Serialize>(
     record: &T,
     mut out: Vec<u8>,
@@ -57,7 +58,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// A text that is no word.
+    /// A text that is not in the table of words.
     fn own(&mut self, text: &str) -> Result<(), NotShort> {
         encode::write_str_len(self.out, u32::try_from(text.len())?)?;
         self.out.extend_from_slice(text.as_bytes());
@@ -84,7 +85,7 @@ impl Writer<'_> {
     }
 }
 
-/// A value with others in it, on its way.
+/// An array or a map that is being written.
 pub(super) struct Nest<'w, 'o> {
     writer: &'w mut Writer<'o>,
     head: usize,
@@ -117,7 +118,7 @@ impl<'w, 'o> Nest<'w, 'o> {
         Ok(())
     }
 
-    /// A map of fewer values than its head says gets another number there, of the same width.
+    /// If fields were left out, this corrects the number of values in the head, with the same width.
     fn close(self) -> Result<(), NotShort> {
         self.writer.depth = self.writer.depth.strict_add(1);
         if self.left_out == 0 {
@@ -193,7 +194,7 @@ impl ser::SerializeMap for Nest<'_, '_> {
     fn serialize_key<T: ?Sized + Serialize>(&mut self, key: &T) -> Result<(), NotShort> {
         let from = self.writer.out.len();
         key.serialize(&mut *self.writer)?;
-        // A word that is a key is its place alone; what is no text is no key here.
+        // A word as a key is its place alone; a value that is no text cannot be a key here.
         match self.writer.out.get(from..).ok_or(NotShort)? {
             [WORD, place] if *place < ALONE => {
                 self.writer.out.remove(from);

@@ -1,4 +1,4 @@
-//! Samples of what people decide.
+//! Samples of people's decisions.
 
 use caudal_ledger::cases::{
     BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UnbookedFact,

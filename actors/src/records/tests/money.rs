@@ -1,4 +1,4 @@
-//! Samples of what money that waits, moves and arrives writes down.
+//! Samples of the facts of holds, transfers and arrivals.
 
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::{Charges, FeeRule};
@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 
 use super::*;
 
-/// A voucher with all that only holds and releases have.
+/// A voucher with all fields that only holds and releases have.
 pub fn step() -> Voucher {
     Voucher {
         reference_type: ReferenceType::Hold,
@@ -25,7 +25,7 @@ pub fn step() -> Voucher {
     }
 }
 
-/// A side of a movement of which all is known.
+/// A counterparty with all fields.
 pub fn bea() -> Counterparty {
     Counterparty {
         cuit: Some("27312547568".into()),
@@ -38,7 +38,7 @@ pub fn bea() -> Counterparty {
     }
 }
 
-/// A voucher that names who is on the other side.
+/// A voucher that names its counterparty.
 pub fn named() -> Voucher {
     Voucher {
         counterparty: Some(Box::new(bea())),

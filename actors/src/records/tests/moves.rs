@@ -1,4 +1,4 @@
-//! Samples of what is written about cells, and when a realm is moved into another one.
+//! Samples of the facts about cells and about moving a realm into another one.
 
 use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::PlatformFact;
@@ -6,7 +6,7 @@ use caudal_ledger::tenants::{Copied, Mode};
 
 use super::at;
 
-/// One of each.
+/// One fact of each kind.
 pub fn facts() -> [PlatformFact; 5] {
     let (id, mode, number) = (|| "tnt_1".to_owned(), Mode::Live, 3);
     [

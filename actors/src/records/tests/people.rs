@@ -1,4 +1,4 @@
-//! Samples of what happens to the people who run the service.
+//! Samples of the facts about the people who run the service.
 
 use caudal_ledger::people::approvals::{ApprovalFact, Proposal};
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
@@ -55,7 +55,7 @@ pub fn approvals() -> Vec<ApprovalFact> {
     ]
 }
 
-/// A tenant for which some things take a second person.
+/// A tenant for which some operations need a second person.
 pub fn four_eyes() -> PlatformFact {
     PlatformFact::TenantChanged {
         id: "tnt_1".into(),
@@ -85,7 +85,7 @@ pub fn outcomes() -> Vec<Outcome> {
     ]
 }
 
-/// One for each outcome, by people of each role.
+/// One entry for each outcome, by people of each role.
 pub fn entries() -> Vec<AuditFact> {
     let roles = [
         Role::Viewer,

@@ -1,4 +1,4 @@
-//! Samples of what is written when a realm is taken back to an instant.
+//! Samples of the facts about restoring a realm to an instant.
 
 use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::PlatformFact;
@@ -6,7 +6,7 @@ use caudal_ledger::tenants::{Copied, Mode, RestorePoint};
 
 use super::at;
 
-/// One of each.
+/// One fact of each kind.
 pub fn facts() -> [PlatformFact; 4] {
     let (id, mode, number) = (|| "tnt_1".to_owned(), Mode::Live, 2);
     [

@@ -1,12 +1,12 @@
-//! The short way of writing and reading a record gives what the way by its names gives.
+//! Writing and reading a record the short way gives the same as by its names.
 
 use caudal_ledger::accounts::Account;
 
 use super::super::{decode_by_names, encode_by_names, encode_sparse, short};
 use super::*;
 
-/// A record is the same bytes by the way of its names and without it, and both ways lead back. Whatever is cut off, neither
-/// way gives another record than the other.
+/// A record has the same bytes written by its names or directly, and both ways read it back. Wherever it is cut off,
+/// neither way gives another record than the other.
 pub(super) fn both_ways<T>(name: &str, sample: &T)
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
@@ -105,7 +105,7 @@ fn an_account_without_its_empty_fields_reads_as_it_was() {
         let (whole, sparse) = (encode(&account).unwrap(), encode_sparse(&account).unwrap());
         assert!(sparse.len() < whole.len());
         assert_eq!(decode::<Account>(&sparse).unwrap(), account);
-        // Programs of before read it by its names.
+        // Older programs read it by its names.
         assert_eq!(decode_by_names::<Account>(&sparse).unwrap(), account);
     }
 }

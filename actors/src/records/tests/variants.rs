@@ -13,7 +13,7 @@ use serde::de::value::{Error, StrDeserializer};
 
 use super::*;
 
-/// The variants of `T` of which there is no sample. Who asks for one that is none is message all there are.
+/// The variants of `T` without a sample. The error message about an unknown variant lists all that exist.
 fn missing<T: DeserializeOwned + Debug>(samples: &[T]) -> Vec<String> {
     let none: StrDeserializer<'_, Error> = "none".into_deserializer();
     let message = T::deserialize(none).unwrap_err().to_string();

@@ -1,8 +1,8 @@
-//! What only accounts of the wallet family write down.
+//! Facts that only accounts of the wallet family have.
 
 use super::*;
 
-/// What only accounts of the wallet family write down.
+/// Facts that only accounts of the wallet family have.
 pub(super) fn facts() -> Vec<AccountFact> {
     let refusal = BankRefusal {
         status: 409,
@@ -67,7 +67,7 @@ pub(super) fn facts() -> Vec<AccountFact> {
     ]
 }
 
-/// A change that clears, and that brings what addresses have had since.
+/// A change that clears fields, and that sets the newer fields of addresses.
 fn cleared() -> Particulars {
     Particulars {
         kyc: Kyc {

@@ -1,4 +1,4 @@
-//! Samples of what tenants want of their webhooks, and of what couriers write down.
+//! Samples of tenants' webhooks, and of couriers' notes.
 
 use caudal_ledger::deliveries::{
     Course, DeliveryFact, Ending, Head, Lane, Progress, Response, Stop, StopReason, Try,

@@ -1,5 +1,5 @@
-//! What each business day has added to a realm, so that what clients had at the end of a day is a sum over days, and
-//! no read of any account.
+//! The sums that each business day has added to a realm, so that the clients' money at the end of a day is a sum over
+//! days, without reading any account.
 //!
 //! **Shape.** A row for each day with movements, under its last instant: available, held (each an `i128`), vouchers
 //! (`u64`) and a zero (`u64`), big-endian. The newest day lies in the row of the realm's sums, with its first and
@@ -16,19 +16,19 @@ use crate::records::keys;
 /// A word of a row.
 type Word = [u8; 16];
 
-/// What vouchers add to the sums of a realm, in centavos; debits are below zero.
+/// The sums that vouchers add to a realm, in centavos; debits are below zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Added {
-    /// To what can be spent.
+    /// Added to the money that can be spent.
     pub available: Sum,
-    /// To what is set apart.
+    /// Added to the money that is set apart.
     pub held: Sum,
-    /// How many they are.
+    /// The number of vouchers.
     pub vouchers: u64,
 }
 
 impl Added {
-    /// The sums of both, each for itself.
+    /// The sums of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -75,7 +75,7 @@ pub struct Day {
     pub first: u64,
     /// Its last instant, in milliseconds.
     pub last: u64,
-    /// What it has added so far.
+    /// The sums that it has added so far.
     pub added: Added,
 }
 
@@ -86,7 +86,7 @@ impl Day {
         [together(self.first, self.last), available, held, vouchers]
     }
 
-    /// Reads what [`Self::words`] gave.
+    /// Reads the words that [`Self::words`] gave.
     pub fn of([ends, available, held, vouchers]: [Word; 4]) -> Self {
         let (first, last) = apart(ends);
         Self {
@@ -96,7 +96,7 @@ impl Day {
         }
     }
 
-    /// Adds a voucher of an instant, and writes the rows of days that are not the newest.
+    /// Adds a voucher at an instant, and writes the rows of days that are not the newest.
     pub fn add(
         &mut self,
         realm: RealmId,
