@@ -77,7 +77,7 @@ async fn cells_of_one_node_are_spread_over_all_by_one_command() {
         parted.knows(0, cell, 0).await;
         parted.knows(1, cell, 0).await;
     }
-    // Nobody is at the terminal, and nobody said yes.
+    // Nobody is at the terminal, and nobody has confirmed.
     wait_until("it asks", SOON, async || {
         let (code, out, why) = parted.spreads(0, &[], &[]).await;
         println!("{out}\n{why}");
@@ -97,13 +97,13 @@ async fn cells_of_one_node_are_spread_over_all_by_one_command() {
             client.voucher(cvu, "IN", "1.00", &id).await.is(201);
         }
     }
-    // The second time there is nothing to do.
+    // The second time nothing is left to do.
     wait_until("nothing is to do", SOON, async || {
         let (code, out, _) = parted.spreads(1, &[], &[]).await;
         (code == Some(0) && out.contains("nothing to do")).then_some(())
     })
     .await;
-    // An owner has to be asked itself.
+    // Only the owner itself can hand a cell over, so the command has to be able to ask it.
     for (cell, owner) in [(0, 0), (1, 1), (2, 1)] {
         parted.nodes.owns(cell, owner).await;
         parted.knows(0, cell, owner).await;
