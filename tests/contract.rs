@@ -295,7 +295,7 @@ fn operations() -> Vec<Operation> {
     rows.extend(treasury::rows());
     rows.extend(events::rows());
     let mut found = Vec::new();
-    // What the bank calls has no API key, and tests of its own.
+    // The operation that the bank calls has no API key, and tests of its own.
     let own = |(_, _, operation): &(String, String, Value)| operation["security"].is_null();
     for (template, method, operation) in document.operations().into_iter().filter(own) {
         let id = operation["operationId"].as_str().unwrap();

@@ -1,5 +1,5 @@
-//! What the service promises, statement by statement, as tables that are read when the tests run: whoever
-//! adds a row builds nothing. Each `tests/interface/NAME.table` is a conversation with a fresh service.
+//! The promises of the service, statement by statement, as tables that are read when the tests run: a new row needs
+//! no build. Each `tests/interface/NAME.table` is a conversation with a fresh service.
 //!
 //! ```text
 //! # A remark.
@@ -36,7 +36,7 @@
 //! - `clock` before the first request has the service start at an instant and time stand still; later ones
 //!   move it. Without it, the clock is the machine's.
 //!
-//! A word that this page does not know is refused before anything is asked. Every line that does not hold is
+//! A word that is not described here is refused before any request is sent. Every line that does not hold is
 //! reported, with its request and its answer.
 
 mod checks;
@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 
 use table::Table;
 
-/// So many statements the tables have at least.
+/// How many statements the tables have at least.
 const STATEMENTS: usize = 1_000;
 
 macro_rules! tables {
