@@ -22,7 +22,7 @@ async fn start() -> (TestService, String, String) {
     (service, open, closed)
 }
 
-/// A CVU that was given to nobody, like those of the realm by its client id at the bank.
+/// A CVU with a client id of the same realm that was given to nobody.
 fn unknown_like(cvu: &str) -> String {
     let client: u64 = cvu.get(9..21).unwrap().parse().unwrap();
     Cvu::compose(999, client + 77).unwrap().to_string()

@@ -1,6 +1,6 @@
 //! kill −9 of a real process while it sends events to a receiver that fails, hangs, drips, redirects,
-//! hangs up and answers too late: in the end that receiver has every event, each account's first
-//! deliveries in order and byte by byte as in the feed, and nobody else had to wait for it.
+//! hangs up and answers too late: in the end that receiver has every event, byte by byte as in
+//! the feed and first taken in the order of its account, and nobody else had to wait for it.
 //!
 //! `CAUDAL_WEBHOOK_ORDERS` and `CAUDAL_WEBHOOK_KILLS` set how many orders and kills, 320 and 2 by
 //! default; `CAUDAL_WEBHOOK_SEED` repeats the receiver's behaviour.

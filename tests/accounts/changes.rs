@@ -294,7 +294,7 @@ async fn identity_begins_with_the_holder_and_reaches_the_bank() {
         service.bank.accounts_of(holder).await[0]["name"],
         "Juana Azurduy de Padilla"
     );
-    // The first holder is the account's own: the bank is told its name, too.
+    // The first holder is the account's own: the bank is told its name even without `holderName`.
     let body = json!({"titulares": [person(holder, "Juana de Padilla")]});
     let done = service.a.patch(&path, &body).await.is(200);
     assert_eq!(done["holder"]["name"], "Juana de Padilla");

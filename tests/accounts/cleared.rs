@@ -93,7 +93,7 @@ async fn a_part_of_an_address_is_cleared_by_itself_and_what_is_required_stays() 
         let refused = refused.refused(400, "invalid_request");
         assert_eq!(named(&refused.json), [field]);
     }
-    // A holder keeps a name; for one who has it, the business name may be cleared.
+    // A person must keep a name, but may clear a business name that they do not need.
     for field in ["nombre", "apellido"] {
         let refused = service.a.put(&path, &json!({field: ""})).await;
         refused.refused(400, "name_required");

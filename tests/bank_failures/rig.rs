@@ -21,7 +21,7 @@ use crate::support::canary;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, Value, json, wait_until};
 
-/// The secret of the live bank, which is not the sandbox.
+/// The notice secret of the live bank, from which no test ever hears.
 const LIVE_SECRET: &str = "a-bank-that-nobody-ever-hears-from-in-tests";
 /// The first account's balance, in centavos.
 const FIRST: i64 = 100_000;

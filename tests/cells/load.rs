@@ -27,8 +27,8 @@ const ORDERS_MAX: u64 = 640;
 
 /// Shorter waits are not recorded.
 const KEPT: Duration = Duration::from_millis(5);
-/// How much of each realm passes a second: enough that clients who all wait at once wait less than the longest a
-/// client may.
+/// How many requests of each realm pass a second: enough that, even if all clients wait at once, none waits longer
+/// than a client may.
 const PACE: u32 = 2000;
 /// How many clients work in the tenant that stays in its cell.
 const BESIDE: usize = 4;

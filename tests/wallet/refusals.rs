@@ -308,8 +308,8 @@ async fn every_refusal_is_spanish_here_and_english_there() {
     );
 }
 
-/// A mistake or rule without a second sentence does not compile; this test checks that the
-/// sentences are Spanish.
+/// A mistake or rule without a Spanish sentence does not compile; this test checks that the
+/// sentences really are Spanish.
 #[test]
 fn every_sentence_is_in_the_language_that_it_says() {
     let tables = Mistake::SENTENCES.iter().chain(Refusal::SENTENCES);
