@@ -71,12 +71,12 @@ pub enum Order {
     Again(usize),
 }
 
-/// What the bank does with a transfer.
+/// How the bank treats a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It completes it.
+    /// It completes the transfer.
     Complete,
-    /// It refuses it.
+    /// It refuses the transfer.
     Refuse,
     /// It completes the transfer but does not answer the first time, and does not know it when it is first asked.
     Silent,
@@ -117,7 +117,7 @@ pub enum End {
 pub struct Scene {
     /// The orders.
     pub orders: Vec<Order>,
-    /// What goes wrong.
+    /// The hazard, if there is one.
     pub hazard: Option<Hazard>,
     /// How it ends.
     pub end: End,
@@ -161,7 +161,7 @@ fn order() -> impl Strategy<Value = Order> {
     ]
 }
 
-/// Stories.
+/// Generates stories.
 pub fn stories() -> impl Strategy<Value = Story> {
     let hazard = prop_oneof![
         4 => Just(None),

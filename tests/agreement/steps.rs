@@ -27,7 +27,7 @@ pub enum Pause {
     Hours,
     /// To the last millisecond of the day in Buenos Aires.
     LastOfDay,
-    /// To the first of the next.
+    /// To the first millisecond of the next day.
     Midnight,
     Day,
 }

@@ -202,7 +202,7 @@ const CHANGES: [Case; 20] = [
     ),
 ];
 
-/// All of them.
+/// All changes.
 pub fn all() -> Vec<Case> {
     CHANGES.to_vec()
 }

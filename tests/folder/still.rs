@@ -282,7 +282,7 @@ const CHANGES: [(&str, Change, Right); 30] = [
     ),
 ];
 
-/// All of them, on stopped and killed folders, with and without the index.
+/// All changes, on stopped and killed folders, with and without the index.
 pub fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, change, right) in CHANGES {

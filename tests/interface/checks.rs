@@ -73,7 +73,7 @@ pub enum Part {
 #[derive(Debug)]
 pub enum Place {
     Header(String),
-    /// The text as it came.
+    /// The text as received.
     Text,
     Json(Vec<Part>),
 }

@@ -17,7 +17,7 @@ struct Page {
     next: Option<String>,
 }
 
-/// An event as the feed has it.
+/// An event, as it is in the feed.
 pub struct Event {
     id: String,
     kind: String,

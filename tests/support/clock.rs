@@ -1,4 +1,4 @@
-//! A clock in the test's hand.
+//! A clock that the test moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -177,7 +177,7 @@ impl FlowMachine {
         }
     }
 
-    /// Both halves of an internal transfer, or the one that asks the bank.
+    /// Both halves of an internal transfer, or the one half that asks the bank.
     fn halves(
         &self,
         from: usize,

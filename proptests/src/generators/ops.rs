@@ -9,7 +9,7 @@ use proptest::sample::select;
 pub enum Op {
     /// An adjustment voucher by the tenant.
     Post(Posting),
-    /// A movement of any direction, as later rules (holds, transfers) will make them.
+    /// A movement of any direction, such as holds and transfers make.
     Move {
         account: usize,
         way: Way,
