@@ -1,7 +1,7 @@
 //! CBU, CVU and CUIT against python-stdnum, an independent implementation from the same sources.
 //!
-//! This is a separate program, not counted among the tests: it prints `oracle: ok`, or `oracle: not
-//! run` if python-stdnum is missing, which `CAUDAL_REQUIRE_ORACLE=1` makes a failure.
+//! This is a separate program, not counted among the tests: it prints `oracle: ok`, or
+//! `oracle: not run` if python-stdnum is missing, which `CAUDAL_REQUIRE_ORACLE=1` makes a failure.
 //! `CAUDAL_PYTHON` names another interpreter than `python3`. Like every test it can be filtered by
 //! its name.
 #![allow(

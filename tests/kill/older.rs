@@ -1,8 +1,8 @@
 //! A folder written by an older program: the present one verifies it, finds everything that was acknowledged,
 //! continues on it, and is killed in turn.
 //!
-//! `CAUDAL_OLDER` is the path of the older program; `tests/rigs/older.sh` sets it. Without it the test prints `not
-//! run`. `CAUDAL_KILLS` sets how often each of the two is killed, 3 by default.
+//! `CAUDAL_OLDER` is the path of the older program; `tests/rigs/older.sh` sets it. Without it the test prints
+//! `not run`. `CAUDAL_KILLS` sets how often each of the two is killed, 3 by default.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,8 @@
 //! Three processes on a log that is run by somebody else and fails over by itself.
 //!
 //! `CAUDAL_NODE_LOG` is the URL of the log, and `CAUDAL_NODE_KILL` a program that ends the server that takes writes;
-//! its argument is how often it has run before. `tests/rigs/patroni.sh` sets both. Without them the test prints `not
-//! run`. `CAUDAL_NODE_FAILOVERS` sets how often the server is killed, once by default. The figures go to standard
+//! its argument is how often it has run before. `tests/rigs/patroni.sh` sets both. Without them the test prints
+//! `not run`. `CAUDAL_NODE_FAILOVERS` sets how often the server is killed, once by default. The figures go to standard
 //! output.
 
 use std::collections::BTreeMap;
