@@ -162,7 +162,7 @@ fn new_files_are_taken_when_two_looks_find_them_and_wrong_ones_are_told_until_th
     };
     write(dir.path(), &wrong, &[&ours]);
     assert_eq!(look(), Ok(false));
-    // Refused each time, since the fault may be temporary: a certificate may just not be valid yet.
+    // Examined again each time, since the fault may pass: a certificate may just not be valid yet.
     for _ in 0..2 {
         let why = look().unwrap_err();
         assert!(why.contains("not that of the certificate"), "{why}");
