@@ -81,7 +81,7 @@ fn sink() -> HttpSink {
 /// A sink with a short total time.
 fn hasty() -> HttpSink {
     let limits = AttemptLimits {
-        // Only the total time ends an attempt, whatever phase it is in.
+        // Lookup and connection may take so long that only `total` ends them.
         lookup: SOON,
         connect: SOON,
         total: Duration::from_millis(400),

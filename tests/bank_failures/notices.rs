@@ -30,7 +30,7 @@ async fn duplicate_notice() {
     rig.ends(&sent, "completed").await;
     rig.heard().await;
     left_once(&rig, &sent).await;
-    // A further notice counts no more than the second one did.
+    // A further notice changes nothing either, although the service asks about the transfer as well.
     let again = rig.notify(&ended(&sent, "COMPLETED")).await.is(200);
     assert_eq!(again["result"], "known");
     rig.tell(&sent, "reverse", json!({"amount": "40.00"}))

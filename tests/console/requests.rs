@@ -46,7 +46,7 @@ async fn vouchers_of_a_realm_with_webhooks_are_known_by_their_request() {
     let hook = json!({"url": "http://127.0.0.1:9/"});
     service.a.post("/v1/webhooks", &hook).await.is(201);
     let mut browser = Browser::entered(&service).await.reads("en");
-    // The courier follows the journal only from the moment it was started.
+    // The trail notes requests only from the moment the courier was started.
     let page = crate::support::wait_until("it is remembered", crate::support::SOON, async || {
         let number = crate::support::client::fresh();
         let external = format!("order-{number}");
