@@ -361,7 +361,7 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
             assert_eq!(code, Some(1), "byte {place}: {why}");
             assert!(why.contains(name) && why.contains(" at offset "), "{why}");
         }
-        // the interrupted restore has left no store
+        // the refused restore has left no store
         let (code, _, why) = command(&["verify", "--data", text(&new)]);
         assert!(matches!(code, Some(2 | 3)), "{why}");
     }

@@ -110,7 +110,7 @@ async fn there(client: &Client, cvu: &str) -> Vec<String> {
 }
 
 /// Loads a machine until so many vouchers are acknowledged, and destroys it. Returns when, and the vouchers that were
-/// acknowledged before the last shipment that the test waited for.
+/// acknowledged before the start of the last shipment that the test waited for.
 async fn burn(
     machine: Machine,
     acked: &Arc<Acked>,
