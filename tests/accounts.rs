@@ -329,7 +329,7 @@ async fn suspended_lets_money_in_and_not_out() {
         (&why["reason"], &why["code"]),
         (&json!("oficio 12/26"), &json!("court_order"))
     );
-    // Again: unchanged, even with another reason.
+    // Suspending again changes nothing, even with another reason.
     let again = suspend(json!({"reason": "other", "code": "fraud"}))
         .await
         .is(200);
@@ -391,7 +391,7 @@ async fn a_closed_account_keeps_its_money_and_gives_it_back() {
             (again.header("etag"), &again["closedAt"]),
             (closed.header("etag"), &closed["closedAt"])
         );
-        // Nothing but reads and what returns the money.
+        // A closed account only allows reads, and debits that return its money.
         service
             .a
             .voucher(cvu, "IN", "1.00", &format!("in-{cvu}"))

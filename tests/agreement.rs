@@ -1,12 +1,12 @@
-//! Both families report the same: random histories through either, beside a naive book, and after them
-//! every balance, list and total of both compared with it and with each other.
+//! Both families report the same: random histories through either family, beside a naive book;
+//! afterwards every balance, list and total of both is compared with the book and with each other.
 //!
 //! **Shape.** A history is a list of steps ([`steps`]); [`play`] sends each to a service of its own
-//! with a clock that goes over midnights, and writes what should be granted into the book ([`book`]).
-//! What the service says is never taken for granted: amounts come from the orders.
+//! with a clock that passes midnights, and enters what should be granted into the book ([`book`]). The
+//! book never takes amounts from the service's answers, only from the orders.
 //!
-//! **Failure.** A history that fails is made shorter and printed; its seed is kept beside this file
-//! and comes first in every later run.
+//! **Failure.** A history that fails is shortened and printed; its seed is kept beside this file and
+//! comes first in every later run.
 
 mod balances;
 mod book;
@@ -23,9 +23,9 @@ use proptest::test_runner::{Config, FileFailurePersistence, TestRunner};
 use play::Play;
 use steps::History;
 
-/// How many histories, unless `CAUDAL_HISTORIES` says another number.
+/// How many histories are played, unless `CAUDAL_HISTORIES` sets another number.
 const HISTORIES: u32 = 8;
-/// How many steps there are between two looks at the totals.
+/// How many steps there are between two comparisons of the totals.
 const STEPS_BETWEEN: usize = 12;
 
 async fn agrees(history: &History) -> BTreeMap<&'static str, u32> {

@@ -1,5 +1,5 @@
-//! Backups: a running service ships its journal, a stopped folder is shipped by the command, and what was shipped is
-//! checked and restored by the commands, each as a program of its own.
+//! Backups: a running service ships its journal, the command ships a stopped folder, and the commands check and
+//! restore what was shipped, each as a separate process.
 
 mod cells;
 mod lagging;
@@ -30,13 +30,13 @@ use crate::cli::{caudal, said};
 use crate::support::service::Setup;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
-/// Objects as small as a test needs them.
+/// Objects that are small enough for a test.
 pub const SMALL: Cut = Cut {
     run_bytes: 16 << 10,
     tails: 4,
 };
 
-/// A depot that refuses everything once so many operations were done.
+/// A depot that refuses everything after so many operations.
 #[derive(Debug)]
 struct Dying {
     inner: Arc<dyn Depot>,
@@ -92,7 +92,7 @@ impl Depot for Dying {
     }
 }
 
-/// Ships when it is asked to, and otherwise hardly ever.
+/// A plan that ships when it is asked to, and otherwise hardly ever.
 pub fn asked(depot: Arc<dyn Depot>) -> Option<Plan> {
     Some(Plan {
         depot,
@@ -110,7 +110,7 @@ pub async fn shipped(service: &TestService) -> Value {
     answer.is(200).json.clone()
 }
 
-/// What a command says: its code, and what it printed as JSON or said on standard error.
+/// Runs a command; returns its exit code, its JSON output, and its standard error.
 pub fn command(arguments: &[&str]) -> (Option<i32>, Value, String) {
     let (code, out, why) = said(&caudal(arguments).output().unwrap());
     (code, serde_json::from_str(&out).unwrap_or(Value::Null), why)
@@ -126,7 +126,7 @@ fn verified(from: &Path) -> Value {
     found
 }
 
-/// Makes a folder that has the pepper of another and no store.
+/// Creates a folder that has the pepper of another, but no store.
 fn with_pepper(new: &Path, of: &Path) {
     fs::create_dir_all(new).unwrap();
     fs::copy(of.join("pepper"), new.join("pepper")).unwrap();
@@ -150,7 +150,7 @@ pub fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value
     done
 }
 
-/// Everything that a client sees of some accounts.
+/// Everything that a client sees of these accounts.
 pub async fn seen(client: &Client, cvus: &[String]) -> Vec<Value> {
     let mut all = Vec::new();
     for cvu in cvus {
@@ -165,7 +165,7 @@ pub async fn seen(client: &Client, cvus: &[String]) -> Vec<Value> {
     all
 }
 
-/// Accounts with movements of several kinds.
+/// Creates accounts with movements of several kinds.
 async fn worked(service: &TestService, vouchers: usize) -> Vec<String> {
     service.a.in_and_out().await;
     let cvus = vec![service.a.cvu().await, service.a.cvu().await];
@@ -205,7 +205,7 @@ async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
     );
     assert_eq!(first["commit"], first["lastCommit"]);
     assert_eq!(verified(&to)["commit"], first["commit"]);
-    // each time a little more: tails come, and full objects take their place
+    // each round ships a little more: tails come, and full objects replace them
     for _ in 0..12 {
         service.a.credit(&cvus[0], "1.00").await;
         assert_eq!(shipped(&service).await["error"], Value::Null);
@@ -222,7 +222,7 @@ async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
     assert!(metrics.text.contains("\ncaudal_backup_lag_seconds "));
     let before = seen(&service.a, &cvus).await;
     let last = journal(&service).await;
-    // a stop ships what is left
+    // stopping the service ships the rest
     service.end(true).await;
     let whole = verified(&to);
     assert_eq!(whole["commit"], last["lastCommit"]);
@@ -246,7 +246,7 @@ async fn a_service_ships_its_journal_and_goes_on_from_what_is_restored() {
     service.verified().await;
 }
 
-/// A stopped folder with a journal of many records, and the pepper beside it.
+/// A stopped service with a journal of many records, and the pepper beside it.
 async fn stopped(vouchers: usize) -> (TestService, Vec<String>) {
     let mut service = TestService::start().await;
     let cvus = worked(&service, vouchers).await;
@@ -276,7 +276,7 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     let to = dir.path().join("backup");
     let (mut deaths, mut done) = (0, false);
     while !done {
-        // it makes a little progress in each life, or none
+        // each life makes a little progress, or none
         let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 5);
         let life = async {
             let level: Arc<dyn Level> = Arc::new(Alone);
@@ -361,7 +361,7 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
             assert_eq!(code, Some(1), "byte {place}: {why}");
             assert!(why.contains(name) && why.contains(" at offset "), "{why}");
         }
-        // what is left of it is no store
+        // the refused restore has left no store
         let (code, _, why) = command(&["verify", "--data", text(&new)]);
         assert!(matches!(code, Some(2 | 3)), "{why}");
     }
@@ -373,7 +373,7 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
     let (code, out, why) = said(&caudal(&restore).output().unwrap());
     assert_eq!(code, Some(0), "{why}");
     assert!(out.contains("nothing differs"), "{out}");
-    // a second time there is a store in it
+    // at the second attempt the folder has a store
     let (code, _, why) = command(&restore);
     assert_eq!(code, Some(2), "{why}");
     assert!(why.contains("Nothing was changed"), "{why}");
@@ -411,7 +411,7 @@ async fn a_depot_that_is_away_disturbs_nobody_and_is_tried_again() {
         (&told["lagSeconds"], &told["commit"]),
         (&json!(0), &told["lastCommit"])
     );
-    // a crash loses nothing of what was shipped, and the rest is shipped after it
+    // a crash loses nothing that was shipped, and the rest is shipped after it
     service.a.credit(&cvus[0], "1.00").await;
     service.crash().await;
     let told = shipped(&service).await;

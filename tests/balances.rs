@@ -1,9 +1,9 @@
-//! Balances as they are and as they were, over business days of Buenos Aires, by a clock in hand.
+//! Present and past balances, over business days of Buenos Aires, with a clock that the test sets.
 
 use crate::support::{TestClock, TestService, Value, json, named};
 
 const DAYS: [(&str, &str, &str, &str); 7] = [
-    // When, type, amount, available afterwards.
+    // Time, type, amount, available afterwards.
     ("2026-03-02T15:00:00Z", "IN", "100.00", "100.00"),
     ("2026-03-03T02:59:59.999Z", "OUT", "30.00", "70.00"),
     ("2026-03-03T03:00:00.000Z", "IN", "5.00", "75.00"),
@@ -13,7 +13,7 @@ const DAYS: [(&str, &str, &str, &str); 7] = [
     ("2027-01-01T02:00:00.000Z", "OUT", "9.00", "0.00"),
 ];
 
-/// A service with the movements of [`DAYS`], and its account.
+/// A service with the movements of [`DAYS`]; returns it with its account.
 async fn past(clock: &std::sync::Arc<TestClock>) -> (TestService, String) {
     let service = TestService::at(clock).await;
     service.a.in_and_out().await;
@@ -48,7 +48,7 @@ async fn the_closing_balance_of_a_day_is_that_after_its_last_movement() {
     let days = [
         ("1970-01-01", "0.00", 0, Value::Null),
         ("2026-03-01", "0.00", 0, Value::Null),
-        // A movement one millisecond before midnight in Buenos Aires belongs to the day.
+        // A movement one millisecond before midnight in Buenos Aires belongs to the day that ends.
         ("2026-03-02", "70.00", 2, last(1)),
         ("2026-03-03", "0.00", 4, last(3)),
         ("2026-03-04", "0.00", 4, last(3)),
@@ -108,7 +108,7 @@ async fn the_balance_at_an_instant_counts_what_was_posted_up_to_it() {
         ("2026-03-03T02:59:59.998Z", "100.00", 1),
         ("2026-03-03T02:59:59.999Z", "70.00", 2),
         ("2026-03-03T03:00:00Z", "75.00", 3),
-        // Of two movements at one instant the later counts.
+        // Of two movements at one instant the later one counts.
         ("2026-03-06T12:00:00Z", "9.00", 6),
         ("2027-01-02T12:00:00Z", "0.00", 7),
     ] {

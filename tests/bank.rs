@@ -1,11 +1,11 @@
-//! The bank at its worst: it refuses, fails, is late, silent, or talks nonsense; and an account is
-//! opened once, or not at all.
+//! The bank at its worst: it refuses, fails, is late or silent, or talks nonsense; and each account
+//! is opened once, or not at all.
 
 use crate::support::client::fresh;
 use crate::support::service::opening;
 use crate::support::{Answer, SOON, TestService, Value, cuit, json, named, wait_until};
 
-/// Has the bank do an operation so; only one that is silent is given up soon.
+/// Has the bank treat an operation in this way; the service gives up soon only on a silent bank.
 async fn behave(service: &TestService, operation: &str, mode: &str) {
     let bank = &service.bank;
     match mode {
@@ -22,7 +22,7 @@ async fn open(service: &TestService, body: &Value, key: &str) -> Answer {
     service.a.post("/v1/accounts", body).key(key).await
 }
 
-/// Repeats an opening with its key until it has its answer.
+/// Repeats an opening with its key until it is answered.
 async fn settled(service: &TestService, body: &Value, key: &str) -> Answer {
     wait_until("the opening is settled", SOON, async || {
         let answer = open(service, body, key).await;
@@ -36,7 +36,7 @@ async fn settled(service: &TestService, body: &Value, key: &str) -> Answer {
     .await
 }
 
-/// The one account of a holder at the bank is the one that was opened.
+/// Checks that the holder has one account at the bank: the one that was opened.
 async fn once(service: &TestService, holder: &str, opened: &Answer) {
     let accounts = service.bank.accounts_of(holder).await;
     assert_eq!(accounts.len(), 1, "{accounts:?}");
@@ -83,7 +83,7 @@ async fn a_refusal_is_given_as_it_is_kept_and_leaves_nothing() {
         assert_eq!(service.a.get("/v1/accounts").await["total"], 0);
         assert_eq!(service.bank.accounts_of(&holder).await.len(), 0);
     }
-    // Its alias and external id are free again.
+    // The alias and the external id of the refused opening are free again.
     let opened = open(&service, &body, "another").await.is(201);
     assert_eq!(
         (&opened["externalId"], &opened["alias"]),
@@ -106,7 +106,8 @@ async fn one_failure_is_tried_again_unnoticed() {
     }
 }
 
-/// A bank that does this for a while: what the asker is told, and that it ends well.
+/// An outage of one operation: checks the client's answer, and that the opening succeeds
+/// afterwards.
 async fn outage(operation: &str, mode: &str, status: u16, code: &str) {
     let service = TestService::start().await;
     behave(&service, operation, mode).await;
@@ -119,7 +120,7 @@ async fn outage(operation: &str, mode: &str, status: u16, code: &str) {
             (&json!(500), &json!("GE500"))
         );
     }
-    // Nobody knows yet: the key waits, the account is not shown, another body is refused.
+    // The outcome is unknown: the key waits, the account is not shown, and another body is refused.
     open(&service, &body, &key)
         .await
         .refused(409, "idempotency_in_flight");
@@ -177,7 +178,7 @@ async fn an_opening_that_was_cut_off_is_finished_after_the_restart() {
         service.end(gracefully).await;
         behave(&service, "create_cvu", "ok").await;
         service.begin().await;
-        // By itself: nobody asks for it.
+        // The account is opened without another request.
         wait_until("the account is there", SOON, async || {
             let listed = service
                 .a
@@ -214,7 +215,7 @@ async fn a_crash_while_the_bank_thinks_loses_nothing_and_opens_nothing_twice() {
         })
         .await;
         service.end(false).await;
-        // The connection is cut, or told that nobody knows.
+        // Either the connection is cut, or the answer says that the outcome is unknown.
         if let Some(answer) = waiting.await.unwrap() {
             assert!(answer.status >= 500, "{}", answer.text);
         }
@@ -245,7 +246,7 @@ async fn an_alias_that_is_taken_at_the_bank_is_taken() {
         service.a.get(&format!("/v1/accounts/{cvu}")).await["alias"],
         before
     );
-    // With an opening: neither the alias nor the account.
+    // In an opening: neither the alias is set nor the account opened.
     let holder = cuit(fresh());
     let mut body = opening(&holder);
     body["alias"] = json!("DESTINO.1");
@@ -352,7 +353,7 @@ async fn a_change_whose_outcome_is_open_blocks_its_like_and_ends_well() {
             }
         };
         change().await.refused(504, "bank_timeout");
-        // Money moves meanwhile; what needs the bank waits.
+        // Money moves in the meantime; changes that need the bank wait.
         service.a.credit(cvu, "1.00").await;
         assert!(!done(&service.a.get(&path).await.is(200), operation));
         let waits = service
@@ -370,7 +371,7 @@ async fn a_change_whose_outcome_is_open_blocks_its_like_and_ends_well() {
             done(&service.a.get(&path).await.is(200), operation).then_some(())
         })
         .await;
-        // Again is a success, not a second time.
+        // Repeating the change succeeds, and does nothing more.
         change().await.is(200);
     }
     let known = &service.bank.accounts_of(holder).await[0];

@@ -1,6 +1,6 @@
-//! What the bank can do wrong with transfers and with money that arrives, one test for each way:
+//! Everything that a bank can get wrong with transfers and with arriving money, one test for each:
 //! balances and holds are right, the transfer is final or honestly open, its calls are shown,
-//! reconciliation tells the truth, and the account goes on.
+//! reconciliation tells the truth, and the account can go on.
 
 mod arrivals;
 mod disputes;
@@ -19,13 +19,13 @@ fn call(operation: &str, status: impl Into<Option<u64>>) -> rig::Called {
     (operation.to_owned(), status.into())
 }
 
-/// The result of reconciliation for a transfer, and the bank's word in it.
+/// The reconciliation's result for a transfer, and the bank's status in it.
 async fn reconciled(rig: &Rig, transfer: &Value) -> (Value, Value) {
     let found = rig.reconciled("transferId", &transfer["id"]).await;
     (found["result"].clone(), found["status"].clone())
 }
 
-/// A transfer of 100.00 has left, once, and both sides say so.
+/// Checks that a transfer of 100.00 has left once, on both sides.
 async fn left_once(rig: &Rig, transfer: &Value) {
     rig.has("900.00", "0.00").await;
     let at_bank = rig.at_bank(transfer).await.unwrap();
@@ -46,7 +46,7 @@ async fn left_once(rig: &Rig, transfer: &Value) {
     assert_eq!(found["voucher"]["amount"], "100.00");
 }
 
-/// A transfer of 100.00 is back as if it had never been.
+/// Checks that a transfer of 100.00 is released as if it had never been.
 async fn released(rig: &Rig) {
     rig.has("1000.00", "0.00").await;
     let vouchers = rig.statement(&rig.cvu).await;
@@ -56,7 +56,7 @@ async fn released(rig: &Rig) {
     );
 }
 
-/// A transfer of 100.00 waits for the bank, and says so.
+/// Checks that a transfer of 100.00 waits for the bank, and is shown so.
 async fn waits(rig: &Rig, transfer: &Value) {
     rig.has("1000.00", "100.00").await;
     let now = rig.read(transfer).await;
@@ -76,7 +76,7 @@ async fn refused() {
         (&why["bankStatus"], &why["bankBody"]["code"]),
         (&json!(409), &json!("TX040"))
     );
-    // The bank's own words, beside its answer, wherever the transfer is shown.
+    // The bank's own message, beside its answer, wherever the transfer is shown.
     assert_eq!(why["reason"], why["bankBody"]["message"]);
     assert!(!why["reason"].as_str().unwrap().is_empty(), "{why}");
     let listed = rig.a.get("/v1/transfers?status=rejected").await;
@@ -135,7 +135,7 @@ async fn slow() {
         if !in_time {
             rig.give_up_soon();
         }
-        // The one who asks does not wait for the bank.
+        // The client that sends it does not wait for the bank.
         let sent = rig.send(0, "100.00").await;
         rig.has("1000.00", "100.00").await;
         rig.taken(&sent).await;
@@ -160,13 +160,13 @@ async fn error_500() {
     let rig = Rig::start().await;
     rig.behave("transfer", "error").await;
     let sent = rig.send(0, "100.00").await;
-    // Nobody guesses: it is asked for, not there, and sent again.
+    // The service does not guess: it asks for the transfer, which is not there, and sends it again.
     let asked = rig.called(&sent, "transfer_status", Some(409)).await;
     assert_eq!(calls(&asked)[0], call("transfer", 500));
     waits(&rig, &sent).await;
-    // Nothing has left on either side.
+    // No money has left on either side.
     assert_eq!(reconciled(&rig, &sent).await.0, Value::Null);
-    // The bank does not even say how far it is.
+    // The bank does not even give the transfer's status.
     rig.behave("transfer_status", "error").await;
     rig.called(&sent, "transfer_status", Some(500)).await;
     waits(&rig, &sent).await;
@@ -200,7 +200,7 @@ async fn timeout_then_success() {
     let asked = rig.called(&sent, "transfer", None).await;
     assert!(calls(&asked).iter().all(|(_, status)| status.is_none()));
     waits(&rig, &sent).await;
-    // The bank has it, we do not know: neither side is shown as what it is not.
+    // The bank has it, and the service does not know: reconciliation shows each side as it is.
     assert_eq!(
         reconciled(&rig, &sent).await,
         (json!("pending"), json!("completed"))
@@ -231,7 +231,7 @@ async fn timeout_then_failure_it_ends_rejected() {
 #[actix_web::test]
 async fn timeout_then_failure_the_bank_had_not_taken_it() {
     let rig = Rig::start().await;
-    // It says that it has it, and does not.
+    // The bank answers that it has the transfer, and does not have it.
     rig.once("transfer", "forget").await;
     rig.behave("transfer_status", "error").await;
     let sent = rig.send(0, "100.00").await;
@@ -270,7 +270,7 @@ async fn forgotten_then_sent_again() {
     rig.lives(0).await;
 }
 
-/// An operator decides, though the bank may not have given up.
+/// An operator decides, although the bank may not have given up.
 async fn decide(rig: &Rig, transfer: &Value, outcome: &str) -> Answer {
     let id = transfer["id"].as_str().unwrap();
     let body = json!({"outcome": outcome, "reason": "the bank told us by telephone",
@@ -286,7 +286,7 @@ async fn never_until_a_person_decides() {
     for (outcome, word, wrong) in [
         ("completed", "COMPLETED", false),
         ("rejected", "FAILED", false),
-        // The person was wrong: only reconciliation can say so.
+        // The person was wrong: only reconciliation can show it.
         ("rejected", "COMPLETED", true),
     ] {
         let rig = Rig::start().await;
@@ -297,7 +297,7 @@ async fn never_until_a_person_decides() {
             reconciled(&rig, &sent).await,
             (json!("pending"), json!("in_progress"))
         );
-        // Nothing is stuck for others, nor for itself.
+        // Neither other operations nor the transfer itself are stuck.
         rig.lives(0).await;
         rig.has("999.00", "100.00").await;
         let decided = decide(&rig, &sent, outcome).await.is(200);
@@ -313,7 +313,7 @@ async fn never_until_a_person_decides() {
             refused.refused(400, "transfer_not_open");
         }
         assert_eq!(reconciled(&rig, &sent).await.0, "decided");
-        // The bank's own word comes after all, and moves nothing twice.
+        // The bank's own word arrives after all, and moves no money a second time.
         let answer = json!({"status": word});
         rig.tell(&sent, "settle", answer).await.is(200);
         rig.heard().await;
@@ -377,11 +377,12 @@ async fn restart_between_asking_and_answer() {
 async fn refused_after_a_restart_though_the_bank_has_it() {
     let mut rig = Rig::start().await;
     rig.silence("transfer").await;
-    // On its way there, so its list does not say how it ends.
+    // The transfer is still on its way, so the bank's list does not say how it ends.
     let sent = rig.send(2, "100.00").await;
     rig.taken(&sent).await;
     rig.end(false).await;
-    // The order would be refused a second time, for instance because the first used up a limit.
+    // If it were sent again, the bank would refuse the order, for instance because the first one
+    // used up a limit.
     rig.order(json!({"operation": "transfer", "mode": "reject", "code": "TX040"}))
         .await;
     rig.begin();

@@ -1,4 +1,4 @@
-//! Many vouchers at once: each with its own result, or all or nothing.
+//! Batches of vouchers: each item with its own result, or all or nothing.
 
 use crate::support::client::fresh;
 use crate::support::{Answer, TestService, Value, json, named};
@@ -81,14 +81,14 @@ async fn each_item_has_its_own_result_in_the_order_sent() {
         .is(200);
     assert_eq!(read.json, results[0]["voucher"]);
     assert_eq!(service.a.available(&cvu).await, "6.00");
-    // The same batch again posts nothing more.
+    // Repeating the batch posts nothing more.
     let again = post(&service, "independent", &items).await.is(200);
     assert_eq!(
         again["summary"],
         json!({"recorded": 0, "replayed": 3, "rejected": 7, "notPosted": 0})
     );
     assert_eq!(service.a.available(&cvu).await, "6.00");
-    // Without a mode it is independent.
+    // Without a mode the batch is independent.
     let body = json!({"items": [item(&cvu, "OUT", "7.00", "b-7")]});
     let alone = service.a.post(PATH, &body).await.is(200);
     assert_eq!(states(&alone["results"]), ["rejected"]);
@@ -187,7 +187,7 @@ async fn a_key_keeps_the_answer_of_a_batch() {
     let refused = service.a.post(PATH, &other).key("batch").await;
     let refused = refused.refused(409, "idempotency_key_reused");
     assert_eq!(named(&refused.json), ["items"]);
-    // A refusal of an atomic one is kept as well.
+    // The refusal of an atomic batch is kept under its key as well.
     let bad = json!({"mode": "atomic", "items": [item(&cvu, "OUT", "9.00", "k-4")]});
     let first = service.a.post(PATH, &bad).key("bad").await;
     let first = first.refused(400, "batch_rejected");
@@ -199,7 +199,7 @@ async fn a_key_keeps_the_answer_of_a_batch() {
     );
 }
 
-/// However far the first one is when the second one is looked at.
+/// However far the first item is when the second one is examined.
 #[actix_web::test]
 async fn one_external_id_twice_in_a_batch_is_never_in_flight() {
     let (service, one) = start().await;
@@ -229,7 +229,7 @@ async fn one_external_id_twice_in_a_batch_is_never_in_flight() {
                 assert_eq!(last["error"]["code"], "id_externo_reused", "{last}");
                 assert_eq!(named(&last["error"]), ["cvu", "amount"]);
             }
-            // It is no passing trouble: the key keeps it.
+            // The refusal is final: the key keeps it.
             let again = service
                 .a
                 .post(PATH, &body)
@@ -239,7 +239,7 @@ async fn one_external_id_twice_in_a_batch_is_never_in_flight() {
             assert_eq!(again.text, sent.text);
         }
     }
-    // An id that the first one did not get is nobody's afterwards.
+    // An id whose first item was refused is free for others afterwards.
     let items = [
         item(&one, "OUT", "9000.00", "poor"),
         item(&two, "OUT", "1.00", "poor"),

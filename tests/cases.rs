@@ -1,4 +1,5 @@
-//! What waits for a person: listed, decided by name and reason, once, and seen everywhere after.
+//! Cases that wait for a person: listed, decided once, with a name and a reason, and shown
+//! everywhere afterwards.
 
 mod desk;
 mod eyes;
@@ -10,7 +11,7 @@ use caudal_ledger::cvu::Cvu;
 
 use crate::support::{Answer, SOON, TestService, Value, json, wait_until};
 
-/// A service that hears the bank, with an account that is open and one that is closed.
+/// A service that hears the bank, with an open and a closed account.
 async fn start() -> (TestService, String, String) {
     let service = TestService::start().await;
     service.hear().await;
@@ -21,21 +22,22 @@ async fn start() -> (TestService, String, String) {
     (service, open, closed)
 }
 
-/// A CVU of the realm, by its client id at the bank, that nobody was given.
+/// A CVU with a client id of the same realm that was given to nobody.
 fn unknown_like(cvu: &str) -> String {
     let client: u64 = cvu.get(9..21).unwrap().parse().unwrap();
     Cvu::compose(999, client + 77).unwrap().to_string()
 }
 
 impl TestService {
-    /// The CBU of an account elsewhere that behaves by its digit.
+    /// The CBU of an external account, whose behaviour depends on its digit.
     async fn elsewhere(&self, digit: u8) -> String {
         let path = format!("/v1/lookup/alias/DESTINO.{digit}");
         let found = self.a.get(&path).await.is(200);
         found["cbu"].as_str().unwrap().to_owned()
     }
 
-    /// Money from there arrives that no account can take: its case, once it is there.
+    /// Has money arrive from that account that no account can take; waits for its case and returns
+    /// it.
     async fn parked(&self, cvu: &str, amount: &str, digit: u8) -> Value {
         let from = self.elsewhere(digit).await;
         let rail = self.bank.cash_in_from(cvu, amount, &from).await;
@@ -62,7 +64,7 @@ impl TestService {
         self.admin("POST", &path, body).await
     }
 
-    /// Waits until a case is in a state, and gives it.
+    /// Waits until a case has a state, and returns it.
     async fn becomes(&self, case: &Value, state: &str) -> Value {
         wait_until(&format!("the case is {state}"), SOON, async || {
             let now = self.case(case).await;
@@ -78,20 +80,20 @@ impl TestService {
         page["items"].as_array().unwrap().clone()
     }
 
-    /// What today's reconciliation says of the movements that have a value in a field.
+    /// Today's reconciliation of the movements that have this value in a field.
     async fn today(&self, field: &str, value: &Value) -> Vec<Value> {
         let day = self.a.get("/v1/bank/conciliacion").await.is(200);
         let items = day["items"].as_array().unwrap().iter();
         items.filter(|it| it[field] == *value).cloned().collect()
     }
 
-    /// What the treasury says is on its way in.
+    /// The incoming amount that the treasury shows in transit.
     async fn incoming(&self) -> Value {
         let treasury = self.a.get("/v1/treasury").await.is(200);
         treasury["inTransit"]["incoming"].clone()
     }
 
-    /// The figures of the metrics page that begin so.
+    /// The value of a metric with these labels.
     async fn figure(&self, name: &str, labels: &[&str]) -> String {
         let page = self.admin_get("/metrics").await.text;
         let mut lines = page.lines().filter(|line| line.starts_with(name));
@@ -110,7 +112,7 @@ fn with(mut body: Value, name: &str, value: impl Into<Value>) -> Value {
     body
 }
 
-/// A decision as it is shown.
+/// Checks that a decision is shown, with the person who made it.
 fn shows(found: &Value, by: &str) {
     let decision = &found["decision"];
     assert_eq!(decision["by"], by, "{found}");

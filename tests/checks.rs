@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, json, wait_until};
 
-/// Small segments, and a check that never rests.
+/// Options with small segments, and a check that never rests.
 fn options(data: &Path) -> ServiceOptions {
     let options = ServiceOptions::for_tests(data);
     ServiceOptions {
@@ -49,8 +49,8 @@ struct Filled {
     cvu: String,
 }
 
-/// Starts a service in an empty folder, and posts so many vouchers of one peso to one account, in batches
-/// of 500.
+/// Starts a service in an empty folder, and posts this many vouchers of one peso to one account, in
+/// batches of 500.
 async fn filled(data: &Path, vouchers: usize) -> Filled {
     let service = Service::start(options(data)).unwrap();
     let tenant = service.create_tenant("uno").await.unwrap();
@@ -103,7 +103,7 @@ async fn operators_see_how_far_the_check_is_and_what_it_found() {
     );
     assert!(sound["openingJournalBytes"].as_u64().unwrap() > 0);
     assert_eq!(sound["bytesPerSecond"], 1 << 30);
-    // a bit in the header of a record, behind the header of its segment
+    // flips a bit in the header of a record, after the header of its segment
     let segment = dir.path().join("store/journal/0000000002.segment");
     let file = fs::OpenOptions::new().read(true).write(true).open(&segment);
     let (file, mut byte) = (file.unwrap(), [0]);
@@ -142,7 +142,7 @@ async fn operators_see_how_far_the_check_is_and_what_it_found() {
     assert!(fs::read(&segment).unwrap() == rotten, "it was changed");
 }
 
-/// Every voucher of an account, page after page.
+/// Every voucher of an account, read page by page.
 async fn vouchers(client: &Client, cvu: &str) -> Vec<Value> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -198,7 +198,7 @@ async fn old_segments_are_compressed_and_everything_is_read_as_before() {
     assert!(metrics.contains(gauge), "{metrics}");
     client.voucher(&cvu, "IN", "1", "later").await.is(201);
     service.stop().await.unwrap();
-    // and one that compresses nothing reads what was compressed
+    // a service that compresses nothing can still read what was compressed
     let service = Service::start(options(dir.path())).unwrap();
     let client = Client::new(&service.url, Some(&key));
     assert_eq!(vouchers(&client, &cvu).await.len(), 3_001);

@@ -1,4 +1,4 @@
-//! The commands around a service, each as a program of its own.
+//! The commands around a service, each as a separate process.
 
 mod cuts;
 mod documents;
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 use crate::webhooks::inbox::Inbox;
 
-/// A command without the variables of whoever runs the tests.
+/// A command without the `CAUDAL_` variables of the environment that runs the tests.
 pub fn caudal(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
     for (name, _) in std::env::vars_os() {
@@ -101,7 +101,7 @@ async fn verify_of_a_folder_works_whatever_is_exported() {
     }
 }
 
-/// A command that goes on until the test ends.
+/// A command that runs until the test ends.
 pub struct Going(pub Child);
 
 impl Drop for Going {
@@ -123,7 +123,7 @@ fn a_bench_that_fails_says_why_though_it_has_no_log() {
         told.starts_with("caudal: making ") && told.contains("Not a directory"),
         "{told}"
     );
-    // With a log it says so there.
+    // With a log, the error goes there.
     let (code, _, told) = said(&bench.env("CAUDAL_LOG", "error").output().unwrap());
     let line: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(
@@ -238,7 +238,7 @@ async fn listen_brings_events_to_a_url_as_a_webhook_would() {
         (lines() == 2).then_some(())
     })
     .await;
-    // Who may not read events is told so, and does not go on.
+    // A client that may not read events is told so, and the command ends.
     let other = service
         .keyed(&json!({"mode": "test", "scopes": ["vouchers:write"]}))
         .await

@@ -1,5 +1,5 @@
-//! A clock that jumps while the service runs or stands wrong at a start: nothing expires, nothing is
-//! stamped wrong, it says so, and goes on by itself once the clock is right.
+//! A clock that jumps while the service runs, or is wrong at a start: nothing expires, nothing gets
+//! a wrong time, the service reports it, and continues by itself once the clock is right.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -18,7 +18,7 @@ const HOUR: i64 = 3_600_000;
 const DAY: i64 = 24 * HOUR;
 const YEAR: i64 = 365 * DAY;
 
-/// Both clocks of a machine, in the test's hand.
+/// Both clocks of a machine, which the test moves.
 #[derive(Debug)]
 struct Hands {
     wall: AtomicI64,
@@ -53,7 +53,7 @@ impl Sources for Hands {
     }
 }
 
-/// A service with an account that has 100.00, 10.00 of it held for a day, opened under a key.
+/// A service with an account that has 100.00, 10.00 of which are held for a day, opened under a key.
 struct Rig {
     hands: Arc<Hands>,
     service: TestService,
@@ -95,7 +95,8 @@ impl Rig {
         }
     }
 
-    /// Orders are refused and questions answered, the hold is as it was, and it is said everywhere.
+    /// Checks that orders are refused and questions answered, that the hold is unchanged, and that
+    /// the doubt is shown everywhere.
     async fn in_doubt(&self, cause: &str) {
         let a = &self.service.a;
         let (key, body) = &self.opening;
@@ -142,7 +143,8 @@ impl Rig {
         );
     }
 
-    /// Orders are taken, stamped with what the machine says, and a key still knows its account.
+    /// Checks that orders are accepted and get the machine's time, and that a key still knows its
+    /// account.
     async fn believed(&self) {
         let a = &self.service.a;
         a.get("/readyz").await.is(200);
@@ -172,7 +174,7 @@ async fn a_clock_that_jumps_for_a_minute_ends_nothing_and_is_believed_when_it_is
         rig.in_doubt("jumped").await;
         rig.hands.jump(-jump);
         rig.believed().await;
-        // What is due by the right clock ends as ever.
+        // A hold that is due by the right clock expires as usual.
         rig.hands.pass(DAY);
         let hold = rig.service.a.get(&format!("/v1/holds/{}", rig.hold)).await;
         assert_eq!(hold.is(200)["status"], "expired");
@@ -184,7 +186,7 @@ async fn a_clock_that_jumps_for_a_minute_ends_nothing_and_is_believed_when_it_is
 async fn the_bank_is_believed_while_the_clock_is_not_and_tells_again() {
     for jump in [30 * DAY, -3 * DAY] {
         let rig = Rig::new().await;
-        // The bank's clock is right, and so is the one that the service goes on by.
+        // The bank's clock is right, and so is the steady clock that the service continues by.
         let seconds = rig.hands.wall().millis() / 1_000;
         let notice = letters::received(&rig.cvu, "5.00", &letters::rail_id());
         let tell = async |secret: &str, seconds: u64| {
@@ -269,7 +271,7 @@ async fn what_an_operator_confirms_is_believed_also_by_the_next_start() {
             rig.service.begin().await;
             rig.service.a.credit(&new, "1.00").await;
         }
-        // Again without a doubt, nothing happens.
+        // Without a doubt the order has no effect.
         let again = rig.service.admin("POST", path, &word).await.is(200);
         assert_eq!(again["inDoubt"], false);
     }

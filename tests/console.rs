@@ -1,4 +1,5 @@
-//! The console: pages for those who are logged in, in both languages, and nothing that a name or another page could do.
+//! The console: pages for people who are logged in, in both languages, which no hostile name and no other site can
+//! abuse.
 
 mod acts;
 pub mod browser;

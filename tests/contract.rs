@@ -1,7 +1,7 @@
-//! Every operation of the OpenAPI document, by a table: how it is reached, and how it refuses.
+//! Every operation of the OpenAPI document, in a table: how it is called, and how it refuses.
 //!
-//! An operation without a row fails [`every_operation_has_a_row`]: whoever adds an endpoint adds
-//! its row here, and it is covered.
+//! An operation without a row fails [`every_operation_has_a_row`]: whoever adds an endpoint adds a
+//! row here, and the endpoint is covered.
 
 mod checks;
 mod document;
@@ -42,7 +42,7 @@ struct Ids {
     transfer: String,
     account: String,
     webhook: String,
-    /// An event of the realm and its delivery, where a row says that it was tried.
+    /// An event of the realm and its delivery, if a row needs one that was tried.
     event: String,
     delivery: String,
     /// The number of the account of `cvu`, and of one without a CVU.
@@ -56,7 +56,7 @@ struct Ids {
 }
 
 impl Ids {
-    /// A realm with one of everything.
+    /// Creates one of everything in a realm.
     async fn of(client: &Client) -> Self {
         let number = fresh();
         let (code, key, external) = (
@@ -109,7 +109,7 @@ impl Ids {
         }
     }
 
-    /// The same for an operation, with what its row asks for.
+    /// Creates everything that an operation needs, by its row.
     async fn for_row(client: &Client, row: &Row) -> Self {
         let mut ids = Self::of(client).await;
         if row.tried {
@@ -118,7 +118,7 @@ impl Ids {
         ids
     }
 
-    /// Well-formed ids of nothing.
+    /// Well-formed ids that belong to nothing.
     fn unknown() -> Self {
         let place = VoucherId {
             realm: RealmId(4_000_000),
@@ -178,13 +178,13 @@ impl Ids {
     }
 }
 
-/// How an operation is called successfully.
+/// How to call an operation successfully.
 struct Row {
     /// Its `operationId`.
     operation: &'static str,
     /// The status of success.
     status: u16,
-    /// What goes into its path's parameters.
+    /// The values of its path's parameters.
     path: fn(&Ids) -> Vec<&str>,
     /// Ids that are malformed in the path's first parameter, each refused with 400.
     malformed: &'static [&'static str],
@@ -196,15 +196,15 @@ struct Row {
     bodiless: bool,
     /// How many bytes its body may have.
     bytes: usize,
-    /// Whether what its path names belongs to nobody here.
+    /// Whether the thing in its path belongs to no realm.
     public: bool,
     /// Whether it needs an idempotency key.
     keyed: bool,
-    /// Whether unknown fields of its body are welcome.
+    /// Whether unknown fields of its body are accepted.
     lenient: bool,
     /// Whether its answer has no end.
     endless: bool,
-    /// Whether it is about an event that a webhook was tried with.
+    /// Whether it concerns an event that was sent to a webhook.
     tried: bool,
 }
 
@@ -243,12 +243,12 @@ impl Operation {
         path + self.row.query
     }
 
-    /// Whether it addresses something of the realm by an id.
+    /// Whether its path addresses something of the realm by an id.
     fn addresses(&self) -> bool {
         self.template.contains('{') && !self.row.public
     }
 
-    /// Calls it with the ids of `own` in its body and these in its path.
+    /// Calls it with the ids of `own` in its body and these values in its path.
     async fn call(&self, client: &Client, values: &[&str], own: &Ids) -> Answer {
         self.call_with(client, values, own, &[]).await
     }
@@ -279,7 +279,8 @@ impl Operation {
     }
 }
 
-/// The CUIT of an account's holder; a right one of nobody where the client cannot see it.
+/// The CUIT of an account's holder; a valid one that belongs to nobody if the client cannot see the
+/// account.
 async fn holder_of(client: &Client, cvu: &str) -> String {
     let account = client.get(&format!("/v1/accounts/{cvu}")).await;
     account["holder"]["cuit"]
@@ -294,7 +295,7 @@ fn operations() -> Vec<Operation> {
     rows.extend(treasury::rows());
     rows.extend(events::rows());
     let mut found = Vec::new();
-    // What the bank calls has no API key, and tests of its own.
+    // The operation that the bank calls has no API key, and tests of its own.
     let own = |(_, _, operation): &(String, String, Value)| operation["security"].is_null();
     for (template, method, operation) in document.operations().into_iter().filter(own) {
         let id = operation["operationId"].as_str().unwrap();

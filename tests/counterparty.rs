@@ -1,4 +1,4 @@
-//! Who paid and who was paid, as data: on vouchers, movements, transfers, events and in both families.
+//! Payers and payees, as data: on vouchers, movements, transfers and events, and in both families.
 
 use crate::support::{Answer, Client, TestService, Value, json};
 
@@ -9,7 +9,7 @@ const PARTS: [&str; 7] = [
 const PARTES: [&str; 7] = [
     "nombre", "cuitCuil", "cbuCvu", "alias", "banco", "coelsaId", "concepto",
 ];
-/// The rest of the country's account of a transfer that completes.
+/// The alias of an external account; a transfer to it completes.
 const TO: &str = "DESTINO.0";
 
 async fn start() -> (TestService, String, String) {
@@ -20,7 +20,7 @@ async fn start() -> (TestService, String, String) {
     (service, one, other)
 }
 
-/// The movements of a CVU of a kind, oldest first.
+/// The movements of a CVU with this reference type, oldest first.
 async fn moved(client: &Client, cvu: &str, kind: &str) -> Vec<Value> {
     let path = format!("/v1/accounts/{cvu}/movements?referenceType={kind}&order=asc");
     let all = client.get(&path).await.is(200).json;
@@ -37,7 +37,7 @@ fn has_all(other: &Value, parts: &[&str]) {
     assert_eq!(sorted, wanted, "{other}");
 }
 
-/// What a holder is to whoever is on the other side.
+/// The counterparty that a holder is for the other side.
 async fn holder(client: &Client, cvu: &str) -> Value {
     let account = client.get(&format!("/v1/accounts/{cvu}")).await.is(200);
     json!({"name": account["holder"]["name"], "cuit": account["holder"]["cuit"], "cbu": cvu,
@@ -63,7 +63,7 @@ async fn both_vouchers_of_an_internal_transfer_name_each_other() {
     assert_eq!((out.len(), into.len()), (1, 1));
     assert_eq!(out[0]["counterparty"], to);
     assert_eq!(into[0]["counterparty"], from);
-    // An adjustment has no other side.
+    // An adjustment has no counterparty.
     let credit = &moved(&service.a, &one, "adjustment").await[0];
     assert_eq!(credit["counterparty"], Value::Null);
     let path = format!("/wallet/v1/MovimientosCliente?cvu={two}");
@@ -100,7 +100,7 @@ async fn who_paid_is_data_and_the_description_is_nobodys() {
     let code = other["cbu"].as_str().unwrap().get(..3).unwrap();
     assert_eq!(other["bank"]["code"], code);
     assert_eq!(voucher["description"], Value::Null);
-    // The event, the webhook's body, says the same.
+    // The event, which is the webhook's body, has the same data.
     let feed = service.a.get("/v1/events?limit=200").await;
     let feed = feed.is(200);
     let mut reply = feed["items"].as_array().unwrap().iter();
@@ -132,11 +132,11 @@ async fn whoever_is_behind_a_destination_is_looked_up_before_it_is_sent() {
             assert_eq!(other[part], found[looked_up], "{to}: {part}");
         }
         assert_eq!(other["coelsaId"], sent["coelsaId"]);
-        // It goes where it was asked to.
+        // The transfer shows the destination that was ordered.
         assert_eq!(sent["to"], json!({"alias": to}));
         let vouchers = moved(&service.a, &cvu, "transfer").await;
         let (held, ended) = (&vouchers[0]["counterparty"], &vouchers[1]["counterparty"]);
-        // The money is held before anybody is asked.
+        // The money is held before the bank is asked who the receiver is.
         assert_eq!((&held["alias"], &held["name"]), (&json!(to), &Value::Null));
         assert_eq!(
             (&ended["name"], &ended["cbu"]),
@@ -202,7 +202,7 @@ async fn lists_are_filtered_by_the_cuit_of_the_other_side() {
         let wrong = wrong.refused(400, "invalid_request");
         assert_eq!(wrong["errors"][0]["field"], "counterpartyCuit");
     }
-    // A name is found as any text is.
+    // A counterparty can be found by text search.
     let name = holder(a, &two).await["name"].clone();
     let path = format!("/v1/accounts/{one}/movements?q={cuit}");
     let found = a.get(&path).await.is(200);

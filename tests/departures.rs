@@ -1,4 +1,4 @@
-//! Clients that leave: what they asked for is not done when its turn had not come.
+//! Clients that leave: their order is not carried out if its turn has not come.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +14,18 @@ use tokio::net::TcpStream;
 
 use crate::support::{Client, SOON, Setup, TestService, json};
 
-/// How many ask, and how many of them stay.
+/// How many clients order, and how many of them stay.
 const ASKING: usize = 24;
 const STAYING: usize = 5;
 
-/// A clock that holds the first actor that asks it once it is armed: an account in its turn.
+/// A clock that, once armed, holds the first actor that asks for the time: an account in its turn.
 #[derive(Debug, Default)]
 struct Gate {
     armed: AtomicBool,
-    /// The threads that serve requests: they are never held.
+    /// The threads that serve requests, which are never held.
     serving: Mutex<HashSet<ThreadId>>,
     learning: AtomicBool,
-    /// Whether somebody is held, and whether all may pass again.
+    /// Whether an actor is held, and whether all may pass again.
     state: Mutex<(bool, bool)>,
     changed: Condvar,
 }
@@ -65,7 +65,7 @@ impl Gate {
     }
 }
 
-/// Asks on a connection of its own.
+/// Sends an order on a connection of its own.
 async fn ask(client: &Client, cvu: &str, id: &str) -> TcpStream {
     let body = json!({"amount": "1.00", "idExterno": id, "voucherTypeCode": "IN"}).to_string();
     let key = client.key.as_deref().unwrap();
@@ -93,7 +93,7 @@ async fn an_order_whose_client_has_gone_is_not_posted() {
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;
     gate.learning.store(true, Ordering::Release);
-    // Asks no actor.
+    // This request involves no actor.
     service.a.get("/v1/comprobantes/vou_x").await;
     gate.learning.store(false, Ordering::Release);
     gate.armed.store(true, Ordering::Release);
@@ -102,13 +102,13 @@ async fn an_order_whose_client_has_gone_is_not_posted() {
     tokio::task::spawn_blocking(move || held.holds())
         .await
         .unwrap();
-    // The account is in a turn that does not end, and all others wait behind it.
+    // The account is in a turn that does not end, and all other orders wait behind it.
     let names: Vec<_> = (0..ASKING).map(|n| format!("n{n}")).collect();
     let mut streams = join_all(names.iter().map(|id| ask(&service.a, &cvu, id))).await;
     let leaving = streams.split_off(STAYING);
     let left = leaving.into_iter().map(|mut stream| async move {
         stream.shutdown().await.unwrap();
-        // The service closes its side too, without an answer: it has let go of the request.
+        // The service closes its side too, without an answer: it has dropped the request.
         let mut rest = Vec::new();
         let read = stream.read_to_end(&mut rest);
         let closed = tokio::time::timeout(SOON, read).await;
@@ -124,7 +124,7 @@ async fn an_order_whose_client_has_gone_is_not_posted() {
     }
     let balance = service.a.balance(&cvu).await;
     assert_eq!(balance["available"], format!("{}.00", 1 + STAYING));
-    // Their keys and ids are free: whoever comes back has it done, once.
+    // Their keys and ids are free: a client that comes back gets its order done, once.
     for id in &names {
         let body = json!({"amount": "1.00", "idExterno": id, "voucherTypeCode": "IN"});
         let path = format!("/v1/accounts/{cvu}/comprobantes");

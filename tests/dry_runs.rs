@@ -1,6 +1,6 @@
 //! Dry runs: every order, dry and with an idempotency key, before every refusal and after its cause
-//! is gone. A dry run answers what the order would get, posts nothing and keeps nothing, so the real
-//! order under the same key always gets its own outcome.
+//! is gone. A dry run gives the answer that the order would get, posts nothing and keeps nothing, so
+//! the real order under the same key always gets its own outcome.
 
 use crate::batch::item;
 use crate::support::client::fresh;
@@ -8,18 +8,18 @@ use crate::support::{Answer, Client, TestService, Value, json};
 
 const BATCH: &str = "/v1/comprobantes/batch";
 
-/// What an order is given to work with.
+/// The things that an order works with.
 struct Scene {
     /// An account with 100.00, and its number.
     cvu: String,
     number: Value,
-    /// Another one of the realm.
+    /// Another account of the realm.
     other: String,
     /// An open hold of 10.00.
     hold: String,
-    /// The type that debits.
+    /// The type for debits.
     code: String,
-    /// An external id that nobody has.
+    /// An external id that is still free.
     id: String,
 }
 
@@ -62,7 +62,7 @@ impl Scene {
 
 type Asked = fn(&Scene) -> (String, Value);
 
-/// Every order that can be asked what it would do, each for 10.00.
+/// Every order that has a dry run, each for 10.00.
 const ORDERS: &[(&str, Asked)] = &[
     ("post", |s| {
         let body = json!({"voucherTypeCode": s.code, "amount": "10.00", "idExterno": s.id});
@@ -100,7 +100,7 @@ const ORDERS: &[(&str, Asked)] = &[
 /// A request: method, path, body.
 type Step = (&'static str, fn(&Scene) -> String, fn(&Scene) -> Value);
 
-/// Why an order may be refused: how it comes about, and how it passes, if it does.
+/// A reason for refusals: how it arises, and how it goes away, if it does.
 struct Cause {
     name: &'static str,
     make: Step,
@@ -211,7 +211,7 @@ async fn act(a: &Client, s: &Scene, (method, path, body): &Step) {
     assert!((200..300).contains(&answer.status), "{}", answer.text);
 }
 
-/// All that an order may change: money, movements, holds, transfers, events.
+/// Everything that an order may change: money, movements, holds, transfers, events.
 async fn traces(a: &Client, s: &Scene) -> Vec<String> {
     let mut seen = Vec::new();
     for path in [
@@ -239,7 +239,7 @@ async fn traces(a: &Client, s: &Scene) -> Vec<String> {
     seen
 }
 
-/// What an answer comes down to: its status, its code, and that of its only item.
+/// The gist of an answer: its status, its code, and the code of its only item.
 fn gist(answer: &Answer) -> (u16, Value, Value) {
     let item = answer["details"]["results"][0].clone();
     let item = if item.is_null() {
@@ -264,7 +264,7 @@ fn refused(answer: &Answer) -> bool {
     answer.status >= 400 || answer["results"][0]["status"] == "rejected"
 }
 
-/// A dry run with a key: it leaves no trace, and the key is as if it had never been sent.
+/// A dry run with a key: checks that it leaves no trace, and that the key is as good as unused.
 async fn rehearse(a: &Client, s: &Scene, (path, body): &(String, Value), key: &str) -> Answer {
     let before = traces(a, s).await;
     let dry = format!("{path}?dryRun=true");
@@ -304,7 +304,7 @@ async fn after_a_dry_run_the_key_gives_what_the_order_really_gets() {
                 );
                 continue;
             }
-            // What stays as it is gives the real order what the dry run said.
+            // If the cause remains, the real order gets the answer of the dry run.
             let done = a.post(&order.0, &order.1).key(&key).await;
             assert!(!done.replayed(), "{what}: {}", done.text);
             assert_eq!(refused(&done), refused(&dry), "{what}: {}", done.text);
@@ -355,7 +355,8 @@ async fn a_batch_is_rehearsed_item_after_item() {
     assert_eq!(rehearsed["summary"]["recorded"], 4);
     assert_eq!(a.available(&one).await, "2.00");
 
-    // As one: what depends on an earlier item passes, and one that is refused takes all along.
+    // As one batch: an item that depends on an earlier one passes, and a refused item takes all
+    // others with it.
     let chain = [
         item(&two, "IN", "20.00", "chain-1"),
         item(&two, "OUT", "20.00", "chain-2"),

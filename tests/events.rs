@@ -1,5 +1,5 @@
-//! The log of events, read by page and followed as a stream: one gapless list of what happened, as
-//! it was when it happened, for whoever is cut off as for everybody else.
+//! The log of events, read by page and followed as a stream: one gapless list of everything that
+//! happened, as it was at the time, for clients that are cut off as for all others.
 
 mod acts;
 mod books;
@@ -14,7 +14,7 @@ use crate::support::{Client, Value};
 
 const FEED: &str = "/v1/events";
 
-/// All events, in pages of so many.
+/// All events, in pages of this size.
 async fn all(client: &Client, limit: usize, types: &str) -> Vec<Value> {
     let (mut found, mut query) = (Vec::new(), String::new());
     loop {

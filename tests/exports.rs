@@ -1,13 +1,13 @@
-//! Lists in one answer, as CSV and as lines of JSON: every row once, an end that says so, and no formula.
+//! Whole lists in one answer, as CSV or as lines of JSON: every row once, a marked end, and no formula.
 
 use crate::support::client::fresh;
 use crate::support::service::Setup;
 use crate::support::{Answer, Client, SOON, TestService, Value, cuit, json, wait_until};
 
-/// What asks for each form.
+/// The media types of the forms.
 const CSV: &str = "text/csv";
 const LINES: &str = "application/x-ndjson";
-/// More rows than are read at once.
+/// More rows than are read at a time.
 const MANY: u64 = 1203;
 
 async fn rows(client: &Client, path: &str, accept: &str) -> Answer {
@@ -18,7 +18,7 @@ async fn rows(client: &Client, path: &str, accept: &str) -> Answer {
     answer
 }
 
-/// The lines of JSON of a list, whose last one counts them.
+/// The JSON lines of a list; checks the last one, which counts them.
 async fn lines(client: &Client, path: &str) -> Vec<Value> {
     let answer = rows(client, path, LINES).await;
     assert!(answer.text.ends_with('\n'), "{path} is cut");
@@ -29,7 +29,7 @@ async fn lines(client: &Client, path: &str) -> Vec<Value> {
     all
 }
 
-/// The values of a field, in their order.
+/// The values of a field, in the order of the rows.
 fn of(rows: &[Value], field: &str) -> Vec<Value> {
     rows.iter().map(|row| row[field].clone()).collect()
 }
@@ -186,7 +186,7 @@ async fn a_page_of_a_stream_is_refused_and_strangers_get_nothing() {
         .header("accept", LINES)
         .await;
     wrong.refused(400, "invalid_request");
-    // what nobody offers is answered as ever
+    // an unsupported media type gets the usual answer
     let page = service
         .a
         .get(&path)
@@ -217,11 +217,12 @@ async fn a_realm_has_so_many_streams_and_each_gives_its_place_back() {
     let pdf = service.a.get(&days).header("accept", "application/pdf");
     let full = pdf.await;
     full.refused(429, "too_many_streams");
-    // what is short needs no place
+    // a short answer takes no place
     service.a.get(&days).header("accept", CSV).await.is(200);
     service.a.get(&path).await.is(200);
     for _ in 0..3 {
-        // the place is given back when the last byte has left, which its reader may see a moment before
+        // the place is given back when the last byte has left, and the reader may see that byte a moment
+        // earlier
         wait_until("there is a place again", SOON, async || {
             let answer = service.b.get("/v1/accounts").header("accept", CSV).await;
             (answer.status == 200).then_some(())
@@ -230,7 +231,7 @@ async fn a_realm_has_so_many_streams_and_each_gives_its_place_back() {
     }
 }
 
-/// The media type of a file of Parquet.
+/// The media type of a Parquet file.
 const PARQUET: &str = "application/vnd.apache.parquet";
 
 #[cfg(not(feature = "parquet"))]

@@ -1,8 +1,8 @@
-//! Fees: what is previewed is what is charged, with its tax, in the same movement.
+//! Fees: the preview equals the charge, with its tax, in the same movement.
 
 use crate::support::{TestService, Value, json, named};
 
-/// A service with an account that has so much.
+/// A service with an account that has this amount.
 async fn funded(amount: &str) -> (TestService, String) {
     let service = TestService::start().await;
     service.a.in_and_out().await;
@@ -102,7 +102,7 @@ async fn what_is_previewed_is_charged_with_the_movement() {
     let right = [("OUT", "500.00"), ("FEE", "3.00"), ("FEE_TAX", "0.63")];
     assert_eq!(moved(&service, &cvu, 3).await, owned(&right));
     assert_eq!(service.a.available(&cvu).await, "496.37");
-    // A credit pays its own charges.
+    // Credits are charged as well.
     let shown = preview(&service, &cvu, "100.00", "IN").await;
     assert_eq!(
         (&shown["totalCharges"], &shown["netAmount"]),
@@ -111,7 +111,7 @@ async fn what_is_previewed_is_charged_with_the_movement() {
     service.a.credit(&cvu, "100.00").await;
     let right = [("IN", "100.00"), ("FEE", "1.50"), ("FEE_TAX", "0.32")];
     assert_eq!(moved(&service, &cvu, 3).await, owned(&right));
-    // The one who sends pays for a transfer.
+    // The sender pays for a transfer.
     let to = service.a.cvu().await;
     let sent = service
         .a
@@ -121,7 +121,7 @@ async fn what_is_previewed_is_charged_with_the_movement() {
     assert_eq!(sent["fee"], json!({"amount": "2.00", "tax": "0.42"}));
     assert_eq!(service.a.available(&cvu).await, "392.13");
     assert_eq!(service.a.available(&to).await, "200.00");
-    // Charges that do not fit let nothing pass.
+    // If the balance does not cover the charges, nothing passes.
     let shown = preview(&service, &cvu, "392.13", "OUT").await;
     assert_eq!(shown["sufficient"], false);
     let refused = service.a.voucher(&cvu, "OUT", "392.13", "all").await;
@@ -157,7 +157,7 @@ async fn the_nearest_schedule_counts_and_previews_alone_charge_nothing() {
     assert_eq!(source().await, (json!("account"), json!("30.00")));
     service.a.debit(&cvu, "100.00").await;
     assert_eq!(service.a.available(&cvu).await, "900.00");
-    // Without its own again, it inherits.
+    // Without a schedule of its own it inherits again.
     let none = json!({"feeSchedule": []});
     service.admin("PUT", &path, &none).await.is(200);
     service.a.debit(&cvu, "100.00").await;
@@ -235,7 +235,7 @@ async fn a_schedule_is_for_types_that_can_be_charged() {
         let body = json!({"feeSchedule": charged.map(|code| rule(code, "0", false))});
         service.admin(method, &path, &body).await.is(200);
     }
-    // A tenant that is new has no types of its own.
+    // A new tenant has no types of its own.
     let new = json!({"name": "Nueva", "feeSchedule": [rule("OUT", "1", true)]});
     let refused = service.admin("POST", "/admin/tenants", &new).await;
     let refused = refused.refused(400, "invalid_request");

@@ -1,12 +1,13 @@
-//! Changes to the data folder by somebody else: stopped, killed and running.
+//! Changes to the data folder by somebody else, while the service is stopped, after it was killed,
+//! and while it runs.
 //!
-//! Each change is made to a copy of its own; then the real binary is started on it. It may find
+//! Each change is made to a separate copy; then the real binary is started on it. It may find
 //! everything that was acknowledged, or refuse with exit code 3 and say why. It may not open
-//! without a word and lack something: that would be a silent loss. A process whose folder is changed
-//! under it acknowledges nothing that is sent after the change, and ends by itself.
+//! silently with something missing: that would be an unnoticed loss. A process whose folder is
+//! changed under it acknowledges nothing that is sent after the change, and ends by itself.
 //!
-//! `CAUDAL_FOLDER_CHANGES` sets how many of the changes are tried, 8 when absent; 200 is all of
-//! them. `CAUDAL_SEED` says where the choice begins.
+//! `CAUDAL_FOLDER_CHANGES` sets how many of the changes are tried, 8 by default; 200 is all of them.
+//! `CAUDAL_SEED` chooses where to begin.
 
 mod running;
 mod site;
@@ -16,14 +17,14 @@ use std::time::Instant;
 
 use site::Site;
 
-/// What a change came to.
+/// The results of the changes.
 #[derive(Debug, Default)]
 struct Tally {
     refused: usize,
     whole: usize,
     ended: usize,
     vouchers: usize,
-    /// What went against the rule, in words.
+    /// Violations of the rule, in words.
     wrong: Vec<String>,
 }
 

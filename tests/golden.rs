@@ -1,5 +1,5 @@
-//! The exact bodies of both families, with a clock that stands still: what a client's parser
-//! gets to see, field by field and in this order. A change here is a change for every client.
+//! The exact bodies of both families, with a clock that stands still: exactly what a client's
+//! parser sees, field by field and in this order. A change here is a change for every client.
 
 mod bodies;
 mod changes;
@@ -30,16 +30,16 @@ pub struct Golden {
     pub body: &'static str,
     /// The status.
     pub status: u16,
-    /// The text of the answer, with white space between its fields.
+    /// The answer's text, with white space between its fields.
     pub answer: &'static str,
 }
 
-/// The text as it is on the wire: without line breaks and what indents them.
+/// The text as it is sent: without line breaks and indentation.
 fn wire(text: &str) -> String {
     text.lines().map(str::trim_start).collect()
 }
 
-/// The text with a mask where it is another one each time.
+/// The text with masks for the values that differ each time.
 fn masked(answer: &Value, mut text: String) -> String {
     let first = answer
         .pointer("/items/0/attempts/0")
@@ -161,7 +161,8 @@ async fn every_body_of_webhooks_is_the_one_that_was_promised() {
         .a
         .voucher("0000999100000287336728", "CARGA", "100.10", "a");
     credit.await.is(201);
-    // From here on nothing happens by itself: the clock stands still, and so does the next try.
+    // From here on nothing happens by itself: the clock stands still, so no further attempt is
+    // made.
     let first = "/v1/webhooks/whk_00000040000000200000001jsw";
     wait_until("a failure that is written down", SOON, async || {
         let reply = service.a.get(first).await;
@@ -171,7 +172,7 @@ async fn every_body_of_webhooks_is_the_one_that_was_promised() {
     tell(&service, WEBHOOKS).await;
 }
 
-/// Whether a path is one of a template.
+/// Whether a path matches a template.
 fn fits(template: &str, path: &str) -> bool {
     let (path, _) = path.split_once('?').unwrap_or((path, ""));
     let (parts, wanted) = (path.split('/'), template.split('/'));
@@ -200,13 +201,13 @@ fn every_operation_has_a_golden_body() {
     let mut templates = Vec::new();
     for (template, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            // What the bank calls has tests of its own.
+            // The operation that the bank calls has tests of its own.
             if operation["operationId"].is_string() && operation["security"].is_null() {
                 templates.push((method.to_uppercase(), template.clone()));
             }
         }
     }
-    // A path that fits a template without parameters is of no other.
+    // Templates without parameters first: a path that matches one belongs to it.
     templates.sort_by_key(|(_, template)| template.matches('{').count());
     let mut missing = Vec::new();
     for (method, template) in templates {

@@ -1,5 +1,5 @@
 //! The commands of the README and of the guide, run as they are printed, against a `caudal dev` of their own.
-//! Only ports are others. A request that is not answered with 2xx fails the test.
+//! Only the ports differ. A request that is not answered with 2xx fails the test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 use crate::strangers::process::Process;
 use crate::support::{SOON, Value, wait_until};
 
-/// Runs the `curl` of this machine and notes how each request was answered.
+/// Runs the machine's `curl` and notes the status of each request.
 const CURL: &str = r#"#!/bin/sh
 exec REAL "$@" --write-out '%{stderr}answered %{http_code} %{method} %{url_effective}\n'
 "#;
-/// The port of the receiver in the guide.
+/// The receiver's address in the guide.
 const RECEIVER: &str = "127.0.0.1:9000";
 
-/// The blocks of a document that are to be run.
+/// The shell blocks of a document that the test runs.
 fn blocks(document: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let text = fs::read_to_string(path).unwrap();
@@ -29,19 +29,19 @@ fn blocks(document: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a shell did.
+/// The result of a shell.
 struct Ran {
     out: String,
     /// Each request with its status, in order.
     answers: Vec<(String, String)>,
 }
 
-/// A folder with a running `caudal dev`, in which somebody follows a document.
+/// A folder with a running `caudal dev`, in which a document is followed.
 struct Walk {
-    /// Its log is in the folder, which goes after it.
+    /// Before `dir`: the log of the process is in that folder, which must go after it.
     process: Process,
     dir: TempDir,
-    /// A port that is free.
+    /// A free port.
     receiver: String,
 }
 
@@ -67,13 +67,13 @@ impl Walk {
         }
     }
 
-    /// What `dev` says about itself.
+    /// The addresses that `dev` has written down.
     fn addresses(&self) -> BTreeMap<String, String> {
         let file = fs::read(self.dir.path().join("data/dev.json")).unwrap();
         serde_json::from_slice(&file).unwrap()
     }
 
-    /// Runs lines with the addresses of this `dev` in place of those that are printed.
+    /// Runs lines with the addresses of this `dev` in place of the printed ones.
     async fn run(&self, lines: &str) -> Ran {
         let addresses = self.addresses();
         let lines = lines
@@ -105,7 +105,7 @@ impl Walk {
         assert!(ended.success(), "{ended}: {out}\n{errors}");
         let mut answers = Vec::new();
         for line in errors.lines() {
-            // Nothing else is written there: a guide that works says no errors.
+            // Nothing else is printed there, since a guide that works causes no errors.
             let answered = line.strip_prefix("answered ");
             let (status, request) = answered
                 .and_then(|line| line.split_once(' '))
@@ -115,20 +115,20 @@ impl Walk {
         Ran { out, answers }
     }
 
-    /// The port of the receiver as Python writes it.
+    /// The receiver's address as Python writes it.
     fn pair(&self) -> String {
         let port = self.receiver.rsplit(':').next().unwrap();
         format!("(\"127.0.0.1\", {port})")
     }
 
-    /// The bank covers what clients have.
+    /// Checks that the bank covers what clients have.
     async fn is_covered(&self) {
         let treasury = self.process.client.get("/v1/treasury").await.is(200).json;
         assert_eq!(treasury["covered"], Value::Bool(true), "{treasury}");
     }
 }
 
-/// At least so many requests, all of which were answered as hoped for.
+/// Checks that there were at least so many requests, all answered with the expected status.
 #[track_caller]
 fn all_well(ran: &Ran, least: usize) {
     let requests = ran.answers.len();
@@ -142,7 +142,7 @@ fn all_well(ran: &Ran, least: usize) {
 async fn the_five_requests_of_the_readme_run_as_printed() {
     let mut walk = Walk::start().await;
     let blocks = blocks("README.md");
-    // The first block has the two commands.
+    // The first block starts the two commands.
     let ran = walk.run(&blocks[1..].concat()).await;
     all_well(&ran, 5);
     assert!(ran.out.contains("\"3499.50\""), "{}", ran.out);
@@ -165,13 +165,13 @@ async fn the_guide_runs_as_printed_and_survives_a_kill() {
     walk.process.signal("KILL");
     walk.process.ended().await;
     walk.process = Process::demo(walk.dir.path(), ":").await;
-    // The shell of the reader still knows the CVU; its addresses are the same.
+    // The reader's shell still has the CVU; the addresses are the same.
     let known = before.iter().flat_map(|block| block.lines());
     let known: Vec<_> = known.filter(|line| line.starts_with("CVU=")).collect();
     let again = [&blocks[0], known[0], "\n", last].concat();
     let ran = walk.run(&again).await;
     all_well(&ran, 2);
-    // With `jq` there are spaces in it.
+    // `jq` adds spaces.
     let out = ran.out.replace(' ', "");
     assert!(out.contains("\"covered\":true"), "{}", ran.out);
     walk.process.stop().await;
@@ -192,13 +192,13 @@ async fn what_dev_prints_runs_as_printed_and_each_request_has_its_line() {
         "  201  POST   /v1/accounts  ",
         "  200  GET    /v1/accounts/{cvu}/balance  ",
     ];
-    // A line is written after the answer has left.
+    // The log has the line only after the answer was sent.
     wait_until("each request has its line", SOON, async || {
         let log = walk.process.log();
         lines.iter().all(|line| log.contains(line)).then_some(())
     })
     .await;
-    // An adjustment is money that no bank brought; the collector account has enough for a first look.
+    // An adjustment is money that no bank brought in; the collector account has enough for a first look.
     let client = walk.process.client.clone();
     client.in_and_out().await;
     let cvu = client.cvu().await;

@@ -6,7 +6,7 @@ fn id(hold: &Value) -> &str {
     hold["id"].as_str().unwrap()
 }
 
-/// A service with an account that has so much.
+/// A service with an account that has this amount.
 async fn funded(amount: &str) -> (TestService, String) {
     let service = TestService::start().await;
     service.a.in_and_out().await;
@@ -51,7 +51,7 @@ async fn a_hold_is_confirmed_and_released_in_parts() {
     );
     assert_eq!(service.a.funds(&cvu).await, pair("60.00", "30.00"));
     service.crash().await;
-    // Without a body, all that is left.
+    // Without a body, the whole rest is confirmed.
     let path = format!("/v1/holds/{}/confirm", id(&hold));
     let done = service.a.call("POST", &path).await.is(200);
     assert_eq!(
@@ -115,7 +115,7 @@ async fn a_hold_is_opened_once_by_its_external_id() {
     let again = service.a.post(&path, &body).await.is(201);
     assert!(again.replayed());
     assert_eq!(again.json, first.json);
-    // When it ends and what it is for are what the first one said.
+    // A repeated order does not change the expiry or the description.
     for (name, value) in [
         ("expiresAt", json!("2099-01-01T00:00:00Z")),
         ("description", json!("another table")),
@@ -131,11 +131,11 @@ async fn a_hold_is_opened_once_by_its_external_id() {
     let refused = service.a.post(&path, &other).await;
     let refused = refused.refused(409, "id_externo_reused");
     assert_eq!(named(&refused.json), ["amount"]);
-    // A credit and a hold may have the same one.
+    // A credit and a hold may have the same external id.
     let credit = service.a.voucher(&cvu, "IN", "1.00", "h-1").await.is(201);
     assert!(!credit.replayed());
     assert_eq!(service.a.funds(&cvu).await, pair("96.00", "5.00"));
-    // Under an idempotency key the same answer comes again, and a step is taken once.
+    // Under an idempotency key the answer is repeated, and the step is taken once.
     let step = format!("/v1/holds/{}/confirm", id(&first.json));
     let one = json!({"amount": "1.00"});
     let taken = service.a.post(&step, &one).key("step-1").await.is(200);
@@ -212,7 +212,7 @@ async fn what_a_hold_cannot_do_is_refused_with_its_reason() {
         let zero = service.a.step(&hold, step, "0").await;
         zero.refused(400, "invalid_request");
     }
-    // The id of a voucher or transfer is no hold's.
+    // The id of a voucher or a transfer is not found as a hold.
     for prefix in ["cmp_", "trf_", "HLD_", ""] {
         let path = format!("/v1/holds/{}", id(&hold).replace("hld_", prefix));
         service.a.get(&path).await.refused(404, "hold_not_found");
@@ -297,7 +297,7 @@ async fn holds_are_listed_by_state_and_page() {
         let items = some.json.as_array().unwrap();
         assert!(items.iter().all(|item| item["status"] == status));
     }
-    // By cursor every hold comes once.
+    // Read by cursor, every hold comes once.
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     loop {
         let page = format!("{path}?limit=3&cursor={cursor}");
@@ -312,7 +312,7 @@ async fn holds_are_listed_by_state_and_page() {
     let refused = service.a.get(&format!("{path}?status=shut&limit=0")).await;
     let refused = refused.refused(400, "invalid_request");
     assert_eq!(named(&refused.json), ["status", "limit"]);
-    // Another account has none of them.
+    // Another account shows none of them.
     let other = service.a.cvu().await;
     let none = service.a.get(&format!("/v1/accounts/{other}/holds")).await;
     assert_eq!(none.is(200).text, "[]");

@@ -1,5 +1,5 @@
-//! Hostile input over raw sockets: whatever comes, the answer is the right one, without waiting for
-//! more, and the service goes on posting.
+//! Hostile input over raw sockets: whatever arrives, the answer is the right one, without waiting
+//! for more, and the service keeps posting.
 
 mod stage;
 
@@ -90,7 +90,7 @@ async fn bodies_that_are_no_bodies() {
             (400, &json!(code)),
             "{shown}"
         );
-        // Nothing of the parser's own words, and no long echo.
+        // Nothing from the parser's own messages, and no long echo.
         for word in [
             "serde",
             "EOF while",
@@ -108,7 +108,7 @@ async fn bodies_that_are_no_bodies() {
 async fn bodies_that_are_too_large_or_of_another_type() {
     let stage = Stage::new().await;
     let (a, cvu) = (&stage.service.a, stage.cvu.as_str());
-    // Told by its length, before a byte of it is read.
+    // Refused by the stated length, before a byte of the body is read.
     for length in ["65537", "10000000", "9223372036854775807"] {
         let answer = stage
             .send(&posting(
@@ -125,7 +125,7 @@ async fn bodies_that_are_too_large_or_of_another_type() {
             "{length}"
         );
     }
-    // Found out while it comes in chunks.
+    // Refused while the chunks arrive.
     let chunk = format!("2000\r\n{}\r\n", "x".repeat(0x2000)).repeat(9);
     let answer = stage
         .send(&posting(
@@ -161,7 +161,7 @@ async fn bodies_that_are_too_large_or_of_another_type() {
             "{kind}"
         );
     }
-    // A body that is compressed is not unpacked.
+    // A compressed body is not unpacked.
     let more = format!("content-encoding: gzip\r\ncontent-length: {}\r\n", 8);
     let answer = stage
         .send(&posting(a, cvu, &more, b"\x1f\x8b\x08\x00\x00\x00\x00\x00"))
@@ -217,7 +217,7 @@ async fn requests_that_could_be_read_in_two_ways() {
             "{line}: {answer:?}"
         );
     }
-    // What a line or header may not be: too long, too many.
+    // Invalid request lines and headers: too long, or too many.
     let long = "a".repeat(200_000);
     for bytes in [
         request(a, &format!("GET /v1/accounts?q={long}"), "", b""),
@@ -343,7 +343,7 @@ async fn headers_that_are_abused() {
         );
         assert!(!answer.body.contains(&key));
     }
-    // Whatever hides in an id of a request is not repeated.
+    // A hostile request id is not repeated.
     for id in [
         "a\tb",
         "<script>",
@@ -362,7 +362,7 @@ async fn headers_that_are_abused() {
         assert_eq!(answer.status, 200);
         assert!(!answer.head.contains(id), "{}", answer.head);
     }
-    // What a proxy would believe, nobody here does.
+    // Headers that a proxy would believe have no effect here.
     let forwarded = "x-forwarded-host: evil\r\nx-original-url: /admin/tenants\r\nx-http-method-override: DELETE\r\n";
     let answer = stage
         .send(&head(&format!("x-api-key: {key}\r\n{forwarded}")))
@@ -372,7 +372,7 @@ async fn headers_that_are_abused() {
     stage.lives().await;
 }
 
-/// A body that never ends is given up, and holds nobody else up.
+/// The service gives up on a body that never ends, and nobody else is held up.
 #[actix_web::test]
 async fn a_body_that_drips_is_given_up() {
     let stage = Stage::with(PATIENT, HASTY).await;
@@ -415,7 +415,7 @@ async fn a_body_that_drips_is_given_up() {
     stage.lives().await;
 }
 
-/// A head that never ends is given up too: 408, or closed.
+/// The service gives up on a head that never ends, too: with 408, or by closing.
 #[actix_web::test]
 async fn heads_that_drip_are_given_up() {
     let stage = Stage::with(HASTY, PATIENT).await;
@@ -481,7 +481,7 @@ async fn sixty_four_clients_mix_good_and_hostile() {
                     "{answer:?}"
                 );
             }
-            // The others leave without waiting for an answer.
+            // The other clients leave without waiting for an answer.
         }
     };
     let mixed = |worker: usize| async move {

@@ -105,7 +105,7 @@ async fn another_body_is_refused_with_the_fields_that_differ() {
             .refused(409, "idempotency_key_reused");
         assert_eq!(named(&refused.json), differing, "{}", refused.text);
     }
-    // Order and white space do not make another body.
+    // Another order of fields or other white space does not make another body.
     let text = "{ \"idExterno\" : \"a\",\"description\":\"d\",\n\"amount\":\"10.00\", \"voucherTypeCode\":\"IN\"}";
     let again = service
         .a
@@ -115,7 +115,7 @@ async fn another_body_is_refused_with_the_fields_that_differ() {
         .await
         .is(201);
     assert!(again.replayed());
-    // The same key elsewhere is another key.
+    // The same key on another path is another key.
     service
         .a
         .post("/v1/accounts", &opening(&cuit(fresh())))
@@ -133,7 +133,7 @@ async fn another_body_is_refused_with_the_fields_that_differ() {
     assert_eq!(service.a.balance(&cvu).await["sequence"], 1);
 }
 
-/// Sends the same request many times at once: one effect, and one answer.
+/// Sends the same request many times at once; checks that there is one effect, and one answer.
 async fn storm(
     service: &TestService,
     path: &str,
@@ -188,7 +188,7 @@ async fn fifty_at_once_with_one_key_have_one_effect_and_one_answer() {
     for n in 0..4 {
         let (id, key) = (format!("storm-{n}"), format!("storm-{n}"));
         let body = json!({"voucherTypeCode": "IN", "amount": "10.00", "idExterno": id});
-        // Half of the rounds go by external id alone.
+        // Half of the rounds rely on the external id alone.
         let key = (n % 2 == 0).then_some(key.as_str());
         let posted = storm(&service, &path, &body, key, "idempotency_in_flight").await;
         assert_eq!(posted["sequence"], n + 1);
@@ -251,13 +251,13 @@ async fn a_refusal_is_kept_and_a_malformed_request_is_not() {
         .key("kept")
         .await
         .refused(400, "insufficient_funds");
-    // It would succeed by now, and still the key has had its answer.
+    // It would succeed by now, but the key already has its answer.
     service.a.credit(&cvu, "100.00").await;
     same(&refused, &service.a.post(&path, &body).key("kept").await);
     service.restart().await;
     same(&refused, &service.a.post(&path, &body).key("kept").await);
     service.a.post(&path, &body).key("another").await.is(201);
-    // What could not be read was no request.
+    // A request that cannot be read does not use up its key.
     let bad = json!({"voucherTypeCode": "OUT", "amount": "five", "idExterno": "read"});
     service
         .a
@@ -294,7 +294,7 @@ async fn a_refusal_is_kept_and_a_malformed_request_is_not() {
             .is(201)
             .replayed()
     );
-    // A dry run uses no key.
+    // A dry run does not use up its key.
     let dry = json!({"voucherTypeCode": "OUT", "amount": "5.00", "idExterno": "dry"});
     service
         .a
@@ -391,7 +391,7 @@ async fn keys_are_visible_ascii_once_and_an_opening_needs_one() {
         &first,
         &service.a.post("/v1/accounts", &body).key(&longest).await,
     );
-    // The quoted form of the draft standard is the same key.
+    // The quoted form from the draft standard is the same key.
     let kind = json!({"code": "QUOTED", "name": "Quoted", "sense": "credit"});
     let first = service
         .a

@@ -1,5 +1,5 @@
-//! What the service promises, statement by statement, as tables that are read when the tests run: whoever
-//! adds a row builds nothing. Each `tests/interface/NAME.table` is a conversation with a fresh service.
+//! The promises of the service, statement by statement, as tables that are read when the tests run: a new row needs
+//! no build. Each `tests/interface/NAME.table` is a conversation with a fresh service.
 //!
 //! ```text
 //! # A remark.
@@ -16,27 +16,28 @@
 //!     available == "5.00"
 //! ```
 //!
-//! - `==` heads an operation or a topic. What stands after `|` is the statement that the line proves; it is
-//!   counted, and the lines after it that have none belong to it. A request without one prepares.
+//! - `==` heads an operation or a topic. The text after `|` is the statement that the line proves; it is
+//!   counted, and following lines without a statement belong to it. A request without a statement only prepares.
 //! - A request is `METHOD PATH [BODY] => STATUS [CODE [FIELD…]]`: the code of a refusal, and the fields that
-//!   its `errors` name. The body of each refusal is checked to be whole. Before it may stand `as` who asks
-//!   (`tenant` by itself, `live`: its live key, `other`: another tenant, `nobody`: no key, `stranger`: a wrong
-//!   one, `bank`: to the sandbox bank, `admin`: to the operator's listener) and `soon`: asked again until all
-//!   of it holds.
+//!   its `errors` name. The body of each refusal is checked to be whole. Two words may precede the request:
+//!   `as` with the caller (`tenant`, which is the default, `live`: its live key, `other`: another tenant,
+//!   `nobody`: no key, `stranger`: a wrong key, `bank`: to the sandbox bank, `admin`: to the operator's
+//!   listener), and `soon`: the request is repeated until everything about it holds.
 //! - `with HEADER: VALUE` is sent with the request.
-//! - A check is a place and what is there: `== JSON`, `!= JSON`, `has JSON` (text in a text, or a member of a
-//!   list), `in [JSON, …]`, `is SHAPE [or SHAPE…]` (see [`checks::SHAPES`]), `count N`, `keys NAME NAME…`
-//!   (these and no others), `rises`, `falls`, `present`, `absent`. A place is `field`, `a.b`, `list.0.a`,
-//!   `list.*.a` (each of them), `list.[code=FEE].a` (the first that has it), or `.` for the whole body; a
-//!   `$ref` is followed, and so are the parts of an `allOf`. `header NAME` is a place, and `body` is the text as it came.
-//! - `keep NAME = PLACE` keeps what is there, and `{NAME}` writes it into requests and expected values;
+//! - A check is a place and a test of the value there: `== JSON`, `!= JSON`, `has JSON` (text in a text, or a
+//!   member of a list), `in [JSON, …]`, `is SHAPE [or SHAPE…]` (see [`checks::SHAPES`]), `count N`,
+//!   `keys NAME NAME…` (these and no others), `rises`, `falls`, `present`, `absent`. A place is `field`, `a.b`,
+//!   `list.0.a`, `list.*.a` (each member), `list.[code=FEE].a` (the first member with that code), or `.` for the
+//!   whole body; a `$ref` is followed, and so are the parts of an `allOf`. `header NAME` is a place, and `body` is
+//!   the text as received.
+//! - `keep NAME = PLACE` keeps the value there, and `{NAME}` writes it into requests and expected values;
 //!   `keep NAME = header H` keeps a header. `{cuit 7}` and `{company 7}` are CUITs of a person and of a
 //!   company, `{text 9}` is a text of nine letters, `{day -1}` is yesterday in Buenos Aires, `{url}` the
 //!   address of the service, `{key}` the tenant's key.
-//! - `clock` before the first request has the service start at an instant and time stand still; later ones
-//!   move it. Without it, the clock is the machine's.
+//! - `clock` before the first request makes the service start at an instant with a clock that stands still;
+//!   later ones move it. Without it, the clock is the machine's.
 //!
-//! A word that this page does not know is refused before anything is asked. Every line that does not hold is
+//! A word that is not described here is refused before any request is sent. Every line that does not hold is
 //! reported, with its request and its answer.
 
 mod checks;
@@ -48,7 +49,7 @@ use std::path::{Path, PathBuf};
 
 use table::Table;
 
-/// So many statements the tables have at least.
+/// How many statements the tables have at least.
 const STATEMENTS: usize = 1_000;
 
 macro_rules! tables {

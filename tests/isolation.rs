@@ -1,5 +1,5 @@
-//! What is shared by nobody: two tenants, and the two realms of one, with the same names for
-//! everything; and what all realms of a mode do share at the bank, the aliases.
+//! Nothing is shared by two tenants, or by the two realms of one, even under the same names for
+//! everything; only the aliases at the bank are shared by all realms of a mode.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,7 +7,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use crate::support::client::fresh;
 use crate::support::{Client, TestService, Value, cuit, json};
 
-/// Characters of a key's secret, and of the checksum behind it.
+/// The lengths of a key's secret, and of the checksum after it, in characters.
 const SECRET: usize = 43;
 const CHECK: usize = 6;
 
@@ -86,7 +86,7 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
     let service = TestService::start().await;
     let twins = twins(&[&service.a, &service.b]).await;
     let ((a, mine), (b, theirs)) = (&twins[0], &twins[1]);
-    // By filter: another's CVU is a CVU without vouchers, as one that does not exist.
+    // In a filter: another realm's CVU has no vouchers, like one that does not exist.
     for cvu in [theirs.as_str(), "0000532609100002749314"] {
         let found = a
             .get(&format!("/v1/comprobantes/internal?cvu={cvu}"))
@@ -96,7 +96,7 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
         let found = a.get(&format!("/v1/accounts?q={cvu}")).await.is(200);
         assert_eq!(found["total"], 0);
     }
-    // By body: another's type is unknown.
+    // In a body: another realm's type is unknown.
     b.create_type("THEIRS", "credit").await;
     let refused = a.voucher(mine, "THEIRS", "1.00", "theirs-1").await;
     let unknown = a.voucher(mine, "NOBODYS", "1.00", "theirs-1").await;
@@ -104,7 +104,7 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
         .refused(400, "voucher_type_unknown")
         .essence("THEIRS");
     assert_eq!(refused, unknown.essence("NOBODYS"));
-    // Another's voucher by its id, and by changing a digit of one's own.
+    // Another realm's voucher by its id.
     let id = b.credit(theirs, "5.00").await["id"]
         .as_str()
         .unwrap()
@@ -113,7 +113,7 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
         .await
         .refused(404, "voucher_not_found");
     b.get(&format!("/v1/comprobantes/{id}")).await.is(200);
-    // Another's cursor is only a place in one's own list.
+    // Another realm's cursor only marks a place in one's own list.
     let list = b.get("/v1/comprobantes/internal?limit=1").await;
     let cursor = list.header("x-next-cursor").to_owned();
     let page = a
@@ -129,7 +129,7 @@ async fn filters_and_bodies_do_not_reach_into_other_realms() {
     );
 }
 
-/// A key with the id of one and the secret of another, and the checksum that belongs to them.
+/// A key with the id of one key, the secret of another, and the checksum for both.
 fn forged(id_of: &str, secret_of: &str) -> String {
     let head = |key: &str| key.split_at(key.len() - SECRET - CHECK).0.to_owned();
     let secret = |key: &str| {

@@ -1,10 +1,10 @@
-//! Keys that may not do everything: how operators issue them, what they are refused, and what is shown of them.
+//! Keys with restricted rights: how operators issue them, what the keys are refused, and how they are shown.
 
 use crate::support::{Setup, TestClock, TestService, Value, json, named};
 
 const KEYS: &str = "/admin/tenants/tnt_first/keys";
 
-/// What the list says of a key.
+/// The entry of a key in the list.
 async fn listed(service: &TestService, id: &str) -> Value {
     let list = service.admin_get(KEYS).await.is(200);
     let items = list["items"].as_array().unwrap();
@@ -99,7 +99,7 @@ async fn a_key_works_from_its_addresses_alone_also_behind_a_proxy() {
     let text = service.keyed(&wanted).await.key;
     for turn in 0..2 {
         let key = service.a.with_key(text.as_deref());
-        // The tests come from this machine, where a proxy is believed.
+        // The tests run on this machine, where the service trusts a proxy.
         for (forwarded, allowed) in [
             ("203.0.113.7", true),
             ("10.0.0.1, 203.0.113.7", true),

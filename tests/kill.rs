@@ -1,10 +1,10 @@
 //! kill −9 of a real process under load over HTTP, and SIGTERM: nothing that was acknowledged is
-//! lost, nothing is there twice.
+//! lost, and nothing is there twice.
 //!
-//! Each round: 64 clients post vouchers with external ids of their own to the process; it is killed
-//! at a random moment and started again on the same folder. The ids whose answer was cut off are
-//! tried again in the next round, as a client would. `CAUDAL_KILLS` sets the number of rounds, 3
-//! when absent.
+//! Each round, 64 clients post vouchers with external ids of their own to the process; it is killed
+//! at a random moment and started again on the same folder. Vouchers whose answer was cut off are
+//! sent again after the restart, as a client would. `CAUDAL_KILLS` sets the number of rounds, 3 by
+//! default.
 
 mod older;
 
@@ -22,14 +22,14 @@ use crate::support::client::fresh;
 use crate::support::processes::signal;
 use crate::support::{Client, SOON, Value, json, wait_until};
 
-/// Clients that post at the same time.
+/// How many clients post at the same time.
 const CLIENTS: usize = 64;
-/// Accounts that they share: some are hot.
+/// How many accounts they share, so that some are hot.
 const ACCOUNTS: usize = 8;
 /// How long a start may take.
 const START: Duration = SOON;
 
-/// `caudal dev` as a process of its own.
+/// `caudal dev` as a separate process.
 struct Process {
     child: Child,
     client: Client,
@@ -46,7 +46,7 @@ impl Process {
         Self::of(env!("CARGO_BIN_EXE_caudal"), data, more).await
     }
 
-    /// Of this program, which may be another than that of these tests.
+    /// Starts `program`, which need not be the one of these tests.
     async fn of(program: &str, data: &Path, more: &[&str]) -> Self {
         let (free, log) = ("127.0.0.1:0", Paper::new());
         let child = Command::new(program)
@@ -72,7 +72,8 @@ impl Process {
             _log: log,
         };
         let file = data.join("dev.json");
-        // The file of the last run may still be there: what it names must answer to its key.
+        // The file of the last run may still be there, so the service at its address must accept
+        // its key.
         let ready = async || {
             let ended = process.child.try_wait().unwrap();
             assert!(ended.is_none(), "it ended instead of starting: {ended:?}");
@@ -100,7 +101,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test went well, the process has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -114,12 +115,12 @@ struct Sent {
     centavos: u64,
 }
 
-/// What the clients know.
+/// The vouchers that the clients know.
 #[derive(Default)]
 struct Known {
-    /// Sent, and perhaps never answered.
+    /// Those that were sent, and perhaps never answered.
     open: BTreeMap<String, Sent>,
-    /// Acknowledged, with the id of the voucher.
+    /// Those that were acknowledged, with the id of the voucher.
     done: BTreeMap<String, (Sent, String)>,
 }
 
@@ -127,7 +128,7 @@ fn amount(centavos: u64) -> String {
     format!("{}.{:02}", centavos / 100, centavos % 100)
 }
 
-/// Sends one voucher; whether there was an answer.
+/// Sends one voucher; returns whether it was acknowledged.
 async fn send(client: &Client, known: &Mutex<Known>, id: &str, sent: &Sent) -> bool {
     known
         .lock()
@@ -139,7 +140,8 @@ async fn send(client: &Client, known: &Mutex<Known>, id: &str, sent: &Sent) -> b
         return false;
     };
     if answer.status != 201 {
-        // Only a service that is about to end may say so, and then nothing is promised.
+        // Only a service that is about to stop may answer otherwise, with 503, and then nothing is
+        // promised.
         assert_eq!(answer.status, 503, "{}", answer.text);
         return false;
     }
@@ -177,9 +179,10 @@ async fn load(
     }
 }
 
-/// Everything that was acknowledged is there, once; what the service has adds up.
+/// Checks that everything acknowledged is there, once, and that the service's balances add up;
+/// returns how many there are.
 async fn check(client: &Client, known: &Mutex<Known>, cvus: &[String]) -> usize {
-    // What was cut off is tried again, until it has its answer.
+    // Orders that were cut off are repeated until they are answered.
     let open = known.lock().unwrap().open.clone();
     for (id, sent) in &open {
         wait_until("a repeat is answered", SOON, async || {
@@ -240,7 +243,7 @@ async fn check(client: &Client, known: &Mutex<Known>, cvus: &[String]) -> usize 
         done.len(),
         "nothing is there that was not sent"
     );
-    // And by external id, for some of them.
+    // Some of them are also looked up by external id.
     for (id, (_, voucher)) in done.iter().step_by(done.len() / 50 + 1) {
         let found = client
             .get(&format!("/v1/comprobantes/by-external/{id}"))
@@ -266,7 +269,7 @@ fn verified(data: &Path) {
     );
 }
 
-/// Accounts with enough money for any order of the postings, and the two types.
+/// Opens accounts with enough money for the postings in any order, and creates the two types.
 async fn prepare(client: &Client, known: &Mutex<Known>) -> Vec<String> {
     client.in_and_out().await;
     let mut cvus = Vec::new();
@@ -283,7 +286,7 @@ async fn prepare(client: &Client, known: &Mutex<Known>) -> Vec<String> {
     cvus
 }
 
-/// Starts the load; gives what stops it and its tasks.
+/// Starts the load; returns the switch that stops it, and its tasks.
 fn begin(
     client: &Client,
     known: &Arc<Mutex<Known>>,
@@ -306,8 +309,8 @@ fn begin(
     (stop, tasks)
 }
 
-/// A random moment of the load: after so many more acknowledgements, 1 to 400, from the address
-/// space's own chance.
+/// Waits for a random moment of the load: 1 to 400 further acknowledgements, chosen by the
+/// randomness of hash seeds.
 async fn random_moment(known: &Mutex<Known>) -> u64 {
     static SALT: AtomicU64 = AtomicU64::new(0);
     let chance = std::hash::BuildHasher::hash_one(
@@ -375,7 +378,7 @@ async fn sigterm_ends_with_0_and_keeps_everything() {
     check(&process.client, &known, &cvus).await;
 }
 
-/// What is broken in a round of [`nothing_acknowledged_is_lost_when_service_or_database_die`].
+/// What each round of [`nothing_acknowledged_is_lost_when_service_or_database_die`] breaks.
 const BREAKS: [&str; 4] = ["the service", "the database", "both", "the connections"];
 
 #[actix_web::test]
@@ -416,7 +419,7 @@ async fn nothing_acknowledged_is_lost_when_service_or_database_die() {
             process.ended().await;
             process = Process::start_with(folder.path(), &log).await;
         } else {
-            // The same process goes on.
+            // The same process continues.
             random_moment(&known).await;
         }
         stop.store(true, Ordering::Relaxed);

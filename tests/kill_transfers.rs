@@ -1,10 +1,10 @@
-//! kill −9 of a real process while 64 clients send transfers, to accounts of the realm and through
-//! a bank that lives on: every transfer that was acknowledged is there once and ends once, and the
-//! books of both sides are the same.
+//! kill −9 of a real process while 64 clients send transfers, to accounts of the realm and through a
+//! bank that keeps running: every acknowledged transfer is there once and ends once, and the books
+//! of both sides are the same.
 //!
-//! The service is started again on the same folder each time; what has no answer is sent again with
-//! the same external id. `CAUDAL_TRANSFERS` and `CAUDAL_TRANSFER_KILLS` set how many, 300 and 2 when
-//! absent.
+//! The service is started again on the same folder each time; transfers without an answer are sent
+//! again with the same external id. `CAUDAL_TRANSFERS` and `CAUDAL_TRANSFER_KILLS` set how many
+//! transfers and kills, 300 and 2 by default.
 
 mod books;
 pub mod site;
@@ -21,40 +21,40 @@ use site::Site;
 
 /// How many transfers are sent.
 const TRANSFERS: &str = "CAUDAL_TRANSFERS";
-/// How often the service is killed meanwhile.
+/// How often the service is killed in the meantime.
 const KILLS: &str = "CAUDAL_TRANSFER_KILLS";
-/// Clients that send at the same time.
+/// How many clients send at the same time.
 const CLIENTS: usize = 64;
-/// Accounts that they share: all are hot.
+/// How many accounts they share, so that all are hot.
 const ACCOUNTS: usize = 16;
-/// What each account has at first, in centavos.
+/// The initial balance of each account, in centavos.
 const FIRST: i64 = 100_000_000;
-/// One in so many is accompanied by money that arrives.
+/// Every how many transfers money arrives as well.
 const CASH_IN_EVERY: usize = 20;
-/// One in so many is sent again although it was acknowledged.
+/// Every how many transfers one is sent again although it was acknowledged.
 const AGAIN_EVERY: usize = 16;
-/// How long everything may take to be sent.
+/// How long the clients may take to send everything.
 const SENT: Duration = Duration::from_secs(900);
-/// How long a client waits before it tries again, unless the service is there before.
+/// How long a client waits before it retries, unless the service is back earlier.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 fn amount(centavos: i64) -> String {
     format!("{}.{:02}", centavos / 100, centavos % 100)
 }
 
-/// One transfer as it is sent.
+/// One transfer, as it is sent.
 #[derive(Clone, Debug)]
 struct Order {
     from: usize,
     to: Value,
     centavos: i64,
-    /// The receiving account, when it is of the realm.
+    /// The receiving account, if it is one of the realm.
     receiver: Option<usize>,
-    /// How it has to end.
+    /// The status in which it has to end.
     end: &'static str,
 }
 
-/// The transfers, by their number: a mix of all destinations.
+/// The transfer with this number: a mix of all destinations.
 fn order(number: usize, accounts: &[(String, String)]) -> Order {
     let from = number % ACCOUNTS;
     let neighbour = (from + 1 + number / 7 % (ACCOUNTS - 1)) % ACCOUNTS;
@@ -89,16 +89,16 @@ fn rail_id(number: usize) -> String {
     format!("KILLS{number:017}")
 }
 
-/// What all clients share.
+/// The state that all clients share.
 struct Load {
     client: Client,
     bank: Client,
     accounts: Vec<(String, String)>,
     count: usize,
     next: AtomicUsize,
-    /// The ids that were given to transfers, by number.
+    /// The ids of the acknowledged transfers, by number.
     done: Mutex<BTreeMap<usize, String>>,
-    /// How many requests had no answer, or were told to come again.
+    /// How many requests had no answer, or were refused with 503.
     cut_off: AtomicUsize,
     /// Grows with each start of the service.
     starts: tokio::sync::watch::Sender<u64>,
@@ -121,12 +121,13 @@ impl Load {
         if answer.status == 201 {
             return Some(answer);
         }
-        // Nothing is promised, and the client is to come again.
+        // The service has promised nothing, and the client retries.
         assert_eq!(answer.status, 503, "{}", answer.text);
         None
     }
 
-    /// Sends one transfer until it is acknowledged.
+    /// Sends one transfer until it is acknowledged, and perhaps once more; some are accompanied by
+    /// money that arrives.
     async fn through(&self, number: usize) {
         if number.is_multiple_of(CASH_IN_EVERY) {
             let (cvu, id) = (&self.accounts[number % ACCOUNTS].0, rail_id(number));
@@ -138,7 +139,7 @@ impl Load {
         loop {
             let Some(answer) = self.send(number).await else {
                 self.cut_off.fetch_add(1, Ordering::Relaxed);
-                // Either end will do.
+                // After either of the two the client retries.
                 tokio::time::timeout(PATIENCE, starts.changed()).await.ok();
                 continue;
             };
@@ -162,7 +163,7 @@ impl Load {
         }
     }
 
-    /// Waits until so many are acknowledged.
+    /// Waits until this many are acknowledged.
     async fn reaches(&self, count: usize) {
         wait_until("the load goes on", SENT, async || {
             (self.done.lock().unwrap().len() >= count).then_some(())
@@ -171,7 +172,7 @@ impl Load {
     }
 }
 
-/// Accounts with enough money for any order of the transfers; their CVUs and aliases.
+/// Opens accounts with enough money for the transfers in any order; returns their CVUs and aliases.
 async fn prepare(client: &Client) -> Vec<(String, String)> {
     client.in_and_out().await;
     let mut accounts = Vec::new();
@@ -188,7 +189,7 @@ fn setting(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
 
-/// A number by chance, below a bound.
+/// A random number below a bound.
 fn chance(bound: usize) -> usize {
     let hasher = std::hash::RandomState::new();
     let number = std::hash::BuildHasher::hash_one(&hasher, bound);

@@ -1,9 +1,9 @@
-//! kill −9 of a real process while it sends what happens to a receiver that fails, hangs, drips,
-//! redirects, hangs up and answers too late: in the end that receiver has every event, first in the
-//! order of its account and byte by byte as the feed has it, and nobody else waited for it.
+//! kill −9 of a real process while it sends events to a receiver that fails, hangs, drips, redirects,
+//! hangs up and answers too late: in the end that receiver has every event, byte by byte as in
+//! the feed and first taken in the order of its account, and nobody else had to wait for it.
 //!
-//! `CAUDAL_WEBHOOK_ORDERS` and `CAUDAL_WEBHOOK_KILLS` set how many, 320 and 2 when absent;
-//! `CAUDAL_WEBHOOK_SEED` repeats what the receiver did.
+//! `CAUDAL_WEBHOOK_ORDERS` and `CAUDAL_WEBHOOK_KILLS` set how many orders and kills, 320 and 2 by
+//! default; `CAUDAL_WEBHOOK_SEED` repeats the receiver's behaviour.
 
 mod certificate;
 mod chaos;
@@ -27,31 +27,31 @@ use feed::Feed;
 
 /// How many orders are sent.
 const ORDERS: &str = "CAUDAL_WEBHOOK_ORDERS";
-/// How often the service is killed meanwhile.
+/// How often the service is killed in the meantime.
 const KILLS: &str = "CAUDAL_WEBHOOK_KILLS";
-/// What the chaos begins with.
+/// The seed of the chaos.
 const SEED: &str = "CAUDAL_WEBHOOK_SEED";
-/// Clients that send at the same time.
+/// How many clients send at the same time.
 const CLIENTS: usize = 8;
-/// Accounts that they share.
+/// How many accounts they share.
 const ACCOUNTS: usize = 16;
 /// The port that the service sends to.
 const PORT: u16 = 8443;
-/// Each client sends one order in this time: less than this machine can tell.
+/// Each client sends one order in this time: slower than even this machine can deliver events.
 const PACE: Duration = Duration::from_millis(160);
-/// What is waited for is milliseconds here, not minutes: the timeout, pauses, and those of the brake.
+/// The waits are milliseconds here, not minutes: the timeout, the pauses, and those of the brake.
 const SETTINGS: &str = "webhook_timeout_ms = 400\nwebhook_retry_ms = [40, 80, 160]\n\
                         webhook_brake_ms = [40, 80]\n";
 /// How long everything may take to be sent, or to arrive.
 const LONG: Duration = Duration::from_secs(120);
-/// How long a client waits before it tries again, unless the service is there before.
+/// How long a client waits before it retries, unless the service is back earlier.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 fn setting(name: &str, usual: usize) -> usize {
     std::env::var(name).map_or(usual, |text| text.parse().unwrap())
 }
 
-/// Some addresses of this machine that are this process's alone.
+/// Some addresses of this machine that only this process uses.
 fn addresses<const N: usize>() -> [(Ipv4Addr, TcpListener); N] {
     let [_, _, high, low] = std::process::id().to_be_bytes();
     let mut free = (1..=250).filter_map(|last| {
@@ -61,7 +61,7 @@ fn addresses<const N: usize>() -> [(Ipv4Addr, TcpListener); N] {
     std::array::from_fn(|_| free.next().unwrap())
 }
 
-/// What all clients share.
+/// The state that all clients share.
 struct Load {
     client: Client,
     cvus: Vec<String>,
@@ -158,9 +158,9 @@ struct Town {
     healthy: (Inbox, Hook),
     holds: (Inbox, Hook),
     dead: Hook,
-    /// Where redirects lead.
+    /// The target of redirects.
     forbidden: Inbox,
-    /// An account of which chaos takes nothing, once it is known.
+    /// An account of which chaos takes no event, once the account is known.
     hostage: Arc<OnceLock<String>>,
 }
 
@@ -215,7 +215,7 @@ async fn accounts(client: &Client) -> Vec<String> {
     cvus
 }
 
-/// Sends everything, with kills in between; gives how often clients had no answer.
+/// Sends everything, with kills in between; returns how often clients had no answer.
 async fn play(site: &mut Site, cvus: Vec<String>, count: usize, kills: usize) -> usize {
     let load = Arc::new(Load {
         client: site.client.clone(),
@@ -260,7 +260,7 @@ async fn every_event_arrives_through_kill_9_and_chaos() {
     let cut_off = play(&mut site, cvus.clone(), count, kills).await;
     let sent = since.elapsed();
 
-    // The others are where they should be while the one goes on as before.
+    // The other receivers have caught up while this one still misbehaves.
     for (_, hook) in [&town.healthy, &town.holds] {
         assert_eq!(hook.caught_up(LONG).await["status"], "active");
     }

@@ -1,8 +1,8 @@
-//! Limits: outgoing money of a day, a month and one movement, and the largest balance.
+//! Limits: outgoing money in a day, in a month and in one movement, and the largest balance.
 
 use crate::support::{Answer, TestClock, TestService, Value, json};
 
-/// A service at noon of the second of March, and an account that has 1000.
+/// A service at noon on the second of March, and an account with 1000.
 async fn funded() -> (TestService, String, std::sync::Arc<TestClock>) {
     let clock = TestClock::at("2026-03-02T15:00:00Z");
     let service = TestService::at(&clock).await;
@@ -22,7 +22,7 @@ async fn usage(service: &TestService, cvu: &str) -> Value {
     service.a.get(&path).await.is(200)["usage"].clone()
 }
 
-/// A movement of each kind that takes money out.
+/// Makes a movement of this kind, each of which takes money out.
 async fn out(service: &TestService, cvu: &str, kind: &str, amount: &str) -> Answer {
     let id = format!("{kind}-{}", crate::support::client::fresh());
     match kind {
@@ -112,7 +112,7 @@ async fn all_that_goes_out_counts_and_what_returns_is_given_back() {
         assert_eq!(refused["details"]["limit"], "dailyAmount");
         assert_eq!(refused["details"]["remaining"], "0.00");
     }
-    // A hold that is released was no movement; one that is confirmed was one.
+    // A released hold does not count as a movement; a confirmed one does.
     let holds = service
         .a
         .get(&format!("/v1/accounts/{cvu}/holds?status=open"))
@@ -191,7 +191,7 @@ async fn a_tenant_has_limits_over_the_sum_of_its_accounts() {
         "dailyOutgoingTotal": "100", "monthlyOutgoingTotal": "5000.50", "perMinuteCount": 7
     }});
     service.tenant(&limits).await;
-    // What stays inside the tenant does not count.
+    // Transfers inside the tenant do not count.
     out(&service, &first, "internal", "500.00").await.is(201);
     out(&service, &first, "debit", "40.00").await.is(201);
     out(&service, &second, "hold", "30.00").await.is(201);
@@ -212,7 +212,7 @@ async fn a_tenant_has_limits_over_the_sum_of_its_accounts() {
     out(&service, &second, "bank", "30.00").await.is(201);
     let refused = out(&service, &first, "debit", "0.01").await.is(400).clone();
     assert_eq!(refused["details"]["remaining"], "0.00");
-    // The other tenant, and this one's live accounts, have their own sums.
+    // The other tenant, and this one's live accounts, have sums of their own.
     service.b.in_and_out().await;
     let other = service.b.cvu().await;
     service.b.credit(&other, "200.00").await;
@@ -236,7 +236,7 @@ async fn a_tenant_has_limits_over_the_sum_of_its_accounts() {
         json!({"limit": "perMinuteCount", "level": "psp", "window": "minute", "maximum": 1,
             "used": 1, "requested": 1, "remaining": 0, "resetsAt": "2026-03-03T15:01:00.000Z"})
     );
-    // They are no limits of accounts, and the platform has none.
+    // These are no limits of accounts, nor of the platform.
     let path = format!("/v1/accounts/{first}/limits");
     let change = json!({"perMinuteCount": 1});
     service.a.patch(&path, &change).await.is(400);

@@ -1,4 +1,4 @@
-//! What an operator finds in the log of a request, and what nobody finds there.
+//! What an operator finds in the log about a request, and what must never be there.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
 use crate::webhooks::hook::{Hook, quick};
 use crate::webhooks::inbox::Inbox;
 
-/// Waits for the lines with a text, at least so many.
+/// Waits for the lines with a text, until there are at least this many.
 async fn found(text: &str, count: usize) -> Vec<String> {
     wait_until(&format!("{count} lines with {text}"), SOON, async || {
         let found = lines(text);
@@ -59,7 +59,7 @@ async fn a_request_has_one_line_with_who_what_and_how_it_ended() {
     let refused = refused.header("x-request-id", &bad).key(&bad).await;
     refused.refused(400, "insufficient_funds");
     assert!(line(&bad).await.contains("code=\"insufficient_funds\""));
-    // A refusal that was kept has its code too.
+    // A refusal that is replayed has its code in the log too.
     let again = id();
     let kept = service.a.voucher(&cvu, "OUT", "99999.99", &bad);
     let kept = kept.header("x-request-id", &again).key(&bad).await;
@@ -106,7 +106,7 @@ async fn a_transfer_is_followed_from_the_request_to_the_bank_and_the_commit() {
         "{story:#?}"
     );
     assert!(tells(sent["id"].as_str().unwrap()), "{story:#?}");
-    // What was committed for it, under the id that its events and deliveries name too.
+    // The line about its commit has the same request id as its events and deliveries.
     let listed = service
         .a
         .get(&format!("/v1/accounts/{cvu}/movements?limit=1&order=desc"));
@@ -134,7 +134,7 @@ async fn a_delivery_names_the_request_and_goes_on_with_its_trace() {
         passed_on.contains(trace) && passed_on != parent,
         "{passed_on}"
     );
-    // The commit, its voucher, the event, and the delivery are one chain.
+    // The commit, its voucher, the event, and the delivery form one chain.
     let story = wait_until("the delivery's line", SOON, async || {
         let story = lines(&cause);
         let delivered = story.iter().any(|line| line.contains("was delivered"));
@@ -185,7 +185,7 @@ async fn of_what_succeeds_one_in_so_many_has_its_line_and_of_what_is_refused_all
 async fn why_a_process_ends_is_a_line_of_its_log() {
     let dir = TempDir::new().unwrap();
     let mut process = Process::serve(dir.path(), ":").await;
-    // The folder is another's.
+    // The folder is in use by another process.
     let (code, said) = Process::serve_in_vain(dir.path(), ":", "");
     assert_eq!(code, Some(3), "{said}");
     let lines = said.lines().map(serde_json::from_str::<Value>);
@@ -198,7 +198,7 @@ async fn why_a_process_ends_is_a_line_of_its_log() {
     let why = last["why"].as_str().unwrap();
     assert!(why.contains("in use by another process"), "{why}");
     assert!(last["timestamp"].is_string() && last["target"].is_string());
-    // As text it is a sentence.
+    // In text format it is a sentence.
     let (code, said) = Process::serve_in_vain(dir.path(), ":", "log_format = \"text\"");
     assert_eq!(code, Some(3), "{said}");
     assert!(said.ends_with(&format!("caudal: {why}\n")), "{said}");
@@ -237,7 +237,7 @@ fn the_canary_sees_what_it_is_there_for() {
 #[test]
 fn what_a_test_sends_and_gets_is_learnt() {
     let number = fresh();
-    // Those that no other test has.
+    // Values that no other test uses.
     let (birth, document) = ("1901-12-28", 98_765_431);
     let body = json!({"items": [{
         "holderName": format!("Zoraida Quiroga{number}"), "metadata": {"pet": format!("gato {number}")},
@@ -279,7 +279,7 @@ fn what_a_test_sends_and_gets_is_learnt() {
     }
 }
 
-/// The way of every line, from the macro to the test that fails.
+/// Every line's way, from the macro to the test that fails.
 #[test]
 fn a_line_with_what_must_not_be_there_fails_a_test() {
     let fails =
@@ -294,14 +294,14 @@ fn a_line_with_what_must_not_be_there_fails_a_test() {
         tracing::info!(holder = "Juana Azurduy", "an account was opened");
     });
     assert!(fails(&|| log.sings()));
-    // A secret that comes after the line that has it.
+    // A secret that is learnt after the line that has it.
     let log: &'static Log = Box::leak(Box::default());
     writeln!(Sink(log), "token=later-known-secret").unwrap();
     log.looks_back("another-secret");
     assert!(!fails(&|| log.sings()));
     log.looks_back("later-known-secret");
     assert!(fails(&|| log.sings()));
-    // The same on the paper of a process.
+    // The same check on the log of a process.
     let writes = |line: &str| {
         let paper = Paper::new();
         let mut echo = Command::new("echo");
@@ -347,7 +347,7 @@ async fn how_much_is_logged_is_changed_for_a_while() {
     assert_eq!(ended["directives"], Value::Null);
     assert!(ended["usual"].as_str().unwrap().contains("info"), "{ended}");
     ask("heard").await;
-    // One queue: whatever was said before is written by then.
+    // There is one queue, so everything logged before is written by then.
     wait_until("the line of the second request", SOON, async || {
         process.log().contains("\"heard\"").then_some(())
     })
@@ -436,7 +436,7 @@ async fn the_log_of_a_process_that_is_not_caudals_stays_as_it_is() {
         );
     };
     failed(": a look").await;
-    // Nor is it changed from the command line or from the console.
+    // The command line and the console cannot change it either.
     let mut command = caudal(&["log", "set", "caudal=debug", "--reason", "another look"]);
     let command = command.env("CAUDAL_ADMIN_URL", service.admin_client().url);
     let command = command.env("CAUDAL_ADMIN_KEY", caudal::service::TEST_ADMIN_KEY);

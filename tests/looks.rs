@@ -1,17 +1,18 @@
-//! Lists that are longer than what one page looks at: every filter, walked by cursors to the end, is the same
-//! list filtered by hand; each page says how far it has looked, and what a part cannot answer is refused.
+//! Lists that are longer than one page examines: every filter, walked by cursors to the end, equals the same
+//! list filtered by hand; each page says how far it has looked, and questions that a part of the list cannot
+//! answer are refused.
 
 use crate::support::{Answer, Client, Setup, TestService, Value, json};
 
-/// What one page looks at, in rows: a few vouchers or accounts, or so many lines.
+/// How many rows one page examines: enough for a few vouchers or accounts, or this many lines.
 const ROWS: u64 = 50;
 const SIZE: usize = 3;
 const ACCOUNTS: usize = 11;
 
-/// A row that a filter asks for.
+/// Whether a filter should find a row.
 type Wanted = Box<dyn Fn(&Value) -> bool>;
 
-/// A service with more of everything than a page looks at: two CVUs that move money, and others.
+/// A service with more of everything than a page examines: two CVUs that move money, and others.
 async fn busy() -> (TestService, [String; 2]) {
     let service = TestService::with(Setup {
         list_rows: ROWS,
@@ -72,7 +73,7 @@ fn paged(path: &str, rest: &str) -> String {
     format!("{path}{mark}{size}={SIZE}&{rest}")
 }
 
-/// Holds a page against what it says of itself; gives whether it has looked at a part only.
+/// Checks a page against what it says of itself; returns whether it examined only a part of the list.
 fn is_part(path: &str, page: &Answer) -> bool {
     let (looked, total) = (page.header("x-looked-rows"), page.header("x-total-count"));
     assert_ne!(
@@ -101,7 +102,7 @@ fn is_part(path: &str, page: &Answer) -> bool {
     true
 }
 
-/// All rows of a list by its cursors, and whether a page looked at a part only.
+/// All rows of a list by its cursors, and whether some page examined only a part.
 async fn walked(client: &Client, path: &str) -> (Vec<Value>, bool) {
     let (mut all, mut cursor, mut part) = (Vec::new(), String::new(), false);
     loop {
@@ -277,7 +278,7 @@ async fn what_a_part_of_a_list_cannot_answer_is_refused() {
     ] {
         client.get(&path).await.refused(400, "too_many_to_sort");
     }
-    // A period that is short enough is sorted, and a page that begins within the bound is found.
+    // A short enough period can be sorted, and a page that begins within the bound is found.
     let none = format!("{movements}?sort=amount&to=2020-01-01");
     assert_eq!(client.get(&none).await.is(200).json, json!([]));
     let near = client

@@ -1,4 +1,4 @@
-//! Who is behind a CBU, a CVU or an alias, by the bank's word.
+//! The owner of a CBU, a CVU or an alias, according to the bank.
 
 use crate::support::{TestService, json, named};
 

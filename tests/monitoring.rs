@@ -1,4 +1,5 @@
-//! What watches the service: rules and dashboard ask for what `/metrics` shows, and each alert has its lines.
+//! Monitoring of the service: rules and dashboard use only metrics that `/metrics` shows, and each alert has its
+//! lines.
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -14,7 +15,7 @@ use crate::support::{Setup, TestService};
 const RULES: &str = include_str!("../src/packaging/monitoring/alerts.yml");
 const DASHBOARD: &str = include_str!("../src/packaging/monitoring/dashboard.json");
 const RUNBOOK: &str = include_str!("../docs/alerts.md");
-/// Where the figures are made that only nodes of a cell show, which need a database.
+/// The files that make the metrics which only nodes of a cell show; those would need a database here.
 const OF_NODES: [&str; 2] = [
     include_str!("../src/admin/cells.rs"),
     include_str!("../src/admin/health/log.rs"),
@@ -26,7 +27,7 @@ fn figures(text: &str) -> BTreeSet<&str> {
     words.filter(ours).collect()
 }
 
-/// The name under which `/metrics` says what kind of figure it is: a histogram has three names more.
+/// The name of a metric in the `# TYPE` lines of `/metrics`: a histogram has three further names.
 fn family<'a>(name: &'a str, shown: &BTreeSet<&str>) -> &'a str {
     let parts = ["_bucket", "_sum", "_count"];
     let whole = parts.iter().find_map(|part| name.strip_suffix(part));
@@ -47,7 +48,7 @@ async fn rules_and_dashboard_ask_for_figures_that_are_there() {
         ..Setup::default()
     })
     .await;
-    // An account is opened at the bank, so that requests and calls were counted.
+    // An account is opened at the bank, so that requests and calls are counted.
     service.a.cvu().await;
     let page = service.admin_get("/metrics").await.is(200).text;
     let shown: BTreeSet<&str> = page
@@ -66,7 +67,7 @@ async fn rules_and_dashboard_ask_for_figures_that_are_there() {
     checked(&["check", "metrics"], &page);
 }
 
-/// Has Prometheus' own tool judge what is written to it. Machines without the tool are asked for nothing, unless
+/// Has Prometheus' own tool check the input. Machines without the tool skip this, unless
 /// `CAUDAL_REQUIRE_PROMTOOL` is set.
 fn checked(arguments: &[&str], given: &str) {
     let mut tool = Command::new("promtool");
@@ -108,7 +109,7 @@ fn the_rules_for_nodes_ring_when_they_should_and_not_otherwise() {
     checked(&["test", "rules", "tests/monitoring/alerts.yml"], "");
 }
 
-/// The figure of one line of `/metrics`.
+/// The value in one line of `/metrics`.
 fn figure(page: &str, name: &str, labels: &[&str]) -> Option<u64> {
     let mut lines = page.lines().filter_map(|line| line.strip_prefix(name));
     let line = lines.find(|line| labels.iter().all(|label| line.contains(label)))?;
@@ -137,7 +138,7 @@ async fn what_the_service_does_is_counted_where_it_happens() {
     assert_eq!(count(request, &["route=\"other\"", "status=\"4xx\""]), 1);
     let bank = ["operation=\"create_cvu\"", "outcome=\"done\""];
     assert_eq!(count("bank_call_duration_seconds", &bank), 1);
-    // Everything of this test was one commit, one flush, one message at least.
+    // Everything in this test was at least one commit, one flush and one message.
     for (name, labels) in [
         ("commit_duration_seconds", ""),
         ("flush_duration_seconds", ""),
@@ -148,7 +149,7 @@ async fn what_the_service_does_is_counted_where_it_happens() {
         assert!(count(name, &[labels]) >= 3, "{name}");
     }
     assert!(!page.contains(&cvu), "a CVU is in {page}");
-    // Another service of the process counts its own.
+    // Another service in the process counts only its own.
     let page = other.admin_get("/metrics").await.is(200).text;
     assert!(!page.contains(posted), "{page}");
 }

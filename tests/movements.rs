@@ -1,4 +1,4 @@
-//! Which movements an account lets pass, by its state: a table, over HTTP.
+//! The movements that an account allows, by its state: a table, over HTTP.
 
 use caudal_actors::engine::Asker;
 use caudal_actors::realms::Target;
@@ -9,7 +9,7 @@ use crate::support::client::fresh;
 use crate::support::service::TENANT;
 use crate::support::{Answer, SOON, TestService, Value, json, wait_until};
 
-/// The columns of the table; money from the bank comes last, apart.
+/// The columns of the table; money from the bank comes last, as an additional column.
 const MOVEMENTS: [&str; 8] = [
     "credit",
     "debit",
@@ -21,8 +21,8 @@ const MOVEMENTS: [&str; 8] = [
     "send_bank",
 ];
 
-/// o passes, s suspended, c closed, d disabled, x the destination is closed; then cash-in, where k
-/// is kept as suspense.
+/// o passes, s suspended, c closed, d disabled, x the destination is closed; in the last column,
+/// for cash-in, k means that the money is kept in suspense.
 const TABLE: [(&str, bool, &str); 6] = [
     ("active", true, "ooooooooo"),
     ("active", false, "ddddododo"),
@@ -32,7 +32,7 @@ const TABLE: [(&str, bool, &str); 6] = [
     ("closed", false, "cocoocxck"),
 ];
 
-/// An account in a state, with a hold of each kind that was opened before.
+/// An account in a state, with two holds that were opened before: one to confirm, one to release.
 struct Subject {
     cvu: String,
     confirmed: Value,
@@ -122,7 +122,7 @@ fn letter(answer: Answer) -> char {
     }
 }
 
-/// What becomes of money that the bank sends.
+/// The outcome of money that the bank sends.
 async fn cash_in(service: &TestService, cvu: &str) -> char {
     let before = service.a.balance(cvu).await["sequence"].clone();
     let coelsa = service.bank.cash_in(cvu, "1.00").await;

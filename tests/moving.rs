@@ -1,5 +1,5 @@
-//! The log of a service that goes into a database and back to its folder, by the commands as programs of their own,
-//! while clients try again until somebody serves.
+//! The log of a service moves into a database and back to its folder, by commands in separate processes, while
+//! clients retry until somebody serves.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -22,25 +22,25 @@ use crate::support::client::fresh;
 use crate::support::{Client, SOON, Value, wait_until};
 
 const CLIENTS: usize = 64;
-/// The insert of a record from here on waits until it is told to end.
+/// From record 20 on an insert waits until it is ended.
 const HELD: &str = "CREATE FUNCTION hold() RETURNS trigger AS $$ BEGIN \
      IF NEW.first_commit >= 20 THEN PERFORM pg_sleep_for('10 minutes'); END IF; RETURN NEW; END $$ LANGUAGE plpgsql; \
      CREATE TRIGGER hold BEFORE INSERT ON caudal_log FOR EACH ROW EXECUTE FUNCTION hold()";
-/// How many inserts wait.
+/// How many inserts are waiting.
 const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
 /// Ends the sessions of a program that was killed.
 const END: &str =
     "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'caudal'";
-/// How many of them are there.
+/// How many sessions of programs are left.
 const LEFT: &str = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'caudal'";
-/// Inserts wait no longer. It has to get the table from whoever inserts, and fails where it does not.
+/// Lets inserts pass again. The statement needs the table while others insert, and fails if it does not get it.
 const GO_ON: &str = "SET lock_timeout = '60s'; DROP TRIGGER hold ON caudal_log";
-/// A standby that was not waited for is promoted: the last record is gone.
+/// As if a standby were promoted that no commit had waited for: the last record is gone.
 const LOSE: &str = "WITH gone AS (DELETE FROM caudal_log WHERE first_commit = \
      (SELECT max(first_commit) FROM caudal_log) RETURNING *) \
      UPDATE caudal_cell SET hash = gone.previous, last_commit = gone.first_commit - 1 FROM gone";
 
-/// A folder, a database, and whoever serves.
+/// A folder, a database, and the service that runs.
 struct Site {
     server: Server,
     data: PathBuf,
@@ -76,14 +76,14 @@ impl Site {
         }
     }
 
-    /// From now on clients are served.
+    /// Starts the service, so that clients are served.
     fn serve(&mut self, elsewhere: bool) {
         let service = Service::start(self.options(elsewhere)).unwrap();
         self.url.send_replace(Some(service.url.clone()));
         self.service = Some(service);
     }
 
-    /// From now on they are not.
+    /// Stops the service, so that clients are not served.
     async fn stop(&mut self, gracefully: bool) {
         self.url.send_replace(None);
         let service = self.service.take().unwrap();
@@ -93,7 +93,7 @@ impl Site {
         }
     }
 
-    /// Why a service does not start.
+    /// Checks that a service refuses to start, with these words.
     fn refused(&self, elsewhere: bool, words: &str) {
         let why: StartError = match Service::start(self.options(elsewhere)) {
             Ok(_) => panic!("it starts"),
@@ -108,7 +108,7 @@ impl Site {
         command
     }
 
-    /// Waits for the end of a program, which has to come in time; its code, and what it says.
+    /// Waits for the end of a program, which must come in time; returns its code and its output.
     async fn ended(&self, mut command: Command) -> (Option<i32>, String, String) {
         let [out, why] = ["out", "why"].map(|name| self.dir.path().join(name));
         let command = command.stdout(File::create(&out).unwrap());
@@ -131,7 +131,7 @@ impl Site {
         )
     }
 
-    /// An errand that ends with this code; what it says as JSON.
+    /// Runs a command of `caudal log` that ends with this code; returns its JSON output.
     async fn errand(&self, code: i32, errand: &str, more: &[&str]) -> Value {
         let mut command = self.log(errand, more);
         command.arg("--json");
@@ -140,7 +140,7 @@ impl Site {
         serde_json::from_str(&out).unwrap_or_default()
     }
 
-    /// Folder and database have the same records, which say what is kept beside them.
+    /// Checks that folder and database have the same records, and verifies the folder; returns the end of the log.
     async fn equal(&self) -> Value {
         let log = self.address();
         let found = self.errand(0, "compare", &["--log", &log]).await;
@@ -151,14 +151,14 @@ impl Site {
         found["same"]["end"].clone()
     }
 
-    /// An errand that is refused in these words.
+    /// Runs a command of `caudal log` that is refused with these words.
     async fn errand_refused(&self, errand: &str, more: &[&str], words: &str) {
         let (code, _, why) = self.ended(self.log(errand, more)).await;
         assert!(code != Some(0) && why.contains(words), "{code:?} {why}");
     }
 }
 
-/// A program that does not outlive its test.
+/// A program that ends with its test.
 struct Program(Child);
 
 impl Drop for Program {
@@ -172,7 +172,7 @@ fn path(data: &Path) -> &str {
     data.to_str().unwrap()
 }
 
-/// Clients that post with idempotency keys, and try again until somebody says that it is done.
+/// Clients that post with idempotency keys, and retry until a voucher is acknowledged.
 struct Load {
     seen: Arc<Seen>,
     clients: Vec<JoinHandle<()>>,
@@ -206,7 +206,7 @@ impl Load {
         }
     }
 
-    /// Waits for so many more.
+    /// Waits until `more` further vouchers are acknowledged.
     async fn more(&self, more: usize) {
         let until = self.seen.count.load(Ordering::Acquire) + more;
         wait_until("more is done", SOON, async || {
@@ -215,7 +215,8 @@ impl Load {
         .await;
     }
 
-    /// Ends when every request is answered; how many vouchers each account has, and how many tries failed.
+    /// Stops the clients once every request is answered; returns how many vouchers each account has, and how many
+    /// tries failed.
     async fn end(self) -> (BTreeMap<String, usize>, usize) {
         self.seen.over.store(true, Ordering::Release);
         for client in self.clients {
@@ -250,16 +251,16 @@ async fn post(
     }
 }
 
-/// Moves into the database, is killed in the middle, and moves again.
+/// Moves the log into the database, is killed in the middle, and moves it again.
 async fn into_the_database(site: &Site) {
     let to = site.address();
-    // The tables are there before their first record.
+    // This creates the tables, before the first record.
     drop(site.server.open(1));
     site.server.sql("postgres", HELD);
     let mut moving = site.log("move", &["--to", &to]);
     let moving = moving.stdout(Stdio::null()).stderr(Stdio::null());
     let moving = Program(moving.spawn().unwrap());
-    // It stays: whoever inserts waits for longer than this test may.
+    // The program stays there: the insert waits for longer than this test may take.
     wait_until("a record waits", SOON, async || {
         (site.server.sql("postgres", WAITING).trim() != "0").then_some(())
     })
@@ -323,7 +324,7 @@ async fn a_log_goes_into_a_database_and_back_and_nothing_acknowledged_is_lost() 
     let key = service.issue_key(&tenant.id, Mode::Test).await.unwrap();
     let load = Load::begin(&site, &key).await;
     load.more(300).await;
-    // As in a crash: what was under way is tried again.
+    // As in a crash: requests that were under way are retried.
     site.stop(false).await;
     into_the_database(&site).await;
     site.serve(true);
@@ -349,7 +350,7 @@ async fn a_log_goes_into_a_database_and_back_and_nothing_acknowledged_is_lost() 
         assert_eq!(client.available(cvu).await, format!("{count}.00"), "{cvu}");
     }
     site.stop(true).await;
-    // What the database has is a beginning, and it gets the rest.
+    // The database has the beginning of the log, and gets the rest.
     let behind = site.errand(1, "compare", &["--log", &log]).await;
     assert_eq!(behind["same"]["end"], end, "{behind}");
     let moved = site.errand(0, "move", &["--to", &log]).await;
@@ -390,16 +391,16 @@ async fn a_log_is_moved_nowhere_by_mistake() {
         "--to names the database",
     )
     .await;
-    // A service that is told of a database too early changes nothing there, so the move finds it empty.
+    // A service that is configured with a database too early changes nothing there, so the move finds it empty.
     site.refused(true, "caudal log move --to");
     let tables = "SELECT count(*) FROM pg_tables WHERE tablename LIKE 'caudal%'";
     assert_eq!(site.server.sql("postgres", tables).trim(), "0");
-    // Nor does one that another service has begun on become this one's.
+    // A log that another service has begun does not become this one's either.
     let (own, data) = (site.data.clone(), site.data.with_file_name("other"));
     site.data = data;
     site.serve(true);
     site.stop(true).await;
-    // What a command would write there, would be in the copy alone.
+    // A command would write only to the copy, so it is refused.
     let end = site.equal().await;
     for turn in ["open", "close"] {
         let words = [

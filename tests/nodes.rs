@@ -1,4 +1,5 @@
-//! Several nodes on one log: any of them takes requests, one serves them, and another goes on when it stops.
+//! Several nodes on one log: any of them accepts requests, one serves them, and another takes over when that
+//! one stops.
 
 mod cluster;
 mod dev;
@@ -22,7 +23,7 @@ use crate::support::client::fresh;
 use crate::support::{Client, SOON, cuit, wait_until};
 use cluster::{Cluster, Load, SHORT};
 
-/// Makes something, however often the cell moves meanwhile.
+/// Creates something and returns its body, however often the cell moves in the meantime.
 async fn made(client: &Client, path: &str, body: &Value) -> Value {
     let key = format!("made-{}", fresh());
     wait_until(path, SOON, async || {
@@ -44,7 +45,7 @@ async fn types(client: &Client) {
     }
 }
 
-/// Opens an account and gives its CVU.
+/// Opens an account; returns its CVU.
 async fn account(client: &Client) -> String {
     let number = fresh();
     let body = json!({"cuit": cuit(number), "holderName": format!("Holder Number {number}")});
@@ -71,7 +72,7 @@ async fn any_node_takes_requests_and_the_owner_judges_them() {
             .await
             .refused(401, "unauthorized");
         client.get("/v1/nothing").await.is(404);
-        // The owner's as well, however the path is written.
+        // This path goes to the owner as well, even though it is escaped.
         let number = fresh();
         let body = json!({"cuit": cuit(number), "holderName": "Otra Grafía"});
         let call = client.post("/%761/accounts", &body);
@@ -86,7 +87,8 @@ async fn any_node_takes_requests_and_the_owner_judges_them() {
         assert_eq!(ready.1["part"] == "follower", n != owner, "{}", ready.1);
         assert_eq!(nodes.measured(n, "caudal_ready").await, "1", "at {n}");
     }
-    // Operators ask any node, too: the owner does it, and whoever was asked shows it at once, the others soon.
+    // Operators may ask any node, too: the owner carries the order out, the node that was asked shows it at
+    // once, and the others soon.
     let body = json!({"name": "dos"});
     let follower = (owner + 1) % 3;
     let made = nodes.admin(follower, "POST", "/admin/tenants", Some(&body));
@@ -118,7 +120,7 @@ async fn notices_streams_and_revoked_keys_are_the_owners_at_every_node() {
     let mut stream = client.get("/v1/events/stream").raw().send().await.unwrap();
     assert_eq!(stream.headers()["content-type"], "text/event-stream");
     let mut heard = String::new();
-    // Money that the bank tells any node of is the owner's to take in.
+    // The bank may notify any node; the owner books the money.
     let other = (owner + 1) % 3;
     nodes.bank_tells(other);
     nodes.bank.cash_in(&cvus[0], "7.50").await;
@@ -133,7 +135,7 @@ async fn notices_streams_and_revoked_keys_are_the_owners_at_every_node() {
         }
     };
     tokio::time::timeout(SOON, listen).await.unwrap();
-    // A key that is revoked works nowhere from then on.
+    // A revoked key works at no node from then on.
     let id = key.split('_').nth(2).unwrap();
     let path = format!("/admin/keys/{id}");
     assert_eq!(nodes.admin(owner, "DELETE", &path, None).await.0, 204);
@@ -179,7 +181,7 @@ async fn a_hand_over_under_load_shows_as_slow_requests_and_no_error() {
         let owner = nodes.owner().await;
         let before = nodes.epoch(owner).await;
         nodes.hand_over(owner).await;
-        // Whoever is named takes it, or anybody when that one is too slow.
+        // The node that was named takes the cell, or any other if that one is too slow.
         nodes.epoch_from(before + 1).await;
     }
     load.more(40).await;
@@ -219,9 +221,9 @@ async fn an_owner_that_is_deposed_follows_in_the_same_process() {
     let owner = nodes.owner().await;
     let cvu = account(&nodes.client(owner)).await;
     let before = nodes.epoch(owner).await;
-    // By force; nobody takes the cell before the owner that was cannot be sure of it any more.
+    // By force; no node takes the cell before the previous owner's lease must have ended.
     nodes.usurp(SHORT);
-    // The next owner is one after the ghost.
+    // The next owner's epoch is the one after the ghost's.
     let next = nodes.epoch_from(before + 2).await;
     let client = nodes.client(1 - next);
     client
@@ -251,7 +253,7 @@ async fn who_stops_hands_over_first_and_the_last_one_lets_go() {
     assert_eq!(done.errors, Vec::<String>::new());
     let other = 1 - owner;
     nodes.end(other).await;
-    // Nobody waits for the end of a lease.
+    // Nobody has to wait for the end of a lease here.
     nodes.begin(owner);
     nodes.owner().await;
     nodes.agree(&done).await;

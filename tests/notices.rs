@@ -1,4 +1,4 @@
-//! The bank's notices: believed when they are signed, done once, and never lost.
+//! The bank's notices: believed if they are signed, applied once, and never lost.
 
 use crate::support::{Answer, SOON, TestService, json, wait_until};
 
@@ -65,7 +65,7 @@ async fn money_that_arrives_is_credited_once() {
     let movements = service.a.get(&path).await.is(200);
     assert_eq!(movements.header("x-total-count"), "2");
     assert_eq!(movements.json[0]["voucherTypeCode"], "TRANSFER_IN");
-    // What arrives while the service is away is reported again.
+    // Money that arrives while the service is away is reported again.
     service.end(true).await;
     service.bank.cash_in(&cvu, "2.00").await;
     service.begin().await;

@@ -1,15 +1,15 @@
-//! The ten risks of APIs that OWASP lists (2023), and the tests that hold each: of the public API, of the admin API, of
+//! The ten risks of APIs that OWASP lists (2023), and the tests against each: of the public API, of the admin API, of
 //! the console.
 //!
-//! The table is checked against the files: a test that is named and not there fails, and so does one of `tests/owasp`
-//! that no risk names.
+//! The table is checked against the files: a test that is named but does not exist fails, and so does a test of
+//! `tests/owasp` that no risk names.
 
 mod functions;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A risk, and the tests that hold it: file and function.
+/// A risk, and the tests against it: file and function.
 struct Risk {
     name: &'static str,
     held_by: &'static [(&'static str, &'static str)],
@@ -400,7 +400,7 @@ fn text_of(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|why| panic!("{file}: {why}"))
 }
 
-/// The tests of a file: functions right below an attribute that makes them tests.
+/// The names of the tests in a file: functions right below an attribute that makes them tests.
 fn tests_of(text: &str) -> BTreeSet<String> {
     let mut lines = text.lines().map(str::trim).peekable();
     let mut found = BTreeSet::new();

@@ -1,4 +1,5 @@
-//! A realm that asks for much while another one asks, too: it waits for itself, and is refused when that takes too long.
+//! A realm that asks for much while another realm asks, too: it has to wait for itself, and is refused when that
+//! takes too long.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +8,11 @@ use futures_util::future::join_all;
 use crate::support::service::{Setup, TENANT};
 use crate::support::{SOON, TestService, json, wait_until};
 
-/// What passes of a realm in a second.
+/// How many requests of a realm pass in a second.
 const PACE: u32 = 20;
-/// How far it may be ahead.
+/// How far a realm may be ahead of its pace.
 const AHEAD: Duration = Duration::from_millis(10);
-/// So many at once are more than pass and wait.
+/// More requests at once than may pass and wait.
 const MANY: usize = 60;
 
 async fn service() -> TestService {
@@ -33,7 +34,7 @@ async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
     for answer in at_once().await {
         answer.is(200);
     }
-    // From now on there are two. Nothing is said of how fast a machine is: it may be slower, and never faster.
+    // From now on two realms are active. Only a lower bound is checked: a machine may be slower, but never faster.
     let begun = Instant::now();
     service.b.get("/v1/accounts").await.is(200);
     for _ in 0..4 {
@@ -41,7 +42,7 @@ async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
     }
     let least = Duration::from_secs(1) * 3 / PACE - AHEAD;
     assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
-    // Who sends on and on is told to come again, and stands in nobody's way.
+    // A client that keeps sending is told to retry, and holds up nobody else.
     let refused = wait_until("one is refused", SOON, async || {
         service.b.get("/v1/accounts").await.is(200);
         let answers = at_once().await;
@@ -51,7 +52,7 @@ async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
     let refused = refused.refused(429, "rate_limited");
     assert_eq!(refused.header("retry-after"), "1");
     service.b.get("/v1/accounts").await.is(200);
-    // It is counted, realm by realm.
+    // The waiting is counted for each realm.
     let page = service.admin_bare("/metrics").await.text;
     let requests = ["mode=\"test\"", "kind=\"request\""];
     assert!(figure(&page, "total", &requests) >= 1.0, "{page}");
@@ -62,7 +63,7 @@ async fn a_realm_alone_has_all_and_beside_another_one_its_pace() {
     assert!(figure(&page, "total", &nobody) == 0.0, "{page}");
 }
 
-/// What `/metrics` says of how the first tenant was held to its pace.
+/// The value of a metric about the pace of the first tenant.
 fn figure(page: &str, name: &str, labels: &[&str]) -> f64 {
     let name = format!("caudal_realm_paced_{name}{{tenant=\"{TENANT}\",");
     let mut lines = page.lines().filter(|line| line.starts_with(&name));
@@ -92,14 +93,14 @@ async fn the_items_of_a_batch_pass_at_the_pace_and_each_is_posted() {
     service.b.get("/v1/accounts").await.is(200);
     let beside = service.a.post(path, &batch("beside")).await.is(200);
     assert_eq!(beside["summary"]["recorded"], 33);
-    // The first part passes at once, and the second waits for it; four items count as a request.
+    // The first part passes at once, and the second waits for it; four items count as one request.
     let least = Duration::from_secs(1) * 4 / PACE - AHEAD;
     assert!(begun.elapsed() >= least, "{:?}", begun.elapsed());
     let again = service.a.post(path, &batch("beside")).await.is(200);
     assert_eq!(again["summary"]["replayed"], 33);
     let page = service.admin_bare("/metrics").await.text;
     let batches = ["mode=\"test\"", "kind=\"batch\""];
-    // A slow machine comes to the second part when its turn has come.
+    // On a slow machine the second part may be due already when it comes.
     let waited = figure(&page, "total", &batches) > 0.0;
     assert_eq!(figure(&page, "seconds_total", &batches) > 0.0, waited);
 }

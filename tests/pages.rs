@@ -1,4 +1,5 @@
-//! The pages under `/docs`: all that they lead to is there, comes from the service itself, and is sent small and once.
+//! The pages under `/docs`: everything that they link to exists, comes from the service itself, and is sent
+//! compressed and only once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,10 +7,10 @@ use caudal_ledger::events::EventKind;
 
 use crate::support::{Answer, Client, TestService};
 
-/// What a page needs beside itself, and where its links lead.
+/// The files that a page needs, and the targets of its links.
 #[derive(Default)]
 struct Leads {
-    /// Scripts, styles and pictures: asked for without being clicked.
+    /// Scripts, styles and pictures, which are fetched without a click.
     needs: Vec<String>,
     links: Vec<String>,
 }
@@ -36,7 +37,7 @@ impl Leads {
     }
 }
 
-/// Every address that the pages of a listener lead to, from the first one on.
+/// Every address that the pages of a listener link to, from the first one on.
 async fn crawl(client: &Client) -> BTreeMap<String, Answer> {
     let mut found = BTreeMap::new();
     let mut next = vec!["/docs/".to_owned()];
@@ -85,14 +86,14 @@ async fn all_that_the_pages_lead_to_is_there_and_comes_from_here() {
     let operators = service.admin_client();
     let operators = operators.with_key(None);
     all_is_there(&operators, "Caudal admin").await;
-    // The document needs no key, and what it describes does.
+    // The document needs no key, unlike the operations that it describes.
     let document = operators.get("/openapi.json").await.is(200).json;
     assert!(document["paths"]["/admin/tenants"]["post"].is_object());
     operators.get("/admin/tenants").await.is(401);
     all_is_there(&service.a.with_key(None), "Caudal").await;
 }
 
-/// What the service answers and sends is listed in full.
+/// Checks that the errors and the events of the service are listed in full.
 fn catalogues_are_full(errors: &str, events: &str) {
     for code in [
         "insufficient_funds",
@@ -108,7 +109,7 @@ fn catalogues_are_full(errors: &str, events: &str) {
     }
 }
 
-/// The classes that a style sheet's rules are about, but those of rules for the page of operations.
+/// The classes in a style sheet's rules, except those in rules for the page of operations.
 fn classes(sheet: &str) -> BTreeSet<&str> {
     let rules = sheet.split(['{', '}', ',']);
     let general = rules.filter(|rule| !rule.contains(".operations"));
@@ -119,7 +120,7 @@ fn classes(sheet: &str) -> BTreeSet<&str> {
     words.filter(named).collect()
 }
 
-/// No rule for the other pages touches what Swagger UI draws.
+/// Checks that no rule for the other pages affects the elements of Swagger UI.
 fn the_sheet_leaves_swagger_ui_alone(found: &BTreeMap<String, Answer>) {
     let file = |name: &str| {
         let path = found.keys().find(|path| path.ends_with(name));
@@ -162,7 +163,7 @@ async fn all_is_there(client: &Client, name: &str) {
                 !text.contains("{{"),
                 "{path} has a place that is not filled"
             );
-            // Nothing that the policy of the pages would not let run.
+            // Nothing on the page needs what its policy forbids.
             assert!(!text.contains(" style=\"") && !text.contains(" onclick="));
             for script in text.split("<script").skip(1) {
                 let (tag, rest) = script.split_once('>').unwrap();
@@ -186,7 +187,7 @@ async fn all_is_there(client: &Client, name: &str) {
         assert!(length < answer.text.len(), "{path}: {length}");
     }
     the_sheet_leaves_swagger_ui_alone(&found);
-    // The operations ask no validator, and have no bar for another document.
+    // The operations page uses no validator, and has no bar for loading another document.
     let script = found.keys().find(|path| path.ends_with("/operations.js"));
     let script = &found[script.unwrap()].text;
     assert!(script.contains("validatorUrl: 'none'") && script.contains("layout: 'BaseLayout'"));

@@ -1,4 +1,4 @@
-//! Realms as files: out of one installation and into another, as programs of their own do it.
+//! Realms as files: out of one installation and into another, by commands in separate processes.
 
 mod closed;
 mod dying;
@@ -18,10 +18,11 @@ use crate::backup::{at, command, seen, shipped, text};
 use crate::support::service::{OTHER, Setup, TENANT};
 use crate::support::{Client, TestService, Value, json};
 
-/// What a description says that is of the other tenant.
+/// The description of a movement of the other tenant.
 const CANARY: &str = "nobody else's business";
 
-/// A realm with something of every kind, and another tenant beside it: the accounts of the first.
+/// Works in a realm with something of every kind, and in another tenant beside it; returns the accounts of the
+/// first.
 pub async fn worked(service: &TestService) -> Vec<String> {
     let (b, a) = (&service.b, &service.a);
     b.in_and_out().await;
@@ -55,7 +56,7 @@ pub async fn worked(service: &TestService) -> Vec<String> {
     cvus
 }
 
-/// Posts so many times fifty small vouchers, whose ids begin with a name that no others have.
+/// Posts `parts` batches of fifty small vouchers, whose ids begin with a name that no others have.
 pub async fn batches(client: &Client, cvu: &str, name: &str, parts: u32) {
     for part in 0..parts {
         let items: Vec<_> = (0..50)
@@ -70,7 +71,7 @@ pub async fn batches(client: &Client, cvu: &str, name: &str, parts: u32) {
     }
 }
 
-/// What both families show of a realm.
+/// Everything that both families show of a realm.
 pub async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
     let mut all = seen(client, cvus).await;
     let lists = [
@@ -97,14 +98,14 @@ pub async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
     all
 }
 
-/// Runs a command that prints JSON and does what it should.
+/// Runs a command that has to succeed; returns its JSON output.
 fn done(arguments: &[&str]) -> Value {
     let (code, told, why) = command(&[arguments, &["--json"]].concat());
     assert_eq!(code, Some(0), "{arguments:?}: {why}");
     told
 }
 
-/// Runs a command that refuses; what it says.
+/// Runs a command that has to be refused with this code; returns its message.
 fn refused(arguments: &[&str], wanted: i32) -> String {
     let (code, _, why) = command(arguments);
     assert_eq!(code, Some(wanted), "{arguments:?}: {why}");
@@ -118,7 +119,8 @@ fn exported(data: &Path, to: &Path, more: &[&str]) -> Value {
     done(&[&tenant[..], &from, more].concat())
 }
 
-/// Another installation with a tenant of its own: its folder, and a client of that tenant. The service has stopped.
+/// Another installation with a tenant of its own: its folder, a client of that tenant, and an account. The service
+/// has stopped.
 async fn elsewhere(service: &mut TestService, folder: &Path) -> (PathBuf, Client, String) {
     service.end(true).await;
     let data = folder.join("elsewhere");
@@ -164,7 +166,7 @@ async fn a_realm_goes_on_elsewhere_as_it_was() {
         (&put["digest"], &put["opened"]),
         (&made["digest"], &json!(false))
     );
-    // the same streams with the same hashes, and nobody is served yet
+    // the second export has the same streams with the same hashes, and nobody is served yet
     let again = dir.path().join("again");
     let there = exported(&data, &again, &[]);
     for name in ["realm", "entries", "streams", "digest"] {
@@ -198,7 +200,7 @@ async fn a_realm_goes_on_elsewhere_as_it_was() {
     home.credit(&cvu, "1.00").await;
     service.verified().await;
     service.end(true).await;
-    // it goes home with what it did elsewhere, once it is closed there
+    // the realm goes home with what it did elsewhere, once it is closed there
     let why = refused(&import, 2);
     assert!(why.contains("open and has entries"), "{why}");
     assert_eq!(command(&turn("close")).0, Some(0));
@@ -249,7 +251,7 @@ async fn nothing_of_anybody_else_is_in_a_file() {
     assert!(why.contains("there is no tenant nobody"), "{why}");
 }
 
-/// Whether an entry of a file has a text.
+/// Whether some entry of a file contains a text.
 fn says(file: &Path, wanted: &str) -> bool {
     let mut reader = Reader::open(file).unwrap();
     let mut found = false;
@@ -349,7 +351,7 @@ async fn a_depot_gives_the_same_file_while_the_service_runs_and_an_earlier_one()
     let at = now["commit"].to_string();
     let (_, same) = export(&["--data", text(&data), "--at", &at], "same");
     assert_eq!(same, now);
-    // the earlier one goes on elsewhere from there, and a later one follows it up until it is opened
+    // the earlier export continues elsewhere from there, and a later one extends it until the realm is opened
     let (other, ..) = elsewhere(&mut service, dir.path()).await;
     let import = |file: &Path| done(&["realm", "import", text(file), "--data", text(&other)]);
     import(&file);

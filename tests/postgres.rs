@@ -1,4 +1,4 @@
-//! A service whose log is in PostgreSQL: the folder is a copy, and can be lost.
+//! A service whose log is in PostgreSQL: its folder is a copy, and may be lost.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::support::{Client, SOON, wait_until};
 
 fn options(data: &Path, server: &Server, cell: u32) -> ServiceOptions {
     let mut log = server.settings(server.port, cell);
-    // A test that breaks the server does not wait for it as long as an operator would.
+    // A test that breaks the server must not wait for it as long as an operator would.
     log.limits.patience = Duration::from_millis(500);
     ServiceOptions {
         cell: Some(CellLog {
@@ -62,7 +62,7 @@ async fn a_folder_that_is_lost_is_filled_from_the_log() {
         page.contains("\ncaudal_cell_log_unknown_total 0\n"),
         "{page}"
     );
-    // As a machine that is lost with its disk; the bank is another machine.
+    // As when a machine is lost together with its disk; the bank is on another machine.
     service.kill().await;
     let bank = data.join(caudal::service::BANK);
     let kept = dir.path().join("kept");
@@ -79,7 +79,7 @@ async fn a_folder_that_is_lost_is_filled_from_the_log() {
     assert_eq!(second.available(&cvu).await, "12.50");
     second.voucher(&cvu, "IN", "1.00", "two").await.is(201);
     service.stop().await.unwrap();
-    // The folder is not taken for one whose own journal is the log.
+    // The folder is not accepted as one whose own journal is the log.
     let local = ServiceOptions {
         cell: None,
         ..options(&data, &server, cell)
@@ -89,7 +89,7 @@ async fn a_folder_that_is_lost_is_filled_from_the_log() {
         refused.contains("cell.log") && refused.contains("log.place"),
         "{refused}"
     );
-    // Nor one of this machine for a copy of any log.
+    // Nor is a folder with a log of its own accepted as the copy of a log elsewhere.
     let other = dir.path().join("other");
     let local = ServiceOptions::for_tests(&other);
     let pepper = options(&data, &server, cell).pepper;
@@ -113,7 +113,7 @@ async fn a_database_that_loses_what_was_acknowledged_is_seen_and_not_followed() 
     let cvu = client.cvu().await;
     client.voucher(&cvu, "IN", "1.00", "one").await.is(201);
     service.stop().await.unwrap();
-    // As a standby that was promoted, and had not been waited for.
+    // As if a standby were promoted that no commit had waited for.
     server.sql(
         "postgres",
         &format!(
@@ -143,7 +143,7 @@ async fn without_its_database_a_service_refuses_and_afterwards_goes_on() {
     let cvu = client.cvu().await;
     client.voucher(&cvu, "IN", "5.00", "one").await.is(201);
     server.kill();
-    // Operators see why, and by then nothing is under way.
+    // Operators see the cause, and by then nothing is under way.
     wait_until("the lease ends", SOON, async || {
         let (status, text) = operators(&service, "/readyz").await;
         (status == 503 && text.contains("lease")).then_some(())
@@ -176,14 +176,14 @@ async fn a_service_whose_cell_is_taken_acknowledges_nothing_more() {
     let service = Service::start(options(dir.path(), &server, cell)).unwrap();
     let (_, client) = client(&service).await;
     let cvu = client.cvu().await;
-    // A second process waits for as long as a lease lasts, and goes.
+    // A second process waits for as long as a lease lasts, and gives up.
     let second = dir.path().join("second");
     let held = Service::start(options(&second, &server, cell)).unwrap_err();
     assert!(
         matches!(&held, StartError::Storage(OpenError::Log(LogError::Held { address })) if address.as_deref() == Some("one")),
         "{held}"
     );
-    // An operator takes it by force, or its lease has ended while it was paused.
+    // An operator takes the cell by force, or the lease has ended while the owner was paused.
     let taken =
         format!("UPDATE caudal_cell SET epoch = epoch + 1, owner = 'two' WHERE cell = {cell}");
     server.sql("postgres", &taken);

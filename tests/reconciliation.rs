@@ -1,4 +1,4 @@
-//! Reconciliation: the bank's list of a day beside the ledger, both ways.
+//! Reconciliation: the bank's list of a day compared with the ledger, in both directions.
 
 mod range;
 
@@ -14,7 +14,7 @@ async fn start() -> (TestService, String) {
     (service, cvu)
 }
 
-/// The item of an id on the rail, once it is as it should be.
+/// The item with this id on the rail, once it is as wanted.
 async fn item(client: &Client, coelsa: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     wait_until(coelsa, SOON, async || {
         let day = client.get(PATH).await.is(200);
@@ -61,7 +61,7 @@ async fn what_arrives_and_what_leaves_agrees_with_the_bank() {
     let summary = json!({"matched": 2, "missingInLedger": 0, "missingAtBank": 0,
         "amountDiffers": 0, "pending": 0, "decided": 0, "contradicted": 0, "amountIn": "100.00", "amountOut": "40.00"});
     assert_eq!(day["summary"], summary);
-    // The day by its name is the same; another day has nothing of it.
+    // Naming the day gives the same answer; another day has none of it.
     let today = day["fecha"].as_str().unwrap();
     let named_day = service
         .a
@@ -78,7 +78,7 @@ async fn what_arrives_and_what_leaves_agrees_with_the_bank() {
         (&past["fecha"], &past["items"]),
         (&json!("2020-02-29"), &json!([]))
     );
-    // Another tenant sees nothing of it.
+    // Another tenant sees none of it.
     assert_eq!(service.b.get(PATH).await.is(200)["items"], json!([]));
 }
 

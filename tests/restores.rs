@@ -1,9 +1,10 @@
 //! Older copies of the data folder are put back at random instants while transfers are under way and
-//! the bank lives on: every beneficiary is paid once, the books of both sides agree, reconciliation
-//! says what happened, nothing was ordered twice, and no id that was published names anything else.
+//! the bank keeps running: every beneficiary is paid once, the books of both sides agree,
+//! reconciliation shows what happened, nothing is ordered twice, and no published id names anything
+//! else.
 //!
-//! `CAUDAL_RESTORES` sets how many copies are put back, 4 when absent; `CAUDAL_RESTORES_SEED` the
-//! seed, which is printed.
+//! `CAUDAL_RESTORES` sets how many copies are put back, 4 by default; `CAUDAL_RESTORES_SEED` sets
+//! the seed, which is printed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use crate::support::{Client, SOON, Value, json, wait_until};
 const RESTORES: &str = "CAUDAL_RESTORES";
 /// The seed.
 const SEED: &str = "CAUDAL_RESTORES_SEED";
-/// The most copies that are kept to be put back.
+/// With more copies than this, the oldest is dropped in each round.
 const COPIES_MAX: usize = 6;
 
-/// Chance that can be had again.
+/// Reproducible random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -35,12 +36,12 @@ impl Dice {
     }
 }
 
-/// What clients have ordered: by their own id the account, where to, and how much. No two orders are
-/// of the same amount, so the bank's book says which order a payment is of.
+/// The orders of clients: for each of their own ids the account, the destination, and the amount. No
+/// two orders have the same amount, so the bank's book shows which order a payment belongs to.
 #[derive(Default)]
 struct Orders {
     all: BTreeMap<String, (String, u8, i64)>,
-    /// The references that they were told.
+    /// The bank references that the clients were given.
     origins: BTreeMap<String, String>,
 }
 
@@ -48,7 +49,7 @@ fn amount(centavos: i64) -> String {
     format!("{}.{:02}", centavos / 100, centavos % 100)
 }
 
-/// Orders a transfer as often as it takes until it is acknowledged, or once.
+/// Orders a transfer once; `None` if it was not acknowledged.
 async fn send(
     client: &Client,
     id: &str,
@@ -72,7 +73,7 @@ impl Orders {
         );
     }
 
-    /// Orders some more, all at once.
+    /// Orders some more transfers, all at once.
     async fn more(&mut self, rig: &Rig, dice: &mut Dice, seed: u64) {
         let mut sent = Vec::new();
         for _ in 0..2 + dice.below(6) {
@@ -98,7 +99,7 @@ impl Orders {
         }
     }
 
-    /// What a client does who does not know what became of an order: the same again.
+    /// Repeats every order, as a client does that does not know the outcome.
     async fn again(&mut self, rig: &Rig, seed: u64) {
         for (id, order) in self.all.clone() {
             let transfer = wait_until("it is acknowledged", SOON, async || {
@@ -110,13 +111,14 @@ impl Orders {
     }
 }
 
-/// What clients have read, of every history: events by their ids, and what each is about by its own.
+/// Everything that clients have read, in any history: events by their ids, and the things that they
+/// are about by theirs.
 #[derive(Default)]
 struct Published {
     events: BTreeMap<String, Value>,
-    /// What never changes of a voucher, a hold, a transfer or money in suspense.
+    /// The fields that never change, for each voucher, hold, transfer or money in suspense.
     things: BTreeMap<String, Value>,
-    /// Events that were read again in another history.
+    /// How many events were read again.
     kept: usize,
 }
 
@@ -168,7 +170,7 @@ impl Published {
         );
     }
 
-    /// Whoever goes on from an event of a past that is gone is refused.
+    /// Counts the events of a past that is gone: a client that continues from one is refused.
     async fn gone(&self, client: &Client) -> usize {
         let mut gone = 0;
         for id in self.events.keys() {
@@ -183,7 +185,7 @@ impl Published {
     }
 }
 
-/// All transfers that the bank lists, both ways, by its own API.
+/// All transfers in both directions that the bank lists in its own API.
 async fn transfers_at(rig: &Rig) -> Vec<Value> {
     let user = json!({"username": USERNAME, "password": PASSWORD});
     let login = rig.control.post("/v1/login/jwt", &user).await.is(200);
@@ -228,7 +230,7 @@ async fn ended(rig: &Rig) {
     .await;
 }
 
-/// What the bank and the ledger say that a CVU has moved through the bank.
+/// The amount that a CVU has moved through the bank, according to the bank and to the ledger.
 async fn books(rig: &Rig, cvu: &str) -> (i64, i64) {
     let (mut bank, mut ledger) = (0, 0);
     for it in transfers_at(rig).await {
@@ -261,7 +263,7 @@ async fn books(rig: &Rig, cvu: &str) -> (i64, i64) {
     }
 }
 
-/// Every order was paid once, or refused by its receiver, and nothing else left.
+/// Checks that every order was paid once, or refused by its receiver, and that nothing else left.
 async fn paid_once(rig: &Rig, orders: &Orders, seed: u64) {
     let mut sent: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
     for it in transfers_at(rig).await {
@@ -309,7 +311,7 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
     let (mut orders, mut copies) = (Orders::default(), Vec::new());
     let mut published = Published::default();
     for _ in 0..restores {
-        // The service runs on for a while, and is ended in the middle of what it does.
+        // The service runs on for a while, and is ended in the middle of its work.
         for _ in 0..=dice.below(3) {
             orders.more(&rig, &mut dice, seed).await;
             published.more(&rig.a, seed).await;
@@ -330,7 +332,7 @@ async fn older_copies_are_put_back_while_transfers_are_under_way() {
         let which = usize::try_from(dice.below(1_000)).unwrap() % copies.len();
         std::fs::remove_dir_all(rig.data()).unwrap();
         copy(copies[which].path(), rig.data());
-        // What was copied after this one is of a past that never was.
+        // Copies made after this one stay: a later round may put one of them back, too.
         if copies.len() > COPIES_MAX {
             copies.remove(0);
         }

@@ -1,4 +1,4 @@
-//! Statements over HTTP: they add up in every format, their bytes are the same for ever, and nobody sees another's.
+//! Statements over HTTP: they add up in every format, their bytes never change, and nobody sees another tenant's.
 
 mod camt;
 mod forms;
@@ -24,7 +24,7 @@ const FORMS: [&str; 4] = [
     "application/xml",
     "application/pdf",
 ];
-/// What people write who mean no good, and what the other side of a transfer may be called.
+/// A text by somebody malicious, which is also the name of a transfer's other side.
 const HOSTILE: &str = "=HYPERLINK(\"x\")&<b>]]> \u{5d0}\u{5d1} Ñandú";
 
 /// A statement in one form.
@@ -49,7 +49,7 @@ impl Form {
     }
 }
 
-/// The statement of `from..=to` in a form.
+/// The statement of the days `from..=to` in a form.
 async fn statement(client: &Client, cvu: &str, days: (&str, &str), accept: &str) -> Form {
     let path = format!(
         "/v1/accounts/{cvu}/statements?from={}&to={}",
@@ -69,7 +69,7 @@ async fn statement(client: &Client, cvu: &str, days: (&str, &str), accept: &str)
     }
 }
 
-/// October, in all forms.
+/// The statement of October, in all forms.
 async fn october(client: &Client, cvu: &str) -> Vec<Form> {
     let mut all = Vec::new();
     for accept in FORMS {
@@ -133,7 +133,7 @@ async fn its_bytes_are_the_same_for_ever() {
     let then = october(&service.a, &cvu).await;
     assert_eq!(then[0].json()["final"], true);
 
-    // whatever comes later
+    // whatever happens later
     let again = "a name of today";
     let holder = then[0].json()["cuit"].clone();
     let holders = json!({"titulares": [{"cuit": holder, "name": again}]});
@@ -357,7 +357,7 @@ async fn wrong_periods_and_others_accounts_are_refused() {
     let keys = json!({"mode": "test", "scopes": ["accounts:read"]});
     let narrow = service.keyed(&keys).await;
     ask(&narrow, good).await.refused(403, "scope_missing");
-    // before there was an account there is nothing, and that can be said
+    // for a time before the account existed the statement is empty, and already final
     let old = ask(&service.a, "?from=2020-02-28&to=2020-02-29")
         .await
         .is(200);

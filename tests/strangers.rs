@@ -1,5 +1,5 @@
-//! Those who have no key: what they may send, how long they may wait, how many they may be, and that
-//! nobody with a key notices them.
+//! Clients without a key: what they may send, how long they may wait, how many there may be, and
+//! that nobody with a key notices them.
 
 mod crowd;
 mod keys;
@@ -17,7 +17,7 @@ use crate::support::{Client, SOON, Value};
 /// A request without a key that anybody may send.
 const HELLO: &str = "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n";
 
-/// The beginning of a head that does not end, with so many bytes in its last line.
+/// The beginning of a head that does not end, with this many bytes in its last line.
 fn endless(length: usize) -> String {
     format!(
         "GET /livez HTTP/1.1\r\nhost: x\r\nx: {}",
@@ -25,7 +25,7 @@ fn endless(length: usize) -> String {
     )
 }
 
-/// An answer as it came.
+/// An answer as it was received.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Raw {
     status: u16,
@@ -34,7 +34,7 @@ struct Raw {
 }
 
 impl Raw {
-    /// The code of an error.
+    /// The code of an error body; checks that the body is whole.
     fn code(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         for name in ["statusCode", "message", "timestamp", "code", "requestId"] {
@@ -45,7 +45,7 @@ impl Raw {
     }
 }
 
-/// A connection, and what came on it and was not looked at.
+/// A connection, and the bytes received on it that were not read yet.
 struct Line {
     stream: TcpStream,
     got: Vec<u8>,
@@ -61,12 +61,12 @@ impl Line {
         }
     }
 
-    /// Sends, as far as the other side takes it.
+    /// Sends, as far as the other side accepts it.
     async fn send(&mut self, text: impl AsRef<[u8]>) {
         self.stream.write_all(text.as_ref()).await.ok();
     }
 
-    /// The next answer; `None` when the connection ends without one.
+    /// The next answer; `None` if the connection ends without one.
     async fn answer(&mut self) -> Option<Raw> {
         let whole = async {
             loop {
@@ -84,7 +84,7 @@ impl Line {
         tokio::time::timeout(SOON, whole).await.unwrap()
     }
 
-    /// Waits until it is closed, and gives what came before that.
+    /// Waits until the connection is closed, and returns what arrived before that.
     async fn closed(&mut self) -> Vec<u8> {
         let end = async {
             let mut chunk = vec![0; 16 * 1024];
@@ -98,14 +98,14 @@ impl Line {
         tokio::time::timeout(SOON, end).await.unwrap()
     }
 
-    /// Says hello and is answered.
+    /// Sends a request and expects its answer.
     async fn lives(&mut self) {
         self.send(HELLO).await;
         assert_eq!(self.answer().await.unwrap().status, 200);
     }
 }
 
-/// The first answer of these bytes, and its length with its head.
+/// The first answer in these bytes, and its length including the head.
 fn parsed(bytes: &[u8]) -> Option<(Raw, usize)> {
     let end = bytes.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();

@@ -1,7 +1,7 @@
-//! What all tests of the service share: a service in a folder of its own, two tenants with keys,
-//! and a client that says what it expects.
+//! The parts that all tests of the service share: a service in a folder of its own, two tenants
+//! with keys, and a client that checks the answers it expects.
 //!
-//! Nothing here sleeps: whoever has to wait uses [`wait_until`].
+//! Nothing here sleeps: a test that has to wait uses [`wait_until`].
 
 pub mod authority;
 pub mod bank;
@@ -18,10 +18,11 @@ pub use client::{Answer, Client};
 pub use serde_json::{Value, json};
 pub use service::{Setup, TestClock, TestService};
 
-/// When a test gives up waiting: it hangs. Nothing is judged by how much sooner it was.
+/// After this time a test gives up waiting, because it hangs. No test judges how much sooner the
+/// condition held.
 pub const SOON: Duration = Duration::from_secs(120);
 
-/// Asks again and again until there is an answer; fails when there is none in time.
+/// Asks again and again until there is an answer, and fails if none comes within `timeout`.
 pub async fn wait_until<T>(
     what: &str,
     timeout: Duration,
@@ -40,7 +41,7 @@ pub async fn wait_until<T>(
     }
 }
 
-/// A person's CUIT with a right check digit, another one for each number.
+/// A person's CUIT with a valid check digit, a different one for each number.
 pub fn cuit(number: u32) -> String {
     let body = format!("20{number:08}");
     let weights = [5, 4, 3, 2, 7, 6, 5, 4, 3, 2];
@@ -57,7 +58,7 @@ pub fn cuit(number: u32) -> String {
     format!("{body}{check}")
 }
 
-/// The fields that an object's errors name.
+/// The fields that the errors of an error body name.
 pub fn named(body: &Value) -> Vec<&str> {
     let errors = body["errors"]
         .as_array()

@@ -1,4 +1,4 @@
-//! House rules that a program can check, over the files that git knows.
+//! House rules that a program can check, over the files that git tracks.
 
 mod documents;
 mod rooms;
@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// No file is longer, in lines.
+/// The most lines a file may have.
 const LINES_MAX: usize = 500;
-/// What each room may depend on of the others.
+/// The other rooms that each room may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
     ("storage", &[]),
@@ -56,16 +56,15 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
-/// What hides a state that cannot be, and how often the product may say it at most: none may grow. What
-/// falls gets its new number here.
+/// Words that hide an impossible state, and how often the product may use each at most. No number may
+/// grow; when a count falls, lower the number here.
 const HIDING: &[(&str, usize)] = &[
     ("saturating_", 262),
     ("unwrap_or_default", 111),
     ("unwrap_or(0", 20),
     ("unwrap_or(MAX", 59),
 ];
-/// How often the product asserts at least what has to be. When it does so more often, the new number
-/// comes here.
+/// How many assertions the product has at least. When the count rises, raise the number here.
 const ASSERTIONS: usize = 168;
 /// Spanish field names: they belong to the wallet family, which speaks Spanish to its clients.
 const SPANISH: &[&str] = &[
@@ -99,7 +98,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The files that git knows, with their texts, but those that are not text.
+/// The files that git tracks, with their texts; those that are not text are left out.
 fn files() -> Vec<(String, String)> {
     let listed = Command::new("git")
         .arg("-C")
@@ -131,7 +130,7 @@ fn rust() -> Vec<(String, String)> {
         .collect()
 }
 
-/// Where a line of one of these files does what it should not.
+/// Every line of these files that breaks a rule, with its place.
 fn where_lines(files: &[(String, String)], wrong: impl Fn(&str, &str) -> bool) -> Vec<String> {
     let of = |(name, text): &(String, String)| {
         let lines = text.lines().enumerate();
@@ -143,7 +142,7 @@ fn where_lines(files: &[(String, String)], wrong: impl Fn(&str, &str) -> bool) -
     files.iter().flat_map(of).collect()
 }
 
-/// The files of the product, without the tests in them: a file that has both has its tests last.
+/// The files of the product, without the tests in them: a file that has both ends with its tests.
 fn product() -> Vec<(String, String)> {
     let tests = |name: &str| {
         name.starts_with("tests/")
@@ -164,7 +163,7 @@ fn none(found: &[String], rule: &str) {
     assert!(found.is_empty(), "{rule}:\n{}", found.join("\n"));
 }
 
-/// A word that this file may name without breaking the rule about it.
+/// Joins a word from two parts, so that this file may name it without breaking the rule about it.
 fn word(parts: [&str; 2]) -> String {
     parts.concat()
 }
@@ -197,7 +196,7 @@ fn files_stay_short() {
 fn arrows_point_to_the_ledger() {
     for (room, allowed) in ARROWS {
         let manifest = std::fs::read_to_string(root().join(room).join("Cargo.toml")).unwrap();
-        // Of the root's manifest only the service's own part.
+        // Of the root's manifest only the part about the service itself.
         let own = manifest.split_once("[package]").unwrap().1;
         let names = own
             .lines()
@@ -248,7 +247,7 @@ fn what_cannot_be_is_asserted_and_not_hidden() {
         .filter(|line| !line.trim_start().starts_with("//"))
         .flat_map(|line| [line, "\n"])
         .collect();
-    // The largest of a type is one word, whatever the type.
+    // The maximum of any type counts as the same word.
     let types = [
         "u8", "u16", "u32", "u64", "u128", "usize", "i32", "i64", "i128",
     ];
@@ -282,10 +281,10 @@ fn tests_wait_for_conditions_and_not_for_time() {
             name.starts_with("tests/") || name.contains("/tests/") || name.ends_with("/tests.rs")
         })
         .collect();
-    // The one place that waits; and rooms that have no such place of their own yet.
+    // The one place that waits, and rooms that have no such place of their own yet.
     let allowed = [
         "tests/support.rs",
-        // Its clock is paused: time goes by, and nobody waits for it.
+        // Its clock is paused: time passes without anybody waiting for it.
         "actors/src/tests/harness.rs",
         "storage/src/tests/kill.rs",
         "storage/src/tests/opening.rs",
@@ -379,7 +378,7 @@ fn money_never_goes_through_binary_floating_point() {
                 || name.starts_with("actors/src")
                 || name.starts_with("src/http")
         })
-        // Refuses them, and serde asks for the words.
+        // This code refuses floats, and serde's interface makes it name them.
         .filter(|(name, _)| !name.starts_with("actors/src/records/short/"))
         .collect();
     let float = |line: &str| {

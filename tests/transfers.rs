@@ -1,10 +1,10 @@
-//! Transfers: at once inside the realm; through the bank held until the bank's own word.
+//! Transfers: done at once inside the realm; through the bank, held until the bank's final word.
 
 mod bank;
 
 use crate::support::{Client, TestService, Value, json, named};
 
-/// A service with an account that has so much, and another one.
+/// A service with an account that has this amount, and another account.
 async fn pair(amount: &str) -> (TestService, String, String) {
     let service = TestService::start().await;
     service.a.in_and_out().await;
@@ -31,7 +31,7 @@ async fn inside_the_realm_money_moves_at_once() {
     let raised = alias.to_uppercase();
     for (asked, shown) in [
         (json!({"cvu": to}), json!({"cvu": to})),
-        // A CVU in the place of a CBU is one.
+        // A CVU in the field for a CBU counts as a CVU.
         (json!({"cbu": to}), json!({"cvu": to})),
         (
             json!({"alias": raised}),
@@ -147,7 +147,7 @@ async fn a_transfer_is_made_once_by_its_external_id() {
         assert_eq!(named(&refused.json), [name]);
         assert_eq!(refused["details"], json!({"transferId": first["id"]}));
     }
-    // The same account is the same receiver, by whatever name, even when it has another alias since.
+    // The same account is the same receiver, by whatever name, even if its alias has changed since.
     let named_to = async |alias: &str| {
         let path = format!("/v1/accounts/{to}/alias");
         service.a.put(&path, &json!({"alias": alias})).await.is(200);
@@ -160,13 +160,13 @@ async fn a_transfer_is_made_once_by_its_external_id() {
         assert!(again.replayed());
         assert_eq!(again.json, first.json);
     }
-    // It is idempotent over the realm's transfers, whatever account sends.
+    // The external id is unique among all transfers of the realm, whatever account sends.
     let mut other = body.clone();
     other["fromCvu"] = json!(to);
     other["to"] = json!({"cvu": from});
     let refused = service.a.post("/v1/transfers", &other).await;
     refused.refused(409, "id_externo_reused");
-    // Under an idempotency key the very same answer comes again.
+    // Under an idempotency key the very same answer is returned.
     let mut keyed = body.clone();
     keyed["idExterno"] = json!("t-2");
     let kept = service
@@ -233,7 +233,7 @@ async fn what_is_wrong_with_a_transfer_is_named() {
         .post("/v1/transfers", &with("amount", json!("100.01")))
         .await;
     refused.refused(400, "insufficient_funds");
-    // Another's account sends nothing, as one that does not exist.
+    // Another tenant's account cannot send, just like one that does not exist.
     let theirs = service.b.cvu().await;
     for foreign in [theirs.as_str(), "0000532609100002749314"] {
         let refused = service
@@ -242,7 +242,7 @@ async fn what_is_wrong_with_a_transfer_is_named() {
             .await;
         refused.refused(404, "account_not_found");
     }
-    // A dry run moves nothing, and says what would be.
+    // A dry run moves nothing, and shows what would happen.
     let dry = service
         .a
         .post("/v1/transfers?dryRun=true", &good)
@@ -296,7 +296,7 @@ async fn transfers_are_listed_by_state_account_and_time() {
         ("from=2020-01-01".to_owned(), &all[..]),
         ("order=asc&limit=1".to_owned(), &all[4..]),
         ("offset=1&limit=2".to_owned(), &all[1..3]),
-        // Another's account sent nothing here.
+        // Another tenant's account has sent nothing here.
         (format!("fromCvu={theirs}"), &[][..]),
     ] {
         let some = service

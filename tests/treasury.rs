@@ -1,4 +1,4 @@
-//! Treasury: the snapshot beside the bank, and what each client has.
+//! Treasury: the snapshot beside the bank, and the positions of clients.
 
 mod bodies;
 mod crowd;
@@ -19,7 +19,7 @@ const NEVER: Duration = Duration::from_secs(3600);
 const PATH: &str = "/v1/treasury";
 const POSITIONS: &str = "/v1/treasury/positions";
 
-/// The snapshot, once it is as it should be.
+/// The snapshot, once it is as wanted.
 async fn snapshot(client: &Client, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
     wait_until(what, SOON, async || {
         let taken = client.get(PATH).await.is(200).json;
@@ -34,7 +34,7 @@ fn cvus(listed: &Answer) -> Vec<&str> {
     items.map(|item| item["cvu"].as_str().unwrap()).collect()
 }
 
-/// Checks a body whose instant is one of the bank's clock.
+/// Checks a body whose instant comes from the bank's clock.
 #[track_caller]
 fn is_golden(taken: &Answer, golden: &str) {
     let golden: String = golden.lines().map(str::trim_start).collect();
@@ -64,7 +64,7 @@ async fn the_snapshot_holds_the_bank_beside_what_is_owed() {
     service.a.credit(&cvu, "100.00").await;
     service.a.hold(&cvu, "30.00").await;
     service.a.debit(&cvu, "0.01").await;
-    // More is owed than the collector account has: it is reported, and stops nobody.
+    // Clients are owed more than the collector account has: this is reported, and stops nobody.
     is_golden(&service.a.get(PATH).await.is(200), bodies::SHORT);
     let wallet = service.a.get("/wallet/v1/Tesoreria").await.is(200);
     is_golden(&wallet, bodies::CORTO);
@@ -166,7 +166,7 @@ async fn a_bank_that_is_away_takes_only_its_own_side_along() {
 
 #[actix_web::test]
 async fn a_bank_that_is_silent_holds_nobody_up_and_is_not_flooded() {
-    // The gateway never gives the bank up, so every answer here is one that did not wait for it.
+    // The gateway never gives up on the bank, so every answer here is one that did not wait for it.
     let service = TestService::with(Setup {
         patience: NEVER,
         treasury_patience: caudal_actors::treasury::PATIENCE,
@@ -223,7 +223,7 @@ async fn positions_are_what_each_client_has() {
         let listed = listed.is(200);
         assert_eq!(cvus(&listed), found, "{query}");
     }
-    // Both ways of going on give the same pages.
+    // Paging by cursor gives each position once, with and without a filter.
     for filter in ["", "&max=100"] {
         let (mut seen, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -270,7 +270,7 @@ async fn closed_accounts_stay_while_they_have_money() {
         assert_eq!(cvus(&listed), [&rich, &open], "{query}");
         assert_eq!(listed["total"], 2, "{query}");
     }
-    // Read by its CVU it is there all the same.
+    // Read by its CVU the position is there all the same.
     let read = service.a.get(&format!("{POSITIONS}/{poor}")).await.is(200);
     assert_eq!(
         (&read["status"], &read["total"]),

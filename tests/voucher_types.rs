@@ -39,7 +39,7 @@ async fn built_in_types_are_listed_and_untouchable() {
         for name in ["id", "legacyId", "tenantId", "description", "movementKind"] {
             assert_eq!(kind[name], Value::Null);
         }
-        // The wallet family alone shows its number, which is fixed.
+        // Only the wallet family shows the type's number, which is fixed.
         let place = SYSTEM.iter().position(|code| kind["code"] == *code);
         let number = place.unwrap();
         let there = &wallet.json[number];
@@ -101,7 +101,7 @@ async fn a_type_is_made_switched_and_removed() {
         .post("/v1/voucher-types", &body)
         .await
         .refused(409, "voucher_type_taken");
-    // The code in a path may be in lower case, too.
+    // The code in a path may also be in lower case.
     let off = service
         .a
         .patch("/v1/voucher-types/premio_1", &json!({"active": false}))
@@ -146,7 +146,7 @@ async fn a_type_is_made_switched_and_removed() {
         .voucher(&cvu, "PREMIO_1", "1.00", "b")
         .await
         .refused(400, "voucher_type_unknown");
-    // What was posted keeps code and name, and a repeat is still a repeat.
+    // A posted voucher keeps code and name, and a repeat is still a repeat.
     let id = posted["id"].as_str().unwrap();
     assert_eq!(
         service
@@ -163,7 +163,7 @@ async fn a_type_is_made_switched_and_removed() {
         .await
         .is(201);
     assert!(again.replayed() && again.json == posted.json);
-    // The numeric id is not given twice, also after a restart.
+    // The numeric id is not given out again, even after a restart.
     service.restart().await;
     let next = service.a.post("/v1/voucher-types", &body).await.is(201);
     assert_eq!(
@@ -227,7 +227,7 @@ async fn types_that_cannot_be_read_name_every_field() {
     service.a.post("/v1/voucher-types", &longest).await.is(201);
 }
 
-/// Whatever became of its type since: a removed one, also one whose code is another type's now.
+/// Whatever has become of the type since: it was removed, or its code belongs to another type now.
 #[actix_web::test]
 async fn a_repeat_that_names_a_removed_type_by_its_number_is_a_repeat() {
     let mut service = TestService::start().await;
@@ -255,14 +255,15 @@ async fn a_repeat_that_names_a_removed_type_by_its_number_is_a_repeat() {
             service.crash().await;
         }
     }
-    // The new type of the code has a number of its own, and the id is free in its direction.
+    // The new type with the code has a number of its own, and the external id is free in its direction.
     let debit = service.a.post(path, &sent("1.00", 1001)).await.is(201);
     assert_ne!(debit["id"], first["id"]);
     let never = service.a.post(path, &sent("9.00", 1002)).await;
     never.refused(400, "voucher_type_unknown");
 }
 
-/// A code that is used again gets another number, and vouchers keep the one that they were posted with.
+/// A code that is used again gets another number, and vouchers keep the number that they were posted
+/// with.
 #[actix_web::test]
 async fn vouchers_keep_the_number_of_their_type() {
     let mut service = TestService::start().await;
@@ -327,7 +328,7 @@ async fn vouchers_keep_the_number_of_their_type() {
             }
         }
     }
-    // The number of a built-in type is not one that is posted with.
+    // The number of a built-in type cannot be posted with.
     let body = json!({"idCuenta": 1, "importe": 1, "idTipoComprobante": 1, "idExterno": "system"});
     let refused = service.a.post("/wallet/v1/Comprobante", &body).await;
     refused.refused(400, "voucher_type_is_system");

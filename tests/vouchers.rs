@@ -14,7 +14,7 @@ fn of(cvu: &str) -> String {
     format!("/v1/accounts/{cvu}/comprobantes")
 }
 
-/// Posts with the amount as this raw JSON.
+/// Posts with the amount as this raw JSON text.
 async fn raw(client: &Client, cvu: &str, amount: &str) -> Answer {
     let id = format!("raw-{}", fresh());
     let body = format!(r#"{{"voucherTypeCode":"IN","idExterno":"{id}","amount":{amount}}}"#);
@@ -36,7 +36,7 @@ async fn amounts_are_read_exactly_or_not_at_all() {
         ("\"0.01\"", "0.01"),
         ("\"1234.50\"", "1234.50"),
         ("\"10.500\"", "10.50"),
-        // Above 2^53 centavos binary floating point would be off.
+        // Above 2^53 centavos binary floating point would be inexact.
         ("90071992547409.93", "90071992547409.93"),
         ("\"90071992547409.93\"", "90071992547409.93"),
         ("70368744177664.07", "70368744177664.07"),
@@ -292,7 +292,7 @@ async fn an_external_id_is_one_voucher_per_direction() {
             .is(201);
         assert!(again.replayed() && again.text == first.text, "{amount}");
     }
-    // The description is not part of it.
+    // A repeat may have another description.
     let body = json!({"voucherTypeCode": "IN", "amount": 10, "idExterno": "order-1", "description": "other"});
     assert!(service.a.post(&of(&cvu), &body).await.is(201).replayed());
     for (cvu_given, code, amount, fields) in [
@@ -317,7 +317,8 @@ async fn an_external_id_is_one_voucher_per_direction() {
             json!({"voucherId": first["id"], "cvu": cvu})
         );
     }
-    // The other direction is another voucher; the newest of both is shown unless one is named.
+    // The other direction is another voucher; the newer of the two is shown unless a direction is
+    // given.
     let debit = service
         .a
         .voucher(&cvu, "OUT", "4.00", "order-1")
@@ -345,7 +346,7 @@ async fn an_external_id_is_one_voucher_per_direction() {
         assert!(again.replayed() && again.text == debit.text);
         service.crash().await;
     }
-    // A repeat gets its voucher also when it could not be posted any more.
+    // A repeat gets its voucher even if it could not be posted any more.
     service
         .a
         .delete(&format!("/v1/accounts/{cvu}"))
@@ -369,7 +370,7 @@ async fn an_external_id_is_one_voucher_per_direction() {
         .get("/v1/comprobantes/by-external/order-1?direction=hold")
         .await
         .refused(400, "invalid_request");
-    // External ids tell upper from lower case.
+    // External ids are case-sensitive.
     service
         .a
         .get("/v1/comprobantes/by-external/ORDER-1")
@@ -418,7 +419,7 @@ async fn a_dry_run_answers_what_would_happen_and_posts_nothing() {
         .refused(404, "voucher_not_found");
     assert_eq!(service.a.available(&cvu).await, "100.00");
     assert_eq!(service.a.get("/v1/comprobantes/internal").await["total"], 1);
-    // What was foretold happens.
+    // The real order gets what the dry run announced.
     let real = service
         .a
         .post(
@@ -429,7 +430,7 @@ async fn a_dry_run_answers_what_would_happen_and_posts_nothing() {
         .is(201);
     let reply = |answer: &Answer| {
         let mut json = answer.json.clone();
-        // Which place it will take, and when, nobody knows before.
+        // Nobody can know in advance which place the voucher will take, and when.
         let fields = json.as_object_mut().unwrap();
         for name in ["createdAt", "id", "referenceId"] {
             assert!(fields.remove(name).is_some(), "{name}");
@@ -458,7 +459,7 @@ async fn a_voucher_is_read_by_its_id_also_after_a_crash() {
     let cvu = service.a.cvu().await;
     let mut posted = Vec::new();
     for n in 1..=300_u32 {
-        // More than a snapshot holds, and more than one segment.
+        // More than a snapshot holds, and more than one segment has room for.
         posted.push(if n % 3 == 0 {
             service.a.debit(&cvu, "1.00").await
         } else {

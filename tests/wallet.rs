@@ -1,5 +1,5 @@
-//! The wallet family, as the clients that are there already speak it: no types of ours, only their
-//! names, their quirks and their numbers.
+//! The wallet family, in the words that existing clients already speak: none of our own types, only
+//! their names, their quirks and their numbers.
 
 mod changes;
 mod cvu;
@@ -12,13 +12,13 @@ mod vouchers;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, TestClock, TestService, Value, cuit, json};
 
-/// Makes a wallet account of a person and gives its number.
+/// Creates a wallet account of a person; returns its number.
 async fn cuenta(client: &Client, nombre: &str, apellido: &str) -> u64 {
     let body = json!({"cuitCuil": cuit(fresh()), "nombre": nombre, "apellido": apellido});
     made(client, &body).await
 }
 
-/// Makes a wallet account and gives its number.
+/// Creates a wallet account; returns its number.
 async fn made(client: &Client, body: &Value) -> u64 {
     let answer = client.post("/wallet/v1/Cuenta", body).await.is(201);
     answer["id"].as_u64().unwrap()
@@ -34,7 +34,7 @@ async fn cvu(client: &Client, id: u64) -> Value {
     client.post("/wallet/v1/CVU", &body).await.is(201).json
 }
 
-/// Creates a type and gives its number.
+/// Creates a type; returns its number.
 async fn tipo(client: &Client, codigo: &str, signo: i8) -> u64 {
     let body = json!({"nombre": codigo, "codigo": codigo, "signo": signo});
     let made = client.post("/wallet/v1/TipoComprobante", &body).await;
@@ -93,7 +93,7 @@ async fn a_client_that_is_there_already_does_its_day() {
         .await
         .is(201);
     assert_eq!(debited["availableBalance"], "1000.00");
-    // What was done is answered as it was done, by its own id.
+    // The operation is found by its own id, as it was answered then.
     let reply = service
         .a
         .get("/wallet/v1/ComprobanteByIdExterno/op-1")
@@ -148,7 +148,7 @@ async fn a_client_that_is_there_already_does_its_day() {
             then.text
         );
     }
-    // What every account shows of itself, with the quirks resolved.
+    // The fields of every account, with the quirks resolved.
     let shown = read(&service.a, 1).await.is(200);
     for (name, value) in [
         ("id", json!(1)),
@@ -186,7 +186,7 @@ async fn a_client_that_is_there_already_does_its_day() {
     service.verified().await;
 }
 
-/// The fields of the interface's shapes, each with the types that it may have.
+/// The fields of the interface's shapes, each with its possible types.
 const SHAPES: &[(&str, &str)] = &[
     (
         "cuenta",
@@ -226,7 +226,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
 ];
 
-/// Whether a value has all that a shape says, and nothing else.
+/// Checks that a value has all fields of a shape, and no others.
 fn has_shape(shape: &str, value: &Value) {
     let (_, fields) = SHAPES.iter().find(|(name, _)| *name == shape).unwrap();
     let mut left = value.as_object().unwrap().clone();
@@ -294,7 +294,7 @@ async fn every_field_of_the_shapes_is_there_with_its_type() {
         .await
         .is(200);
     assert_eq!(found.json, json!([shown.json]));
-    // One that was opened by the other family has the same shape.
+    // An account that was opened through the other family has the same shape.
     let native = service.a.open_account().await["walletAccountId"]
         .as_u64()
         .unwrap();

@@ -1,5 +1,5 @@
-//! A client of a walletentidad whose URL and header were changed, with the bodies that its documentation
-//! publishes: each call, what is expected of it, and what such a client is sent.
+//! A client of a walletentidad in which only URL and header were changed, with the bodies that its
+//! documentation publishes: each call with the expected answer, and the notices that such a client gets.
 
 use caudal_ledger::tenants::Policy;
 
@@ -7,7 +7,7 @@ use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 use crate::webhooks::hook::Hook;
 use crate::webhooks::inbox::Inbox;
 
-/// What each service of that API is called through, and what takes the place of all of them.
+/// The paths of that API's services, and the one path that replaces them.
 const SERVICES: [&str; 3] = [
     "/walletentidad-cuenta/v1/api/v1.201/",
     "/walletentidad-comprobante/v1/api/v1.201/",
@@ -15,15 +15,15 @@ const SERVICES: [&str; 3] = [
 ];
 const HERE: &str = "/wallet/v1/";
 
-/// A call as it is published; `{name}` stands for what an earlier answer gave.
+/// A call as published; `{name}` stands for a value from an earlier answer.
 struct Step {
     /// Method and path.
     call: &'static str,
     body: &'static str,
     status: u16,
-    /// Places of the answer, each with what is there; nothing after the place where anything will do.
+    /// Places in the answer, each with the expected value; empty if any value will do.
     shows: &'static [(&'static str, &'static str)],
-    /// Names for later steps, each with its place.
+    /// Values kept for later steps: a name, and its place in the answer.
     keeps: &'static [(&'static str, &'static str)],
 }
 
@@ -47,7 +47,7 @@ const TRANSFERENCIA: &str = r#"{"cvu_origen":"{cvu}","cbu_cvu_destino":"00005319
     "cuit_destino":"27334312758","alias_destino":null,"importe":100.21,"referencia":"futbol 5",
     "concepto":"VAR","emails":["roberto@gmail.com"],"idExterno":"1234"}"#;
 
-/// What such a client does in its first days.
+/// The calls of such a client in its first days.
 const CALLS: &[Step] = &[
     // Accounts.
     Step {
@@ -140,7 +140,7 @@ const CALLS: &[Step] = &[
         shows: &[("/saldo", "1000.0")],
         keeps: &[("comprobante", "/id")],
     },
-    // A repeat is the first one again, and no second voucher.
+    // A repeat returns the first voucher, and posts no second one.
     Step {
         call: "POST /walletentidad-comprobante/v1/api/v1.201/Comprobante",
         body: COMPROBANTE,
@@ -254,7 +254,7 @@ const CALLS: &[Step] = &[
     },
 ];
 
-/// The client, with what it has been given.
+/// The client, with the values it has kept.
 struct Migrated<'a> {
     client: &'a Client,
     names: Vec<(&'static str, String)>,
@@ -268,7 +268,7 @@ impl Migrated<'_> {
         self.names.iter().fold(text.to_owned(), fill)
     }
 
-    /// Takes a step; gives what is not as expected.
+    /// Takes a step; returns every deviation from the expected answer.
     async fn take(&mut self, step: &Step) -> String {
         let (method, path) = step.call.split_once(' ').unwrap();
         let service = SERVICES.iter().find(|it| path.starts_with(**it)).unwrap();
@@ -305,7 +305,7 @@ impl Migrated<'_> {
     }
 }
 
-/// The service as `caudal dev` has it: published CUITs have wrong check digits.
+/// The service as `caudal dev` configures it: the published CUITs have wrong check digits.
 async fn service() -> TestService {
     let service = TestService::start().await;
     let relaxed_test_cuit = true;
@@ -330,7 +330,7 @@ async fn a_client_runs_with_its_url_and_header_changed() {
     for step in steps {
         wrong += &migrated.take(step).await;
     }
-    // The bank refuses what is sent from a CVU that is closed.
+    // Before the CVU is closed, since the bank would refuse a transfer from a closed one.
     let path = migrated.filled("/wallet/v1/Operacion/{operacion}");
     let ended = wait_until("the transfer's end", SOON, async || {
         let read = service.a.get(&path).await.is(200);
@@ -343,7 +343,7 @@ async fn a_client_runs_with_its_url_and_header_changed() {
     service.verified().await;
 }
 
-/// The fields of a notice of an operation, all of which are always there.
+/// The fields of an operation's notice, which are always all there.
 const NOTICE: &[&str] = &[
     "mensajeId",
     "evento",
@@ -377,7 +377,8 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
     let body = json!({"url": inbox.url("/avisos"), "format": "walletentidad"});
     let hook = Hook::with(a, &body).await;
     assert_eq!(hook.read().await["format"], "walletentidad");
-    // An adjustment is none of what it carries; money that arrives is, and what leaves, and what is refused.
+    // This format carries no adjustments; it carries money that arrives, money that leaves, and refused
+    // transfers.
     a.in_and_out().await;
     a.credit(&first, "500.00").await;
     let coelsa = service.bank.cash_in(&first, "30.00").await;
@@ -443,12 +444,12 @@ async fn a_webhook_may_carry_the_notices_that_such_a_client_knows() {
         .map(|(event, state, id)| (event.to_owned(), state.to_owned(), id))
         .collect();
     assert_eq!(reply, right);
-    // Each operation can be read under the id that was sent.
+    // Each operation can be read under the id in its notice.
     for (_, _, id) in reply.iter().filter(|(_, _, id)| id != "-") {
         let read = a.get(&format!("/wallet/v1/Operacion/{id}")).await.is(200);
         assert_eq!(read["id"], id.as_str());
     }
-    // A try that is asked for looks alike, and another format holds from then on.
+    // A requested test has the same form, and another format applies from the change on.
     a.call("POST", &format!("{}/test", hook.path)).await.is(200);
     let tried = inbox.came(7).await.pop().unwrap().body();
     assert_eq!(tried["evento"], "PRUEBA");

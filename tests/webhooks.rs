@@ -1,4 +1,5 @@
-//! The sending side of webhooks against receivers of every kind, with a verifier that knows nothing of ours.
+//! The sending side of webhooks against receivers of every kind, with a verifier that shares no code with
+//! ours.
 
 mod addresses;
 mod deliveries;
@@ -39,12 +40,12 @@ fn at() -> Timestamp {
     Timestamp::parse(AT).unwrap()
 }
 
-/// When the attempts are made, in seconds.
+/// The time of the attempts, in seconds.
 fn seconds() -> u64 {
     at().millis() / 1_000
 }
 
-/// A machine's resolver that says one thing after the other, and the last one for good.
+/// A machine's resolver that gives these answers in order, and repeats the last one.
 #[derive(Debug, Default)]
 struct Names(Mutex<Vec<Vec<IpAddr>>>);
 
@@ -72,15 +73,15 @@ fn sink_with(reach: Reach, limits: AttemptLimits, names: &Arc<Names>) -> HttpSin
     HttpSink::with(reach, sealer, limits, Arc::<Names>::clone(names)).unwrap()
 }
 
-/// One that reaches this machine, with the usual limits.
+/// A sink that reaches this machine, with the usual limits.
 fn sink() -> HttpSink {
     sink_with(Reach::loopback(), AttemptLimits::default(), &Arc::default())
 }
 
-/// The same that waits for little.
+/// A sink with a short total time.
 fn hasty() -> HttpSink {
     let limits = AttemptLimits {
-        // The whole ends it, wherever it is then.
+        // Lookup and connection may take so long that only `total` ends them.
         lookup: SOON,
         connect: SOON,
         total: Duration::from_millis(400),
@@ -90,7 +91,7 @@ fn hasty() -> HttpSink {
     sink_with(Reach::loopback(), limits, &Arc::default())
 }
 
-/// Some secrets, and how they lie in the store.
+/// New secrets, as texts and as sealed bytes in the store.
 fn secrets<const N: usize>() -> ([String; N], Vec<Vec<u8>>) {
     let sealer = Sealer::new(PEPPER).unwrap();
     let made = [(); N].map(|()| Secret::new().unwrap());
@@ -140,7 +141,7 @@ fn parcel(url: String, secrets: Vec<Vec<u8>>) -> Parcel {
     }
 }
 
-/// Sends a parcel with a secret of its own.
+/// Sends a parcel that is signed with a new secret.
 async fn send(sink: &HttpSink, url: String) -> Sent {
     sink.send(parcel(url, secrets::<1>().1)).await
 }
@@ -208,7 +209,7 @@ async fn whatever_was_changed_on_the_way_is_not_believed() {
     assert_eq!(old(now + NEAR), Ok(()));
     assert_eq!(old(now + NEAR + 1), Err(Doubt::Time));
     assert_eq!(old(now - NEAR - 1), Err(Doubt::Time));
-    // Another time or id than what was signed.
+    // A time or an id other than the signed one.
     for (name, value) in [("webhook-timestamp", "1772463846"), ("webhook-id", "evt_1")] {
         let other = |asked: &str| match asked == name {
             true => Some(value),
@@ -235,7 +236,7 @@ async fn while_a_secret_rotates_both_verify() {
         check(&other, header, &came.body, seconds()),
         Err(Doubt::Signature)
     );
-    // The newest first, for receivers that look at one only.
+    // The newest signature comes first, for receivers that check only one.
     let (first, second) = came
         .header("webhook-signature")
         .unwrap()

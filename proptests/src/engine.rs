@@ -1,19 +1,18 @@
-//! The actors over a store and a bank: stories of orders that run at the same time, with power cuts,
-//! actors that die, realms that are retired, and a bank that is late, silent, forgetful or wrong.
+//! The actors over a store and a bank: stories of orders that run at the same time, with power cuts, actors that
+//! die, realms that are retired, and a bank that is late, silent, forgetful or wrong.
 //!
-//! **Shape.** A [`Story`] is a list of [`Scene`]s. The orders of a scene are asked at the same time,
-//! while the bank's notices come, each twice and the newest first; the store writes so many of their
-//! commits, and then the scene ends as its [`End`] says. What nobody knows the outcome of is asked again,
-//! with the same external id or key, until it is known. Then everything comes to rest, and each
-//! account's balance is held against the [`book::Book`], which knows the answers, the prices and
-//! nothing else of the rules, and against the bank's own list.
+//! **Shape.** A [`Story`] is a list of [`Scene`]s. The orders of a scene are asked at the same time, while the
+//! bank's notices come, each twice and the newest first; the store writes a number of their commits, and then the
+//! scene ends as its [`End`] says. Orders whose outcome is unknown are asked again, with the same external id or
+//! key, until it is known. Then everything comes to rest, and each account's balance is checked against the
+//! [`book::Book`], which knows the answers and the prices but no other rule, and against the bank's own list.
 //!
-//! **Bounds.** Fewer actors than accounts. All of them live on one thread whose clock stands still, so a story takes
+//! **Bounds.** Fewer actors than accounts. All actors live on one thread whose clock stands still, so a story takes
 //! milliseconds and runs the same way each time. Some stories are also played on several threads by the clock of the
-//! machine: there each run is another one.
+//! machine, where each run differs.
 //!
-//! **Failure.** A story that fails shrinks: fewer scenes, fewer orders, smaller amounts, no hazard, a
-//! calm end. Every order prints as a call.
+//! **Failure.** A story that fails shrinks: fewer scenes, fewer orders, smaller amounts, no hazard, a calm end.
+//! Every order prints as a call.
 
 mod ask;
 mod bank;
@@ -28,17 +27,17 @@ use proptest::prelude::*;
 
 pub use stage::{play, play_on};
 
-/// Accounts of a story.
+/// How many accounts a story has.
 pub const ACCOUNTS: u64 = 4;
-/// How many of them have an actor at the same time.
+/// How many of the accounts have an actor at the same time.
 pub const RESIDENT: usize = 2;
-/// What each of them has at the beginning, in centavos.
+/// The initial balance of each account, in centavos.
 pub const FUNDS: i64 = 3_000;
-/// The most that may leave the tenant in a day, in centavos: stories run into it.
+/// The most that may leave the tenant in a day, in centavos: low enough that stories reach it.
 pub const DAILY_TOTAL: i64 = 9_000;
-/// What a transfer through the bank costs: 1.00 and the tax on it.
+/// The fee of a transfer through the bank: 1.00 and the tax on it, in centavos.
 pub const SEND_FEE: i64 = 121;
-/// What a debit costs: 0.10 and the tax on it.
+/// The fee of a debit: 0.10 and the tax on it, in centavos.
 pub const DEBIT_FEE: i64 = 11;
 const AMOUNTS: Range<i64> = 1..2_000;
 
@@ -51,45 +50,45 @@ pub enum Order {
     Debit(u64, i64),
     /// Hold money of an account.
     Hold(u64, i64),
-    /// Confirm so much of a hold, or the rest for 0: of the hold so many before, and when it is asked, of
-    /// the order of that number.
+    /// Confirm this amount of a hold, or the rest for 0. In a story the number counts back over the holds; once the
+    /// order is asked it is the number of the order that opened the hold.
     Confirm(usize, i64),
-    /// Release so much of a hold, likewise.
+    /// Release this amount of a hold, chosen in the same way.
     Release(usize, i64),
     /// Move money from an account to another.
     Give(u64, u64, i64),
-    /// Send money of an account through the bank, which treats it so.
+    /// Send money of an account through the bank, which handles it as the fate says.
     Send(u64, i64, Fate),
     /// Debit two accounts as one batch, all or nothing.
     Both(u64, u64, i64),
-    /// Money arrives for an account, and the bank reports it so often at once; its list has it anyway.
+    /// Money arrives for an account, and the bank reports it this often at once; the bank's list has it in any case.
     Arrive(u64, i64, u8),
     /// Suspend an account.
     Suspend(u64),
-    /// Lift its suspension.
+    /// Lift an account's suspension.
     Reactivate(u64),
-    /// Ask the order this many places before once more, with its external id or key.
+    /// Repeat the order this many places before, with the same external id or key.
     Again(usize),
 }
 
-/// What the bank does with a transfer.
+/// How the bank treats a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It completes it.
+    /// It completes the transfer.
     Complete,
-    /// It refuses it.
+    /// It refuses the transfer.
     Refuse,
-    /// It does not answer the first time and does not know it when it is asked; it has completed it.
+    /// It completes the transfer but does not answer the first time, and does not know it when it is first asked.
     Silent,
-    /// It fails the first time, and has not heard.
+    /// It fails the first time, without having taken the transfer.
     Deaf,
-    /// It takes its time, does not say how far it is at first, and completes it.
+    /// It takes its time, does not say at first how far the transfer is, and completes it.
     Late,
-    /// It takes its time, and it fails.
+    /// It takes its time, and the transfer fails.
     Fail,
-    /// It takes its time and completes it, and it comes back, whole or in part.
+    /// It takes its time and completes the transfer, which then comes back, whole or in part.
     Back,
-    /// It takes its time and loses it: a person says whether it was done.
+    /// It takes its time and loses the transfer: a person decides whether it was done.
     Lose,
 }
 
@@ -98,18 +97,18 @@ pub enum Fate {
 pub enum Hazard {
     /// The store refuses the next commit.
     Refusal,
-    /// Whoever asks for the time for the n-th time panics, an account or the realm's supervisor.
+    /// The n-th question for the time panics, whether an account or the realm's supervisor asks it.
     Panic(i64),
 }
 
 /// How a scene ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// When all is answered.
+    /// When everything is answered.
     Calm,
-    /// Power goes: after so many commits, with so many more on disk that nobody heard of.
+    /// Power fails: after so many commits, with so many more on disk that nobody was told of.
     Cut(usize, usize),
-    /// The realm is retired after this many commits, and goes on when all is still.
+    /// The realm is retired after this many commits, and continues when everything is still.
     Retire(usize),
 }
 
@@ -118,13 +117,13 @@ pub enum End {
 pub struct Scene {
     /// The orders.
     pub orders: Vec<Order>,
-    /// What goes wrong.
+    /// The hazard, if there is one.
     pub hazard: Option<Hazard>,
     /// How it ends.
     pub end: End,
 }
 
-/// Scenes one after the other.
+/// Scenes that are played one after another.
 pub type Story = Vec<Scene>;
 
 fn fate() -> impl Strategy<Value = Fate> {
@@ -162,7 +161,7 @@ fn order() -> impl Strategy<Value = Order> {
     ]
 }
 
-/// Stories.
+/// Generates stories.
 pub fn stories() -> impl Strategy<Value = Story> {
     let hazard = prop_oneof![
         4 => Just(None),

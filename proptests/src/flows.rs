@@ -1,10 +1,10 @@
 //! Money on its way: holds, transfers, limits and fees, by a naive book and by the real rules.
 //!
 //! **Shape.** [`ops`] are the operations, [`book`] is the naive model: lists of [`events`] and nothing
-//! else, everything that is asked of it counted out from the lists each time ([`tariff`] for limits
-//! and fees, [`orders`] and [`remote`] for what may happen). [`machine`] drives the real rules of
-//! `ledger` as its actors do; [`compare`] holds one against the other after every step; [`tally`]
-//! counts what the runs came to.
+//! else, from which it counts every answer anew ([`tariff`] for limits and fees, [`orders`] and
+//! [`remote`] for what may happen). [`machine`] drives the real rules of `ledger` as its actors do;
+//! [`compare`] checks one against the other after every step; [`tally`] counts the results of the
+//! runs.
 //!
 //! **Order.** As everywhere in this room: the model first, then the machine, then the invariants.
 
@@ -23,7 +23,7 @@ pub mod tariff;
 /// The accounts: realm and number. The fourth begins without a CVU.
 pub const WORLD: [(u32, u64); 5] = [(1, 1), (1, 2), (1, 3), (1, 4), (2, 1)];
 
-/// The one that begins without a CVU.
+/// The account that begins without a CVU.
 pub const WITHOUT_CVU: usize = 3;
 
 /// The PSP of every CVU.
@@ -32,10 +32,10 @@ pub const PSP: u16 = 7;
 /// The tenant's own ids of movements.
 pub const KEYS: [&str; 5] = ["a", "b", "c", "order-1", "~"];
 
-/// Amounts that come again and again, in centavos.
+/// Amounts that recur, in centavos.
 pub const AMOUNTS: [i128; 6] = [1, 50, 100, 333, 1_000, 5_000];
 
-/// The types that fees are set for.
+/// The voucher types that fees are set for.
 pub const CHARGED: [&str; 8] = [
     "BONUS",
     "TOLL",

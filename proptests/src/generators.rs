@@ -9,7 +9,7 @@ pub mod texts;
 /// Numbers repeat across realms, so that a key that forgets the realm collides.
 pub const WORLD: [(u32, u64, u16); 5] = [(1, 1, 7), (1, 2, 7), (2, 1, 7), (2, 2, 184), (3, 1, 999)];
 
-/// The codes of voucher types that tenants play with.
+/// The codes of the voucher types that tenants create.
 pub const CODES: [&str; 4] = ["BONUS", "TOLL", "GIFT", "RENT"];
 
 /// The tenants' own ids of movements.

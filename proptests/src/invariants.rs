@@ -1,7 +1,7 @@
 //! The invariants by number, each over a history or a state; none of them knows the model.
 //!
 //! Holds by id (6), internal transfers (7), reads (13), states (17) and limits (18) are in [`flows`].
-//! Not here is what needs the service (15, 16, 19 to 25, 28 to 30).
+//! Invariants that need the service are not here (15, 16, 19 to 25, 28 to 30).
 
 pub mod flows;
 pub mod store;
@@ -21,7 +21,7 @@ use caudal_ledger::vouchers::Voucher;
 
 use crate::model::calendar;
 
-/// What does not hold, in words.
+/// The result of a check; an error describes what does not hold.
 pub type Check = Result<(), String>;
 
 /// Fails with a text when something does not hold.
@@ -39,7 +39,7 @@ fn parts(balance: Balance) -> (i128, i128) {
     )
 }
 
-/// What a direction does to available and held, by the domain, §6.1.
+/// The effect of a direction on the available and the held amount, by the domain, §6.1.
 pub fn delta(direction: Direction, amount: i128) -> (i128, i128) {
     match direction {
         Direction::Credit => (amount, 0),
@@ -50,7 +50,7 @@ pub fn delta(direction: Direction, amount: i128) -> (i128, i128) {
     }
 }
 
-/// 1: `total = available + held`, also as it is written.
+/// 1: `total = available + held`, also in the serialized balance.
 pub fn check_i01(balance: Balance) -> Check {
     let (available, held) = parts(balance);
     let total = i128::from(balance.total().centavos());
@@ -71,7 +71,7 @@ pub fn check_i02(balance: Balance) -> Check {
     Ok(())
 }
 
-/// 3: sequence without gap or repeat, time never back.
+/// 3: sequences without gap or repetition, and time that never goes back.
 pub fn check_i03(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     let (last, at) = previous.map_or((0, Timestamp::default()), |v| (v.sequence, v.at));
     hold!(
@@ -102,7 +102,7 @@ pub fn check_i04(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     Ok(())
 }
 
-/// 5: each hash follows from the one before and all of the voucher.
+/// 5: each hash follows from the one before and from the whole voucher.
 pub fn check_i05(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     let before = previous.map_or(Digest::default(), |v| v.hash);
     hold!(
@@ -113,7 +113,7 @@ pub fn check_i05(previous: Option<&Voucher>, voucher: &Voucher) -> Check {
     Ok(())
 }
 
-/// 5, the other half: the head of the account is the last of its history, and the ledger's own
+/// 5, the other half: the account's head is the last voucher of its history, and the ledger's own
 /// checker of histories agrees.
 pub fn check_i05_head(account: &Account, history: &[Voucher]) -> Check {
     let mut checker = History::default();
@@ -153,7 +153,7 @@ pub fn check_history(history: &[Voucher]) -> Check {
     Ok(())
 }
 
-/// 8: what all accounts have is what came in less what went out.
+/// 8: the sum of all accounts is what came in less what went out.
 pub fn check_i08<'a>(
     balances: impl Iterator<Item = Balance>,
     movements: impl Iterator<Item = &'a Voucher>,
@@ -176,7 +176,7 @@ pub fn check_i08<'a>(
 pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) -> Check {
     let mut seen = BTreeMap::new();
     for (realm, voucher) in movements {
-        // Transfers have a space of their own.
+        // Transfers have ids in a separate space.
         let claimed = voucher.external_id.as_ref();
         let Some(external) = claimed.filter(|_| voucher.claims_external_id()) else {
             continue;
@@ -191,7 +191,7 @@ pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) ->
     Ok(())
 }
 
-/// 10, as far as rules can keep it: the same account always asks the bank under one id of at most
+/// 10, as far as rules can ensure it: the same account always asks the bank under one id of at most
 /// 12 digits, which no other account uses, and so gets the same CVU.
 pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo), psp: u16) -> Check {
     let client = one.1.bank_client_id(one.0);
@@ -218,7 +218,7 @@ pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo), psp: u1
 }
 
 /// 14: the balance of a day is that of the last movement whose Argentine day is not later, which
-/// is also the replay from zero of all movements until then.
+/// equals a replay from zero of all movements until then.
 pub fn check_i14(history: &[Voucher], day: BusinessDay, number: i64) -> Check {
     let stated = history
         .iter()
@@ -257,8 +257,8 @@ pub fn check_i14_all(history: &[Voucher]) -> Check {
     Ok(())
 }
 
-/// 18, where nothing is released by hold or transfer: the counters of use are what the movements
-/// add up to.
+/// 18, where no hold or transfer releases anything: the usage counters equal the sums of the
+/// movements.
 pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
     let Some(last) = history.iter().rfind(|v| outgoing(v)) else {
         hold!(
@@ -280,7 +280,7 @@ pub fn check_i18_usage(usage: Usage, history: &[Voucher]) -> Check {
             (amount + i128::from(v.amount.centavos()), count + 1)
         })
     };
-    // A counter stands still at the end of its range, far above any limit that can be set.
+    // A counter stops at the end of its range, far above any limit that can be set.
     let stops = |(amount, count): (i128, u64)| (amount.min(i128::from(i64::MAX)), count);
     let daily = stops(sum(&|day| day == now));
     let monthly = stops(sum(&|day| month(day) == month(now)));
@@ -305,14 +305,14 @@ fn outgoing(voucher: &Voucher) -> bool {
     matches!(voucher.direction, Direction::Debit | Direction::Hold)
 }
 
-/// 26: what was read back from bytes is what was there.
+/// 26: the state read back from bytes equals the state before.
 pub fn check_i26<T: PartialEq + std::fmt::Debug>(before: &T, after: &T) -> Check {
     hold!(before == after, "I26: before {before:?}\nafter {after:?}");
     Ok(())
 }
 
-/// 27: any movement on any balance ends in the exact balance or the right refusal; never a panic,
-/// never a rounding.
+/// 27: any movement on any balance results in the exact balance or the right refusal; never in a
+/// panic or a rounding.
 pub fn check_i27(balance: Balance, direction: Direction, amount: Amount) -> Check {
     let found = balance.after(direction, amount);
     let (available, held) = parts(balance);

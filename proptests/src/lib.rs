@@ -1,9 +1,9 @@
-//! Asks everything: generators that collide on purpose, a naive model, invariants, machines.
+//! Property tests: generators that collide on purpose, a naive model, invariants, machines.
 //!
-//! **Shape.** [`generators`] make operations and texts; [`model`] says what each operation should
+//! **Shape.** [`generators`] make operations and texts; [`model`] knows what each operation should
 //! do, in `i128` centavos and `BTreeMap`s, and shares no code with the service; [`machine`] drives
-//! the real rules of `ledger` and keeps what they record as bytes; [`invariants`] are named after
-//! the list in the design (`check_i01` …) and look at histories only, never at the model. Holds,
+//! the real rules of `ledger` and keeps their records as bytes; [`invariants`] are named after the
+//! list in the design (`check_i01` …) and look at histories only, never at the model. Holds,
 //! transfers, limits and fees have a world of their own, [`flows`]. [`engine`] plays stories on the
 //! actors themselves: orders at the same time, power cuts, and a bank. The tests are in `tests/`.
 //!

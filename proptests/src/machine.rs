@@ -1,7 +1,7 @@
-//! Drives the real rules: what the actors will do around `decide` and `apply`, in one thread.
+//! Drives the real rules: does in one thread what the actors do around `decide` and `apply`.
 //!
-//! Everything that is decided is written down as bytes before it is applied, as the journal will
-//! have it; a restart forgets all else and folds the bytes again.
+//! It writes every decision down as bytes before applying it, as the journal does; a restart
+//! forgets everything else and folds the bytes again.
 
 pub mod accounts;
 pub mod convert;
@@ -30,7 +30,7 @@ use crate::model::{Answer, Model};
 /// A fact as bytes, with its time.
 type Record = (Vec<u8>, Timestamp);
 
-/// One account with all that was recorded of it.
+/// One account with everything that was recorded of it.
 #[derive(Debug)]
 pub struct Slot {
     pub realm: RealmId,
@@ -48,30 +48,30 @@ pub struct Realm {
     log: Vec<Record>,
 }
 
-/// The whole service, as far as there are rules for it.
+/// The whole service, as far as it consists of rules.
 #[derive(Debug)]
 pub struct Machine {
     pub now: Timestamp,
     pub realms: BTreeMap<u32, Realm>,
     pub slots: Vec<Slot>,
-    /// Where the voucher of an external id and direction is: slot and index.
+    /// The voucher that holds an external id in a direction: slot and index.
     existing: BTreeMap<(RealmId, ExternalId, Direction), (usize, usize)>,
-    /// What came in less what went out, kept apart from every balance.
+    /// The sum of what came in less what went out, kept apart from every balance.
     inflow: i128,
 }
 
-/// A value as the journal will keep it.
+/// A value as bytes, as the journal keeps it.
 pub fn encode<T: Serialize>(value: &T) -> Vec<u8> {
     rmp_serde::to_vec_named(value).expect("a fact can be written")
 }
 
-/// Reads what [`encode`] wrote.
+/// Reads the bytes that [`encode`] wrote.
 pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> T {
     rmp_serde::from_slice(bytes).expect("a fact can be read back")
 }
 
 impl Machine {
-    /// Does what the model just did; `model` is the model after the operation.
+    /// Does the model's last operation; `model` is the model after the operation.
     pub fn step(&mut self, op: &Op, model: &Model) -> Answer {
         self.now = Timestamp::from_millis(model.now);
         match op {
@@ -102,12 +102,12 @@ impl Machine {
         }
     }
 
-    /// Forgets everything and folds the recorded bytes again; whatever differs is reported.
+    /// Forgets everything and folds the recorded bytes again; reports whatever differs.
     pub fn restart(&mut self) -> Check {
         let mut existing = BTreeMap::new();
         for (place, slot) in self.slots.iter_mut().enumerate() {
             let account = fold_profile(&slot.profile);
-            // A snapshot taken between the two streams must not matter either.
+            // A snapshot taken between the two streams must make no difference.
             let mut account: Account = decode(&encode(&account));
             let mut vouchers = Vec::with_capacity(slot.ledger.len());
             for (bytes, _) in &slot.ledger {
@@ -139,7 +139,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What can be checked after every step at no great cost.
+    /// Checks what is cheap enough to check after every step.
     pub fn check_step(&self) -> Check {
         let mut have = 0;
         for slot in &self.slots {
@@ -164,7 +164,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Everything, over whole histories.
+    /// Checks everything, over whole histories.
     pub fn check_all(&self) -> Check {
         for slot in &self.slots {
             inv::check_history(&slot.vouchers)?;

@@ -1,8 +1,8 @@
 //! The naive model: what each operation should do, written from the contract alone.
 //!
 //! Money is `i128` centavos, names are texts, everything is in `BTreeMap`s and nothing is clever.
-//! It shares no code with the service and was written without reading the bodies of its `decide`
-//! and `apply`.
+//! It shares no code with the service and was written without reading the bodies of the service's
+//! `decide` and `apply`.
 
 pub mod accounts;
 pub mod calendar;
@@ -15,19 +15,19 @@ use std::collections::BTreeMap;
 use crate::generators::WORLD;
 use crate::generators::ops::{Op, Pick, Way};
 
-/// The largest amount of one movement.
+/// The largest amount of one movement, in centavos.
 pub const LARGEST: i128 = 99_999_999_999_999_999;
-/// The largest total that an account can hold.
+/// The largest total that an account can hold, in centavos.
 pub const CEILING: i128 = 9_223_372_036_854_775_807;
 
-/// What an operation should answer, and what the machine did answer.
+/// The answer that an operation should have, or the one that the machine gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// A voucher was recorded now.
     Recorded(View),
-    /// It had been recorded before.
+    /// The voucher had been recorded before.
     Replayed(View),
-    /// A rule said no, with the stable word of the refusal.
+    /// A rule refused it, with the stable word of the refusal.
     Refused(&'static str),
     /// The external id belongs to this voucher (account, sequence), and this many fields differ.
     Reused {
@@ -35,9 +35,9 @@ pub enum Answer {
         sequence: u64,
         differs: usize,
     },
-    /// This many facts followed.
+    /// The operation led to this many facts.
     Facts(usize),
-    /// There was nothing to do it to.
+    /// There was nothing to apply the operation to.
     Nothing,
 }
 
@@ -69,7 +69,7 @@ pub enum State {
     Void,
 }
 
-/// What an account waits for.
+/// The bank's answer that an account waits for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Waiting {
     Opening,
@@ -106,20 +106,20 @@ pub struct RealmModel {
     pub types: BTreeMap<String, TypeModel>,
     pub next_legacy_id: u64,
     pub close_requires_zero: bool,
-    /// Where each (external id, direction) went: account and index of its movement.
+    /// The movement that holds each (external id, direction): account and index.
     pub keys: BTreeMap<(String, char), (usize, usize)>,
 }
 
-/// The whole world, and what the last operation came to.
+/// The whole world, and the result of the last operation.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Model {
     pub now: u64,
     pub realms: BTreeMap<u32, RealmModel>,
     pub accounts: Vec<AccountModel>,
     pub fresh: u64,
-    /// What the last operation should answer.
+    /// The answer that the last operation should have.
     pub answer: Answer,
-    /// The amount that the last operation was about, in centavos.
+    /// The amount of the last operation, in centavos.
     pub amount: i128,
     /// The external id that the last operation used.
     pub external: String,
@@ -129,7 +129,7 @@ pub struct Model {
 pub const BEGINNING: u64 = 1_782_867_600_000;
 
 impl Model {
-    /// The world as every run finds it: two types in each realm, accounts in several states.
+    /// The world that every run starts with: two types in each realm, accounts in several states.
     pub fn new() -> Self {
         let kind = |way, legacy_id| TypeModel {
             way,
@@ -198,7 +198,7 @@ impl Model {
                 Answer::Nothing
             }
             Op::Clock { millis } => {
-                // Never before 2010: that is where the fixed offset of the calendar begins.
+                // Never before 2010, where the calendar's fixed offset begins.
                 self.now = self
                     .now
                     .saturating_add_signed(*millis)
@@ -209,12 +209,12 @@ impl Model {
         };
     }
 
-    /// The realm of that number.
+    /// The realm with this number.
     pub(crate) fn realm(&mut self, number: u32) -> &mut RealmModel {
         self.realms.get_mut(&number).unwrap()
     }
 
-    /// The amount that was meant, in centavos, always one that can be written.
+    /// The chosen amount, in centavos, always one that can be written.
     pub(crate) fn resolve(&self, account: usize, pick: Pick) -> i128 {
         let account = &self.accounts[account];
         let wanted = match pick {
@@ -229,7 +229,7 @@ impl Model {
 }
 
 impl std::fmt::Debug for Model {
-    /// Short: every run begins with the same world, and the operations say the rest.
+    /// Short: every run starts with the same world, and the operations tell the rest.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Model")
             .field("now", &self.now)

@@ -1,11 +1,11 @@
-//! A store of any engine against a naive model that keeps every outcome that is possible.
+//! A store of any engine against a naive model that keeps every possible outcome.
 //!
-//! **Shape.** [`ops`] are what happens to a store; [`cents`] is a tiny ledger as a projection,
-//! and the same once more for the model; [`rig`] runs an engine and its ways to end; [`driver`]
-//! does an operation to both and compares.
+//! **Shape.** [`ops`] are the operations on a store; [`cents`] is a tiny ledger as a projection,
+//! and a second version of it for the model; [`rig`] runs an engine and its ways to end; [`driver`]
+//! does each operation to both and compares.
 //!
-//! **The model** is one list of commits in the order of their submission. What was answered is
-//! surely there; of the rest any prefix may be: which one is learnt only from the next opening.
+//! **The model** is one list of commits in the order of their submission. The commits that were
+//! answered are surely there; of the rest any prefix may be: only the next opening shows which one.
 
 pub mod cents;
 pub mod driver;

@@ -1,4 +1,4 @@
-//! Orders at the same time, power cuts and a bank: whatever was answered holds.
+//! Orders at the same time, power cuts and a bank: every answer holds.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -7,15 +7,15 @@ use caudal_proptests::engine::{Story, book::Book, play, play_on, stories};
 use caudal_proptests::{cases, config};
 use proptest::test_runner::{Config, TestRunner};
 
-/// Stories in the usual run.
+/// How many stories the usual run plays.
 const STORIES: u32 = 384;
 
-/// Stories on several threads in the usual run.
+/// How many stories the usual run plays on several threads.
 const ON_THREADS: u32 = 24;
-/// Threads of the actors: the supervisor's, and two for the accounts.
+/// How many threads the actors have: one for the supervisor, and two for the accounts.
 const THREADS: usize = 3;
 
-/// Plays this many stories; gives how often each outcome was seen.
+/// Plays this many stories; returns how often each outcome was seen.
 fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, usize> {
     let seen = RefCell::new(BTreeMap::<String, usize>::new());
     let config = Config {
@@ -40,7 +40,7 @@ fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, us
 fn whatever_was_answered_holds_on_several_threads() {
     let seen = played(ON_THREADS, |story| play_on(THREADS, story));
     println!("stories: {} with {seen:?}", cases(ON_THREADS));
-    // How many were under way at a cut is chance where everybody has a thread.
+    // When every actor has a thread, it is chance how many orders are under way at a cut.
     assert!(seen.get("done").is_some_and(|count| *count > 0));
 }
 
@@ -48,7 +48,7 @@ fn whatever_was_answered_holds_on_several_threads() {
 fn whatever_was_answered_holds_and_is_done_once() {
     let seen = played(STORIES, play);
     println!("stories: {} with {seen:?}", cases(STORIES));
-    // The stories reach what they are about.
+    // The stories reach the cases that they are about.
     for outcome in [
         "done",
         "unknown",

@@ -1,8 +1,8 @@
-//! Many owners of one cell, over a log that loses answers, delivers late and refuses: one history, with every
-//! acknowledged commit in its place and none that was refused.
+//! Many owners of one cell, over a log that loses answers, delivers late and refuses: there is one history, with
+//! every acknowledged commit in its place and none that was refused.
 //!
 //! **Shape.** Each node is a whole store with its folder. A node that is not asked is paused, for as long as the
-//! run likes; time passes for leases alone, when the run says so.
+//! run likes; time passes only for leases, when the run says so.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
@@ -17,10 +17,10 @@ use caudal_storage::{
 };
 use proptest::prelude::*;
 
-/// A lease, which no run waits for.
+/// The length of a lease, which no run waits for.
 const LEASE: Duration = Duration::from_secs(24 * 3600);
 
-/// No rows but those of the streams.
+/// A projection without rows of its own.
 struct Nothing;
 
 impl Projection for Nothing {
@@ -52,7 +52,7 @@ impl Projection for Nothing {
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// A node writes, whether it owns the cell or only thinks so.
+    /// A node writes, whether it owns the cell or only believes so.
     Write(usize),
     /// A node is started, or started again, and wants the cell.
     Own(usize),
@@ -68,7 +68,7 @@ enum Step {
     Lose(u32),
     /// Appends are late.
     HoldBack(u32),
-    /// What is late arrives.
+    /// The appends that were held back arrive.
     Arrive,
     /// Appends are refused.
     Refuse(u32),
@@ -89,7 +89,7 @@ fn step(nodes: usize) -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a client was told.
+/// The answer that a client got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Told {
     Done(CommitNo),
@@ -142,7 +142,7 @@ impl World {
             return;
         };
         let id = u64::try_from(self.told.len()).unwrap();
-        // One stream for all: what a deposed owner believes of it is behind.
+        // One stream for all, so that a deposed owner's view of it is out of date.
         let stream = StreamId {
             realm: 1,
             kind: 1,
@@ -182,7 +182,7 @@ impl World {
             Step::Follow(node) => self.start(node, &Part::Follower),
             Step::Close(node) => {
                 if let Some(store) = self.nodes[node].take() {
-                    // One that was deposed has nothing to close.
+                    // A deposed owner has nothing to close.
                     drop(store.close());
                 }
             }
@@ -195,7 +195,7 @@ impl World {
         }
     }
 
-    /// What a new node finds: each commit with what it holds.
+    /// The history that a new node finds: each commit with the id in it.
     fn history(&self) -> Vec<(CommitNo, u64)> {
         self.log.arrive();
         let store = self.open("reader", &Part::Follower).unwrap();

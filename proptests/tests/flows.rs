@@ -14,10 +14,10 @@ use caudal_proptests::{cases, config};
 use proptest::collection::vec;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Every way in which an operation ends, as often as it has to be seen in a usual run.
+/// How often a usual run has to see every ending of an operation.
 const OFTEN: u32 = 20;
 
-/// One run: after every step the answers, the states and the invariants.
+/// One run: after every step it compares the answers and the states, and checks the invariants.
 fn run(ops: &[Op], tally: &mut Tally) {
     let (mut book, mut machine) = (Book::new(), FlowMachine::new());
     assert_eq!(compare::same_all(&machine, &book), Ok(()));
@@ -80,14 +80,14 @@ fn money_on_its_way_moves_as_the_book_says() {
     }
     let tally = tally.into_inner();
     println!("{tally}");
-    // Fewer runs see less; far fewer prove nothing about what they see.
+    // A smaller run sees fewer; a far smaller one proves nothing about how many.
     let least = u64::from(cases(OFTEN));
     let short = tally.short(&SEEN, least);
     assert!(short.is_empty(), "seen less than {least} times: {short:?}");
 }
 
-/// What no run of a few hundred steps reaches: an account has so many open holds, and so many
-/// transfers that wait for the bank, and not one more.
+/// The bounds that no run of a few hundred steps reaches: an account has at most so many open
+/// holds, and so many transfers that wait for the bank.
 #[test]
 fn what_is_open_is_bounded() {
     let (mut book, mut machine) = (Book::new(), FlowMachine::new());
@@ -107,7 +107,7 @@ fn what_is_open_is_bounded() {
         (OPEN_HOLDS_MAX, hold(), "too_many_open_holds"),
         (OPEN_TRANSFERS_MAX, send(), "too_many_open_transfers"),
     ] {
-        // The same one again and again, up to one less than there may be.
+        // Copies of the same one, up to one less than the bound.
         let account = &mut machine.slots[0].account;
         let (hold, transfer) = (account.holds[&2].clone(), account.transfers[&3].clone());
         for number in 1_000.. {

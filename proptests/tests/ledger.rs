@@ -82,7 +82,7 @@ impl<const LIVELY: bool> StateMachineTest for World<LIVELY> {
 type Money = World<false>;
 type Lives = World<true>;
 
-// Together about a million steps.
+// Together these run about a million steps.
 prop_state_machine! {
     #![proptest_config(caudal_proptests::config(2_500))]
 
@@ -93,7 +93,7 @@ prop_state_machine! {
     fn accounts_live_as_the_model_says(sequential 1..400 => Lives);
 }
 
-/// The test of the tests (invariant 30): runs do reach every answer there is, so that a passing
+/// The test of the tests (invariant 30): the runs reach every possible answer, so that a passing
 /// run means something.
 #[test]
 fn every_answer_is_reached() {

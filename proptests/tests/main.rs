@@ -1,4 +1,4 @@
-//! Asks the rules and the stores everything: one binary, one file for each kind of question.
+//! Property tests of the rules and the stores: one binary, one file for each kind of question.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

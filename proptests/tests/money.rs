@@ -28,7 +28,7 @@ fn amount() -> impl Strategy<Value = Amount> {
     .prop_map(|centavos| Amount::from_centavos(centavos).unwrap())
 }
 
-/// Balances that can be: parts at least 0 whose sum is money; small, large, and full to the brim.
+/// Possible balances: parts of at least 0 whose sum is money; small, large, and completely full.
 fn balance() -> impl Strategy<Value = Balance> {
     let parts = prop_oneof![
         (0_i64..=4, 0_i64..=4),

@@ -1,8 +1,9 @@
-//! CBU, CVU and CUIT against python-stdnum, which knows them from the same sources but not from us.
+//! CBU, CVU and CUIT against python-stdnum, an independent implementation from the same sources.
 //!
-//! A program of its own, not counted among the tests: it prints `oracle: ok`, or `oracle: not run`
-//! where python-stdnum is missing; `CAUDAL_REQUIRE_ORACLE=1` makes that a failure. `CAUDAL_PYTHON`
-//! names another interpreter than `python3`. Like every test it can be filtered by its name.
+//! This is a separate program, not counted among the tests: it prints `oracle: ok`, or
+//! `oracle: not run` if python-stdnum is missing, which `CAUDAL_REQUIRE_ORACLE=1` makes a failure.
+//! `CAUDAL_PYTHON` names another interpreter than `python3`. Like every test it can be filtered by
+//! its name.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -43,7 +44,7 @@ fn available() -> bool {
     tried.is_ok_and(|output| output.status.success())
 }
 
-/// Valid keys, keys with one digit wrong or two swapped, and digits at random.
+/// Valid keys, keys with one digit wrong or two swapped, and random digits.
 fn keys_22() -> impl Strategy<Value = String> {
     let valid = prop_oneof![
         (0_u16..=9_999, 0_u64..=999_999_999_999).prop_map(|(psp, client)| keys::cvu(psp, client)),
@@ -54,7 +55,7 @@ fn keys_22() -> impl Strategy<Value = String> {
     spoiled(valid).prop_union_random("[0-9]{20,23}")
 }
 
-/// CUITs likewise; stdnum does not know the prefixes 25 and 26.
+/// CUITs of the same kinds; stdnum does not know the prefixes 25 and 26.
 fn cuits() -> impl Strategy<Value = String> {
     let valid = (select(keys::PREFIXES.to_vec()), 0_u32..=99_999_999)
         .prop_map(|(prefix, number)| keys::cuit(prefix, number));
@@ -80,7 +81,7 @@ fn spoiled(valid: impl Strategy<Value = String>) -> impl Strategy<Value = String
     })
 }
 
-/// One in eight from a pattern.
+/// Replaces one in eight by a text of the pattern.
 trait OrPattern: Strategy<Value = String> + Sized + 'static {
     fn prop_union_random(self, pattern: &'static str) -> BoxedStrategy<String> {
         prop_oneof![7 => self, 1 => pattern].boxed()
@@ -88,15 +89,15 @@ trait OrPattern: Strategy<Value = String> + Sized + 'static {
 }
 impl<S: Strategy<Value = String> + 'static> OrPattern for S {}
 
-/// What the ledger should say of a key that stdnum judges by its check digits alone: those that
-/// begin with 000 are CVUs, which have a PSP and a reserved 0.
+/// The answers that the ledger should give for a key that stdnum judges by its check digits alone:
+/// keys that begin with 000 are CVUs, which have a PSP and a reserved 0.
 fn right_key(text: &str, valid: bool) -> (bool, bool) {
     let is_cvu = text.starts_with("000");
     let good_cvu = valid && is_cvu && text.get(3..7) != Some("0000") && text.get(8..9) == Some("0");
     (if is_cvu { good_cvu } else { valid }, good_cvu)
 }
 
-/// Whether this program is meant by the words that filter tests.
+/// Whether the words that filter tests select this program.
 fn wanted() -> bool {
     let mut filters = std::env::args()
         .skip(1)
@@ -170,7 +171,7 @@ fn ask(lines: &[(bool, String)]) -> Vec<bool> {
     let text: String = (lines.iter())
         .map(|(is_key, text)| format!("{}:{text}\n", if *is_key { "cbu" } else { "cuit" }))
         .collect();
-    // Python reads while it writes: feed it from another thread, or both pipes fill up.
+    // Python reads while it writes: a separate thread feeds it, or both pipes would fill up.
     let feeder = std::thread::spawn(move || input.write_all(text.as_bytes()));
     let output = child.wait_with_output().expect("python ends");
     feeder

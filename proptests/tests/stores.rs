@@ -14,8 +14,8 @@ thread_local! {
     static OPS: BoxedStrategy<Op> = op(1);
 }
 
-/// Runs that depend on nothing: what is possible is known to the driver alone, since it depends on
-/// what an engine found after a crash.
+/// Runs whose operations have no preconditions: only the driver knows what is possible, since that
+/// depends on what an engine found after a crash.
 struct Runs;
 
 impl ReferenceStateMachine for Runs {
@@ -120,7 +120,7 @@ prop_state_machine! {
     fn the_durable_engine_keeps_its_word(sequential 1..150 => DurableEngine);
 }
 
-/// The test of the tests (invariant 30): runs do lose power with work under way, keep some of it
+/// The test of the tests (invariant 30): the runs lose power with work under way, keep some of it
 /// and lose some, and see every refusal.
 #[test]
 fn every_fate_is_reached() {

@@ -1,4 +1,4 @@
-//! Aliases: compared without case, set once however often it is asked, reserved to their holder.
+//! Aliases: compared without case, set once however often the order is repeated, reserved to their holder.
 
 use std::future::IntoFuture as _;
 
@@ -22,14 +22,14 @@ async fn aliases_are_compared_without_case_and_reserved_to_their_holder() {
     };
     let first = set(one_cvu, "Rio.De.Plata").await.is(200);
     assert_eq!(first["alias"], "Rio.De.Plata");
-    // The same again: nothing happens.
+    // Setting the same alias again does nothing.
     let calls = service.bank.calls("set_alias").await;
     let again = set(one_cvu, "Rio.De.Plata").await.is(200);
     assert_eq!(first.header("etag"), again.header("etag"));
     assert_eq!(service.bank.calls("set_alias").await, calls);
     for taken in ["Rio.De.Plata", "RIO.DE.PLATA", "rio.de.plata"] {
         let refused = set(two_cvu, taken).await.refused(409, "alias_taken");
-        // Of the same tenant and mode, the account that has it is named.
+        // Within the same tenant and mode, the refusal names the account that has the alias.
         assert_eq!(refused["details"]["cvu"], one_cvu);
         assert!(refused["message"].as_str().unwrap().contains(one_cvu));
         let body = json!({"cuit": cuit(fresh()), "holderName": "Otra", "alias": taken});
@@ -40,7 +40,7 @@ async fn aliases_are_compared_without_case_and_reserved_to_their_holder() {
             .await
             .refused(409, "alias_taken");
     }
-    // Given up, it stays reserved to the holder.
+    // A holder's former alias stays reserved to the holder.
     set(one_cvu, "mar.del.plata").await.is(200);
     set(two_cvu, "rio.de.plata")
         .await
@@ -48,7 +48,7 @@ async fn aliases_are_compared_without_case_and_reserved_to_their_holder() {
     let own =
         json!({"cuit": one["holder"]["cuit"], "holderName": "La Misma", "alias": "rio.de.plata"});
     assert_eq!(service.a.open_with(own).await["alias"], "rio.de.plata");
-    // And back: the other account of the holder has it now.
+    // The alias cannot be set back: the other account of the holder has it now.
     set(one_cvu, "rio.de.plata")
         .await
         .refused(409, "alias_taken");
@@ -84,7 +84,8 @@ async fn the_own_alias_again_is_no_change_in_whatever_case() {
     assert_eq!(now, events, "nothing happened, so nothing is told");
 }
 
-/// Eight at once, and one more while the bank does not answer: each is done, or hears that one is under way.
+/// Of eight equal orders at once, each is done or is told that one is under way; so is one sent while the
+/// bank fails.
 #[actix_web::test]
 async fn equal_changes_of_an_alias_at_once_are_one_change() {
     let service = TestService::start().await;
@@ -108,7 +109,7 @@ async fn equal_changes_of_an_alias_at_once_are_one_change() {
         2,
         "one was of the opening"
     );
-    // The bank fails: the change goes on, and whoever asks again hears that.
+    // The bank fails: the change goes on, and a repeated order is told so.
     let fails = json!({"operation": "set_alias", "mode": "error"});
     service.bank.behave(fails).await;
     put("despues.de.502").await.refused(502, "bank_failed");

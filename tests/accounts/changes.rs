@@ -39,7 +39,7 @@ async fn entity_tags_tell_versions_apart() {
         .header("if-none-match", "*")
         .await
         .is(304);
-    // A movement makes no other version, so a change is not refused because the account is busy.
+    // A movement does not change the version, so no change is refused because the account is busy.
     service.a.credit(&cvu, "1.00").await;
     let busy = read(&service.a, &cvu).await;
     assert_eq!(
@@ -122,7 +122,7 @@ async fn limits_are_inherited_set_and_zero() {
         "monthlyAmount": "none", "monthlyCount": "none", "maxBalance": "account",
     });
     assert_eq!(set["limits"]["source"], source);
-    // Absent stays, null inherits; the same again changes nothing.
+    // An absent limit stays, a null one inherits; repeating the change has no effect.
     let set = service
         .a
         .patch(&path, &json!({"dailyAmount": null}))
@@ -294,13 +294,13 @@ async fn identity_begins_with_the_holder_and_reaches_the_bank() {
         service.bank.accounts_of(holder).await[0]["name"],
         "Juana Azurduy de Padilla"
     );
-    // The first of the holders is the account's own: its name is told to the bank by itself, too.
+    // The first holder is the account's own: the bank is told its name even without `holderName`.
     let body = json!({"titulares": [person(holder, "Juana de Padilla")]});
     let done = service.a.patch(&path, &body).await.is(200);
     assert_eq!(done["holder"]["name"], "Juana de Padilla");
     let at_the_bank = service.a.get(&format!("/v1/lookup/cbu/{cvu}")).await;
     assert_eq!(at_the_bank.is(200)["holderName"], "Juana de Padilla");
-    // A bank that refuses changes nothing.
+    // If the bank refuses, nothing changes.
     service
         .bank
         .behave(json!({"operation": "rename", "mode": "reject", "count": 1}))

@@ -1,9 +1,10 @@
-//! What is cleared, and what identifies a holder, seen from both families.
+//! Fields that are cleared, and fields that identify a holder, seen from both families.
 
 use crate::support::client::fresh;
 use crate::support::{Client, TestService, Value, cuit, json, named};
 
-/// A wallet account with a CVU and all that can be cleared: its number and its CVU.
+/// Opens a wallet account with a CVU and every field that can be cleared; returns its number and
+/// its CVU.
 async fn cuenta(client: &Client) -> (u64, String) {
     let body = json!({
         "cuitCuil": cuit(fresh()), "nombre": "Juan", "apellido": "Pérez", "email": "j@p.example",
@@ -22,7 +23,7 @@ async fn cuenta(client: &Client) -> (u64, String) {
     (id, made.is(201)["cvu"].as_str().unwrap().to_owned())
 }
 
-/// Each field of the wallet family that can be cleared, with what it is afterwards.
+/// Each field of the wallet family that can be cleared, with its value afterwards.
 const OPTIONAL: [(&str, Value); 12] = [
     ("email", Value::Null),
     ("celular", Value::Null),
@@ -49,7 +50,7 @@ async fn null_or_an_empty_text_clears_in_the_wallet_family() {
             service.a.put(&path, &json!({field: nothing})).await.is(204);
             let mut after = service.a.get(&path).await.is(200).json;
             match field {
-                // Texts of the interface that were never given are empty.
+                // The interface shows texts that were never given as empty.
                 "email" | "celular" | "actividadAfip" => assert_eq!(after[field], ""),
                 "domicilio" => {
                     let parts = after[field].as_object().unwrap();
@@ -92,7 +93,7 @@ async fn a_part_of_an_address_is_cleared_by_itself_and_what_is_required_stays() 
         let refused = refused.refused(400, "invalid_request");
         assert_eq!(named(&refused.json), [field]);
     }
-    // A holder has a name; the business name of one who has none is no loss.
+    // A person must keep a name, but may clear a business name that they do not need.
     for field in ["nombre", "apellido"] {
         let refused = service.a.put(&path, &json!({field: ""})).await;
         refused.refused(400, "name_required");
@@ -107,7 +108,7 @@ async fn a_part_of_an_address_is_cleared_by_itself_and_what_is_required_stays() 
         (&after["nombre"], &after["apellido"]),
         (&json!("Juan"), &json!("Pérez"))
     );
-    // The native family clears the same, by null alone.
+    // The native family clears the same fields, by null alone.
     let kyc = format!("/v1/accounts/{cvu}/kyc");
     let body = json!({"pep": null, "email": null, "address": {"apartment": null}});
     let changed = service.a.patch(&kyc, &body).await.is(200);

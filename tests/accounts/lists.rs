@@ -4,7 +4,7 @@ use super::at;
 use crate::support::client::fresh;
 use crate::support::{Answer, TestService, cuit, json, named};
 
-/// Accounts with the given holders' names, the last two suspended and closed.
+/// Opens accounts with holders of these names; the last two are suspended and closed.
 async fn population(service: &TestService, names: &[&str]) -> Vec<String> {
     let mut cvus = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Walks over lists of accounts while accounts get other names.
+//! Walks over lists of accounts while accounts are renamed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,13 +9,13 @@ use crate::support::{Client, TestService, Value, cuit, json};
 const ACCOUNTS: usize = 9;
 const PAGE: usize = 2;
 
-/// A list: its path, what it is sorted by, and what names an account in it.
+/// A list: its path, its sort field, and the field that identifies an account in it.
 type List = (&'static str, &'static str, &'static str);
 
 const NATIVE: &str = "/v1/accounts?limit";
 const WALLET: &str = "/wallet/v1/Cuentas?pageSize";
 
-/// Gives an account another place in an order: before all others, or behind them.
+/// Moves an account in an order: before all others, or behind them.
 async fn moved(client: &Client, sort: &str, item: &Value, first: bool) {
     let (letter, number) = (if first { "A" } else { "Z" }, fresh());
     let cvu = item["cvu"].as_str().unwrap_or_default();
@@ -47,8 +47,8 @@ async fn moved(client: &Client, sort: &str, item: &Value, first: bool) {
     assert!([200, 204].contains(&answer.status), "{}", answer.text);
 }
 
-/// Walks over a list, and moves the last account of every page; gives how often each account was seen, and
-/// which were moved.
+/// Walks over a list, and moves the last account of every page; returns how often each account was seen,
+/// and which were moved.
 async fn walk(
     client: &Client,
     (path, sort, id): List,
@@ -57,7 +57,7 @@ async fn walk(
     let (mut seen, mut moves) = (BTreeMap::new(), BTreeSet::new());
     let mut cursor = String::new();
     for page in 0.. {
-        // An account that is moved to the end each time would be seen for ever.
+        // An account that is moved to the end each time would be seen without end.
         assert!(page < ACCOUNTS * 3, "{sort} {query}");
         let path = format!("{path}={PAGE}&sort={sort}&{query}&cursor={cursor}");
         let found = client.get(&path).await.is(200);
@@ -113,7 +113,7 @@ async fn a_walk_shows_each_account_once_that_is_not_renamed_meanwhile() {
     }
 }
 
-/// A cursor of an earlier version has the number of the last account alone, and goes on behind it.
+/// A cursor of an earlier version holds only the number of the last account, and continues behind it.
 #[actix_web::test]
 async fn a_cursor_with_a_number_alone_goes_on_behind_that_account() {
     let service = TestService::start().await;

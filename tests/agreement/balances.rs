@@ -1,5 +1,5 @@
-//! Balances as they are and as they were, vouchers by their external ids, and the treasury: in both
-//! families, and in the book.
+//! Present and past balances, vouchers by their external ids, and the treasury: in both families, and
+//! in the book.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub fn wallet(body: &Value, (available, held): (i64, i64), what: &str) {
     number(&body["saldo"], available, what);
 }
 
-/// Checks an amount that is a number.
+/// Checks an amount that is a JSON number.
 #[track_caller]
 pub fn number(value: &Value, right: i64, what: &str) {
     let value = value.as_f64().unwrap_or_else(|| panic!("{what}: {value}"));
@@ -48,7 +48,7 @@ pub fn with_cvu(book: &Book) -> Vec<(usize, &Account)> {
     all.filter(|(_, account)| account.cvu.is_some()).collect()
 }
 
-/// Those whose positions are listed.
+/// The accounts whose positions are listed.
 pub fn positions(book: &Book) -> Vec<&Account> {
     let listed =
         |account: &&Account| account.status != "closed" || account.available + account.held > 0;
@@ -56,7 +56,7 @@ pub fn positions(book: &Book) -> Vec<&Account> {
     all.filter(listed).collect()
 }
 
-/// The snapshot of each family is the sum of the positions of each family, and of the book.
+/// Checks that the snapshot of each family is the sum of that family's positions, and of the book.
 pub async fn treasury(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
     let sums = book
@@ -65,7 +65,7 @@ pub async fn treasury(play: &Play, size: usize) {
         .fold((0, 0), |(available, held), account| {
             (available + account.available, held + account.held)
         });
-    // A bank that is slow to answer leaves the snapshot of its last answer, and the snapshot says so.
+    // While the bank is slow to answer, the snapshot is that of its last answer, and says so.
     let taken = wait_until("a snapshot as of the last posting", SOON, async || {
         let taken = client.get("/v1/treasury").await.is(200);
         (taken["sequence"] == book.entries.len()).then_some(taken)
@@ -113,7 +113,7 @@ pub async fn treasury(play: &Play, size: usize) {
     }
 }
 
-/// What a client has, in both families' words.
+/// Checks a client's position, in both families' words.
 fn one_position(native_body: &Value, wallet_body: &Value, account: &Account) {
     let funds = (account.available, account.held);
     native(native_body, funds, "position");
@@ -135,7 +135,7 @@ fn one_position(native_body: &Value, wallet_body: &Value, account: &Account) {
     );
 }
 
-/// Each account alone: what it has now, and what it had at the end of each day.
+/// Checks each account alone: its present balance, and the one at the end of each day.
 pub async fn one_by_one(play: &Play) {
     let (client, book) = (play.client(), &play.book);
     for (at, account) in with_cvu(book) {
@@ -151,7 +151,7 @@ pub async fn one_by_one(play: &Play) {
             let path = format!("/wallet/v1/SaldoCliente{path}");
             let read = client.get(&path).await.is(200);
             one_position(&position, &read.json, account);
-            // The number is written as the text is: to the centavo.
+            // The number is written to the centavo, as the text is.
             let exact = format!(r#""saldo":{},"#, written(funds.0));
             assert!(read.text.contains(&exact), "{}", read.text);
         }
@@ -192,7 +192,7 @@ async fn past(play: &Play, (at, account): (usize, &Account), day: &str) {
     }
 }
 
-/// Each adjustment by its external id, in both families, with a direction and without.
+/// Checks each adjustment by its external id, in both families, with a direction and without.
 pub async fn externals(play: &Play) {
     let (client, book) = (play.client(), &play.book);
     let types = client.get("/v1/voucher-types").await.is(200);
@@ -214,7 +214,7 @@ pub async fn externals(play: &Play) {
         .map(|it| (it.code.as_str(), (json!(it.id), json!(it.active))))
         .collect();
     assert_eq!(listed, right);
-    // A voucher keeps the number of its type, though the type is removed.
+    // A voucher keeps the number of its type even if the type is removed.
     let numbers: BTreeMap<_, _> = book
         .types
         .iter()
@@ -240,8 +240,8 @@ pub async fn externals(play: &Play) {
             let native = client.get(&path).await.is(200);
             let path = format!("/wallet/v1/ComprobanteByIdExterno/{external}{spanish}");
             let wallet = client.get(&path).await.is(200);
-            // Of two that were posted at the same instant either is the newest, but for both
-            // families the same.
+            // Of two vouchers posted at the same instant either may be the newest, but the same one
+            // for both families.
             let entry = found.iter().find(|it| native["id"] == json!(it.id));
             let entry = entry.unwrap_or_else(|| panic!("{found:?}: {}", native.text));
             let id = entry.id.as_ref().unwrap();
@@ -270,7 +270,7 @@ const SYSTEM: &[(&str, &str)] = &[
     ("REMUNERATION", "Remuneración de saldo"),
 ];
 
-/// Both bodies of a voucher are the movement of the book.
+/// Checks that both bodies of a voucher match the movement in the book.
 pub fn voucher(
     book: &Book,
     entry: &Entry,
@@ -326,7 +326,7 @@ pub fn voucher(
     }
 }
 
-/// The numbers of a voucher are written to the centavo.
+/// Checks that the numbers of a voucher are written to the centavo.
 fn exact(wallet: &Answer, entry: &Entry) {
     for part in [
         format!(r#""importe":{},"#, written(entry.centavos)),

@@ -1,5 +1,5 @@
-//! A naive book: what accounts, types, holds and movements there are by what was asked and granted.
-//! It adds and compares, and knows nothing of how the service does so.
+//! A naive book: the accounts, types, holds and movements that follow from the orders and their
+//! answers. It adds and compares, and knows nothing of how the service does so.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use super::steps::Pause;
 
 /// Milliseconds of a day.
 const DAY: i64 = 86_400_000;
-/// Buenos Aires is so far behind.
+/// How far Buenos Aires is behind UTC, in milliseconds.
 const BEHIND: i64 = 3 * 3_600_000;
-/// Noon of the 26th of February 2026 in Buenos Aires, where every history begins.
+/// Noon of the 26th of February 2026 in Buenos Aires, where every history begins, in milliseconds.
 const NOON: i64 = 1_772_118_000_000;
-/// The days around the beginning; the 26th is the second.
+/// The days around the beginning; the 26th is the second of them.
 const DAYS: [&str; 4] = ["2026-02-25", "2026-02-26", "2026-02-27", "2026-02-28"];
 
 /// A wallet account.
@@ -47,17 +47,17 @@ pub struct Entry {
     pub direction: &'static str,
     pub code: String,
     pub centavos: i64,
-    /// Available and held after it.
+    /// The available and the held amount after it.
     pub after: (i64, i64),
-    /// Of an adjustment, its voucher.
+    /// The voucher, if it is an adjustment.
     pub id: Option<String>,
-    /// Of an adjustment, the tenant's own id.
+    /// The tenant's own id, if it is an adjustment.
     pub external: Option<String>,
     /// Whether the list of the realm shows it.
     pub internal: bool,
 }
 
-/// A hold, and what is left of it.
+/// A hold, with the rest of it.
 #[derive(Clone, Debug)]
 pub struct Held {
     pub id: String,
@@ -65,7 +65,7 @@ pub struct Held {
     pub left: i64,
 }
 
-/// All of it.
+/// The whole book.
 #[derive(Debug)]
 pub struct Book {
     pub now: i64,
@@ -73,9 +73,9 @@ pub struct Book {
     pub types: Vec<Type>,
     pub entries: Vec<Entry>,
     pub holds: Vec<Held>,
-    /// Which entry has an external id, by its direction.
+    /// The entry that has an external id, by direction.
     pub externals: BTreeMap<(String, &'static str), usize>,
-    /// How often something happened, to tell an idle history from a busy one.
+    /// How often each thing happened, to tell an idle history from a busy one.
     pub seen: BTreeMap<&'static str, u32>,
 }
 
@@ -96,7 +96,7 @@ impl Book {
         *self.seen.entry(what).or_default() += 1;
     }
 
-    /// The account that a number means.
+    /// The account that a step's number stands for.
     pub fn account(&self, number: usize) -> usize {
         number % self.accounts.len()
     }
@@ -124,7 +124,7 @@ impl Book {
         known.cvu.is_some() && kind.active && !kind.removed && open && covered
     }
 
-    /// Whether money may be set apart or sent.
+    /// Whether money may be held or sent.
     pub fn may_leave(&self, account: usize, centavos: i64) -> bool {
         let known = &self.accounts[account];
         known.cvu.is_some()
@@ -133,7 +133,7 @@ impl Book {
             && centavos <= known.available
     }
 
-    /// Whether a hold may be taken further.
+    /// Whether a hold may be confirmed or released.
     pub fn may_settle(&self, hold: &Held, confirm: bool, centavos: i64) -> bool {
         let known = &self.accounts[hold.account];
         let switched = known.status == "active" && known.enabled;
@@ -141,7 +141,7 @@ impl Book {
         hold.left > 0 && centavos <= hold.left && open
     }
 
-    /// Writes a movement down.
+    /// Enters a movement.
     pub fn enter(&mut self, account: usize, direction: &'static str, code: &str, centavos: i64) {
         let known = &mut self.accounts[account];
         let (available, held) = match direction {
@@ -167,7 +167,7 @@ impl Book {
         self.saw(direction);
     }
 
-    /// Says that the last movement is an adjustment.
+    /// Marks the last movement as an adjustment.
     pub fn adjusted(&mut self, id: &str, external: &str) {
         let nth = self.entries.len() - 1;
         let last = &mut self.entries[nth];
@@ -184,7 +184,7 @@ impl Book {
         own.filter(|entry| entry.account == account).collect()
     }
 
-    /// The days of the history: one before it, all of it to today.
+    /// The days of the history: from the day before it until today.
     pub fn days(&self) -> Vec<String> {
         let today = day_of(self.now);
         let last = (self.now - NOON + DAY / 2) / DAY + 2;
@@ -193,7 +193,7 @@ impl Book {
         days
     }
 
-    /// What an account had after a day: available, held, and how many movements.
+    /// An account's state after a day: available, held, and the number of movements.
     pub fn closing(&self, account: usize, day: &str) -> (i64, i64, usize) {
         let mut closing = (0, 0, 0);
         let own = self.entries.iter().filter(|entry| entry.account == account);
@@ -213,14 +213,14 @@ fn day(number: i64) -> String {
     }
 }
 
-/// The day in Buenos Aires.
+/// The day in Buenos Aires of an instant.
 pub fn day_of(at: i64) -> String {
     day((at - NOON + DAY / 2) / DAY + 1)
 }
 
-/// An instant as it is written.
+/// An instant as the interfaces write it.
 pub fn instant(at: i64) -> String {
-    // By the day in Greenwich, which begins three hours earlier.
+    // By the day in UTC, which begins three hours earlier.
     let day = day_of(at + BEHIND);
     let rest = at % DAY;
     let (seconds, millis) = (rest / 1000, rest % 1000);
@@ -228,12 +228,12 @@ pub fn instant(at: i64) -> String {
     format!("{day}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// An amount as it is written.
+/// An amount as the interfaces write it.
 pub fn written(centavos: i64) -> String {
     format!("{}.{:02}", centavos / 100, centavos % 100)
 }
 
-/// Whether the digits of a CVU check themselves.
+/// Whether the check digits of a CVU are right.
 pub fn checks(cvu: &str) -> bool {
     let digits: Vec<u32> = cvu.chars().filter_map(|digit| digit.to_digit(10)).collect();
     let right = |block: &[u32]| {

@@ -1,4 +1,4 @@
-//! Lists of accounts, positions and movements: the same rows in both families, each once, and with
+//! Lists of accounts, positions and movements: the same rows in both families, each once, and under
 //! filters those that the book finds.
 
 use std::collections::BTreeMap;
@@ -9,18 +9,18 @@ use super::play::Play;
 use super::walk::{List, Paging};
 use crate::support::{Value, json};
 
-/// The numbers under this name.
+/// The numbers in a field of each row.
 fn ids(rows: &[Value], name: &str) -> Vec<u64> {
     rows.iter().map(|row| row[name].as_u64().unwrap()).collect()
 }
 
-/// Lower case, and without accents.
+/// The text in lower case, and without accents.
 fn folded(text: &str) -> String {
     let lower = text.to_lowercase();
     lower.replace('á', "a").replace('í', "i")
 }
 
-/// Texts that are worth looking for.
+/// Texts to search for.
 fn texts(book: &Book) -> Vec<String> {
     let mut texts = vec!["PAZ".to_owned(), "nadie".to_owned(), "1".to_owned()];
     for account in &book.accounts {
@@ -40,7 +40,7 @@ fn texts(book: &Book) -> Vec<String> {
     texts
 }
 
-/// Whether the native family finds an account by a text.
+/// Whether a text search of the native family finds an account.
 fn named(account: &Account, text: &str) -> bool {
     let wanted = folded(text);
     let parts = [
@@ -53,7 +53,7 @@ fn named(account: &Account, text: &str) -> bool {
     parts.any(|part| folded(part).contains(&wanted))
 }
 
-/// Whether the wallet family does.
+/// Whether a text search of the wallet family finds an account.
 fn known_by(account: &Account, text: &str) -> bool {
     let wanted = folded(text);
     let digits = wanted.replace('-', "");
@@ -66,7 +66,7 @@ fn known_by(account: &Account, text: &str) -> bool {
             .any(|part| folded(part).contains(&wanted))
 }
 
-/// The accounts of both families.
+/// Checks the list of accounts in both families.
 pub async fn accounts(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
     let listed = List::of(client, "/v1/accounts", Paging::Offset, size)
@@ -118,7 +118,7 @@ pub async fn accounts(play: &Play, size: usize) {
     unique(book);
 }
 
-/// No CVU, alias, code or number comes twice.
+/// Checks that no CVU, alias, code or number occurs twice.
 fn unique(book: &Book) {
     let once = |mut all: Vec<String>| {
         let count = all.len();
@@ -137,21 +137,21 @@ fn unique(book: &Book) {
     once(all().map(|it| it.id.to_string()).collect());
 }
 
-/// The numbers of the accounts that a query of the native family gives.
+/// The account numbers that a query of the native family returns.
 async fn native(play: &Play, query: &str, size: usize) -> Vec<u64> {
     let path = format!("/v1/accounts?{query}");
     let list = List::of(play.client(), &path, Paging::Offset, size);
     ids(&list.all().await, "walletAccountId")
 }
 
-/// The same of the wallet family.
+/// The account numbers that a query of the wallet family returns.
 async fn wallet(play: &Play, query: &str, size: usize) -> Vec<u64> {
     let path = format!("/wallet/v1/Cuentas?{query}");
     let list = List::of(play.client(), &path, Paging::Page, size);
     ids(&list.all().await, "id")
 }
 
-/// The accounts by state, switch and text.
+/// Checks the accounts by state, switch and text.
 pub async fn filtered(play: &Play, size: usize) {
     let book = &play.book;
     let with: Vec<_> = with_cvu(book).into_iter().map(|(_, it)| it).collect();
@@ -183,10 +183,10 @@ pub async fn filtered(play: &Play, size: usize) {
     }
 }
 
-/// By what accounts are sorted.
+/// The sort key of an account.
 type Key = fn(&Account) -> String;
 
-/// The accounts in every order.
+/// Checks the accounts in every order.
 pub async fn sorted(play: &Play, size: usize) {
     let of = |it: &Account, key: Key| (key(it), it.id);
     let code: Key = |it| it.code.clone().unwrap_or_default();
@@ -215,7 +215,7 @@ pub async fn sorted(play: &Play, size: usize) {
     }
 }
 
-/// Positions by total and by text.
+/// Checks positions by total and by text.
 pub async fn held_by(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
     let listed = positions(book);
@@ -254,10 +254,10 @@ pub async fn held_by(play: &Play, size: usize) {
     }
 }
 
-/// The movements of each account, wherever they are listed.
+/// Checks the movements of each account, wherever they are listed.
 pub async fn movements(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
-    // A voucher keeps the number of its type, though the type is removed.
+    // A voucher keeps the number of its type even if the type is removed.
     let types: BTreeMap<_, _> = book
         .types
         .iter()
@@ -300,7 +300,7 @@ pub async fn movements(play: &Play, size: usize) {
     }
 }
 
-/// The movements of a day, and from a day on, in both families.
+/// Checks the movements of a day, and from a day on, in both families.
 async fn of_days(play: &Play, cvu: &str, own: &[&Entry], size: usize) {
     let client = play.client();
     for day in play.book.days() {
@@ -327,7 +327,7 @@ async fn of_days(play: &Play, cvu: &str, own: &[&Entry], size: usize) {
     }
 }
 
-/// The movements of a direction, of a type, of a text, and by amount.
+/// Checks the movements of a direction, of a type, of a text, and by amount.
 async fn narrowed(play: &Play, cvu: &str, own: &[&Entry], size: usize) {
     let client = play.client();
     let found = async |query: &str| {
@@ -357,10 +357,10 @@ async fn narrowed(play: &Play, cvu: &str, own: &[&Entry], size: usize) {
     assert_eq!(amounts, right);
 }
 
-/// Which movements a query asks for.
+/// The movements that a query should find.
 type Wanted = Box<dyn Fn(&Entry) -> bool>;
 
-/// The adjustments and internal transfers of the realm.
+/// Checks the adjustments and internal transfers of the realm.
 pub async fn internal(play: &Play, size: usize) {
     let (client, book) = (play.client(), &play.book);
     let today = day_of(book.now);
@@ -397,7 +397,7 @@ pub async fn internal(play: &Play, size: usize) {
         let found = List::of(client, &path, Paging::Offset, size.max(2))
             .all()
             .await;
-        // Both halves of a transfer are one commit, and have no order.
+        // Both halves of a transfer are in one commit, and have no order between them.
         let row = |it: &Entry| {
             let cvu = book.accounts[it.account].cvu.clone().unwrap();
             (it.code.clone(), it.centavos, it.after, cvu, it.at)

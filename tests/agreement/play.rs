@@ -1,5 +1,5 @@
-//! A history as it is played: each order to the service through one of the families, and what it
-//! granted written into the book.
+//! Plays a history: sends each order to the service through one of the families, and enters what was
+//! granted into the book.
 
 use std::sync::Arc;
 
@@ -147,7 +147,7 @@ impl Play {
                 account.id = made.is(201)["id"].as_u64().unwrap();
             }
         }
-        // Numbers go up, and none comes twice; a refused opening may use one.
+        // Numbers rise and never repeat; a refused opening may use one up.
         let last = self.book.accounts.last().map_or(0, |last| last.id);
         assert!(account.id > last, "{} after {last}", account.id);
         (account.cuit, account.name, account.code) = (cuit, name, code);
@@ -162,7 +162,7 @@ impl Play {
         let given = self.client().post("/wallet/v1/CVU", &body).await;
         let alias = text(&given["alias"]).filter(|alias| !alias.is_empty());
         if known.status == "closed" {
-            // It is the same one again, with all that it has; its alias may be another account's now.
+            // It is the same CVU again, with its balance; another account may have the alias now.
             assert_eq!(text(&given.is(200)["cvu"]), known.cvu);
             let account = &mut self.book.accounts[at];
             (account.status, account.alias) = ("active", alias);
@@ -191,7 +191,7 @@ impl Play {
             Family::Native => self.client().create_type(&code, sense).await["legacyId"].as_u64(),
             Family::Wallet => {
                 let body = if nth.is_multiple_of(3) {
-                    // The sense wins over the sign.
+                    // The sense takes precedence over the sign.
                     json!({"nombre": format!("Type {code}"), "codigo": code, "sentido": sense, "signo": 1})
                 } else {
                     let sign = if credit { 1 } else { -1 };
@@ -201,7 +201,7 @@ impl Play {
                 made.await.is(201)["id"].as_u64()
             }
         };
-        // Counted from 1000; none comes again, though types are removed.
+        // Numbers count from 1000; none is reused, even if types are removed.
         assert_eq!(id, Some(1000 + u64::try_from(nth).unwrap()));
         self.book.types.push(Type {
             code,
@@ -223,7 +223,7 @@ impl Play {
 
     async fn remove(&mut self, kind: usize) {
         let at = kind % self.book.types.len();
-        // The first two stay, or nothing would move any more.
+        // The first two types stay, or nothing could move any more.
         if at < 2 {
             return;
         }
@@ -234,7 +234,7 @@ impl Play {
         known.removed = true;
     }
 
-    /// Sends an adjustment; `None` where the native family has no name for the account.
+    /// Sends an adjustment; `None` if the native family has no name for the account.
     async fn adjust(&self, order: Adjustment, family: Family, dry_run: bool) -> Option<Answer> {
         let account = &self.book.accounts[self.book.account(order.account)];
         let kind = &self.book.types[order.kind % self.book.types.len()];
@@ -266,7 +266,7 @@ impl Play {
         Some(call.await)
     }
 
-    /// Posts an adjustment, after the other family was asked what would become of it.
+    /// Posts an adjustment, after a dry run through the other family.
     async fn post(&mut self, order: Adjustment) {
         let dry = self.adjust(order, order.family.other(), true).await;
         let Some(answer) = self.adjust(order, order.family, false).await else {
@@ -293,7 +293,7 @@ impl Play {
         if let Some(first) = held_by.map(|nth| self.book.entries[*nth].clone()) {
             let same =
                 (first.account, &first.code, first.centavos) == (at, &known.code, order.centavos);
-            // A repeat finds its voucher though the type is gone; nothing else is posted by one.
+            // A repeat finds its voucher even if the type is gone; anything else is refused.
             let gone = known.removed && first.code != known.code;
             if gone || self.book.accounts[at].cvu.is_none() {
                 assert_ne!(answer.status, 201, "{}", answer.text);
@@ -427,7 +427,7 @@ impl Play {
         self.book.saw("transferred");
     }
 
-    /// Changes an account through the native family, and writes down how it is shown afterwards.
+    /// Changes an account through the native family, and enters how it is shown afterwards.
     async fn change(&mut self, account: usize, method: &str, path: &str, body: Option<Value>) {
         let at = self.book.account(account);
         let Some(cvu) = self.book.accounts[at].cvu.clone() else {
@@ -475,12 +475,12 @@ impl Play {
     }
 }
 
-/// A text that is there.
+/// The text of a value, if it is one.
 fn text(value: &Value) -> Option<String> {
     value.as_str().map(str::to_owned)
 }
 
-/// Available and held after a voucher, in either family's words, in centavos.
+/// The available and the held amount after a voucher, in either family's words, in centavos.
 fn after(answer: &Answer) -> (i64, i64) {
     let either = |native: &str, wallet: &str| {
         let text = answer[native].as_str().or(answer[wallet].as_str());
@@ -492,7 +492,7 @@ fn after(answer: &Answer) -> (i64, i64) {
     )
 }
 
-/// The centavos of an amount as it is written.
+/// Parses a written amount into centavos.
 pub fn centavos(text: &str) -> i64 {
     let (whole, rest) = text.split_once('.').unwrap();
     assert_eq!(rest.len(), 2, "{text}");

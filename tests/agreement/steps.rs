@@ -1,5 +1,5 @@
-//! What a history is made of: steps that name accounts, types, holds and days by small numbers, so
-//! that a shorter history still means something.
+//! The steps of a history: they name accounts, types, holds and days by small numbers, so that a
+//! shortened history still makes sense.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -20,14 +20,14 @@ impl Family {
     }
 }
 
-/// How far the clock goes on.
+/// How far the clock advances.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     Millisecond,
     Hours,
     /// To the last millisecond of the day in Buenos Aires.
     LastOfDay,
-    /// To the first of the next.
+    /// To the first millisecond of the next day.
     Midnight,
     Day,
 }
@@ -44,7 +44,7 @@ pub struct Adjustment {
     pub external: u8,
 }
 
-/// One thing that somebody does.
+/// One action of a client.
 #[derive(Clone, Debug)]
 pub enum Step {
     Open {
@@ -68,7 +68,7 @@ pub enum Step {
         kind: usize,
     },
     Post(Adjustment),
-    /// An adjustment of the past once more, maybe with another amount.
+    /// An earlier adjustment again, maybe with another amount.
     Repeat {
         family: Family,
         nth: usize,
@@ -81,7 +81,7 @@ pub enum Step {
     Settle {
         hold: usize,
         confirm: bool,
-        /// The rest when it says nothing.
+        /// `None` for the rest of the hold.
         centavos: Option<i64>,
     },
     Transfer {
@@ -104,7 +104,7 @@ pub enum Step {
     Wait(Pause),
 }
 
-/// A history, and in pages of which size its lists are read.
+/// A history, and the page size in which its lists are read.
 #[derive(Clone)]
 pub struct History {
     pub steps: Vec<Step>,
@@ -123,7 +123,7 @@ fn family() -> impl Strategy<Value = Family> {
     prop_oneof![Just(Family::Native), Just(Family::Wallet)]
 }
 
-/// Few different ones, so that some meet.
+/// Few different amounts, so that some coincide.
 fn centavos() -> impl Strategy<Value = i64> {
     prop_oneof![
         3 => prop_oneof![Just(1), Just(50), Just(100), Just(1_234), Just(100_000)],
@@ -203,7 +203,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Any history of so many steps.
+/// Any history with this many steps.
 pub fn history(steps: std::ops::Range<usize>) -> impl Strategy<Value = History> {
     (vec(step(), steps), 1_usize..6).prop_map(|(steps, size)| History { steps, size })
 }

@@ -1,10 +1,10 @@
-//! Lists from their first row to their last, by every way to go through them.
+//! Reads lists from their first row to their last, by every kind of paging.
 
 use std::collections::BTreeSet;
 
 use crate::support::{Answer, Client, Value};
 
-/// How the pages of a list are asked for.
+/// The way in which the pages of a list are requested.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Paging {
     /// `limit` and `offset`.
@@ -19,14 +19,14 @@ fn rows(page: &Answer) -> Vec<Value> {
     rows.unwrap_or_else(|| panic!("{}", page.text)).clone()
 }
 
-/// How many rows the list has by what the page says.
+/// The number of rows of the whole list, according to a page.
 fn total(page: &Answer) -> usize {
     let said = page["total"].as_u64().or(page["totalRecords"].as_u64());
     let said = said.unwrap_or_else(|| page.header("x-total-count").parse().unwrap());
     usize::try_from(said).unwrap()
 }
 
-/// A list that is walked through.
+/// A list that is read page by page.
 pub struct List<'a> {
     client: &'a Client,
     path: String,
@@ -91,7 +91,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// All rows: the same by number and by cursor, each once.
+    /// All rows; checks that numbered pages and cursors return the same, each row once.
     pub async fn all(&self) -> Vec<Value> {
         let all = self.by_number().await;
         assert_eq!(all, self.by_cursor().await, "{}", self.path);

@@ -1,5 +1,5 @@
-//! Backups of several cells: whatever moment a machine is lost at, what lies there fits together, and a restore to an
-//! instant brings all cells to it.
+//! Backups of several cells: at whatever moment a machine is lost, the objects in the depot fit together, and a
+//! restore to an instant brings all cells to it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,14 +18,14 @@ use crate::portable::{issued, shown, worked};
 use crate::support::service::{OTHER, Setup, TestClock};
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
-/// The chains of all cells as they are in a backup, with the number of the last commit of each.
+/// The chains of all cells in a backup, with the number of each cell's last commit.
 fn of_cells(found: &Value) -> Vec<(Value, Value)> {
     let cells = found["cells"].as_array().unwrap();
     let part = |it: &Value| (it["commit"].clone(), it["chain"].clone());
     cells.iter().map(part).collect()
 }
 
-/// A service of so many cells that ships into a folder, which lies in one of its own.
+/// A service with so many cells that ships into a folder of its own.
 async fn of(cells: u32) -> (TempDir, PathBuf, TestService) {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
@@ -97,14 +97,14 @@ async fn all_cells_are_shipped_and_go_on_from_what_is_restored() {
     );
     service.verified().await;
     service.end(true).await;
-    // the folder of a stopped service has nothing more
+    // the folder of the stopped service has nothing more to ship
     let data = text(&new).to_owned();
     let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
     assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
     refused_in_part(&to, &service, &dir);
 }
 
-/// A cell that is missing, or cut short, is named, and nothing is restored.
+/// A missing or shortened cell is named in the error, and nothing is restored.
 fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let from = ["--from", text(to)];
     let new = dir.path().join("in-part");
@@ -117,7 +117,7 @@ fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let cell = store.join("cells").join("2");
     let aside = dir.path().join("aside");
     fs::rename(&cell, &aside).unwrap();
-    // what is from before there were marks is missed by what the first one says alone
+    // without its mark, as in older backups, the cell is missed only because of what the first cell says
     for wanted in ["objects of cell 2 are gone", "do not fit together"] {
         for command_of in [&["backup", "verify"][..], &restore] {
             let (code, _, why) = command(&[command_of, &from].concat());
@@ -129,12 +129,12 @@ fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let (code, _, why) = command(&["verify", "--data", text(&new)]);
     assert!(matches!(code, Some(2 | 3)), "{why}");
     fs::rename(&aside, &cell).unwrap();
-    // the same again begins anew, with what the first one has left
+    // the same command starts anew over what the first one has left
     let (code, _, why) = command(&[&restore[..], &from].concat());
     assert_eq!(code, Some(0), "{why}");
 }
 
-/// A client of a tenant that is created in cell 1, with an account in which there is money.
+/// Creates a tenant in cell 1 with an account that has money; returns its client and the CVU.
 async fn created(service: &TestService) -> (Client, String) {
     let new = json!({"name": "late", "cell": 1});
     let made = service.admin("POST", "/admin/tenants", &new).await;
@@ -151,11 +151,11 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
     let (dir, to, mut service) = of(2).await;
     let store = shipped(&service).await["store"].clone();
     let store = to.join(store.as_str().unwrap());
-    // nothing was ever in the cell: it is not missed
+    // nothing was ever in the cell, so it is not missed
     let mark = store.join("has-1");
     assert!(!mark.exists());
     assert_eq!(verified(&to)["cells"][1]["commit"], 0);
-    // nobody but the cell itself says what it had: the tenant was not moved there
+    // only the cell itself says what it had: the tenant was not moved there
     created(&service).await;
     assert_eq!(shipped(&service).await["error"], Value::Null);
     assert!(mark.exists());
@@ -176,7 +176,7 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
         fs::rename(&aside, &cell).unwrap();
     };
     missed();
-    // what was shipped before there were marks is marked by who ships next
+    // cells that were shipped before there were marks are marked by the next shipment
     fs::remove_file(&mark).unwrap();
     let data = text(service.data()).to_owned();
     let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
@@ -197,7 +197,7 @@ async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
     })
     .await;
     created(&service).await;
-    // with the pauses of what failed, so many rounds would take ten minutes
+    // if failures led to pauses, so many rounds would take ten minutes
     wait_until("many rounds have failed in part", SOON, async || {
         let now = service.admin_get("/admin/backup").await;
         (now.is(200)["failures"].as_u64().unwrap() > 16).then_some(())
@@ -220,7 +220,7 @@ async fn a_cell_that_cannot_be_shipped_slows_no_other_down() {
 async fn a_realm_whose_last_records_are_missing_is_not_exported() {
     let (dir, to, mut service) = of(2).await;
     worked(&service).await;
-    // an object of somebody else, and behind it the copy
+    // an object of another tenant, and after it the copy of the realm
     created(&service).await;
     shipped(&service).await;
     brought(&service, 1).await;
@@ -262,14 +262,14 @@ async fn whatever_lies_there_at_any_moment_fits_together() {
     .await;
     let cvus = worked(&service).await;
     for cell in [1, 0, 1] {
-        // what happens between two rounds: a whole move, and more of the realm behind it
+        // between two rounds a whole move happens, and more of the realm follows it
         shipped(&service).await;
         brought(&service, cell).await;
         service.b.credit(&cvus[0], "1.00").await;
         service.a.cvu().await;
         assert_eq!(shipped(&service).await["error"], Value::Null);
     }
-    // a copy in that cell, and behind it what the first one says later
+    // a copy into that cell, and after it later entries of the first cell
     let present = instant(&service).await;
     copied(&service, &present).await;
     created(&service).await;
@@ -293,7 +293,7 @@ async fn a_restore_to_an_instant_brings_all_cells_there() {
     .await;
     let cvus = worked(&service).await;
     let mut wanted = vec![("2026-03-02T12:00:30Z", 0, shown(&service.b, &cvus).await)];
-    // a move that is cut off, so that it was under way at an instant
+    // a move that is interrupted, so that it was under way at an instant
     clock.set("2026-03-02T12:01:00Z");
     begun(&service, 1).await;
     wait_until("the move is known", SOON, async || {
@@ -332,7 +332,7 @@ async fn a_restore_to_an_instant_brings_all_cells_there() {
             (&beside["error"], &beside["store"]),
             (&Value::Null, &done["became"])
         );
-        // it goes on, and what was begun of a move is no hindrance
+        // the service goes on, and the interrupted move does not hinder it
         service.b.credit(&cvus[0], "2.00").await;
         brought(&service, 1 - cell).await;
         service.b.credit(&cvus[0], "2.00").await;

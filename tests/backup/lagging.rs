@@ -1,4 +1,4 @@
-//! A copy of a cell that has not caught up with its log: what is shipped of the others fits together all the same.
+//! A copy of a cell that lags behind its log: the objects shipped of the other cells fit together all the same.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ use crate::cells::brought;
 use crate::portable::worked;
 use crate::support::{Setup, TestService};
 
-/// A service that has ended, after a realm was moved into cell 1, and cell 1 as it was before.
+/// A service that has ended after a realm was moved into cell 1, and cell 1 as it was before.
 struct Moved {
     first: Arc<DurableStore>,
     other: Arc<DurableStore>,
@@ -66,7 +66,7 @@ impl Moved {
         }
     }
 
-    /// Begins to ship, with this as cell 1.
+    /// Begins to ship, with the store `other` as cell 1.
     async fn begin(
         &self,
         depot: &Arc<Remembering>,
@@ -86,14 +86,14 @@ impl Moved {
     }
 }
 
-/// Ships a round; how far each cell is then.
+/// Ships a round; returns how far each cell is then.
 async fn round(fleet: &mut Fleet) -> [Stand; 2] {
     fleet.begins_anew();
     while fleet.step().await.unwrap() {}
     fleet.stands().try_into().unwrap()
 }
 
-/// The depot has everything of both cells.
+/// Checks that the depot has everything of both cells.
 async fn is_whole(fleet: &mut Fleet, depot: &Remembering) {
     let stands = round(fleet).await;
     assert!(fleet.failure().is_none() && stands.iter().all(|it| it.whole));
@@ -118,10 +118,10 @@ async fn the_first_cell_stops_before_what_it_says_of_a_copy_that_lacks_it() {
         assert!(why.contains("cell 1") && why.contains("lacks"), "{why}");
     }
     assert!(depot.fits_at_every_moment().await > 0);
-    // The copy has it later.
+    // Later the copy has it.
     let later = moved.begin(&depot, &moved.other, Arc::new(Alone)).await;
     is_whole(&mut later.unwrap(), &depot).await;
-    // And one that lags again is behind the depot: nothing of it is written.
+    // A copy that lags again is behind the depot: nothing of it is shipped.
     let again = moved.begin(&depot, &moved.before, Arc::new(Alone)).await;
     let why = again.unwrap().failure().unwrap().to_string();
     assert!(
@@ -131,10 +131,10 @@ async fn the_first_cell_stops_before_what_it_says_of_a_copy_that_lacks_it() {
     moved.close();
 }
 
-/// Copies of cells of which one catches up or does not.
+/// Copies of cells, each of which catches up or does not.
 #[derive(Debug, Default)]
 struct Stuck {
-    /// Those that do not.
+    /// The cells that do not catch up.
     first: AtomicBool,
     other: AtomicBool,
     asked: Mutex<Vec<u32>>,
@@ -177,12 +177,12 @@ async fn a_copy_that_does_not_catch_up_is_named_and_the_first_cell_waits_where_i
     level.asked.lock().unwrap().clear();
     level.other.store(true, Ordering::SeqCst);
     let [first, other] = round(&mut fleet).await;
-    // The ends of the others are taken first; then the first cell has all that they may follow from.
+    // The ends of the other cells are taken first, so that the first cell has everything that they may depend on.
     assert_eq!(level.asked.lock().unwrap()[..2], [1, FIRST]);
     let why = fleet.failure().unwrap().to_string();
     assert!(why.contains("cell 1: it does not catch up"), "{why}");
     assert!(!first.whole && !other.whole && first.reached.unwrap().tail().commit.0 > 0);
-    // Where the first cell itself is not here nothing is shipped.
+    // If the first cell itself does not catch up, nothing is shipped.
     let before = fleet.shipped();
     level.other.store(false, Ordering::SeqCst);
     level.first.store(true, Ordering::SeqCst);

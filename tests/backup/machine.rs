@@ -1,8 +1,8 @@
-//! A machine is lost under load, again and again, and its service goes on elsewhere from the backup: what was
-//! acknowledged before the last shipment is there, once; what is lost is younger than the tail, and is counted.
+//! A machine is lost under load, again and again, and its service continues elsewhere from the backup: vouchers
+//! acknowledged before the last shipment are there, once; lost ones are younger than the tail, and are counted.
 //!
-//! `CAUDAL_BACKUP_LOSSES` sets how many machines are lost, 1 when absent; `CAUDAL_BACKUP_KEEP` a folder to which the last
-//! data folder is copied.
+//! `CAUDAL_BACKUP_LOSSES` sets how many machines are lost, 1 by default; `CAUDAL_BACKUP_KEEP` is a folder to which
+//! the last data folder is copied.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,10 +16,10 @@ use tempfile::TempDir;
 use super::{restored, verified};
 use crate::support::{Client, SOON, Value, wait_until};
 
-/// Clients that post at the same time.
+/// How many clients post at the same time.
 const CLIENTS: usize = 32;
 
-/// `caudal dev` that ships its journal, as a process of its own.
+/// `caudal dev` that ships its journal, as a separate process.
 struct Machine {
     child: Child,
     client: Client,
@@ -74,10 +74,10 @@ impl Drop for Machine {
     }
 }
 
-/// Vouchers that were acknowledged, by their external ids, with when.
+/// The acknowledged vouchers by their external ids, with the time of each acknowledgement.
 type Acked = Mutex<BTreeMap<String, Instant>>;
 
-/// Posts one voucher; whether it was acknowledged.
+/// Posts one voucher; returns whether it was acknowledged.
 async fn send(client: &Client, acked: &Acked, cvu: &str, id: &str) -> bool {
     let answer = client.voucher(cvu, "IN", "1.00", id).answer().await;
     let good = answer.is_some_and(|it| it.status == 201);
@@ -87,7 +87,7 @@ async fn send(client: &Client, acked: &Acked, cvu: &str, id: &str) -> bool {
     good
 }
 
-/// The external ids of all movements of an account, each once.
+/// The external ids of all movements of an account; checks that each occurs once.
 async fn there(client: &Client, cvu: &str) -> Vec<String> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -109,8 +109,8 @@ async fn there(client: &Client, cvu: &str) -> Vec<String> {
     all
 }
 
-/// Loads a machine until so many vouchers were acknowledged, and burns it. Gives when, and what had been acknowledged
-/// before the last shipment that was waited for began.
+/// Loads a machine until so many vouchers are acknowledged, and destroys it. Returns when, and the vouchers that were
+/// acknowledged before the start of the last shipment that the test waited for.
 async fn burn(
     machine: Machine,
     acked: &Arc<Acked>,
@@ -145,7 +145,7 @@ async fn burn(
         machine.ship().await;
         reached(100 + round * 37 % 200).await;
     } else {
-        // long enough for some tails to be shipped by themselves
+        // long enough for some tails to be shipped on schedule
         reached(2000 + round * 137 % 1000).await;
     }
     let burnt = Instant::now();
@@ -189,7 +189,7 @@ async fn a_lost_machine_loses_no_more_than_its_tail() {
         for (id, at) in gone {
             lost += 1;
             oldest = oldest.max(burnt.saturating_duration_since(*at));
-            // the client finds it missing, and sends it again
+            // the client finds the voucher missing, and sends it again
             assert!(send(&machine.client, &acked, &cvu, id).await);
         }
         let all = there(&machine.client, &cvu).await;

@@ -1,4 +1,4 @@
-//! A depot that knows what it had after each change.
+//! A depot that remembers its content after each change.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,16 +13,16 @@ use caudal::backup::verify::follow;
 /// Objects by their names.
 type Objects = BTreeMap<String, Arc<Vec<u8>>>;
 
-/// A depot in memory that knows what it had after each change.
+/// A depot in memory that remembers its content after each change.
 #[derive(Debug, Default)]
 pub struct Remembering {
     moments: Mutex<Vec<Objects>>,
-    /// What names it refuses have in them.
+    /// It refuses objects with this in their names.
     refuses: Option<&'static str>,
 }
 
 impl Remembering {
-    /// One that takes no object with this in its name.
+    /// A depot that refuses objects with this in their names.
     pub fn refusing(part: &'static str) -> Self {
         Self {
             refuses: Some(part),
@@ -30,8 +30,8 @@ impl Remembering {
         }
     }
 
-    /// Checks what lay there after each change, as a restore would: all cells fit together. Gives how many of these there
-    /// were.
+    /// Checks the content after each change, as a restore would: all cells fit together. Returns how many of these
+    /// moments there were.
     pub async fn fits_at_every_moment(&self) -> usize {
         let moments = self.moments.lock().unwrap().clone();
         let mut seen = 0;
@@ -48,7 +48,7 @@ impl Remembering {
         seen
     }
 
-    /// Writes what lies there now into a folder, which is a depot then.
+    /// Writes the present content into a folder, which is then a depot.
     pub fn write_to(&self, place: &Path) {
         for (name, bytes) in self.now() {
             let file = place.join(name);
@@ -72,7 +72,7 @@ impl Remembering {
         self.moments.lock().unwrap().push(now);
     }
 
-    /// What it had at one of its moments.
+    /// A depot with the content of one moment.
     fn at(objects: Objects) -> Self {
         Self {
             moments: Mutex::new(vec![objects]),

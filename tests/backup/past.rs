@@ -1,5 +1,5 @@
-//! Restores to the past, and older copies of the folder: no history is shipped over another, and what leaves one
-//! that was restored waits for an operator.
+//! Restores to the past, and older copies of the folder: no history is shipped over another, and after a restore
+//! outgoing orders wait for an operator.
 
 use std::fs;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
         service.begin().await;
         assert_eq!(seen(&service.a, &cvus).await, before);
         service.a.credit(&cvus[0], "9.00").await;
-        // it is shipped beside the other one, and not over it
+        // its backup is written beside the other one, and not over it
         let beside = shipped(&service).await;
         assert_eq!(
             (&beside["error"], &beside["store"]),
@@ -111,19 +111,19 @@ async fn what_leaves_a_history_of_its_own_waits_for_an_operator() {
         .is(201)
         .json
         .clone();
-    // another one that a person rejects before anything is released
+    // a second transfer, which a person rejects before anything is released
     let to_bank = || json!({"alias": "destino.0"});
     let rejected = service.a.transfer(&cvus[0], to_bank(), "2.00").await;
     let rejected = rejected.is(201).json.clone();
     service.a.credit(&cvus[0], "7.00").await;
-    // an account is not opened, and the client hears so
+    // the account is not opened, and the client is told so
     let body = opening(&cuit(fresh()));
     let opened = service
         .a
         .post("/v1/accounts", &body)
         .header("idempotency-key", "held");
     assert!(matches!(opened.await.status, 502..=504));
-    // a restart holds it, too
+    // outgoing orders stay held after a restart
     service.restart().await;
     assert_eq!(service.bank.calls("transfer").await, sent);
     let id = rejected["id"].as_str().unwrap();
@@ -137,7 +137,7 @@ async fn what_leaves_a_history_of_its_own_waits_for_an_operator() {
         .await;
     assert_eq!(told.is(200).json, json!({"held": false, "error": null}));
     service.a.settled(&transfer, "completed").await;
-    // what is asked for afterwards leaves behind all that waited
+    // a later transfer is sent after all that waited
     let later = service.a.transfer(&cvus[0], to_bank(), "0.50").await;
     let later = later.is(201).json.clone();
     service.a.settled(&later, "completed").await;
@@ -178,7 +178,7 @@ async fn an_older_copy_is_not_shipped_over_what_a_newer_one_has() {
     service.moves(older);
     service.begin().await;
     for _ in 0..3 {
-        // clients do not notice
+        // clients notice nothing
         service.a.credit(&cvus[1], "1.00").await;
         let told = shipped(&service).await;
         let why = told["error"].as_str().unwrap();

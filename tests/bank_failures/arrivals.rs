@@ -15,7 +15,7 @@ async fn cash_in_twice_with_the_same_rail_id() {
     rig.gets("1050.00", "0.00").await;
     rig.cash_in(&rig.cvu, "50.00", Some(&id)).await;
     rig.heard().await;
-    // Many at once, some of which say something else; the first counts.
+    // Many notices at once, some with another amount; the first counts.
     let (race, amounts) = (rail_id(), ["8.00", "9.00"]);
     rig.order(json!({"operation": "cash_in", "mode": "lose_notice", "count": 1}))
         .await;
@@ -27,7 +27,7 @@ async fn cash_in_twice_with_the_same_rail_id() {
     });
     let mut done = Vec::new();
     for answer in futures_util::future::join_all(reply).await {
-        // Those that meet are to come again.
+        // A notice that meets another is to be sent again.
         assert!([200, 503].contains(&answer.status), "{}", answer.text);
         if answer["result"] == "done" {
             done.push(answer);
@@ -49,7 +49,7 @@ async fn cash_in_twice_with_the_same_rail_id() {
     rig.lives(u64::from(differs)).await;
 }
 
-/// Money waits, and reconciliation says where and why.
+/// Checks that money waits in suspense, and that reconciliation shows where and why.
 async fn suspended(rig: &Rig, cvu: &str, reason: &str) {
     for reply in [true, false] {
         let id = rail_id();
@@ -57,7 +57,7 @@ async fn suspended(rig: &Rig, cvu: &str, reason: &str) {
             rig.cash_in(cvu, "12.34", Some(&id)).await;
             rig.heard().await;
         } else {
-            // Straight from the bank's mouth, to see the answer; twice, to see that it is once.
+            // As notices sent by the test, to see the answer; twice, to see that it counts once.
             rig.order(json!({"operation": "cash_in", "mode": "lose_notice", "count": 1}))
                 .await;
             rig.cash_in(cvu, "12.34", Some(&id)).await;
@@ -94,7 +94,7 @@ async fn cash_in_to_a_closed_cvu() {
 #[actix_web::test]
 async fn cash_in_to_an_unknown_cvu() {
     let mut rig = Rig::start().await;
-    // The client id after the last one of the same realm.
+    // A client id beyond the last one of the same realm.
     let digits = |from, to| rig.other.get(from..to).unwrap().parse::<u64>().unwrap();
     let (client, psp) = (digits(9, 21), u16::try_from(digits(3, 7)).unwrap());
     let unknown = Cvu::compose(psp, client + 100).unwrap().to_string();
@@ -102,7 +102,7 @@ async fn cash_in_to_an_unknown_cvu() {
     rig.end(true).await;
     rig.begin();
     suspended(&rig, &unknown, "account_not_found").await;
-    // Of no realm at all: heard, and nothing kept for anybody.
+    // A CVU of no realm at all: the notice is accepted, and nothing is kept.
     let nobody = Cvu::compose(psp, 999_999_999_999).unwrap().to_string();
     let id = rig.cash_in(&nobody, "1.00", None).await;
     rig.heard().await;
@@ -124,7 +124,7 @@ async fn cash_in_to_a_suspended_account() {
         (&found["result"], &found["suspense"]),
         (&json!("matched"), &Value::Null)
     );
-    // What arrived does not leave.
+    // The money that arrived cannot leave the suspended account.
     let body = json!({
         "fromCvu": rig.cvu, "to": {"alias": "destino.0"}, "amount": "1.00",
         "idExterno": format!("no-{}", fresh()),

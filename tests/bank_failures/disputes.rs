@@ -1,7 +1,7 @@
-//! A bank whose record under our reference is not what was ordered: nothing is settled by it, by
-//! whichever way it comes, until a person decides.
+//! A bank whose record under our reference differs from the order: it settles nothing, by whichever
+//! way it comes, until a person decides.
 //!
-//! Between the service and its bank is somebody who changes what the bank says.
+//! Between the service and its bank is a proxy that changes the bank's answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,10 +14,10 @@ use super::letters::{ended, rail_id, reversed};
 use super::rig::{Rig, calls};
 use crate::support::{Value, json};
 
-/// Where the bank says something else: how it says it, the member, and its value instead.
+/// A change of the bank's answers: the way that they come, the member, and its new value.
 type Change = (&'static str, &'static str, Value);
 
-/// The one in between.
+/// The proxy in between.
 #[derive(Clone)]
 struct Liar {
     bank: String,
@@ -25,7 +25,8 @@ struct Liar {
     changes: Arc<Mutex<Vec<Change>>>,
 }
 
-/// How the bank says it: by its answer to an order, or when it is asked how far a transfer is.
+/// The way that an answer comes: to an order, in the list, or to a question about a transfer's
+/// state.
 fn way(request: &HttpRequest) -> &'static str {
     let path = request.path();
     match (request.method().as_str(), path.split_once("TRANSFER-CVU")) {
@@ -59,7 +60,7 @@ async fn pass(request: HttpRequest, body: web::Bytes, liar: web::Data<Liar>) -> 
 }
 
 impl Liar {
-    /// Puts itself between a service and its bank.
+    /// Puts the proxy between a service and its bank.
     fn between(options: ServiceOptions) -> (ServiceOptions, Arc<Mutex<Vec<Change>>>) {
         let Banking::Remote { live, test } = options.banking.clone() else {
             unreachable!("the rig's bank is a remote one");
@@ -108,7 +109,8 @@ impl Liar {
     }
 }
 
-/// The ways in which a record is of something else: the member, its value, and what differs.
+/// The ways in which a record can differ: the member, its value, and the field reported as
+/// different.
 fn lies() -> Vec<(&'static str, Value, &'static str)> {
     vec![
         ("/value/amount", json!("100.01"), "amount"),
@@ -120,7 +122,7 @@ fn lies() -> Vec<(&'static str, Value, &'static str)> {
     ]
 }
 
-/// A transfer of 100.00 waits for a person, and shows both.
+/// Checks that a transfer of 100.00 waits for a person, and shows both records.
 async fn disputed(rig: &Rig, transfer: &Value, differs: &str) {
     let now = rig.ends(transfer, "audit").await;
     let dispute = &now["dispute"];
@@ -153,7 +155,7 @@ async fn an_answer_of_something_else_settles_nothing() {
         let mut sent = rig.read(&sent).await;
         assert_eq!(sent["bankTransferId"], Value::Null);
         sent["bankTransferId"] = sent["dispute"]["bankTransferId"].clone();
-        // Nothing that the bank says later changes that, and it is not asked any more.
+        // No later word of the bank changes that, and the service does not ask the bank any more.
         changes.lock().unwrap().clear();
         let made = calls(&rig.read(&sent).await);
         for (word, back) in [("COMPLETED", false), ("FAILED", false), ("COMPLETED", true)] {
@@ -209,7 +211,7 @@ async fn a_notice_of_something_else_settles_nothing() {
             assert_eq!(rig.notify(&notice).await.is(200)["result"], "done");
             disputed(&rig, &sent, differs).await;
             assert_eq!(rig.notify(&notice).await.is(200)["result"], "known");
-            // The right one comes too late: the bank has said two things.
+            // The right notice comes too late: the bank has contradicted itself.
             let right = ended(&sent, word);
             assert_eq!(rig.notify(&right).await.is(200)["result"], "known");
             disputed(&rig, &sent, differs).await;

@@ -8,7 +8,7 @@ use caudal::notices::PATH;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, Value, json};
 
-/// Sends a notice under a secret and with a time; `change` is done to the body afterwards.
+/// Sends a notice, signed with a secret and a time; `change` alters the body after signing.
 pub async fn deliver(
     client: &Client,
     (secret, seconds): (&str, u64),
@@ -26,7 +26,7 @@ pub async fn deliver(
         .await
 }
 
-/// The present, in seconds since 1970.
+/// The present time, in seconds since 1970.
 pub fn now() -> u64 {
     caudal::clock::now().millis() / 1_000
 }
@@ -36,7 +36,7 @@ pub fn rail_id() -> String {
     format!("FAILURE{:015}", fresh())
 }
 
-/// A notice with an envelope.
+/// A notice of this kind, in its envelope.
 pub fn notice(kind: &str, data: &Value) -> Value {
     json!({
         "id": format!("EV{}", fresh()),
@@ -48,7 +48,7 @@ pub fn notice(kind: &str, data: &Value) -> Value {
     })
 }
 
-/// The notice that money arrived.
+/// The notice of money that arrived.
 pub fn received(cvu: &str, amount: &str, coelsa_id: &str) -> Value {
     let data = json!({
         "id": format!("1-20123456786-{}-0", fresh()),
@@ -60,7 +60,7 @@ pub fn received(cvu: &str, amount: &str, coelsa_id: &str) -> Value {
     notice("transfer.cvu.received", &data)
 }
 
-/// The notice that a transfer came back.
+/// The notice of a transfer that came back.
 pub fn reversed(transfer: &Value, amount: &str, coelsa_id: &str) -> Value {
     let data = json!({
         "id": transfer["bankTransferId"],
@@ -72,7 +72,7 @@ pub fn reversed(transfer: &Value, amount: &str, coelsa_id: &str) -> Value {
     notice("transfer.cvu.reversed", &data)
 }
 
-/// The notice that a transfer ended.
+/// The notice of a transfer that ended.
 pub fn ended(transfer: &Value, status: &str) -> Value {
     let kind = match status {
         "COMPLETED" => "transfer.cvu.completed",

@@ -1,4 +1,4 @@
-//! Notices that come twice, late, never, in the wrong order, or from somebody else.
+//! Notices that come twice, late, never, in the wrong order, or from a stranger.
 
 use caudal::notices::PATH;
 use caudal_sandbox::NOTICE_SECRET;
@@ -7,7 +7,7 @@ use super::rig::{Rig, calls, deliver, ended, now, rail_id, received, reversed};
 use super::{call, left_once, reconciled, waits};
 use crate::support::{Value, json};
 
-/// A transfer of 100.00 that waits for its end and is not asked for.
+/// A transfer of 100.00 that waits for its end while the bank cannot be asked for it.
 async fn unasked(rig: &Rig) -> Value {
     rig.behave("transfer_status", "error").await;
     let sent = rig.send(2, "100.00").await;
@@ -30,7 +30,7 @@ async fn duplicate_notice() {
     rig.ends(&sent, "completed").await;
     rig.heard().await;
     left_once(&rig, &sent).await;
-    // Not even after it was asked for as well.
+    // A further notice changes nothing either, although the service asks about the transfer as well.
     let again = rig.notify(&ended(&sent, "COMPLETED")).await.is(200);
     assert_eq!(again["result"], "known");
     rig.tell(&sent, "reverse", json!({"amount": "40.00"}))
@@ -52,7 +52,7 @@ async fn duplicate_notice() {
 #[actix_web::test]
 async fn late_notice() {
     let rig = Rig::start().await;
-    // Kept back so long that the service has asked in the meantime.
+    // The notice is held back for so long that the service has asked in the meantime.
     let sent = rig.send(2, "100.00").await;
     rig.called(&sent, "transfer", Some(200)).await;
     rig.once("transfer", "reorder_notice").await;
@@ -83,7 +83,7 @@ async fn notice_lost_and_found_by_asking() {
         settle(&rig, &sent, status).await;
         assert_eq!(rig.bank().await["notices"]["lost"], 1);
         waits(&rig, &sent).await;
-        // The ledger's side is not final yet, whatever the bank's is.
+        // The ledger's side is not final yet, whatever the bank's side is.
         assert_eq!(reconciled(&rig, &sent).await.0, "pending");
         rig.behave("transfer_status", "ok").await;
         let found = rig.ends(&sent, word).await;
@@ -130,7 +130,7 @@ async fn notices_lost_and_found_on_the_banks_list() {
     rig.behave("transfer", "ok").await;
     rig.gets("937.00", "0.00").await;
     assert_eq!(rig.bank().await["notices"]["lost"], 2);
-    // What was found is reported late, and counts no second time.
+    // The notice of the money that was found comes late, and is not counted a second time.
     rig.cash_in(&rig.cvu, "7.00", Some(&arrived)).await;
     rig.heard().await;
     rig.has("937.00", "0.00").await;
@@ -141,7 +141,7 @@ async fn notices_lost_and_found_on_the_banks_list() {
 async fn reversal_before_completion_is_known() {
     let rig = Rig::start().await;
     let sent = unasked(&rig).await;
-    // The notice of the completion waits for that of the reversal to go before it.
+    // The bank delays the notice of the completion until after that of the reversal.
     rig.once("transfer", "reorder_notice").await;
     settle(&rig, &sent, "COMPLETED").await;
     waits(&rig, &sent).await;
@@ -175,7 +175,7 @@ async fn completion_before_the_answer_to_the_order() {
     settle(&rig, &sent, "COMPLETED").await;
     let known = rig.ends(&sent, "completed").await;
     assert_eq!(calls(&known), [], "the answer is still on its way");
-    // It says "pending" when it comes, and is too late.
+    // The bank answers "pending" after the notice, which is too late to matter.
     rig.control.call("POST", "/sandbox/hurry").await.is(204);
     let asked = rig.called(&sent, "transfer", Some(200)).await;
     assert_eq!(asked["status"], "completed");
@@ -213,7 +213,7 @@ async fn forged_notice() {
         let nameless = rig.a.with_key(None);
         let unsigned = nameless.call("POST", PATH).text(notice.to_string());
         unsigned.await.refused(401, "unauthorized");
-        // A key of the API is no signature.
+        // An API key is no signature.
         let keyed = rig.a.call("POST", PATH).text(notice.to_string());
         keyed.await.refused(401, "unauthorized");
     }
@@ -222,7 +222,7 @@ async fn forged_notice() {
         rig.statement(&rig.cvu).await,
         ["credit 1000.00", "hold 100.00"]
     );
-    // The right one does its work, once.
+    // The properly signed notice takes effect, once.
     let right = rig.notify(&ended(&sent, "FAILED")).await.is(200);
     assert_eq!(right["result"], "done");
     let again = rig.notify(&ended(&sent, "FAILED")).await.is(200);

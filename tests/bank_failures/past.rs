@@ -1,5 +1,6 @@
-//! A bank that remembers more than the service does, because an older copy of its folder was put
-//! back: what left is taken in before anything new leaves, and nothing is paid twice.
+//! A bank that remembers more than the service, because an older copy of the service's folder was
+//! put back: the service takes in what had left before it sends anything new, and nothing is paid
+//! twice.
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ pub fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy of the folder of a service that does not run.
+/// A copy of the folder of a stopped service.
 pub fn copied(rig: &Rig) -> TempDir {
     let kept = TempDir::new().unwrap();
     copy(rig.data(), kept.path());
@@ -56,7 +57,8 @@ async fn what_left_in_a_past_that_is_gone_is_taken_in_before_anything_new_leaves
     let lost_as = rig.ends(&lost_as, "completed").await;
     put_back(&mut rig, &kept).await;
     rig.has("1000.00", "0.00").await;
-    // Somebody else gets something else: both are paid, and both are in the books.
+    // A different transfer is a different one at the bank: both are paid, and both are in the
+    // books.
     let sent = rig.send(5, "300.00").await;
     let sent = rig.ends(&sent, "completed").await;
     assert_ne!(sent["originId"], lost_as["originId"]);
@@ -66,7 +68,8 @@ async fn what_left_in_a_past_that_is_gone_is_taken_in_before_anything_new_leaves
     assert_eq!(at_bank["value"]["amount"], "300.00");
     let matched = (json!("matched"), json!("completed"));
     assert_eq!(reconciled(&rig, &sent).await, matched);
-    // Who orders it again because it is not there gets what there is, and the bank pays nothing.
+    // A client that repeats the order because it is not there gets the existing transfer, and the
+    // bank pays nothing.
     let again = rig.a.post("/v1/transfers", &lost).await.is(201).json;
     assert_eq!(
         (
@@ -101,7 +104,8 @@ async fn the_same_order_again_is_paid_once_also_when_the_list_does_not_tell() {
     let lost = order(&rig, 2, "100.00", "slow");
     let lost_as = rig.a.post("/v1/transfers", &lost).await.is(201).json;
     rig.called(&lost_as, "transfer", Some(200)).await;
-    // It is still on its way when the copy is put back, so the list does not have it as gone.
+    // The transfer is still on its way when the copy is put back, so the list does not show it as
+    // gone.
     put_back(&mut rig, &kept).await;
     let again = rig.a.post("/v1/transfers", &lost).await.is(201).json;
     assert_eq!(again["originId"], lost_as["originId"]);

@@ -1,6 +1,6 @@
-//! What the bank says after an older copy was put back and the ledger cannot book, and returns of money
-//! in suspense that the copy does not know: an operator sees them, and nothing is paid or credited
-//! twice.
+//! Reports of the bank that the ledger cannot book after an older copy was put back, and returns of
+//! money in suspense that the copy does not know: an operator sees them, and nothing is paid or
+//! credited twice.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::past::{copied, put_back};
 use super::rig::{Rig, rail_id, received};
 use crate::support::{Answer, SOON, Value, json, named, wait_until};
 
-/// One whose bank's list is read again and again.
+/// A service that reads the bank's list again and again.
 async fn start() -> Rig {
     Rig::start_with(|options| caudal::service::ServiceOptions {
         catch_up: Some(Duration::from_millis(100)),
@@ -39,7 +39,7 @@ impl Rig {
         page["items"].as_array().unwrap().clone()
     }
 
-    /// Waits until there is one open case of a kind, and gives it.
+    /// Waits until there is exactly one open case of a kind, and returns it.
     async fn the_case(&self, kind: &str) -> Value {
         wait_until("there is a case", SOON, async || {
             let all = self.cases(kind).await;
@@ -59,7 +59,7 @@ impl Rig {
         self.admin("POST", &path, body).await
     }
 
-    /// Waits until a case is in a state, and gives it.
+    /// Waits until a case has a state, and returns it.
     async fn case_is(&self, case: &Value, state: &str) -> Value {
         wait_until(&format!("the case is {state}"), SOON, async || {
             let now = self.case(case).await;
@@ -79,7 +79,7 @@ impl Rig {
         lines.next().unwrap().rsplit(' ').next().unwrap().to_owned()
     }
 
-    /// Waits until the bank's list was read a few times more.
+    /// Waits until the bank's list was read a few more times.
     async fn lists_read(&self) {
         let read = async || {
             self.bank().await["calls"]["transfer_list"]
@@ -98,7 +98,7 @@ impl Rig {
         assert_eq!(report.differences, Vec::<String>::new());
     }
 
-    /// 1200.00 leave of 1500.00, and a copy with 1000.00 is put back: gives the transfer.
+    /// Sends 1200.00 of 1500.00, and puts back a copy with 1000.00; returns the transfer.
     async fn left_uncovered() -> (Self, Value) {
         let mut rig = start().await;
         rig.end(true).await;
@@ -113,7 +113,7 @@ impl Rig {
     }
 }
 
-/// What reconciliation says of a movement of the bank.
+/// The reconciliation's result for a movement of the bank.
 async fn result(rig: &Rig, field: &str, id: &Value) -> Value {
     rig.reconciled(field, id).await["result"].clone()
 }
@@ -148,7 +148,7 @@ async fn money_that_left_and_is_not_there_is_a_case_until_it_is_booked() {
             rig.end(false).await;
             rig.begin();
         }
-        // However often the list says it, it is one case.
+        // However often the list has it, it is one case.
         rig.lists_read().await;
         let again = rig.the_case("unbooked").await;
         assert_eq!(
@@ -251,7 +251,7 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     );
     assert_eq!(case["unbooked"]["coelsaId"], id);
     rig.decide(&case, &by("dismiss")).await.is(200);
-    // On another CVU it is another one.
+    // The same id on another CVU is another case.
     let elsewhere = received(&rig.other, "1.00", &id);
     assert_eq!(rig.notify(&elsewhere).await.is(200)["result"], "known");
     assert_eq!(rig.notify(&other).await.is(200)["result"], "known");
@@ -259,7 +259,7 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     assert_eq!(second["cvu"], rig.other);
     assert_eq!(rig.a.available(&rig.other).await, "0.00");
     rig.decide(&second, &by("dismiss")).await.is(200);
-    // Money in suspense that is reported again is the same only as it was.
+    // Money in suspense counts as reported before only if the notice has the same data.
     let closed = rig.a.cvu().await;
     rig.a
         .delete(&format!("/v1/accounts/{closed}"))
@@ -273,7 +273,7 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     let more = received(&closed, "4.00", &id);
     assert_eq!(rig.notify(&more).await.is(200)["result"], "known");
     assert_eq!(rig.the_case("unbooked").await["amount"], "4.00");
-    // Credited to somebody, it is still what arrived.
+    // Even after it was credited to an account, it counts as the same arrival.
     let parked = rig.the_case("suspense").await;
     let mut credit = by("credit");
     credit["cvu"] = json!(rig.other);
@@ -284,7 +284,7 @@ async fn an_arrival_that_is_told_again_as_something_else_credits_nobody_and_is_a
     rig.verified().await;
 }
 
-/// Money of 12.00 waits that came from an account elsewhere, by its digit; gives a closed CVU for it.
+/// Has 12.00 arrive from an external account, chosen by its digit, for a closed CVU; returns its case.
 async fn arrives_for_nobody(rig: &Rig, digit: u8) -> Value {
     let closed = rig.a.cvu().await;
     rig.a
@@ -305,7 +305,7 @@ async fn arrives(rig: &Rig, cvu: &str, digit: u8) {
     rig.control.post("/sandbox/cash-in", &body).await.is(200);
 }
 
-/// How much has left the collector account itself.
+/// How many transfers have left the collector account itself.
 async fn returned(rig: &Rig) -> usize {
     let state = rig.bank().await;
     let all = state["transfers"].as_array().unwrap().iter();
@@ -377,7 +377,7 @@ async fn a_return_is_recognised_also_where_the_arrival_itself_was_lost() {
     rig.decide(&case, &by("return")).await.is(200);
     rig.case_is(&case, "decided").await;
     put_back(&mut rig, &kept).await;
-    // The first order has the list looked through: arrived, then gone.
+    // The first order makes the service read the list, which shows the arrival and the return.
     let sent = rig.send(0, "100.00").await;
     rig.ends(&sent, "completed").await;
     let known = rig.case_is(&case, "decided").await;
@@ -391,7 +391,7 @@ async fn a_return_is_recognised_also_where_the_arrival_itself_was_lost() {
 #[actix_web::test]
 async fn a_return_that_is_still_on_its_way_is_waited_for() {
     let mut rig = Rig::start().await;
-    // The receiver's bank keeps it pending.
+    // The receiver's bank keeps the return pending.
     let case = arrives_for_nobody(&rig, 2).await;
     rig.end(true).await;
     let kept = copied(&rig);
@@ -415,7 +415,7 @@ async fn a_return_that_is_still_on_its_way_is_waited_for() {
         .post(&ended, &json!({"status": "FAILED"}))
         .await
         .is(200);
-    // It never left: now it can be credited.
+    // The return never left, so the money can be credited now.
     rig.case_is(&case, "open").await;
     rig.decide(&case, &credit).await.is(200);
     assert_eq!(rig.a.available(&rig.other).await, "12.00");

@@ -1,4 +1,4 @@
-//! Money that comes back: whole, in parts, too much, too early, to an account that is closed.
+//! Money that comes back: whole, in parts, too much, too early, or to a closed account.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -91,7 +91,7 @@ async fn reversal_of_more_than_what_left() {
         assert_eq!(heard["result"], "ignored");
     }
     rig.has("960.00", "0.00").await;
-    // Of one that never left, nothing can come back.
+    // Nothing can come back of a transfer that never left.
     let refused = rig.send(1, "10.00").await;
     let refused = rig.ends(&refused, "rejected").await;
     let notice = reversed(&refused, "10.00", &rail_id());
@@ -104,7 +104,7 @@ async fn reversal_of_more_than_what_left() {
 async fn reversal_while_the_account_is_busy() {
     let rig = Rig::start().await;
     let sent = gone(&rig).await;
-    // There is always a posting on its way to the disk.
+    // At any time some posting is on its way to the disk.
     let stop = Arc::new(AtomicBool::new(false));
     let busy: Vec<_> = (0..16)
         .map(|client| {
@@ -121,7 +121,7 @@ async fn reversal_while_the_account_is_busy() {
         })
         .collect();
     rig.a.credit(&rig.cvu, "1.00").await;
-    // The bank reports three times at most; the first must do.
+    // The bank reports at most three times; the first report must suffice.
     for part in ["10.00", "20.00", "0.01", "0.02", "0.03", "69.94"] {
         let heard = rig.notify(&reversed(&sent, part, &rail_id())).await.is(200);
         assert_eq!(heard["result"], "done");
@@ -140,7 +140,7 @@ async fn reversal_while_the_account_is_busy() {
 async fn reversal_together_with_completion() {
     let rig = Rig::start().await;
     rig.behave("transfer_status", "error").await;
-    // Money of another transfer is held beside it all the time.
+    // Money of another transfer stays held all the time.
     let other = rig.send(2, "100.00").await;
     for _ in 0..20 {
         let sent = rig.send(2, "10.00").await;

@@ -1,5 +1,5 @@
-//! A service that hears its bank: both over HTTP, with short pauses, and checks that every test of
-//! a failure ends with.
+//! A service that hears its bank: both over HTTP, with short pauses, and the checks that every test
+//! of a failure ends with.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::support::canary;
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, Value, json, wait_until};
 
-/// The secret of the bank that is not the sandbox.
+/// The notice secret of the live bank, from which no test ever hears.
 const LIVE_SECRET: &str = "a-bank-that-nobody-ever-hears-from-in-tests";
-/// What the first account has, in centavos.
+/// The first account's balance, in centavos.
 const FIRST: i64 = 100_000;
 
 /// A running service, its bank, and two accounts: one with 1000.00, one with nothing.
@@ -63,7 +63,7 @@ fn banking(bank: &sandbox::Running, patience: &Patience) -> Banking {
     }
 }
 
-/// A client for a bank that hangs up on idle connections: each call has a connection of its own.
+/// A client for a bank that hangs up on idle connections: it opens a new connection for each call.
 pub fn client_of_bank(url: &str) -> Client {
     let http = reqwest::Client::builder()
         .no_proxy()
@@ -77,12 +77,12 @@ pub fn client_of_bank(url: &str) -> Client {
     }
 }
 
-/// Centavos of a text, for instance `12.50`.
+/// Parses an amount such as `12.50` into centavos.
 pub fn centavos(text: &Value) -> i64 {
     text.as_str().unwrap().replace('.', "").parse().unwrap()
 }
 
-/// A call to the bank: the operation, and the status of its answer.
+/// A call to the bank: its operation, and the status of the answer.
 pub type Called = (String, Option<u64>);
 
 impl Rig {
@@ -132,7 +132,7 @@ impl Rig {
         rig
     }
 
-    /// Tells everybody where the service is.
+    /// Points all clients and the bank to the running service.
     fn meet(&mut self, running: Service) {
         self.a.url.clone_from(&running.url);
         self.admin.url.clone_from(&running.admin_url);
@@ -140,13 +140,13 @@ impl Rig {
         self.listen();
     }
 
-    /// Lets the bank's notices come, those that waited first.
+    /// Lets the bank send its notices, those that waited first.
     pub fn listen(&self) {
         let url = format!("{}{PATH}", self.a.url);
         self.bank.notify(Some(&url), None).unwrap();
     }
 
-    /// Lets them wait at the bank.
+    /// Keeps the notices waiting at the bank.
     pub fn deafen(&self) {
         self.bank.notify(None, None).unwrap();
     }
@@ -164,7 +164,7 @@ impl Rig {
         self.meet(running);
     }
 
-    /// Starts on an empty folder, with a tenant of its own.
+    /// Starts the service on an empty folder, with a tenant of its own.
     pub async fn begin_anew(&mut self) {
         self.begin();
         let running = self.running.as_ref().unwrap();
@@ -173,7 +173,7 @@ impl Rig {
         self.a = Client::new(&running.url, Some(&key));
     }
 
-    /// The folder of everything that the service keeps.
+    /// The folder with all of the service's data.
     pub fn data(&self) -> &std::path::Path {
         &self.options.data
     }
@@ -202,18 +202,19 @@ impl Rig {
             .is(200);
     }
 
-    /// The bank takes this and says nothing: it is given up soon, until it is told to do otherwise.
+    /// The bank takes this operation without answering: the service gives up soon, until it is told
+    /// otherwise.
     pub async fn silence(&self, operation: &str) {
         self.behave(operation, "timeout").await;
         self.patience.set(IMPATIENT);
     }
 
-    /// A bank that is late is given up soon.
+    /// From now on the service gives up soon on a bank that is late.
     pub fn give_up_soon(&self) {
         self.patience.set(IMPATIENT);
     }
 
-    /// Lets the bank do everything as it should.
+    /// Has the bank do everything correctly again.
     pub async fn heal(&self) {
         for operation in ["transfer", "transfer_status", "transfer_list", "cash_in"] {
             self.behave(operation, "ok").await;
@@ -224,7 +225,7 @@ impl Rig {
         self.control.get("/sandbox/state").await.is(200)
     }
 
-    /// What the bank has of a transfer; there is never more than one.
+    /// The bank's record of a transfer; there is never more than one.
     pub async fn at_bank(&self, transfer: &Value) -> Option<Value> {
         let state = self.bank().await;
         let all = state["transfers"].as_array().unwrap().iter();
@@ -255,7 +256,7 @@ impl Rig {
         assert!(changed.await.is_ok());
     }
 
-    /// Sends money to an account of the rest of the country, by its digit.
+    /// Sends money to an external account, chosen by the digit of its alias.
     pub async fn send(&self, digit: u8, amount: &str) -> Value {
         let body = json!({
             "fromCvu": self.cvu,
@@ -268,7 +269,7 @@ impl Rig {
             (&sent["kind"], &sent["status"]),
             (&json!("bank"), &json!("requested"))
         );
-        // The same again is the same.
+        // A repeated request returns the same transfer.
         let again = self.a.post("/v1/transfers", &body).await.is(201);
         assert!(again.replayed() && again["id"] == sent["id"]);
         sent
@@ -283,7 +284,7 @@ impl Rig {
             .json
     }
 
-    /// Waits until a transfer is in a state, and gives it.
+    /// Waits until a transfer has a status, and returns it.
     pub async fn ends(&self, transfer: &Value, status: &str) -> Value {
         wait_until(&format!("it is {status}"), SOON, async || {
             let now = self.read(transfer).await;
@@ -292,7 +293,7 @@ impl Rig {
         .await
     }
 
-    /// Waits until the bank was called so for a transfer, and gives the transfer.
+    /// Waits until this call to the bank was made for a transfer, and returns the transfer.
     pub async fn called(&self, transfer: &Value, operation: &str, status: Option<u64>) -> Value {
         let wanted = (operation.to_owned(), status);
         wait_until(&format!("{operation} gave {status:?}"), SOON, async || {
@@ -302,14 +303,14 @@ impl Rig {
         .await
     }
 
-    /// Tells the bank what becomes of a transfer, or that it comes back.
+    /// Tells the bank how a transfer ends, or that it is reversed.
     pub async fn tell(&self, transfer: &Value, what: &str, body: Value) -> Answer {
         let origin = transfer["originId"].as_str().unwrap();
         let path = format!("/sandbox/transfers/{origin}/{what}");
         self.control.post(&path, &body).await
     }
 
-    /// Money arrives at the bank; gives its id on the rail.
+    /// Has money arrive at the bank; returns its id on the rail.
     pub async fn cash_in(&self, cvu: &str, amount: &str, coelsa_id: Option<&str>) -> String {
         let mut body = json!({"cvu": cvu, "amount": amount});
         if let Some(id) = coelsa_id {
@@ -319,7 +320,7 @@ impl Rig {
         answer["coelsaId"].as_str().unwrap().to_owned()
     }
 
-    /// Waits until no notice is on its way.
+    /// Waits until no notice is pending.
     pub async fn heard(&self) {
         wait_until("all notices are heard", SOON, async || {
             let state = self.bank().await;
@@ -335,7 +336,7 @@ impl Rig {
         deliver(&self.a, secret, notice, |body| body).await
     }
 
-    /// The total and what is held of the first account.
+    /// Checks the total and the held amount of the first account.
     pub async fn has(&self, total: &str, held: &str) {
         let balance = self.a.balance(&self.cvu).await;
         assert_eq!(
@@ -345,7 +346,7 @@ impl Rig {
         );
     }
 
-    /// Waits until the first account has a total and something held.
+    /// Waits until the first account has this total and this held amount.
     pub async fn gets(&self, total: &str, held: &str) {
         wait_until(&format!("total {total}, held {held}"), SOON, async || {
             let balance = self.a.balance(&self.cvu).await;
@@ -359,7 +360,7 @@ impl Rig {
         self.a.get("/v1/bank/conciliacion").await.is(200).json
     }
 
-    /// What reconciliation says of a movement, found by a field.
+    /// The reconciliation's item for a movement, found by a field.
     pub async fn reconciled(&self, field: &str, value: &Value) -> Value {
         let day = self.day().await;
         let items = day["items"].as_array().unwrap().iter();
@@ -369,7 +370,8 @@ impl Rig {
         found
     }
 
-    /// The vouchers of an account, oldest first, as `type amount`; their sums are right.
+    /// The vouchers of an account, oldest first, as `type amount`; checks that their sums are
+    /// right.
     pub async fn statement(&self, cvu: &str) -> Vec<String> {
         let path = format!("/v1/accounts/{cvu}/movements?order=asc&limit=200");
         let rows = self.a.get(&path).await.is(200);
@@ -398,8 +400,8 @@ impl Rig {
         found
     }
 
-    /// The account can do everything, the books of both sides agree but for so many movements, and
-    /// the ledger is what its journal says.
+    /// Checks that the account can do everything, that the books of both sides agree except for so
+    /// many movements, and that the ledger matches its journal.
     pub async fn lives(&self, differences: u64) {
         self.heal().await;
         self.moves().await;
@@ -421,7 +423,7 @@ impl Rig {
         assert_eq!(report.differences, Vec::<String>::new());
     }
 
-    /// One of every movement.
+    /// Makes one movement of every kind.
     async fn moves(&self) {
         let (a, cvu) = (&self.a, &self.cvu);
         a.credit(cvu, "5.00").await;
@@ -456,7 +458,7 @@ impl Drop for Rig {
     }
 }
 
-/// The calls that were made for a transfer, without logins.
+/// The calls to the bank that were made for a transfer, without logins.
 pub fn calls(transfer: &Value) -> Vec<Called> {
     let all = transfer["bankCalls"].as_array().unwrap().iter();
     all.filter(|call| call["operation"] != "login")

@@ -1,6 +1,5 @@
-//! The same asked for again after an older copy was put back, or by a store that begins anew at a bank
-//! that knows it: accounts get the CVUs that they had, enrolments are found, nobody gets what is
-//! somebody else's.
+//! Orders that are repeated after an older copy was put back, or by a new store at a bank that knows
+//! them: accounts get the CVUs that they had, enrolments are found, and nobody gets another's.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +8,7 @@ use super::rig::Rig;
 use crate::support::client::fresh;
 use crate::support::{Value, cuit, json};
 
-/// Opens an account of a holder, under the tenant's own code if it has one.
+/// Opens an account for a holder, with the tenant's own code if there is one; returns its CVU.
 async fn open(rig: &Rig, holder: u32, code: Option<&str>) -> Value {
     let mut body = json!({"cuit": cuit(holder), "holderName": format!("Holder Number {holder}")});
     if let Some(code) = code {
@@ -18,7 +17,7 @@ async fn open(rig: &Rig, holder: u32, code: Option<&str>) -> Value {
     rig.a.open_with(body).await["cvu"].clone()
 }
 
-/// How many CVUs the bank has given.
+/// How many CVUs the bank has given out.
 async fn given(rig: &Rig) -> usize {
     let state = rig.bank().await;
     state["accounts"].as_array().unwrap().len()
@@ -33,7 +32,7 @@ async fn accounts_that_are_opened_again_get_their_cvus_back_in_any_order() {
     let (ana, eva) = (fresh(), fresh());
     let of_ana = open(&rig, ana, None).await;
     let of_eva = open(&rig, eva, None).await;
-    // Two of one holder, told apart by the tenant's codes.
+    // Two accounts of one holder, told apart by the tenant's codes.
     let both = fresh();
     let (shop, home) = (format!("shop-{both}"), format!("home-{both}"));
     let of_shop = open(&rig, both, Some(&shop)).await;
@@ -60,7 +59,7 @@ async fn a_holders_accounts_without_codes_come_back_in_the_order_of_their_openin
     let mut had = Vec::new();
     for _ in 0..4 {
         had.push(open(&rig, holder, None).await);
-        // Somebody else's account in between changes nothing of it.
+        // Another holder's account in between makes no difference.
         rig.a.cvu().await;
     }
     put_back(&mut rig, &kept).await;
@@ -87,7 +86,8 @@ async fn accounts_of_one_holder_that_are_opened_at_once_have_one_cvu_each() {
         all
     };
     let had = at_once(&rig).await;
-    // One of no order gets one that nobody has; together they have those that they had.
+    // Opened at once, the accounts are in no order: each gets some CVU of the holder's, and together
+    // they get the same ones as before.
     put_back(&mut rig, &kept).await;
     assert_eq!(at_once(&rig).await, had);
     rig.lives(0).await;
@@ -118,7 +118,7 @@ async fn a_store_that_begins_anew_gives_nobody_the_cvu_of_somebody_else() {
     rig.end(true).await;
     std::fs::remove_dir_all(rig.data()).unwrap();
     rig.begin_anew().await;
-    // Another tenant by its id, even where the realm is of the same number.
+    // The tenant's id is another one, even if the number of its realm is the same.
     let again = open(&rig, eva, None).await;
     let other = open(&rig, ana, None).await;
     let all = BTreeSet::from([&of_ana, &of_eva, &again, &other].map(Value::to_string));
@@ -136,7 +136,7 @@ async fn an_enrolment_that_is_asked_for_again_is_found() {
     let lost = rig.a.post(path, &body).await.is(201).json;
     assert_eq!(lost["estado"], "ACTIVA");
     put_back(&mut rig, &kept).await;
-    // Something else has become of the account first.
+    // First the account changes in another way.
     let alias = json!({"alias": format!("otra.{}", fresh())});
     let set = format!("/v1/accounts/{}/alias", rig.cvu);
     rig.a.put(&set, &alias).await.is(200);
@@ -145,12 +145,12 @@ async fn an_enrolment_that_is_asked_for_again_is_found() {
         (&again["estado"], &again["id"]),
         (&json!("ACTIVA"), &lost["id"])
     );
-    // Another account's is another one.
+    // An enrolment of another account is another one.
     let body = json!({"cvu": rig.other, "cuentaComitente": "12345"});
     let other = rig.a.post(path, &body).await.is(201).json;
     assert_eq!(other["estado"], "ACTIVA");
     assert_ne!(other["id"], lost["id"]);
-    // When it is over, the same again is a new one.
+    // When an enrolment has ended, the same order makes a new one.
     let over = format!("/sandbox/remuneration/{}", rig.cvu);
     rig.control
         .post(&over, &json!({"status": "ENDED"}))

@@ -23,7 +23,7 @@ async fn cases_are_listed_longest_first() {
         .await;
     service.a.settled(&sent, "audit").await;
     let third = service.parked(&closed, "3.00", 0).await;
-    // Another tenant has one of its own.
+    // Another tenant has a case of its own.
     let own = service.b.cvu().await;
     service
         .b
@@ -88,7 +88,7 @@ async fn nothing_of_it_is_seen_without_the_admin_key() {
     ] {
         let refused = service.admin_bare(&path).await;
         refused.refused(401, "unauthorized");
-        // Nor does the public listener know it.
+        // The public listener does not know the path either.
         service.a.get(&path).await.refused(404, "route_not_found");
     }
 }

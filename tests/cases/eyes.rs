@@ -1,4 +1,4 @@
-//! Decisions that take a second person: nothing moves before, and it moves once.
+//! Decisions that need a second person: no money moves before the approval, and it moves once.
 
 use caudal::service::TEST_ADMIN_KEY;
 
@@ -48,7 +48,7 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
         .says(&ana, "POST", &decide(&small), Some(&credit))
         .await
         .is(200);
-    // The person of the credential decides, whoever else the body could name.
+    // The decision is made by the person of the credential, whoever else the body might name.
     assert_eq!(done["decision"]["by"], "ana");
     assert_eq!(done["decision"]["reason"], "seen on paper");
     let asked = service
@@ -71,7 +71,8 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
         .says(&eva, "POST", &approve, None)
         .await
         .refused(409, "approval_ended");
-    // What was asked for twice is done once; the second time it fails when it is carried out.
+    // A decision that was asked for twice is done once; the second approval fails when it is
+    // carried out.
     let third = service.parked(&closed, "7.00", 0).await;
     let mut ids = Vec::new();
     for _ in 0..2 {
@@ -90,7 +91,7 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
         let (code, out, err) = said(&command.output().unwrap());
         assert_eq!(code, Some(expected), "{out} {err}");
         assert!(out.contains(end) && out.contains("seen on paper"), "{out}");
-        // Why it failed is said to whoever reads, and to whoever looks at the page.
+        // The reason for the failure is in the output and in the error message.
         let told = out.contains("case_decided") && err.contains("could not be carried out");
         assert_eq!(told, end == "failed", "{out} {err}");
     }

@@ -1,5 +1,5 @@
-//! Money in suspense that is returned: asked of the bank under a reference of its own, until its
-//! last word, through whatever the bank and crashes do.
+//! Money in suspense that is returned: the bank is asked under a reference of its own, until its
+//! final word, through every failure of the bank and every crash.
 
 use super::{by, shows, start, unknown_like, with};
 use crate::support::{SOON, Value, json, wait_until};
@@ -42,7 +42,7 @@ async fn it_goes_back_to_who_sent_it() {
             assert_eq!(last["outcome"], "returned");
             assert_eq!(last["returnOriginId"], origin);
             assert_eq!(last["coelsaId"], rail);
-            // Both ways are on the bank's list of the day.
+            // Both movements are on the bank's list of the day.
             let there = service.today("coelsaId", &rail).await;
             assert_eq!(there[0]["result"], "decided");
             assert_eq!(there[0]["suspense"]["state"], "returned");
@@ -66,7 +66,7 @@ async fn it_goes_back_to_who_sent_it() {
 #[actix_web::test]
 async fn a_refusal_leaves_the_case_open_and_says_why() {
     let (service, open, closed) = start().await;
-    // The receiver does not take it: the bank has it, and fails.
+    // The receiver does not accept it: the bank takes the return, which then fails.
     let case = service.parked(&closed, "12.00", 1).await;
     service.decide(&case, &by("return")).await.is(200);
     let refused = wait_until("the return is refused", SOON, async || {
@@ -79,7 +79,7 @@ async fn a_refusal_leaves_the_case_open_and_says_why() {
     assert!(why.as_str().unwrap().contains("no admite"), "{refused}");
     assert_eq!(service.incoming().await, "12.00");
     assert_eq!(service.events_of("suspense.resolved").await.len(), 0);
-    // The bank itself refuses the next try.
+    // The bank itself refuses the next attempt.
     let refuse = json!({"operation": "transfer", "mode": "reject", "code": "TX500"});
     service.bank.behave(refuse).await;
     service.decide(&case, &by("return")).await.is(200);
@@ -90,7 +90,7 @@ async fn a_refusal_leaves_the_case_open_and_says_why() {
     });
     assert_eq!(refused.await["state"], "open");
     service.verified().await;
-    // Then it is credited.
+    // After that the money is credited.
     let body = with(by("credit"), "cvu", open.clone());
     service.decide(&case, &body).await.is(200);
     assert_eq!(service.a.available(&open).await, "12.00");
@@ -157,7 +157,7 @@ async fn whatever_the_bank_does_it_leaves_once() {
 #[actix_web::test]
 async fn while_the_bank_is_asked_nothing_else_is_decided() {
     let (mut service, open, closed) = start().await;
-    // The receiver's bank keeps it pending.
+    // The receiver's bank keeps the return pending.
     let case = service.parked(&closed, "12.00", 2).await;
     service.decide(&case, &by("return")).await.is(200);
     for restart in [false, true] {
@@ -192,12 +192,12 @@ async fn while_the_bank_is_asked_nothing_else_is_decided() {
         assert_eq!(day["summary"]["amountIn"], "0.00");
         assert_eq!(day["summary"]["pending"], 2);
     }
-    // It is reported by a notice.
+    // A notice reports its end.
     let origin = service.case(&case).await["suspense"]["returnOriginId"].clone();
     service.bank.settle(&origin, "COMPLETED").await;
     service.becomes(&case, "decided").await;
     service.verified().await;
-    // It comes back after all: new money that waits for a person.
+    // The return comes back after all: new money that waits for a person.
     service.bank.reverse(&origin).await;
     let again = wait_until("it waits again", SOON, async || {
         let open = service.cases("?kind=suspense").await;

@@ -32,7 +32,7 @@ async fn it_is_credited_once_and_seen_everywhere() {
         shows(&done, "Ana Gómez");
         assert_eq!(done["state"], "decided");
         let voucher = done["suspense"]["voucherId"].as_str().unwrap().to_owned();
-        // Once more moves nothing, nor does the same notice.
+        // Neither another decision nor the same notice moves anything.
         let again = with(by("credit"), "cvu", open.clone());
         for body in [again, by("return")] {
             let refused = service.decide(&case, &body).await;
@@ -86,7 +86,7 @@ async fn it_is_credited_once_and_seen_everywhere() {
         assert_eq!(service.cases("").await["total"], 0);
         service.verified().await;
     }
-    // The rows of cases are made anew from the journal.
+    // The rows of cases are rebuilt from the journal.
     service.end(true).await;
     service.lose_index();
     service.begin().await;

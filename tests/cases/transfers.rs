@@ -1,9 +1,9 @@
-//! Transfers in doubt: decided by a person, against the bank's late word, in every way it can go.
+//! Transfers in doubt: decided by a person, against the bank's late word, with every outcome.
 
 use super::{by, shows, start, with};
 use crate::support::{TestService, Value, json};
 
-/// A transfer that the bank has, and keeps pending.
+/// A transfer that the bank has taken and keeps pending.
 async fn pending(service: &TestService, from: &str) -> Value {
     let to = json!({"alias": "DESTINO.2"});
     let sent = service.a.transfer(from, to, "10.00").await.is(201).json;
@@ -38,7 +38,7 @@ async fn a_decision_is_seen_everywhere() {
         assert_eq!(decided["state"], "decided");
         assert_eq!(decided["decision"]["bankReference"], "1-30-7-0");
         assert_eq!(decided["decision"]["forced"], false);
-        // Once more moves nothing.
+        // Deciding again moves nothing.
         let again = service.decide(&sent, &body).await;
         again.refused(400, "transfer_not_open");
         let path = format!("/v1/transfers/{}", sent["id"].as_str().unwrap());
@@ -80,7 +80,7 @@ async fn only_who_insists_decides_before_the_bank_gives_up() {
     let (service, cvu, _) = start().await;
     service.a.credit(&cvu, "100.00").await;
     let sent = pending(&service, &cvu).await;
-    // Nobody is waited for.
+    // The transfer is not waiting for a decision.
     assert_eq!(service.cases("").await["total"], 0);
     assert_eq!(service.case(&sent).await["state"], "not_waiting");
     let refused = service.decide(&sent, &by("completed")).await;
@@ -131,7 +131,6 @@ async fn the_banks_late_word_moves_nothing_and_a_contradiction_is_shown() {
         let day = service.a.get("/v1/bank/conciliacion").await.is(200);
         assert_eq!(day["summary"]["contradicted"], contradictions);
     }
-    // What the bank returns of one that never left by our word is not credited.
     service.verified().await;
 }
 
@@ -185,7 +184,7 @@ async fn what_makes_no_decision_is_refused() {
         let refused = service.decide(&nobody, &by("completed")).await;
         refused.refused(404, "case_not_found");
     }
-    // An id that is well made and leads nowhere.
+    // A well-formed id that leads nowhere.
     let text = sent["id"].as_str().unwrap();
     let suspense = json!({"id": text.replace("trf_", "sus_")});
     let refused = service.decide(&suspense, &by("return")).await;

@@ -1,4 +1,4 @@
-//! `caudal cell move-realm` as a program of its own: how it waits, and what it says in the end.
+//! `caudal cell move-realm` as a separate process: how it waits, and what it prints at the end.
 
 use super::{PATIENCE, standing, with_cells};
 use crate::backup::command;
@@ -7,7 +7,8 @@ use crate::support::service::OTHER;
 use crate::support::{Value, json, wait_until};
 use crate::webhooks::receiver::Receiver;
 
-/// An admin API with one realm: generation 0, and the states of the copies that were made of it.
+/// The answer of an admin API with one realm: generation 0, and the states of the copies made of
+/// it.
 fn shows(cell: u32, copies: &[&str]) -> String {
     let mut all = vec![json!({"generation": 0, "state": "whole"})];
     for (number, state) in (1..).zip(copies) {
@@ -27,7 +28,7 @@ fn answer(status: &str, body: &Value) -> String {
     )
 }
 
-/// One that gives these answers in order, and later hangs up.
+/// An admin API that gives these answers in order, and then hangs up.
 fn admin<const COUNT: usize>(answers: [String; COUNT]) -> Receiver {
     let mut answers = answers.into_iter();
     Receiver::start(move |line| line.last(answers.next().unwrap_or_default().as_bytes()))
@@ -49,7 +50,7 @@ fn a_move_is_waited_for_by_its_number_and_through_a_while_of_silence() {
         String::new(),
         answer("503 Service Unavailable", &away),
         shows(0, &["copying"]),
-        // It ended, and somebody else has begun another copy since.
+        // The move ended, and somebody else has begun another one since.
         shows(1, &["whole", "copying"]),
     ]);
     let url = admin.url("");
@@ -80,7 +81,7 @@ async fn a_realm_is_moved_from_the_command_line_or_a_second_person_is_asked() {
         let done = tokio::task::spawn_blocking(move || command(&moves(&url, more)));
         done.await.unwrap()
     };
-    // The move may have to be tried again where the machine is busy.
+    // On a busy machine the move may have to be retried.
     let told = wait_until("it is moved", PATIENCE, async || {
         let (code, told, _) = run(&["--json"]).await;
         (code == Some(0)).then_some(told)

@@ -1,4 +1,4 @@
-//! Moves that end with their process anywhere: nobody notices, and another move into the same cell goes on.
+//! The process ends at any point of a move: nobody notices, and another move into the same cell continues.
 
 use super::{begun, brought, standing, with_cells};
 use crate::portable::{batches, shown, worked};
@@ -14,7 +14,7 @@ async fn a_move_that_is_cut_off_anywhere_goes_on() {
         let before = shown(&service.b, &cvus).await;
         let cell = 1 - there;
         begun(&service, cell).await;
-        // one life more, one step further: by how much was copied, or whether it is over
+        // each life of the process gets one step further, by entries copied or until the move is over
         let wanted = u64::from(round) * 300;
         wait_until("the move is so far", SOON, async || {
             let now = standing(&service).await;

@@ -1,4 +1,4 @@
-//! Cells on disk: tenants that are made in one, and folders that do not fit together.
+//! Cells on disk: tenants that are created in one, and folders that do not belong together.
 
 use std::path::Path;
 
@@ -78,7 +78,7 @@ fn refused(options: &ServiceOptions) -> String {
     }
 }
 
-/// What says which store the first cell is, and the store.
+/// The store of the first cell, and the file that identifies it.
 const FIRST: [&str; 2] = ["store", "store.id"];
 
 fn put(from: &Path, to: &Path) {
@@ -158,7 +158,7 @@ async fn cells_that_do_not_fit_together_are_refused() {
     assert!(why.contains("older copy"), "{why}");
     std::fs::remove_dir_all(&cell).unwrap();
     std::fs::rename(&aside, &cell).unwrap();
-    // the first cell alone is of another moment
+    // only the first cell is from an earlier moment
     let of_now = data.join("now");
     std::fs::create_dir(&of_now).unwrap();
     for name in FIRST {
@@ -175,7 +175,7 @@ async fn cells_that_do_not_fit_together_are_refused() {
         }
         std::fs::rename(of_now.join(name), &there).unwrap();
     }
-    // more of them can be added, and nothing has changed
+    // more cells can be added, and nothing else has changed
     service.cells(3);
     service.begin().await;
     assert_eq!(shown(&service.b, &cvus).await, before);

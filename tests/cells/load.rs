@@ -1,7 +1,7 @@
-//! A realm goes to and fro while 64 clients work in it: nothing is lost, and nothing is there twice.
+//! A realm moves to and fro while 64 clients work in it: nothing is lost, and nothing is there twice.
 //!
-//! `CAUDAL_MOVES` sets how often it moves, 4 when absent. What there is to copy grows with each move, so clients read
-//! more than they order.
+//! `CAUDAL_MOVES` sets how often it moves, 4 by default. Each move copies more than the one before, so clients read
+//! more often than they order.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,29 +17,30 @@ use crate::support::{Client, Setup, TestService, Value, json, wait_until};
 const MOVES: &str = "CAUDAL_MOVES";
 /// How many clients work.
 const CLIENTS: usize = 64;
-/// How often a client reads before it orders again.
+/// How often a client reads between two orders.
 const READS: usize = 40;
-/// How many orders are done at least between two moves.
+/// How many orders are carried out at least between two moves.
 const ORDERS: u64 = 40;
-/// How many orders are done at most between two moves, or little more: what there is to copy does not depend on how long
-/// a move takes.
+/// About how many orders are carried out at most between two moves: the amount to copy then does not depend on how
+/// long a move takes.
 const ORDERS_MAX: u64 = 640;
 
-/// Waits that are shorter are not kept.
+/// Shorter waits are not recorded.
 const KEPT: Duration = Duration::from_millis(5);
-/// What passes of each realm a second: those clients who wait for it all at once wait less than one may.
+/// How many requests of each realm pass a second: enough that, even if all clients wait at once, none waits longer
+/// than a client may.
 const PACE: u32 = 2000;
-/// How many clients work in the tenant that stays where it is.
+/// How many clients work in the tenant that stays in its cell.
 const BESIDE: usize = 4;
 
-/// How long one thing was waited for: a read, or an order from its first try until it was acknowledged.
+/// One wait: for a read, or for an order from its first try until it was acknowledged.
 #[derive(Clone, Copy)]
 struct Wait {
     began: Instant,
     ended: Instant,
 }
 
-/// What the clients of one tenant have waited.
+/// The waits of the clients of one tenant.
 #[derive(Default)]
 struct Waits(Mutex<Vec<Wait>>);
 
@@ -51,7 +52,7 @@ impl Waits {
         }
     }
 
-    /// The longest wait during each move, in milliseconds: the one in the middle and the longest of them.
+    /// Of the longest waits during each move, the median and the maximum, in milliseconds.
     fn longest(&self, moves: &[(Instant, Instant)]) -> (u128, u128) {
         let waits = self.0.lock().unwrap();
         let during = |(from, to): &(Instant, Instant)| {
@@ -67,21 +68,21 @@ impl Waits {
     }
 }
 
-/// What the clients came to.
+/// The results of all clients.
 #[derive(Default)]
 struct Tally {
     waits: Waits,
     beside: Waits,
     done: AtomicU64,
-    /// How many may be done before the next move is over.
+    /// How many orders may be carried out before the next move is over.
     allowed: AtomicU64,
-    /// Answers that said that nothing was done, or that nobody knows.
+    /// Answers that nothing was done, or that the outcome is unknown.
     again: AtomicU64,
     reads: AtomicU64,
     over: AtomicBool,
 }
 
-/// Orders until it is acknowledged, always with the same key.
+/// Retries an order with the same key until it is acknowledged.
 async fn surely(client: &Client, tally: &Tally, path: &str, body: &Value, key: &str) -> Value {
     let since = Instant::now();
     let done = wait_until(key, PATIENCE, async || {
@@ -101,14 +102,14 @@ async fn surely(client: &Client, tally: &Tally, path: &str, body: &Value, key: &
     done
 }
 
-/// Works until all moves are over: what its own account and the one beside it have got, in centavos.
+/// Works until all moves are over; returns what its own account and the next one received, in centavos.
 async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -> (i64, i64) {
     let (own, next) = (&cvus[number], &cvus[(number + 1) % cvus.len()]);
     let (mut here, mut beside) = (0, 0);
     let vouchers = format!("/v1/accounts/{own}/comprobantes");
     let holds = format!("/v1/accounts/{own}/holds");
     let mut turn = 0;
-    // not all in step
+    // so that not all clients are in step
     let (mut reads, balance) = (number % READS, format!("/v1/accounts/{own}/balance"));
     while turn < 2 || !tally.over.load(Ordering::Relaxed) {
         let enough = tally.done.load(Ordering::Relaxed) >= tally.allowed.load(Ordering::Relaxed);
@@ -143,7 +144,7 @@ async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -
         beside += 75;
         turn += 1;
     }
-    // what was acknowledged last is known by its key, wherever the realm lies now
+    // the realm still knows the last acknowledged order by its key, wherever it lies now
     let id = format!("in-{number}-{}", turn - 1);
     let body = json!({"voucherTypeCode": "IN", "amount": "10.00", "idExterno": id});
     let again = wait_until(&id, PATIENCE, async || {
@@ -155,7 +156,7 @@ async fn works(client: &Client, tally: &Tally, number: usize, cvus: &[String]) -
     (here, beside)
 }
 
-/// Works in another tenant until all moves are over: what its account has got, in pesos.
+/// Works in another tenant until all moves are over; returns its account's CVU and what it received, in pesos.
 async fn stays(client: &Client, tally: &Tally, number: usize) -> (String, u64) {
     let cvu = client.cvu().await;
     let (balance, mut posted) = (format!("/v1/accounts/{cvu}/balance"), 0);
@@ -174,7 +175,7 @@ async fn stays(client: &Client, tally: &Tally, number: usize) -> (String, u64) {
     (cvu, posted)
 }
 
-/// The numbers of all events, which have no gap and are in order.
+/// The number of events; checks that their numbers are in order and without a gap.
 async fn events(client: &Client) -> u64 {
     let (mut after, mut seen) = (String::new(), 0_u64);
     loop {
@@ -192,7 +193,7 @@ async fn events(client: &Client) -> u64 {
     }
 }
 
-/// Says how long clients waited during the moves, and how long those took.
+/// Prints how long clients waited during the moves, and how long the moves took.
 fn told(tally: &Tally, times: &[(Instant, Instant)]) {
     let mut took: Vec<_> = times
         .iter()

@@ -1,4 +1,5 @@
-//! Several cells whose logs are in PostgreSQL: each has one of its own there, and its folder is a copy that can be lost.
+//! Several cells whose logs are in PostgreSQL: each has its own there, and the cell's folder is a copy that may be
+//! lost.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn options(data: &Path, server: &Server, (first, bank): (u32, &Bank)) -> Service
     }
 }
 
-/// A tenant in a cell: its id and a client of its test realm, which has its types.
+/// Creates a tenant in a cell; returns its id and a client of its test realm, which has its types.
 async fn tenant(service: &Service, cell: u32) -> (String, Client) {
     let body = json!({"name": format!("in {cell}"), "cell": cell});
     let made = admin_of(service, "POST", "/admin/tenants", Some(&body)).await;
@@ -77,7 +78,7 @@ async fn each_cell_has_a_log_and_folders_that_are_lost_are_filled_from_theirs() 
         assert_eq!(of("copies"), 1);
         assert!(of("appends_total") > 0, "{page}");
     }
-    // As a machine that is lost with its disk.
+    // As when a machine is lost together with its disk.
     service.kill().await;
     fs::remove_dir_all(&data).unwrap();
     let service = Service::start(options(&data, &server, (first, &bank))).unwrap();
@@ -86,7 +87,7 @@ async fn each_cell_has_a_log_and_folders_that_are_lost_are_filled_from_theirs() 
         assert_eq!(client.available(cvu).await, "12.50");
         client.voucher(cvu, "IN", "1.00", "two").await.is(201);
     }
-    // One goes into another cell, and what is there stays there.
+    // One realm moves into another cell, and its data stays there.
     let (id, client, cvu) = &tenants[1];
     let (path, body) = (
         format!("/admin/tenants/{id}/move"),
@@ -133,14 +134,14 @@ async fn a_log_that_is_another_one_or_is_not_counted_is_refused() {
     };
     let refused = Service::start(fewer).unwrap_err().to_string();
     assert!(refused.contains("Set it to 3"), "{refused}");
-    // A copy is no log of its own.
+    // A copy cannot serve as a log of its own.
     let local = ServiceOptions {
         cell: None,
         ..all.clone()
     };
     let refused = Service::start(local).unwrap_err().to_string();
     assert!(refused.contains("cell.log"), "{refused}");
-    // The log of another installation in the place of cell 2, or none: with its folder and without it.
+    // In the place of cell 2 is the log of another installation, or none; with the cell's folder and without it.
     let place = first + 2;
     let keep = format!(
         "UPDATE caudal_cell SET cell = {} WHERE cell = {place}",

@@ -1,4 +1,5 @@
-//! A realm that goes into another cell: nobody outside can tell, and the same order again changes nothing.
+//! A realm that moves into another cell: nobody outside can tell, and repeating the same order changes
+//! nothing.
 
 use caudal_actors::records::reads;
 use caudal_ledger::ids::{AccountNo, RealmId};
@@ -12,7 +13,7 @@ use crate::support::{SOON, Setup, TestService, json, wait_until};
 /// The other tenant's test realm.
 const REALM: RealmId = RealmId(4);
 
-/// Posts with an idempotency key; whether the answer was kept from before.
+/// Posts with an idempotency key; returns whether the answer was a replay.
 async fn keyed(client: &crate::support::Client, cvu: &str) -> bool {
     let call = client.voucher(cvu, "IN", "1.00", "with-a-key").key("moved");
     call.await.is(201).replayed()
@@ -46,7 +47,7 @@ async fn a_realm_goes_there_and_back_and_is_what_it_was() {
     }
     let now = standing(&service).await;
     assert_eq!(begun(&service, 1).await, now, "it is there");
-    // it works on, also with the bank
+    // the realm keeps working, also with the bank
     let b = &service.b;
     b.credit(&cvus[0], "9.00").await;
     let outside = b.transfer(&cvus[0], json!({"alias": "destino.0"}), "1.00");
@@ -59,7 +60,8 @@ async fn a_realm_goes_there_and_back_and_is_what_it_was() {
     service.verified().await;
 }
 
-/// Money for a closed account of the other tenant waits for a person, and is listed wherever its realm lies.
+/// Money for a closed account of the other tenant waits for a person's decision, and is listed wherever the
+/// realm lies.
 async fn waits_for_a_person(service: &TestService) {
     service.hear().await;
     let closed = service.b.cvu().await;
@@ -154,9 +156,9 @@ async fn a_batch_that_waits_for_the_pace_of_its_realm_is_posted_once_through_a_m
                 "idExterno": format!("{round}-{number}")})
         };
         let body = json!({"items": (0..200).map(item).collect::<Vec<_>>()});
-        // Who was told that something was not done sends all of it again.
+        // A client that is told that something was not done sends the whole batch again.
         let posted = wait_until("all of the batch is posted", PATIENCE, async || {
-            // From now on there are two.
+            // From now on requests of two realms compete.
             service.a.get("/v1/accounts").await.is(200);
             let answer = service.b.post("/v1/comprobantes/batch", &body).await;
             if answer.status != 200 {

@@ -1,4 +1,4 @@
-//! `caudal listen` when its stream is cut: wherever that is, no event is lost and none comes twice.
+//! `caudal listen` when its stream is cut: wherever that happens, no event is lost and none comes twice.
 
 use std::io::{self, Read as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -11,10 +11,11 @@ use super::{Going, caudal};
 use crate::support::TestService;
 use crate::webhooks::inbox::Inbox;
 
-/// After so many bytes of its answer a connection is cut: in its head, in an event, after some events.
+/// After how many bytes of its answer a connection is cut: in its head, in an event, after some events.
 const CUTS: [u64; 4] = [90, 700, 2_900, 1_500];
 
-/// Passes connections on to an address, and cuts the first ones. Gives its own address, and how many there were.
+/// Forwards connections to an address, and cuts the first ones. Returns its own address, and a counter of the
+/// connections.
 fn cutting(to: SocketAddr) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let own = listener.local_addr().unwrap();

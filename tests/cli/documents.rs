@@ -1,5 +1,5 @@
-//! What the documents say of the command line: the commands that they print are there, with the flags that they give
-//! them, and the variables that they name are read by something.
+//! The command line in the documents: the commands that they print exist, with the flags used there, and something
+//! reads the variables that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,12 +9,12 @@ use caudal::config::EXAMPLE;
 
 use super::{caudal, said};
 
-/// Where a variable is read: the program, the tests, the rigs and what is packed.
+/// The kinds of files that may read a variable: the program, the tests, the rigs and the packages.
 const READ_BY: &[&str] = &["rs", "sh", "py", "js", "toml", "service"];
-/// The fewest flags that the documents give to commands.
+/// The documents give commands more flags than this.
 const FLAGS_MIN: usize = 80;
 
-/// The help of commands, asked once for each.
+/// The help of each command, asked for once.
 #[derive(Default)]
 struct Helps(BTreeMap<Vec<String>, String>);
 
@@ -29,7 +29,7 @@ impl Helps {
         })
     }
 
-    /// The commands below a command.
+    /// The subcommands of a command.
     fn below(&mut self, command: &[String]) -> Vec<String> {
         let Some((_, list)) = self.of(command).split_once("Commands:\n") else {
             return Vec::new();
@@ -65,7 +65,7 @@ fn documents() -> Vec<(String, String)> {
     found.into_iter().map(named).collect()
 }
 
-/// The lines of a document's blocks, and what stands between backticks.
+/// The lines of a document's code blocks, and the texts between its backticks.
 fn code(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for (n, part) in text.split("```").enumerate() {
@@ -80,7 +80,7 @@ fn code(text: &str) -> Vec<String> {
     found
 }
 
-/// The words of each command of ours in a line: up to where another begins, or what is said of it.
+/// The words of each `caudal` command in a line: up to the next command, or a comment.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let ends = |word: &&str| !matches!(*word, "|" | "&&" | ">" | "#" | "&");
     let mut found = Vec::new();
@@ -122,7 +122,7 @@ fn commands_in_the_documents_are_there_with_their_flags() {
                         ));
                     }
                 }
-                // A name beside ours is no command where it is in another program's words.
+                // Within the command line of another program, a word after ours need not be a command.
                 let first = rest.first().filter(|_| command.is_empty());
                 let named =
                     |word: &&String| word.chars().all(|c| c.is_ascii_lowercase() || c == '-');
@@ -138,7 +138,7 @@ fn commands_in_the_documents_are_there_with_their_flags() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// All that may read a variable, in one text.
+/// Everything that may read a variable, in one text.
 fn readers(folder: &Path, into: &mut String) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
@@ -156,7 +156,7 @@ fn readers(folder: &Path, into: &mut String) {
     }
 }
 
-/// The variables that override settings: `section.key` is `CAUDAL_SECTION__KEY`.
+/// The variables that override settings: `CAUDAL_SECTION__KEY` for `section.key`.
 fn of_settings() -> BTreeSet<String> {
     let (mut section, mut found) = (String::new(), BTreeSet::new());
     for line in EXAMPLE.lines() {

@@ -1,4 +1,4 @@
-//! The large load of the bench, the smallest part of it.
+//! The bench's large load, in its smallest size.
 
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ fn a_part_of_the_large_load_is_told_killed_opened_again_and_whole() {
     let report: Value = serde_json::from_str(&out).unwrap();
     let large = &report["large"];
     assert_eq!(large["tenths"].as_array().unwrap().len(), 10);
-    // By tenths, for those in memory twice, for any, and by the process that was killed.
+    // By tenths, twice for accounts in memory, for any account, and by the process that was killed.
     let vouchers = 2000 + 4 * 10 + 50 + 55 + 100;
     let audit = &large["audit"];
     assert_eq!(

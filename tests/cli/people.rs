@@ -20,14 +20,14 @@ async fn a_person_is_let_in_acts_with_a_reason_and_stands_in_the_log() {
     assert_eq!(code, Some(0), "{err}");
     let ana = out.lines().next().unwrap().to_owned();
     assert!(ana.starts_with("cdl_op_"), "{out}");
-    // Without a reason nothing happens; with one it does.
+    // Without a reason the tenant is not created; with one it is.
     let create = ["tenant", "create", "Pagos del Sur"];
     let (code, _, err) = run(&ana, &create);
     assert!(code == Some(1) && err.contains("X-Reason"), "{err}");
     let why = ["--reason", "contrato de la señora Ñandú"];
     let (code, _, err) = run(&ana, &[&create[..], &why].concat());
     assert_eq!(code, Some(0), "{err}");
-    // An operator lets nobody in, and reads no log.
+    // An operator may not add people, nor read the log.
     let other = ["admin", "people", "add", "eva", "--role", "approver"];
     let (code, _, err) = run(&ana, &[&other[..], &why].concat());
     assert!(code == Some(1) && err.contains("root"), "{err}");
@@ -93,14 +93,14 @@ async fn a_second_person_approves_from_the_command_line() {
     let waiting = done(eva, &["approvals", "list"]);
     assert_eq!(waiting.matches("waiting").count(), 2, "{waiting}");
     assert!(done(eva, &["approvals", "show", "1"]).contains("99000.00"));
-    // The configured key is nobody's, and no second person.
+    // The configured key belongs to nobody, so it cannot be the second person.
     let (code, _, err) = run(TEST_ADMIN_KEY, &["approvals", "approve", "1"]);
     assert!(code == Some(1) && err.contains("approver"), "{err}");
     assert!(done(eva, &["approvals", "approve", "1"]).contains("done"));
     assert!(done(eva, &["approvals", "reject", "2"]).contains("rejected"));
     let (code, _, err) = run(eva, &["approvals", "reject", "3"]);
     assert_eq!(code, Some(1), "{err}");
-    // From what to what a role was changed stands in the audit log.
+    // The audit log has both the former and the new role.
     done(
         TEST_ADMIN_KEY,
         &["admin", "people", "role", "eva", "viewer"],

@@ -1,4 +1,4 @@
-//! What shells and `man` know of the commands.
+//! The commands as shells and `man` know them.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn every_command_has_a_page_of_the_manual() {
     }
     let serve = fs::read_to_string(pages.join("caudal-serve.1")).unwrap();
     assert!(serve.contains("CAUDAL_CONFIG"), "{serve}");
-    // What is for our own use has none.
+    // Commands for internal use have no page.
     assert!(!pages.join("caudal-bench-reopen.1").exists());
 }
 

@@ -1,16 +1,17 @@
-//! What is done from the console: with a reason, by those who may, and written down on both ends.
+//! Acts from the console: with a reason, by people with the right role, and recorded in both their
+//! beginning and their end.
 
 use super::browser::{Browser, credential, order};
 use crate::support::{TestService, Value, json};
 
-/// The entries of the audit log about an action, newest first.
+/// The audit entries of an action, newest first.
 async fn entries(service: &TestService, action: &str) -> Vec<Value> {
     let path = format!("/admin/audit?action={action}");
     let page = service.admin_get(&path).await.is(200);
     page["items"].as_array().unwrap().clone()
 }
 
-/// A browser of a person with a role.
+/// A browser in which a person with a role is logged in.
 async fn person(service: &TestService, name: &str, role: &str) -> Browser {
     let credential = credential(service, name, role).await;
     let mut browser = Browser::new(service);
@@ -51,7 +52,7 @@ async fn an_account_is_suspended_and_goes_on_with_a_reason() {
         .iter()
         .map(|it| it["outcome"].as_str().unwrap())
         .collect();
-    // The one with a wrong code was begun and failed; the one without a reason was not begun.
+    // The act with a wrong code was begun and failed; the one without a reason was not begun.
     assert_eq!(ends, ["done", "begun", "failed", "begun"]);
     assert_eq!(written[0]["subject"], cvu);
     assert_eq!(written[0]["reason"], "pedido <b>judicial</b>");
@@ -81,7 +82,7 @@ async fn an_account_is_suspended_and_goes_on_with_a_reason() {
         .is(404);
 }
 
-/// A service with a transfer of 10.00 that the bank knows nothing of any more: its CVU and its id.
+/// A service with a transfer of 10.00 that the bank has lost: its CVU and its id.
 async fn in_doubt() -> (TestService, String, String) {
     let service = TestService::start().await;
     service.hear().await;
@@ -189,7 +190,7 @@ async fn roles_hold_at_the_console_as_at_the_api() {
     viewer.get("/console/audit").await.is(403);
     let denied = entries(&service, "suspendAccountByOperator").await;
     assert_eq!((denied.len(), &denied[0]["outcome"]), (1, &json!("denied")));
-    // What a viewer may: a verification changes nothing.
+    // A viewer may do this: a verification changes nothing.
     viewer
         .act("/console/journal", "/console/journal", &[])
         .await
@@ -207,7 +208,7 @@ async fn roles_hold_at_the_console_as_at_the_api() {
         service.a.get(&format!("/v1/accounts/{cvu}")).await["status"],
         "suspended"
     );
-    // Who looked at an account stands there, too, and that somebody logged in.
+    // The log also shows who looked at an account, and that somebody logged in.
     let looks = entries(&service, "readActor").await;
     assert!(
         looks

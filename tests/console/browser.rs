@@ -1,10 +1,10 @@
-//! A browser, as far as the console needs one: cookies that it keeps, forms that it sends.
+//! A browser, as far as the console needs one: it keeps cookies and sends forms.
 
 use std::collections::BTreeMap;
 
 use crate::support::{Answer, Client, TestService, Value, canary, json};
 
-/// See the module.
+/// A browser of the console; see the module.
 pub struct Browser {
     client: Client,
     cookies: BTreeMap<String, String>,
@@ -12,12 +12,12 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// One that nobody is logged in with.
+    /// A browser in which nobody is logged in.
     pub fn new(service: &TestService) -> Self {
         Self::at(service.admin_client())
     }
 
-    /// The same at the admin listener that a client asks.
+    /// A browser at the admin listener that this client calls.
     pub fn at(client: Client) -> Self {
         Self {
             client,
@@ -26,7 +26,7 @@ impl Browser {
         }
     }
 
-    /// One that is logged in with the admin key.
+    /// A browser that is logged in with the admin key.
     pub async fn entered(service: &TestService) -> Self {
         let mut browser = Self::new(service);
         let key = caudal::service::TEST_ADMIN_KEY;
@@ -35,7 +35,7 @@ impl Browser {
         browser
     }
 
-    /// The same that prefers another language.
+    /// The same browser with another preferred language.
     pub fn reads(mut self, language: &'static str) -> Self {
         self.language = language;
         self
@@ -46,7 +46,7 @@ impl Browser {
         self.cookies.get(name)
     }
 
-    /// Has a cookie of somebody's making.
+    /// Sets a cookie of the test's own making.
     pub fn set(&mut self, name: &str, value: &str) {
         self.cookies.insert(name.to_owned(), value.to_owned());
     }
@@ -119,7 +119,7 @@ impl Browser {
             match attributes.contains("Max-Age=0;") {
                 true => drop(self.cookies.remove(name)),
                 false => {
-                    // Language and theme are words, and no secrets.
+                    // Language and theme are no secrets.
                     if name == "caudal_session" {
                         canary::learn(value);
                     }
@@ -136,14 +136,14 @@ pub fn token(html: &str) -> Option<&str> {
     rest.split('"').next()
 }
 
-/// What an operator does at the admin API, with the reason for it.
+/// Carries out an operator's order at the admin API, with a reason.
 pub async fn order(service: &TestService, method: &str, path: &str, body: &Value) -> Answer {
     let call = service.admin_client().call(method, path);
     let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
     call.header("x-reason", "a test").json(body).await
 }
 
-/// The credential of a new person.
+/// Adds a person; returns their credential.
 pub async fn credential(service: &TestService, name: &str, role: &str) -> String {
     let body = json!({"name": name, "role": role});
     let added = order(service, "POST", "/admin/people", &body).await;

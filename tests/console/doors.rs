@@ -1,4 +1,5 @@
-//! What acts, and who may; and what every answer of the console tells a browser not to do.
+//! The forms that act, and the roles that may send them; and the headers that restrict a browser in
+//! every answer.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +7,11 @@ use super::browser::{Browser, credential};
 use super::sessions::PAGES;
 use crate::support::{Answer, TestService};
 
-/// Forms that nobody has to be logged in for.
+/// Forms that need no session.
 const OPEN: &[&str] = &["/login", "/settings"];
-/// Forms that everybody who is logged in may send: they change nothing of the ledger's.
+/// Forms that everybody who is logged in may send: they do not change the ledger.
 const HARMLESS: &[&str] = &["/logout", "/journal"];
-/// Those that act: the pattern of the route, where it is tried, and the roles that may.
+/// Forms that act: the pattern of the route, the address to try it at, and the roles that may send it.
 const ACTS: &[(&str, &str, &[&str])] = &[
     (
         "/accounts/{key}/act",
@@ -26,7 +27,7 @@ const ACTS: &[(&str, &str, &[&str])] = &[
 /// The roles that act.
 const ACTING: &[&str] = &["operator", "approver"];
 const ROLES: [&str; 4] = ["viewer", "operator", "approver", "auditor"];
-/// Fields with which any of them is complete.
+/// Fields that complete any of these forms.
 const FIELDS: [(&str, &str); 6] = [
     ("reason", "a walk"),
     ("outcome", "approve"),
@@ -36,7 +37,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("seconds", "60"),
 ];
 
-/// The patterns of the routes that take a form, as the route table has them.
+/// The patterns of the routes that take a form, according to the route table.
 fn forms() -> BTreeSet<String> {
     let routes = include_str!("../../src/console.rs");
     let mut found = BTreeSet::new();
@@ -75,7 +76,7 @@ async fn each_form_is_for_its_roles_and_for_forms_of_its_session() {
         let token = browser.token("/console/").await;
         for (pattern, place, roles) in ACTS {
             let place = &place.replace("OWN_CVU", &cvu);
-            // Without the token, and with it from elsewhere, nobody acts.
+            // Without the token, or with it from another site, nobody can act.
             browser.send(place, &FIELDS).await.is(403);
             let fields: Vec<_> = FIELDS
                 .into_iter()
@@ -113,13 +114,14 @@ async fn no_key_of_a_tenant_and_no_header_opens_the_console() {
         .is(401);
     for page in PAGES {
         let call = admin.get(page).header("x-api-key", &tenants);
-        // The key of the API is none here: forms of other sites cannot send headers, cookies they can.
+        // The API's key does not count here: forms of other sites cannot send headers, but they can
+        // send cookies.
         let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
         call.await.is(303);
     }
 }
 
-/// What keeps a browser from framing, sniffing, running and keeping.
+/// Checks the headers that keep a browser from framing, sniffing, running and caching.
 fn is_guarded(about: &str, answer: &Answer) {
     let header = |name: &str| answer.header(name).to_owned();
     assert_eq!(header("x-content-type-options"), "nosniff", "{about}");

@@ -1,4 +1,4 @@
-//! The pages: each is there, in both languages, escaped, and in the bounds that a browser is told.
+//! The pages: each exists, in both languages, escaped, and within the policy that the browser gets.
 
 use tokio::time::timeout;
 
@@ -8,7 +8,7 @@ use crate::support::{SOON, TestService, Value, json};
 
 const HOSTILE: &str = r#"<script>alert(1)</script><img src=x onerror=alert(1)>'"&"#;
 
-/// What the pages are about.
+/// A service with the things that the pages are about.
 struct Told {
     service: TestService,
     cvu: String,
@@ -92,7 +92,8 @@ impl Told {
     }
 }
 
-/// What is hostile comes as text or not at all, and nothing of a page runs or is styled by itself.
+/// Checks that hostile text appears as text or not at all, and that nothing on a page runs or has a
+/// style of its own.
 fn is_tame(page: &str, html: &str) {
     for bad in [
         "<script>",
@@ -135,7 +136,7 @@ async fn every_page_is_there_in_both_languages_and_tame() {
             assert_eq!(answer.header("x-frame-options"), "DENY");
         }
         assert_ne!(es.text, en.text, "{page}");
-        // An address of a webhook may be a secret.
+        // The address of a webhook may contain a secret.
         assert!(!es.text.contains("secret-path"), "{page}");
     }
     assert!(seen > 10, "hostile texts were shown {seen} times");
@@ -150,7 +151,7 @@ async fn an_account_is_shown_with_its_balances_and_its_actor() {
         .await
         .is(200)
         .text;
-    // The transfer in doubt is held beside the hold.
+    // The transfer in doubt is held as well as the hold.
     for shown in [
         "1.234.547,50",
         "20,00",
@@ -174,7 +175,7 @@ async fn an_account_is_shown_with_its_balances_and_its_actor() {
     );
     let wrong = format!("/console/accounts/{}?at=yesterday", told.cvu);
     browser.get(&wrong).await.is(400);
-    // The same by its number.
+    // The same account by its number.
     let number = told
         .service
         .a
@@ -232,7 +233,7 @@ async fn long_lists_in_memory_have_pages_too() {
     for _ in 0..51 {
         let issued = service.admin("POST", "/admin/tenants/tnt_first/keys", &key);
         let issued = issued.await.is(201);
-        // A tenant has a few active keys at most; those that were revoked stay in the list.
+        // A tenant may have only a few active keys; revoked ones stay in the list.
         let path = format!("/admin/keys/{}", text(&issued["id"]));
         let gone = service.admin("DELETE", &path, &json!({})).await;
         assert!((200..300).contains(&gone.status), "{}", gone.text);
@@ -306,7 +307,7 @@ async fn the_files_of_a_page_are_there_for_good() {
     let files: std::collections::BTreeSet<_> = files.collect();
     assert_eq!(files.len(), 7, "{files:?}");
     for file in files {
-        // They are asked for without a session, too: the page to log in has them.
+        // They are served without a session, too: the login page needs them.
         let answer = service.admin_client().get(file).await.is(200);
         assert!(
             answer.header("cache-control").contains("immutable"),
@@ -340,7 +341,7 @@ async fn the_overview_goes_on_while_it_is_open() {
         assert!(whole, "{message}");
     }
     assert!(text.contains("data-point=\"["), "{text}");
-    // It ends with the session.
+    // The stream ends with the session.
     browser
         .act("/console/", "/console/logout", &[])
         .await

@@ -1,14 +1,15 @@
-//! The search by the id of a request: what keeps the id is found, and the rest is said to be in the log.
+//! The search by a request's id: records that keep the id are found, and for the rest the page points to
+//! the log.
 
 use super::browser::{Browser, credential};
 use crate::support::{TestService, Value, json};
 
-/// Where the search for an id is.
+/// The address of the search for an id.
 fn search(id: &str) -> String {
     format!("/console/search?q={id}")
 }
 
-/// Whose affairs the audit log says that somebody looked at.
+/// Whose data somebody looked at, according to the audit log.
 async fn looked(service: &TestService, action: &str) -> Vec<Value> {
     let path = format!("/admin/audit?action={action}");
     let page = service.admin_get(&path).await.is(200);
@@ -27,7 +28,7 @@ async fn the_id_of_an_answer_leads_to_what_happened_then() {
     let mut browser = Browser::entered(&service).await.reads("en");
     let page = browser.get(&search(id)).await.is(200).text;
     let link = format!("href=\"/console/vouchers/{}\"", voucher.unwrap());
-    // Without webhooks nothing in the process remembers whose it is.
+    // Without webhooks nothing in the process remembers whose request it was.
     assert!(
         page.contains("of this request or of others") && page.contains(&link),
         "{page}"
@@ -41,11 +42,11 @@ async fn vouchers_of_a_realm_with_webhooks_are_known_by_their_request() {
     let service = TestService::start().await;
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;
-    // Whether it takes anything does not matter.
+    // It does not matter whether the webhook accepts anything.
     let hook = json!({"url": "http://127.0.0.1:9/"});
     service.a.post("/v1/webhooks", &hook).await.is(201);
     let mut browser = Browser::entered(&service).await.reads("en");
-    // It follows from the moment on in which it was started.
+    // The trail notes requests only from the moment the courier was started.
     let page = crate::support::wait_until("it is remembered", crate::support::SOON, async || {
         let number = crate::support::client::fresh();
         let external = format!("order-{number}");
@@ -60,7 +61,7 @@ async fn vouchers_of_a_realm_with_webhooks_are_known_by_their_request() {
     let (page, external) = page;
     assert!(page.contains(&external), "{page}");
     assert_eq!(looked(&service, "listMovements").await, [json!(cvu)]);
-    // The tenant whose accounts were shown.
+    // The look is recorded for the tenant whose accounts were shown.
     browser.get(&search(cvu.get(..20).unwrap())).await.is(200);
     let tenants = looked(&service, "listAccounts").await;
     let shown = tenants.iter().map(|tenant| tenant.as_str().unwrap());
@@ -96,7 +97,7 @@ async fn calls_to_the_bank_and_the_audit_log_are_found_exactly() {
     let transfers = looked(&service, "readTransfer").await;
     assert!(transfers.contains(&sent["id"]), "{transfers:?}");
     assert!(looked(&service, "readActor").await.contains(&json!(cvu)));
-    // What an operator did, under an id that says no time.
+    // An operator's look, under an id that has no time in it.
     let looked = service
         .admin_client()
         .get(&format!("/admin/actors/{cvu}"))
@@ -106,7 +107,7 @@ async fn calls_to_the_bank_and_the_audit_log_are_found_exactly() {
     looked.is(200);
     let page = browser.get(&search("an-operator-looks")).await.is(200).text;
     assert!(page.contains("readActor") && page.contains(&cvu), "{page}");
-    // Those who may not read the audit log do not read it here.
+    // A person who may not read the audit log does not see it here either.
     let key = credential(&service, "vera", "viewer").await;
     let mut viewer = Browser::new(&service).reads("en");
     viewer

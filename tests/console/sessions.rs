@@ -1,9 +1,9 @@
-//! Logging in and out: by key, by a link that is good once, and by nothing else.
+//! Logging in and out: by key, or by a link that works once, and in no other way.
 
 use super::browser::{Browser, credential, order, token};
 use crate::support::{TestService, json};
 
-/// Every page that is asked for by itself.
+/// Every page that can be opened by itself.
 pub const PAGES: [&str; 14] = [
     "/console/",
     "/console/search",
@@ -38,7 +38,7 @@ async fn strangers_are_led_to_the_page_to_log_in() {
         assert_eq!(answer.text, "");
     }
     browser.get("/console/nowhere").await.is(303);
-    // A part of a page does not become the page to log in.
+    // A part of a page is not replaced by the login page.
     let part = service.admin_client().get("/console/parts/equation");
     let part = part.header("hx-request", "true").await.is(401);
     assert!(part.header("hx-redirect").starts_with("/console/login"));
@@ -48,7 +48,7 @@ async fn strangers_are_led_to_the_page_to_log_in() {
     ] {
         service.admin_client().call(method, path).await.is(303);
     }
-    // Nor is there any of it on the public listener.
+    // The public listener has nothing of the console.
     service.a.get("/console/").await.is(404);
 }
 
@@ -87,7 +87,7 @@ async fn the_key_logs_in_and_leads_back_to_a_page_of_the_console_alone() {
         );
         assert_eq!(browser.cookie("caudal_session"), None);
     }
-    // A page of another site logs nobody in.
+    // A page of another site cannot log anybody in.
     let mut browser = Browser::new(&service);
     browser
         .send_from("/console/login", &[("key", key)], "cross-site")
@@ -155,7 +155,7 @@ async fn a_session_ends_with_its_logout_and_with_the_credential() {
 async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
     let service = TestService::start().await;
     let key = [("key", caudal::service::TEST_ADMIN_KEY)];
-    // Somebody else has put a cookie there before, of their own making or of their own session.
+    // An attacker has set a cookie before, either made up or of their own session.
     let mut other = Browser::entered(&service).await;
     let theirs = other.cookie("caudal_session").unwrap().clone();
     for planted in ["x".repeat(43), theirs] {
@@ -165,11 +165,11 @@ async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
         let own = browser.cookie("caudal_session").unwrap().clone();
         assert_ne!(own, planted);
         assert_eq!(own.len(), 43, "256 bits");
-        // What was planted leads nowhere.
+        // The planted cookie leads nowhere.
         browser.set("caudal_session", &planted);
         browser.get("/console/").await.is(303);
         browser.set("caudal_session", &own);
-        // Nor is the session that was left behind good for anything when somebody logs in again, by key or by link.
+        // Nor does the former session work any more when somebody logs in again, by key or by link.
         browser.send("/console/login", &key).await.is(303);
         let next = browser.cookie("caudal_session").unwrap().clone();
         browser.get(&service.console_link()).await.is(200);
@@ -181,7 +181,7 @@ async fn whoever_logs_in_has_a_session_that_nobody_knew_before() {
         browser.get("/console/").await.is(200);
     }
     other.get("/console/").await.is(303);
-    // A session is named in its cookie and nowhere else.
+    // A session is accepted from its cookie and from nowhere else.
     let own = Browser::entered(&service).await;
     let own = own.cookie("caudal_session").unwrap();
     let page = format!("/console/?caudal_session={own}");

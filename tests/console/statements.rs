@@ -1,9 +1,10 @@
-//! Statements out of the console: the file that the account's holder would get, for those who are logged in, on record.
+//! Statements from the console: the same file that the account's holder would get, only for people who are logged in,
+//! and recorded.
 
 use super::browser::Browser;
 use crate::support::{TestService, Value};
 
-/// The days of a statement that is asked for: any test service has been there for no longer.
+/// The days of a requested statement: no test service has existed for longer.
 fn days(service: &TestService) -> String {
     let today = service.engine().now().business_day();
     format!("from={}-01&to={today}", today.month())
@@ -42,7 +43,7 @@ async fn the_file_is_that_of_the_tenant_and_who_looked_is_on_record() {
         let ends = format!(".{ending}\"");
         assert!(name.starts_with(&begins) && name.ends_with(&ends), "{name}");
         assert_eq!(file.header("cache-control"), "no-store");
-        // The hash of the bytes.
+        // The etag is the hash of the bytes.
         let wanted = wanted.is(200);
         assert_eq!(file.header("etag"), wanted.header("etag"), "{format}");
     }
@@ -76,7 +77,7 @@ async fn what_is_asked_for_wrongly_is_a_page_that_says_so() {
             "{query}"
         );
     }
-    // Nothing was shown, so nobody has looked.
+    // Nothing was shown, so no look is recorded.
     assert_eq!(looked(&service).await, Vec::<Value>::new());
     let nobody = "/console/accounts/0000003100000000000000/statement";
     browser.get(nobody).await.is(404);

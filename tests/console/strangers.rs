@@ -1,8 +1,8 @@
-//! What people and banks write, on every page that shows it: text, whatever it says.
+//! The words of people and banks, on every page that shows them, are text, whatever they are.
 //!
-//! Every field that somebody else can write has words that would break out of a page, with a mark of its own. All pages
-//! are walked from the first one on; each has to be tame, and each mark has to be seen as text somewhere, so that a field
-//! that a page shows is a field that was tried.
+//! Every field that somebody else can write gets words that would break out of a page, with a mark of its own. The
+//! test walks all pages from the first one on; each has to be tame, and each mark has to appear as text somewhere, so
+//! that every such field was really tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +13,9 @@ use crate::bank_failures::letters::{deliver, notice, now, rail_id};
 use crate::support::client::fresh;
 use crate::support::{SOON, TestService, Value, cuit, json, wait_until};
 
-/// The most pages that are walked.
+/// More pages than this mean that the walk has no end.
 const PAGES_MAX: usize = 600;
-/// Every field that is written by somebody else and shown: its mark.
+/// The mark of every field that somebody else writes and a page shows.
 const MARKS: &[&str] = &[
     "tenant",
     "keylabel",
@@ -46,13 +46,13 @@ const MARKS: &[&str] = &[
     "query",
 ];
 
-/// What a mark is followed by: the end of an attribute, of an element, and something that runs.
+/// A mark and what follows it: the end of an attribute, the end of an element, and something that runs.
 fn evil(mark: &str) -> String {
     assert!(MARKS.contains(&mark), "{mark}");
     format!("{mark}'\"></td></textarea><img/src=x/onerror=x()>")
 }
 
-/// Acts of a person, with reasons.
+/// Sends an order of a person, with a reason.
 async fn says(service: &TestService, who: &str, path: &str, reason: &str, body: &Value) -> Value {
     let call = service.admin_client().call("POST", path).json(body);
     let call = call.header("x-admin-key", who).header("x-reason", reason);
@@ -65,7 +65,7 @@ async fn says(service: &TestService, who: &str, path: &str, reason: &str, body: 
     answer.json
 }
 
-/// A voucher of a realm under an id on the rail, once it is there.
+/// The voucher of money with this id on the rail, once it has arrived.
 async fn arrived(service: &TestService, cvu: &str, rail: &str) {
     wait_until("the money is there", SOON, async || {
         let path = format!("/v1/accounts/{cvu}/movements?referenceType=cash_in");
@@ -77,7 +77,7 @@ async fn arrived(service: &TestService, cvu: &str, rail: &str) {
     .await;
 }
 
-/// A transfer whose end the bank forgets: it waits for a person.
+/// A transfer whose end the bank forgets, so that it waits for a person.
 async fn forgotten(service: &TestService, cvu: &str) -> Value {
     let body = json!({
         "fromCvu": cvu, "to": {"alias": "DESTINO.2"}, "amount": "10.00", "description": evil("transfer"),
@@ -92,7 +92,7 @@ async fn forgotten(service: &TestService, cvu: &str) -> Value {
     service.a.settled(&sent, "audit").await
 }
 
-/// What a tenant writes: its account's CVU.
+/// Everything that a tenant writes; returns its account's CVU.
 async fn tenant(service: &TestService) -> String {
     service.a.in_and_out().await;
     let named = json!({"name": evil("tenant")});
@@ -141,7 +141,7 @@ async fn tenant(service: &TestService) -> String {
     cvu
 }
 
-/// What a bank writes.
+/// Everything that a bank writes.
 async fn bank(service: &TestService, cvu: &str) {
     let rail = rail_id();
     let other = json!({
@@ -203,7 +203,7 @@ async fn bank(service: &TestService, cvu: &str) {
     .await;
 }
 
-/// What operators write.
+/// Everything that operators write.
 async fn operators(service: &TestService, cvu: &str) {
     let root = caudal::service::TEST_ADMIN_KEY;
     let decided = forgotten(service, cvu).await;
@@ -229,14 +229,14 @@ async fn operators(service: &TestService, cvu: &str) {
     let asked = says(service, &olga, &path(&waits), &evil("approval"), &completed).await;
     let reject = format!("/admin/approvals/{}/reject", asked["id"]);
     says(service, &eva, &reject, &evil("vote"), &json!({})).await;
-    // One that goes on waiting shows its form.
+    // A case that keeps waiting shows its form.
     says(service, &olga, &path(&waits), &evil("approval"), &completed).await;
     let suspend = json!({"reason": evil("suspended"), "code": "fraud"});
     let path = format!("/v1/accounts/{cvu}/suspend");
     service.a.post(&path, &suspend).await.is(200);
 }
 
-/// Where a page leads inside the console.
+/// The addresses inside the console that a page links to.
 fn links(page: &str, html: &str) -> Vec<String> {
     let tags = tags(page, html);
     let leads = tags
@@ -247,7 +247,7 @@ fn links(page: &str, html: &str) -> Vec<String> {
     pages.map(|it| it.replace("&#38;", "&")).collect()
 }
 
-/// All pages from the first one on, with those that are asked something hostile.
+/// All pages from the first one on, including searches for something hostile.
 async fn walk(service: &TestService) -> BTreeMap<String, String> {
     let mut browser = Browser::entered(service).await;
     let asked: String = url::form_urlencoded::byte_serialize(evil("query").as_bytes()).collect();

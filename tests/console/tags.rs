@@ -1,16 +1,16 @@
-//! The tags of a page, read as a browser reads them, and what none of them may be.
+//! The tags of a page, read as a browser reads them, and the things that none of them may do.
 
 use std::collections::BTreeSet;
 
-/// A tag: its name, and its attributes with their values as they are written.
+/// A tag: its name, and its attributes with their values as written.
 pub struct Tag<'a> {
     pub name: &'a str,
     attributes: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Tag<'a> {
-    /// The tag at the beginning of a text, behind its `<`, and what comes after it. Every value has its quotes, as in all
-    /// that the templates write.
+    /// Reads the tag at the beginning of a text, after its `<`; returns it with the text after it. Every value must
+    /// have quotes, as in everything that the templates write.
     fn read(text: &'a str) -> Option<(Self, &'a str)> {
         let end = text.find(|c: char| c.is_ascii_whitespace() || c == '>')?;
         let (name, mut rest) = text.split_at(end);
@@ -38,7 +38,7 @@ impl<'a> Tag<'a> {
         found.next().map(|(_, value)| *value)
     }
 
-    /// Why it may not be on a page of the console: what runs, what styles, and what leads elsewhere.
+    /// The reason why the tag may not be on a page of the console: it runs, has a style, or leads elsewhere.
     fn wrong(&self) -> Option<String> {
         let known = |it: &&str| it.eq_ignore_ascii_case(self.name.trim_start_matches('/'));
         if !TAGS.iter().any(known) {
@@ -55,7 +55,7 @@ impl<'a> Tag<'a> {
     }
 }
 
-/// What the templates are made of.
+/// The tags that the templates use.
 const TAGS: &[&str] = &[
     "!doctype",
     "html",
@@ -104,11 +104,11 @@ const TAGS: &[&str] = &[
     "img",
     "noscript",
 ];
-/// Attributes that lead somewhere, or fetch something.
+/// Attributes that link somewhere, or fetch something.
 const LEADS: &[&str] = &["href", "src", "action", "hx-get", "sse-connect"];
-/// Where they may lead.
+/// The targets that they may have.
 const HERE: &[&str] = &["/console/", "/docs/", "#content"];
-/// Attributes that no tag has.
+/// Attributes that no tag may have.
 const NEVER: &[&str] = &[
     "style",
     "srcdoc",
@@ -122,8 +122,7 @@ const NEVER: &[&str] = &[
     "target",
 ];
 
-/// All tags of a page; panics where it is not written as the templates write, or where something stands between the
-/// tags of a script.
+/// All tags of a page; panics if the page is not written as the templates write, or if a script has any text.
 pub fn tags<'a>(page: &str, html: &'a str) -> Vec<Tag<'a>> {
     let (mut found, mut rest) = (Vec::new(), html);
     while let Some((_, after)) = rest.split_once('<') {
@@ -139,7 +138,7 @@ pub fn tags<'a>(page: &str, html: &'a str) -> Vec<Tag<'a>> {
     found
 }
 
-/// Nothing of a page runs, is styled by itself, or leads out of the service.
+/// Checks that nothing on a page runs, has a style of its own, or leads out of the service.
 pub fn is_tame(page: &str, html: &str) {
     let wrong: BTreeSet<_> = tags(page, html).iter().filter_map(Tag::wrong).collect();
     assert!(wrong.is_empty(), "{page} has {wrong:?}: {html}");

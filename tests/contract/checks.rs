@@ -1,4 +1,4 @@
-//! What is asked of every operation of the table.
+//! The checks that every operation of the table has to pass.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::support::{Client, Setup, TestService, json};
 async fn every_operation_is_reached_and_answers_what_its_document_says() {
     let service = TestService::start().await;
     let document = Document::of_the_service();
-    // What has no end has tests of its own.
+    // Operations whose answer has no end have tests of their own.
     let answered = |operation: &Operation| !operation.row.endless;
     for operation in operations().into_iter().filter(answered) {
         let ids = Ids::for_row(&service.a, &operation.row).await;
@@ -83,7 +83,7 @@ async fn every_operation_wants_a_right_key() {
             let answer = answer.refused(401, "unauthorized");
             seen.insert(answer.essence("").to_string());
         }
-        // A key sent twice is no key, even if both are right.
+        // A key sent twice is no key, even if both values are right.
         let twice = operation
             .call_with(&service.a, &path, &ids, &[("x-api-key", &right)])
             .await;
@@ -98,7 +98,7 @@ async fn every_operation_wants_a_right_key() {
         .get(&path)
         .await
         .refused(401, "unauthorized");
-    // Nothing of it happened.
+    // None of these calls had an effect.
     // (a credit, a hold and a transfer made the ids)
     assert_eq!(service.a.balance(&ids.cvu).await["sequence"], 3);
 }
@@ -156,7 +156,7 @@ async fn what_is_anothers_answers_as_what_does_not_exist() {
     );
 }
 
-/// All that a realm shows of itself, without the instants at which it was asked.
+/// Everything that a realm shows of itself, without the instants of the requests.
 pub(super) async fn everything(client: &Client, ids: &Ids) -> String {
     let mut seen = String::new();
     for path in [
@@ -191,7 +191,7 @@ async fn malformed_ids_are_named() {
             );
         }
     }
-    // An id that was never written is simply not found, whatever its letters are.
+    // An id that was never given out is simply not found, whatever its letters.
     for id in ["1", "cmp_", "cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz", "%00"] {
         service
             .a
@@ -363,7 +363,7 @@ async fn every_answer_has_its_frame() {
         ] {
             assert_eq!(answer.header(name), "", "{path}: {name}");
         }
-        // An id that could be used to write into logs is not taken.
+        // An id that could be used to inject text into logs is not accepted.
         let answer = client.get(path).header("x-request-id", "a b\tc").await;
         assert!(answer.header("x-request-id").starts_with("req_"), "{path}");
         let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -405,7 +405,7 @@ async fn a_rate_limit_is_told_and_holds_for_one_key() {
             "{path}"
         );
     }
-    // A bucket that fills once a second cannot let all of these pass.
+    // A bucket that refills once a second cannot let all of these pass.
     let answers = join_all((0..20).map(|_| service.a.get("/v1/accounts").into_future())).await;
     let refused: Vec<_> = answers
         .into_iter()

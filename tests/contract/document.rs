@@ -1,4 +1,4 @@
-//! What generators of clients need of the document.
+//! The properties of the document that client generators need.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,7 +10,7 @@ use caudal_ledger::voucher_types::TypeCode;
 use super::schema::Document;
 use crate::support::Value;
 
-/// The largest document, in bytes, as it is served.
+/// The largest size of the document as it is served, in bytes.
 const BYTES_MAX: usize = 300_000;
 
 fn words(values: &Value) -> BTreeSet<&str> {
@@ -60,7 +60,7 @@ fn errors_bodies_and_headers_are_written_once_and_referred_to() {
             assert!(headers.all(|it| it["$ref"].is_string()), "{what}");
         }
         let body = &operation["requestBody"]["content"]["application/json"]["schema"];
-        // One that may be left out stands beside null.
+        // A body that may be left out is an alternative to null.
         let whole = body["oneOf"][0].as_object().or(body.as_object());
         assert!(
             whole.is_none_or(|it| it.contains_key("$ref")),
@@ -94,7 +94,7 @@ fn parameters_of_several_operations_are_written_once_and_referred_to() {
             assert!(seen.insert(own.to_string()), "{method} {path}: {own}");
         }
     }
-    // The same name in the same place is the same wherever its meaning is.
+    // Parameters of the same name and place are shared if they mean the same.
     for (operations, name, place) in [
         (
             &["listAccounts", "walletMovimientosCliente", "reconcile"][..],
@@ -156,7 +156,7 @@ fn operations_promise_the_statuses_that_they_have() {
         let wanted = more.iter().copied().flatten().chain(&every);
         assert_eq!(reply, wanted.copied().collect(), "{id}");
     }
-    // The bank has no key, and its bodies are read whatever type they say they are.
+    // The bank has no key, and its bodies are read whatever content type they claim.
     let notice = document.operation("takeBankNotice");
     let answers = notice["responses"].as_object().unwrap().keys();
     let answers: Vec<_> = answers.map(String::as_str).collect();
@@ -272,7 +272,7 @@ fn answers_have_the_names_of_the_interface_and_ends_of_periods_both_of_their_for
             assert_eq!(found["schema"], named("DayOrInstant"), "{id}: {name}");
         }
     }
-    // What is shown as it was sent is one of the forms in which it may be sent.
+    // The field is shown as it was sent, so its forms are those in which it may be sent.
     for name in ["CreateWalletComprobanteDto", "Movimiento"] {
         let choices = fields(name)["fechaExterna"]["oneOf"].to_string();
         assert!(
@@ -282,7 +282,7 @@ fn answers_have_the_names_of_the_interface_and_ends_of_periods_both_of_their_for
     }
 }
 
-/// As text, pattern and error have it.
+/// The document has one text, one pattern and one error for it.
 #[test]
 fn the_code_of_a_voucher_type_has_one_rule() {
     let document = Document::of_the_service();
@@ -328,7 +328,7 @@ fn what_is_always_sent_is_required_and_what_may_be_null_says_so() {
     assert_eq!(required, names.iter().map(|it| it.as_str()).collect());
     let expires = &hold["properties"]["expiresAt"];
     assert_eq!(words(&expires["type"]), BTreeSet::from(["null", "string"]));
-    // Left out, and never null.
+    // The field is left out, and never null.
     let error = &document["components"]["schemas"]["Error"];
     assert!(!words(&error["required"]).contains("bankStatus"));
     assert_eq!(error["properties"]["bankStatus"]["type"], "integer");

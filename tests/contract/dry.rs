@@ -1,4 +1,4 @@
-//! Dry runs over the whole table: whoever asks what would happen is never surprised by what did.
+//! Dry runs over the whole table: an operation does what its dry run said.
 
 use super::schema::Document;
 use super::{Ids, events, operations};
@@ -37,7 +37,7 @@ async fn an_operation_without_a_dry_run_refuses_to_be_asked_for_one() {
                 "is not a parameter"
             };
             assert!(answer.text.contains(words), "{}", answer.text);
-            // Who has no key learns nothing of it.
+            // A caller without a key learns nothing about it.
             let stranger = service.a.with_key(None);
             let answer = operation.call(&stranger, &path, &ids).await;
             answer.refused(401, "unauthorized");

@@ -4,10 +4,10 @@ use super::{Ids, ROW, Row};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, json, wait_until};
 
-/// Where nobody listens.
+/// An address where nobody listens.
 const NOWHERE: &str = "http://127.0.0.1:1/caudal";
 
-/// A webhook of the realm: one that is there, for there may be few.
+/// A webhook of the realm: an existing one if possible, since a realm may have only a few.
 pub async fn webhook(client: &Client) -> String {
     let there = client.get("/v1/webhooks").await.is(200);
     let made = match there.json[0]["id"].as_str() {
@@ -17,7 +17,7 @@ pub async fn webhook(client: &Client) -> String {
     made.is(201)["id"].as_str().unwrap().to_owned()
 }
 
-/// An event, and its delivery to a webhook, once that was tried.
+/// An event and its delivery to a webhook, once a first attempt was made.
 pub async fn delivery(client: &Client, ids: &Ids) -> (String, String) {
     let path = format!("/v1/webhooks/{}/deliveries", ids.webhook);
     wait_until("a delivery", SOON, async || {

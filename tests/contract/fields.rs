@@ -1,9 +1,9 @@
-//! Every shape of the interface as data: which fields the answer of each endpoint has, and of which
-//! type. An endpoint of the interface that has no row here, or a field that is not there, fails.
+//! Every shape of the interface as data: the fields in the answer of each endpoint, and their types.
+//! An endpoint of the interface without a row here fails, and so does a missing field.
 //!
 //! Types: `s` text, `i` whole number, `n` number, `b` boolean, `o` object, `a` list; with `?` it may
-//! be null; `*` is anything, also null. A field is in the body, or where a path such as `fee/tax` or
-//! `items/0` leads.
+//! be null; `*` is anything, also null. A field is in the body, or in the part that a path such as
+//! `fee/tax` or `items/0` leads to.
 
 use super::operations;
 use super::shapes::{ELSEWHERE, ENDPOINTS};
@@ -29,7 +29,7 @@ fn is(value: &Value, kind: &str) -> bool {
     }
 }
 
-/// What of a body is not of its shape.
+/// Every difference between a body and its shape.
 fn wrong(body: &Value, shape: &[(&str, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for (place, fields) in shape {
@@ -52,7 +52,7 @@ fn wrong(body: &Value, shape: &[(&str, &str)]) -> Vec<String> {
     wrong
 }
 
-/// A day with something in every list: one of everything, and a transfer that came in.
+/// A day with something in every list: one of everything, and money that came in.
 async fn lived(service: &TestService, row: &Row) -> Ids {
     service.hear().await;
     let ids = Ids::for_row(&service.a, row).await;
@@ -150,7 +150,7 @@ async fn every_field_of_the_update_is_taken_and_shown_by_itself() {
         let mut read = service.a.get(&path).await.is(200).json;
         let shown: Value = serde_json::from_str(shown).unwrap();
         if let Some(place) = place.strip_prefix("kyc") {
-            // The wallet family takes it and has no field to show it; the native one has.
+            // The wallet family accepts it and has no field to show it; the native family has one.
             let cvu = read["cvu"].as_str().unwrap();
             let native = service.a.get(&format!("/v1/accounts/{cvu}")).await.is(200);
             assert_eq!(native["kyc"].pointer(place), Some(&shown), "{field}");

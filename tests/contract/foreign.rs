@@ -1,15 +1,16 @@
-//! What is another's, wherever else than by an id of its path a request may name it: in the body, in the query, and by
-//! numbers that each realm counts for itself. The answer is that of what does not exist.
+//! Another tenant's things, wherever a request may name them other than in its path: in the body, in the query, and
+//! by numbers that each realm counts for itself. The answer is the same as for things that do not exist.
 
 use super::checks::everything;
 use super::{Ids, Operation, operations};
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, TestService, Value, cuit, json};
 
-/// Accounts and types that a stranger has beyond those of whoever asks, so that their numbers are nothing here.
+/// How many accounts and types a stranger has beyond the caller's own, so that their numbers mean nothing to the
+/// caller.
 const MORE: usize = 24;
 
-/// The ids of a stranger, whose numbers are higher than any of the first realm.
+/// The ids of a stranger, with higher numbers than any in the first realm.
 async fn of_stranger(client: &Client) -> Ids {
     for _ in 0..MORE {
         let names = json!({"cuitCuil": cuit(fresh()), "razonSocial": "Canary SA"});
@@ -21,7 +22,7 @@ async fn of_stranger(client: &Client) -> Ids {
     Ids::of(client).await
 }
 
-/// Every id with the word that stands for it when answers are compared.
+/// Every id with the placeholder that replaces it when answers are compared.
 fn names(ids: &Ids) -> [(&str, &str); 11] {
     [
         (&ids.cvu, "<cvu>"),
@@ -38,7 +39,7 @@ fn names(ids: &Ids) -> [(&str, &str); 11] {
     ]
 }
 
-/// Whether the query or the body of an operation names something of these.
+/// Whether the query or the body of an operation uses any of these ids.
 fn asks_for(operation: &Operation, ids: &Ids) -> bool {
     let body = operation
         .row
@@ -48,8 +49,8 @@ fn asks_for(operation: &Operation, ids: &Ids) -> bool {
     operation.row.query.contains("OWN_CVU") || names(ids).iter().any(|(id, _)| body.contains(id))
 }
 
-/// An answer without what differs from request to request: the ids asked for, the instant, and the tenant's own ids of
-/// what was ordered.
+/// An answer without the parts that differ from request to request: the ids in the request, the instant, and the
+/// tenant's own ids of the orders.
 fn bare(answer: &Answer, ids: &Ids, numbers: &[(&str, &str)]) -> (u16, String) {
     let mut text = answer.essence("").to_string();
     for (id, name) in names(ids).iter().chain(numbers) {

@@ -1,13 +1,14 @@
-//! Every list is read in pages by a cursor, whatever its shape.
+//! Every list can be read in pages by a cursor, whatever its shape.
 
 use super::schema::Document;
 use crate::support::client::fresh;
 use crate::support::{Client, TestService, Value, cuit, json};
 
-/// Lists that are of one day, or whose items are parts of one answer.
+/// Operations with items that are no lists: they are about one day, or the items are parts of one
+/// answer.
 const NO_LISTS: &[&str] = &["reconcile"];
 
-/// What an operation answers when all is well.
+/// The schema of an operation's successful answer.
 fn success(operation: &Value) -> &Value {
     &operation["responses"]["200"]["content"]["application/json"]["schema"]
 }
@@ -39,7 +40,7 @@ fn every_list_takes_a_cursor_and_says_where_it_goes_on() {
     assert!(lists >= 15, "{lists}");
 }
 
-/// All items of a list by pages of one, as the answers say it goes on.
+/// All items of a list in pages of one, following the cursors of the answers.
 async fn walked(client: &Client, path: &str) -> Vec<Value> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {

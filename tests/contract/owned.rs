@@ -1,5 +1,5 @@
-//! What only the service sets, in every body: each field of every answer that a request does not have is refused by name,
-//! or passed over where a family passes over what it does not know; nothing of it is kept.
+//! Fields that only the service sets, in every body: each field of every answer that is no field of the request is
+//! refused by name, or ignored where a family ignores unknown fields; none of it is kept.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use super::{Ids, operations};
 use crate::support::client::fresh;
 use crate::support::{TestService, Value, json, named};
 
-/// So many fields are sent at a time: some bodies name no more of what is wrong.
+/// How many fields are sent at a time: some bodies name no more errors than this.
 const AT_ONCE: usize = 8;
-/// What they say, as a number or within a text: nothing that a service would ever show by itself.
+/// The planted value, as a number or within a text: the service would never show it by itself.
 const SAYS: &str = "8172635409";
 
-/// What a field of a type says when it is planted.
+/// The planted value for a field of this type.
 fn planted(kind: &Value) -> Value {
     let is = |name: &str| {
         *kind == name
@@ -31,7 +31,7 @@ fn planted(kind: &Value) -> Value {
     }
 }
 
-/// The names of all fields below a schema, each with what it says when it is planted.
+/// The names of all fields below a schema, each with its planted value.
 fn fields(document: &Document, schema: &Value, found: &mut BTreeMap<String, Value>, depth: usize) {
     let schema = document.resolved(schema);
     let mut properties = Map::new();
@@ -47,7 +47,7 @@ fn fields(document: &Document, schema: &Value, found: &mut BTreeMap<String, Valu
         let kind = &document.resolved(&schema)["type"];
         found.entry(name).or_insert_with(|| planted(kind));
     }
-    // Nothing that is shown is deeper.
+    // No field of an answer is nested more deeply.
     if depth > 0 {
         for schema in &inner {
             fields(document, schema, found, depth - 1);
@@ -55,7 +55,7 @@ fn fields(document: &Document, schema: &Value, found: &mut BTreeMap<String, Valu
     }
 }
 
-/// What the service shows anywhere, and what it keeps without ever showing it.
+/// Every field that the service shows anywhere, and fields that it keeps without showing them.
 fn shown(document: &Document) -> BTreeMap<String, Value> {
     let hidden = [
         "tenantId",
@@ -112,7 +112,8 @@ async fn what_the_service_sets_is_taken_from_nobody() {
             let answer = call.await;
             if operation.row.lenient {
                 assert!(!answer.text.contains(SAYS), "{name}: {}", answer.text);
-                // The first is done; those after it may find that it was, or no money is left. No field is ever wrong.
+                // The first order succeeds; later ones may find it done already, or no money left. No field may be
+                // called wrong.
                 let fine = answer.status < 500 && answer["code"] != "invalid_request";
                 assert!(fine, "{name} reads some of {part:?}: {}", answer.text);
                 passed += 1;

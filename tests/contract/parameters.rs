@@ -1,5 +1,5 @@
-//! Query parameters over the whole table: what an operation does not have is refused, and what was meant is
-//! named.
+//! Query parameters over the whole table: a parameter that an operation does not have is refused, and the
+//! answer suggests the one that was meant.
 
 use super::schema::Document;
 use super::{Ids, Operation, events, operations};
@@ -26,7 +26,7 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_tha
     for mut operation in operations() {
         let known = declared(&document, &operation);
         let wallet = operation.template.starts_with("/wallet/");
-        // One that is nowhere, and each that there is with its last letter twice.
+        // A parameter that does not exist anywhere, and each existing one with its last letter doubled.
         let mut sent = vec![("no-such-thing".to_owned(), None)];
         for name in known.iter().filter(|name| name.len() > 1) {
             let twice = name.chars().last().unwrap();
@@ -54,7 +54,7 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_tha
             let said = answer.json["message"].as_str().unwrap();
             assert!(said.contains(&words), "{said}: {words}");
             meant += usize::from(near.is_some());
-            // Who has no key learns nothing of it.
+            // A caller without a key learns nothing about it.
             let stranger = service.a.with_key(None);
             let answer = operation.call(&stranger, &path, &ids).await;
             answer.refused(401, "unauthorized");
@@ -66,7 +66,7 @@ async fn a_parameter_that_an_operation_does_not_have_is_refused_with_the_one_tha
     assert_eq!(before, after, "nothing happened");
 }
 
-/// The words of a closed set of query parameters, as the document has them.
+/// The closed sets of an operation's query parameters, with their words, from the document.
 fn closed_sets(document: &Document, operation: &Operation) -> Vec<(String, Vec<String>)> {
     let parameters = &document.operation(operation.row.operation)["parameters"];
     let query = parameters.as_array().into_iter().flatten();
@@ -109,7 +109,8 @@ async fn each_word_of_a_closed_set_is_taken_and_no_other() {
             for word in &words {
                 operation.row.query = with(word).leak();
                 let answer = operation.call(&service.a, &path, &ids).await;
-                // One that leaves nothing of what a path names is not found, which is no refusal.
+                // If the word excludes the very thing that the path names, the answer is 404, which is no
+                // refusal of the word.
                 let status = answer.status;
                 assert!(
                     status == 200 || status == 404,
@@ -176,7 +177,7 @@ async fn the_wallet_family_takes_blanks_other_cases_and_days_with_times() {
         );
         assert_eq!(answer.json, right.json, "{sent}");
     }
-    // What stands in a path for a value keeps its case.
+    // A value in a path keeps its case.
     let external = format!("Ext-{}", ids.external);
     client
         .voucher(&ids.cvu, &ids.code, "1.00", &external)
@@ -189,7 +190,7 @@ async fn the_wallet_family_takes_blanks_other_cases_and_days_with_times() {
     );
     let lower = path.to_lowercase();
     client.get(&lower).await.refused(404, "voucher_not_found");
-    // A dry run in another case is one.
+    // A dry run is recognised in another case as well.
     let body = serde_json::json!({
         "idCuenta": id, "importe": 5, "codigo": ids.code, "idExterno": "dry-in-another-case",
     });
@@ -201,7 +202,7 @@ async fn the_wallet_family_takes_blanks_other_cases_and_days_with_times() {
         .get("/wallet/v1/ComprobanteByIdExterno/dry-in-another-case")
         .await
         .is(404);
-    // A code has dashes, in either family.
+    // A code may have dashes, in either family.
     let body = serde_json::json!({"nombre": "Carga", "codigo": "carga-1", "signo": 1});
     client
         .post("/wallet/v1/TipoComprobante", &body)
@@ -211,7 +212,7 @@ async fn the_wallet_family_takes_blanks_other_cases_and_days_with_times() {
         .voucher(&ids.cvu, "CARGA-1", "1.00", "with-a-dash")
         .await
         .is(201);
-    // The native family takes none of it, nor does a language change with the case.
+    // The native family is strict about case, and the language does not depend on it.
     client
         .get("/V1/accounts")
         .await

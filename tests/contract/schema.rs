@@ -1,4 +1,4 @@
-//! The OpenAPI document, and whether a body is exactly what it says.
+//! The OpenAPI document, and the check that a body matches it exactly.
 
 use serde_json::{Map, Value};
 
@@ -10,7 +10,7 @@ impl Document {
         Self(serde_json::to_value(caudal::server::openapi()).unwrap())
     }
 
-    /// All operations: path, method, and what is said of it, with parameters as they are where they are written.
+    /// All operations: path, method and description, with references to parameters resolved.
     pub fn operations(&self) -> Vec<(String, String, Value)> {
         let mut found = self.written();
         for (_, _, operation) in &mut found {
@@ -21,7 +21,7 @@ impl Document {
         found
     }
 
-    /// The same with references to parameters as references.
+    /// All operations, with references to parameters left in place.
     pub fn written(&self) -> Vec<(String, String, Value)> {
         let paths = self.0["paths"].as_object().unwrap();
         let of = |(path, item): (&String, &Value)| {
@@ -43,7 +43,7 @@ impl Document {
         found.unwrap().2
     }
 
-    /// Whether a value is what a schema says, no less and no more.
+    /// Checks that a value matches a schema, no less and no more.
     pub fn check(&self, schema: &Value, value: &Value) -> Result<(), String> {
         let schema = self.resolved(schema);
         let one_of = schema["oneOf"].as_array().or(schema["anyOf"].as_array());
@@ -60,7 +60,7 @@ impl Document {
         let types = match &schema["type"] {
             Value::String(one) => vec![one.as_str()],
             Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
-            // Anything goes where nothing is said, and an `allOf` is made of objects.
+            // Where the schema is silent anything is allowed; an `allOf` consists of objects.
             _ if schema["allOf"].is_array() => vec!["object"],
             _ => return Ok(()),
         };
@@ -89,7 +89,7 @@ impl Document {
                     .check(property, value)
                     .map_err(|why| format!("{name}: {why}"))?,
                 (None, more) if more.is_object() => self.check(more, value)?,
-                // An object of which nothing is said may have any fields.
+                // An object without declared properties may have any fields.
                 (None, _) if properties.is_empty() => {}
                 (None, _) => return Err(format!("{name} is not in the document")),
             }
@@ -97,7 +97,7 @@ impl Document {
         Ok(())
     }
 
-    /// The properties of an object and of all that it is made of.
+    /// Gathers the properties of an object and of everything that it consists of.
     pub fn gather(
         &self,
         schema: &Value,

@@ -1,5 +1,5 @@
-//! Scopes of keys over the whole table: an operation is reached with the scope that it needs, and refused with all
-//! others together.
+//! Scopes of keys over the whole table: a key with the scope that an operation needs may call it, and a key with
+//! all other scopes may not.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn scope_of(operation: &Operation) -> &'static str {
     })
 }
 
-/// Two keys for each scope: with it alone, and with all that do not cover it.
+/// Two keys for each scope: one with it alone, and one with every scope that does not cover it.
 async fn keys(service: &TestService) -> BTreeMap<&'static str, (Client, Client)> {
     let mut keys = BTreeMap::new();
     for (word, scope) in SCOPES {

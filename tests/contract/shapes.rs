@@ -3,7 +3,7 @@
 /// Places in a body, each with its fields.
 pub type Shape = &'static [(&'static str, &'static str)];
 
-/// Endpoints whose answers are not the interface's, or are looked at elsewhere.
+/// Endpoints whose answers are not the interface's, or are checked elsewhere.
 pub const ELSEWHERE: &[&str] = &["GET /v1/idempotency/{key}", "GET /v1/events/stream"];
 
 const VOUCHER: &str = "id:s cvu:s amount:s availableAfter:s heldAfter:s totalAfter:s \
@@ -85,8 +85,8 @@ const SHOWN: Shape = &[("", WEBHOOK), ("progress", PROGRESS)];
 const WITH_SECRET: Shape = &[("", WEBHOOK), ("", "secret:s"), ("progress", PROGRESS)];
 const ALTA: &str = "id:* cvu:s idCuenta:i cuentaComitente:s fondo:s? estado:s fechaAlta:s";
 
-/// The endpoints of the interface and those beside them, each with what it answers; nothing where
-/// the answer is 204.
+/// The endpoints of the interface and the additional ones, each with the shape of its answer; empty
+/// if the answer is 204.
 pub const ENDPOINTS: &[(&str, Shape)] = &[
     (
         "GET /v1/bank/conciliacion",

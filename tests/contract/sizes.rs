@@ -1,10 +1,10 @@
-//! How much a request may ask for: every number of every query has its bounds, and beyond them is a mistake of its own.
+//! Bounds of requests: every number in every query has its bounds, and a value beyond them is refused by name.
 
 use super::schema::Document;
 use super::{Ids, events, operations};
 use crate::support::{TestService, Value, named};
 
-/// Numbers that none may be.
+/// Values that are valid for no number.
 const NEVER: &[&str] = &[
     "-1",
     "1e9",
@@ -17,7 +17,7 @@ const NEVER: &[&str] = &[
 /// The largest page of any list.
 const PAGE_MAX: u64 = 1_000;
 
-/// Whether a schema is that of a number, also of one that may be left out.
+/// Whether a schema is that of a number, including one that may be left out.
 fn is_number(schema: &Value) -> bool {
     let kind = &schema["type"];
     let named = |it: &Value| it == "integer";
@@ -80,7 +80,7 @@ async fn every_number_of_a_query_has_its_bounds() {
     assert!(numbers > 20 && pages >= 15, "{numbers}, {pages}");
 }
 
-/// The furthest places that can be asked for: nothing, at once, and no mistake of the service.
+/// The most distant places that a query can ask for: the answer is empty and immediate, and no error of the service.
 #[actix_web::test]
 async fn the_end_of_every_list_is_a_place_like_any_other() {
     let service = TestService::start().await;

@@ -46,14 +46,15 @@ pub fn table() -> Vec<Row> {
         lenient: true,
         ..ROW
     };
-    // Numbers are counted in each realm: another's are no more to be seen than they are unknown.
+    // Each realm counts its own numbers: one that means nothing here cannot be told from another
+    // realm's.
     let cuenta = Row {
         path: |ids| vec![&ids.cuenta],
         malformed: BAD_NUMBERS,
         public: true,
         ..wallet
     };
-    // The record of a CVU; its id is of one realm alone.
+    // The record of a CVU; its id belongs to one realm alone.
     let record = Row {
         path: |ids| vec![&ids.record],
         malformed: BAD_NUMBERS,
@@ -437,7 +438,7 @@ pub fn table() -> Vec<Row> {
 }
 
 fn identity(_: &Ids) -> Value {
-    // The CUIT of the account is filled in by the call: see `Row::call`.
+    // `Operation::call_with` fills in the CUIT of the account.
     json!({"holderName": "Juana Azurduy de Padilla", "titulares": [{"cuit": "own", "name": "Juana Azurduy de Padilla"}]})
 }
 

@@ -1,4 +1,4 @@
-//! The rows of the treasury, of both families.
+//! The rows of the treasury, in both families.
 
 use super::table::BAD_CVUS;
 use super::{ROW, Row};

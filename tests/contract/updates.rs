@@ -1,6 +1,7 @@
-//! What the update of a wallet account takes, and where it is shown.
+//! The fields that the update of a wallet account accepts, and where they are shown.
 
-/// Fields that the update of a wallet account takes: what is sent, where it is shown, and how.
+/// Fields that the update of a wallet account accepts: the value sent, the place where it is shown,
+/// and the value there.
 pub const UPDATES: &[(&str, &str, &str, &str)] = &[
     (
         "cuitCuil",

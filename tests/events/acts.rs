@@ -1,4 +1,5 @@
-//! What happens in the story: one of everything, step by step, with what each step should publish.
+//! The acts of the story: one of everything, step by step, with the events that each step should
+//! publish.
 
 use caudal_ledger::cvu::Cvu;
 
@@ -8,7 +9,7 @@ use crate::support::client::fresh;
 use crate::support::service::opening;
 use crate::support::{SOON, Value, cuit, json, wait_until};
 
-/// Everything that can be done to an account but with money.
+/// Everything that can be done to an account, except with money.
 async fn changes(story: &mut Story) -> String {
     let cvu = story.opened().await;
     let at = |rest: &str| format!("/v1/accounts/{cvu}{rest}");
@@ -44,7 +45,7 @@ async fn changes(story: &mut Story) -> String {
     cvu
 }
 
-/// What changes nothing is not published.
+/// Orders that change nothing, and so publish nothing.
 async fn nothings(story: &mut Story, cvu: &str) {
     let refuse = json!({"operation": "set_alias", "mode": "reject", "count": 1});
     story.service.bank.behave(refuse).await;
@@ -79,7 +80,7 @@ async fn types_of_vouchers(story: &mut Story) {
     story.tell("voucher_type.removed", off.json);
 }
 
-/// Vouchers of both families, with charges, and holds in every way.
+/// Vouchers of both families, with charges, and holds with every ending.
 async fn money(story: &mut Story, cvu: &str, number: &Value) {
     story.step().credit(cvu, "1000.00").await;
     story.vouchers(cvu, 1).await;
@@ -131,7 +132,7 @@ async fn money(story: &mut Story, cvu: &str, number: &Value) {
     story.tell("hold.expired", expired);
 }
 
-/// Transfers inside and through the bank, whatever becomes of them.
+/// Internal transfers and those through the bank, with every ending.
 async fn transfers(story: &mut Story, from: &str, to: &str) {
     let call = story.step().transfer(from, json!({"cvu": to}), "20.00");
     let sent = call.await.is(201).json;
@@ -143,11 +144,11 @@ async fn transfers(story: &mut Story, from: &str, to: &str) {
     let done = story.sent(from, 0, "completed").await;
     story.vouchers(from, 1).await;
     story.tell("transfer.completed", done);
-    // It refuses one at once: that was never on its way.
+    // It refuses one at once, which was never in progress.
     let done = story.sent(from, 1, "rejected").await;
     story.vouchers(from, 1).await;
     story.tell("transfer.rejected", done);
-    // It says of others that it has them, and what becomes of them later.
+    // It takes others, and reports their end later.
     let in_progress = story.sent(from, 2, "in_progress").await;
     story.tell("transfer.in_progress", in_progress.clone());
     let (origin, a) = (in_progress["originId"].clone(), story.step().clone());
@@ -176,7 +177,7 @@ async fn transfers(story: &mut Story, from: &str, to: &str) {
     let done = story.read_transfer(&in_progress).await;
     story.tell("transfer.decided", done.clone());
     story.tell("transfer.completed", done);
-    // What was completed comes back.
+    // A completed transfer comes back.
     let done = story.sent(from, 0, "completed").await;
     story.vouchers(from, 1).await;
     story.tell("transfer.completed", done.clone());
@@ -189,13 +190,13 @@ async fn transfers(story: &mut Story, from: &str, to: &str) {
     story.tell("transfer.reversed", back);
 }
 
-/// A CVU of the realm, by its client id at the bank, that nobody was given.
+/// A CVU with a client id of the same realm that was given to nobody.
 fn unknown_like(cvu: &str) -> String {
     let client: u64 = cvu.get(9..21).unwrap().parse().unwrap();
     Cvu::compose(999, client + 77).unwrap().to_string()
 }
 
-/// Money that arrives: for an account, for one that is closed, for nobody.
+/// Money that arrives: for an account, for a closed one, for nobody.
 async fn arrivals(story: &mut Story, cvu: &str, closed: &str) {
     let a = story.step().clone();
     let before = a.balance(cvu).await["sequence"].as_u64().unwrap();
@@ -218,7 +219,7 @@ async fn arrivals(story: &mut Story, cvu: &str, closed: &str) {
             let last = all.last().map(|it| it["data"].clone());
             last.filter(|last| last["coelsaId"] == *coelsa)
         });
-        // The bank's own id and time are the bank's.
+        // The bank's own id and time cannot be foreseen.
         let last = all.await;
         assert!(last["bankTransferId"].is_string() && last["bankAt"].is_string());
         let mut right = json!({"coelsaId": coelsa, "cvu": cvu, "amount": amount, "reason": why});
@@ -259,7 +260,8 @@ async fn resolutions(story: &mut Story, open: &str) {
     }
 }
 
-/// Accounts of the wallet family: registered, changed, switched, given a CVU, remunerated.
+/// Accounts of the wallet family: registered, changed, switched, given a CVU, enrolled in
+/// remuneration.
 async fn wallet(story: &mut Story) {
     let body = json!({"cuitCuil": cuit(fresh()), "nombre": "Ana", "apellido": "Paz",
         "codigo": format!("c-{}", fresh())});
@@ -293,7 +295,7 @@ async fn wallet(story: &mut Story) {
     story.tell("account.remuneration.updated", data);
 }
 
-/// An opening that the bank refuses never was an account.
+/// An account that the bank refuses to open never existed.
 async fn refusal(story: &mut Story) {
     let refuse = json!({"operation": "create_cvu", "mode": "reject", "code": "VW013", "count": 1});
     story.service.bank.behave(refuse).await;
@@ -308,7 +310,7 @@ async fn refusal(story: &mut Story) {
     );
 }
 
-/// A service in which everything has happened once, and what should be published of it.
+/// A service in which everything has happened once, and the events that it should have published.
 pub async fn whole() -> Story {
     let mut story = Story::begin().await;
     let story_of = &mut story;

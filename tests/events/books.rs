@@ -1,10 +1,10 @@
-//! A consumer that knows nothing but the events: it rebuilds every balance from them.
+//! A consumer that knows only the events, and rebuilds every balance from them.
 
 use std::collections::BTreeMap;
 
 use crate::support::{Client, Value};
 
-/// What an account has, in centavos, and how many movements it had.
+/// An account's balances, in centavos, and how many movements it had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Line {
     available: i64,
@@ -19,7 +19,7 @@ pub struct Books {
     lines: BTreeMap<String, Line>,
     /// The number of the last event.
     pub seen: u64,
-    /// Its id.
+    /// The id of the last event.
     pub last_id: String,
 }
 
@@ -28,7 +28,7 @@ fn centavos(value: &Value) -> i64 {
 }
 
 impl Books {
-    /// Takes the next event; one that comes twice or out of its turn is none.
+    /// Takes the next event; fails on one that is repeated or out of order.
     pub fn take(&mut self, event: &Value) {
         let id = event["id"].as_str().unwrap();
         assert_eq!(event["sequence"], self.seen + 1, "after {}", self.last_id);
@@ -40,7 +40,7 @@ impl Books {
         }
     }
 
-    /// What a voucher does, which is what it says to have done.
+    /// Books a voucher, and checks the balances that it states.
     fn post(&mut self, voucher: &Value) {
         let cvu = voucher["cvu"].as_str().unwrap().to_owned();
         let line = self.lines.entry(cvu).or_default();
@@ -66,7 +66,8 @@ impl Books {
         assert_eq!(*line, answer, "{voucher}");
     }
 
-    /// Every account of the realm has what the books say, and the books know no other.
+    /// Checks that every account of the realm has what the books have, and that the books know no
+    /// other.
     pub async fn agree(&self, client: &Client) {
         let listed = client.get("/v1/accounts?limit=200").await.is(200);
         let mut unseen = self.lines.clone();

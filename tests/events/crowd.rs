@@ -1,5 +1,5 @@
-//! Consumers that are cut off again and again while many clients move money: each has the whole
-//! list in the end, once and in order, and with nothing else every balance.
+//! Consumers that are cut off again and again while many clients move money: in the end each has the
+//! whole list, once and in order, and every balance from the list alone.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,19 +12,19 @@ use super::{FEED, all};
 use crate::support::client::fresh;
 use crate::support::{Client, TestService, Value, json};
 
-/// How many clients move money, and how often each.
+/// How many clients move money, and how often each does.
 const MOVERS: u64 = 8;
 const MOVES: usize = 60;
 /// How many accounts share the movements.
 const ACCOUNTS: usize = 5;
-/// How many consumers there are of each sort.
+/// How many consumers of each kind there are.
 const CONSUMERS: u64 = 3;
 
-/// Numbers that look like chance and are the same for a seed.
+/// Pseudo-random numbers, the same for each seed.
 struct Dice(u64);
 
 impl Dice {
-    /// A number from 1 to this.
+    /// A number from 1 to `most`.
     fn up_to(&mut self, most: u64) -> usize {
         self.0 = self
             .0
@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// Moves money in every way, whether the ledger grants it or not.
+/// Moves money in every way, whether the ledger allows it or not.
 async fn mover(client: Client, seed: u64, cvus: Rc<Vec<String>>) {
     let mut dice = Dice(seed);
     for _ in 0..MOVES {
@@ -66,7 +66,7 @@ async fn mover(client: Client, seed: u64, cvus: Rc<Vec<String>>) {
     }
 }
 
-/// A consumer of pages that is cut off anywhere in an answer, and has only whole ones.
+/// A consumer of pages that is cut off at any point of an answer, and uses only whole ones.
 async fn pager(client: Client, seed: u64, ended: Rc<Cell<bool>>) -> (Books, usize) {
     let (mut dice, mut books, mut cuts) = (Dice(seed), Books::default(), 0);
     loop {
@@ -99,8 +99,8 @@ async fn pager(client: Client, seed: u64, ended: Rc<Cell<bool>>) -> (Books, usiz
     }
 }
 
-/// A consumer of the stream that is cut off anywhere, and comes back with the last id it has. It has
-/// all when it has seen so many events; nobody knows how many before the end.
+/// A consumer of the stream that is cut off anywhere, and comes back with the last id it has. It
+/// ends when it has seen `all` events, a number that is known only at the end.
 async fn follower(
     client: Client,
     seed: u64,
@@ -132,7 +132,7 @@ async fn follower(
     }
 }
 
-/// A service with some accounts, and the place before everything.
+/// A service with some accounts, and the place before the first event.
 async fn peopled() -> (TestService, String, Rc<Vec<String>>) {
     let service = TestService::start().await;
     let first = Stream::open(&service.a, "", "").await.begun().await;
@@ -157,13 +157,13 @@ async fn whoever_is_cut_off_has_every_balance_from_the_events_alone() {
         ended.set(true);
         let events = all(&service.a, 200, "").await;
         last.set(events.last().unwrap()["sequence"].as_u64().unwrap() + 1);
-        // One more, so that followers who wait hear that it is the end.
+        // One more event, so that followers who are waiting notice the end.
         service.a.credit(&cvus[0], "0.01").await;
     };
     let (paged, followed, ()) = tokio::join!(join_all(pagers), join_all(followers), movers);
     let mut all_cuts = 0;
     for (mut books, cuts) in paged.into_iter().chain(followed) {
-        // A page reader may have ended before the last one.
+        // A page consumer may have ended before the last event.
         let path = format!("{FEED}?after={}", books.last_id);
         let rest = service.a.get(&path).await.is(200);
         rest["items"]
@@ -203,7 +203,7 @@ async fn a_stream_that_is_cut_at_any_byte_goes_on_without_gap_or_repetition() {
         let mut last = beginning.clone();
         while answer.len() < right.len() {
             let mut stream = Stream::open(&service.a, &query, &last).await;
-            // Now and then the cut comes before a single message is whole.
+            // Now and then the cut comes before even one message is whole.
             let most = dice.up_to(4000);
             let mut came = 0;
             while came < most && answer.len() + stream.sse.messages.len() < right.len() {

@@ -1,5 +1,5 @@
-//! The golden journal on a disk: what was published of it keeps its number and id over a start, a
-//! crash and a rebuild of the index. Neither file is ever edited.
+//! The golden journal on a disk: its events keep their numbers and ids over a start, a crash and a
+//! rebuild of the index. Neither file is ever edited.
 
 use crate::support::{TestService, Value};
 

@@ -1,4 +1,4 @@
-//! The feed by page, place and type; and who may see it.
+//! The feed by page, place and type; and which keys may see it.
 
 use std::collections::BTreeSet;
 
@@ -76,7 +76,7 @@ async fn a_few_types_are_those_of_all_in_their_order() {
     assert_eq!(together, BTreeSet::from_iter(every));
 }
 
-/// What is asked for wrongly, with the field and the sentence that say so.
+/// Wrong queries, with the field and the message that report the error.
 const WRONG: &[(&str, &str, &str)] = &[
     ("limit=0", "limit", "must be a whole number from 1 to 200"),
     ("limit=201", "limit", "must be a whole number from 1 to 200"),
@@ -138,7 +138,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
     }
     let events = all(&service.a, 200, "").await;
     let last = text(&events[1], "id");
-    // Whatever is changed of an id makes it another's, or nobody's.
+    // With any character changed, an id belongs to somebody else, or to nobody.
     for at in 0..last.len() {
         let mut changed = last.as_bytes().to_vec();
         changed[at] = if changed[at] == b'0' { b'1' } else { b'0' };
@@ -151,7 +151,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
         .await;
     let both = both.refused(400, "invalid_request");
     assert_eq!(named(&both.json), ["after", "types", "limit"]);
-    // One that waits for an event that has not happened would miss those before it.
+    // A client that waited for an event that has not happened would miss the ones before it.
     let known = EventId::parse(last).unwrap();
     let id = |number| EventId { number, ..known };
     assert_eq!(id(2).to_string(), last);
@@ -165,7 +165,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
         )
         .await;
     }
-    // One of a history that is gone has a number that something else has now.
+    // An id of a history that is gone has a number that now belongs to something else.
     for tag in [
         Tag::NONE,
         EventId::parse(text(&events[0], "id")).unwrap().tag,
@@ -175,7 +175,7 @@ async fn what_is_asked_wrongly_is_refused_with_what_would_be_right() {
              from an earlier event that it has, or from the first";
         refused(&service.a, &query, "after", why).await;
     }
-    // Before the first one there is a place too.
+    // There is also a place before the first event.
     let beginning = EventId {
         number: 0,
         tag: Tag::NONE,

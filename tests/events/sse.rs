@@ -1,5 +1,5 @@
-//! A client of server-sent events, as the WHATWG's specification has them, over a bare connection
-//! that can be cut anywhere.
+//! A client of server-sent events, by the WHATWG's specification, over a bare connection that can
+//! be cut anywhere.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -16,7 +16,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Its data, which carries the same id and type.
+    /// The event in its data, which carries the same id and type.
     pub fn event(&self) -> Value {
         let event: Value = serde_json::from_str(&self.data).unwrap();
         assert_eq!(
@@ -27,15 +27,15 @@ impl Message {
     }
 }
 
-/// What is known of a stream by the bytes that came so far.
+/// The state of a stream after the bytes received so far.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sse {
     line: Vec<u8>,
     after_return: bool,
     next: Message,
-    /// The id to come back with.
+    /// The id to reconnect with.
     pub last_id: String,
-    /// When to come back, in milliseconds.
+    /// How long to wait before reconnecting, in milliseconds.
     pub retry: Option<u64>,
     pub comments: Vec<String>,
     pub messages: Vec<Message>,
@@ -74,7 +74,7 @@ impl Sse {
         }
     }
 
-    /// The end of a block: its id counts, with data or without.
+    /// Ends a block: its id counts, with data or without.
     fn dispatch(&mut self) {
         self.next.id.clone_into(&mut self.last_id);
         let id = self.next.id.clone();
@@ -91,7 +91,7 @@ impl Sse {
     }
 }
 
-/// The chunks of a body, taken apart as they come.
+/// Decodes the chunks of a body as they arrive.
 #[derive(Debug, Default)]
 struct Chunks {
     head: Vec<u8>,
@@ -112,7 +112,7 @@ impl Chunks {
             self.head.push(*byte);
             if let Some(size) = self.head.strip_suffix(b"\r\n") {
                 let size = usize::from_str_radix(str::from_utf8(size).unwrap(), 16).unwrap();
-                // With the line break behind it.
+                // Including the line break after the chunk.
                 self.left = size + 2;
                 self.ended |= size == 0;
                 self.head.clear();
@@ -121,7 +121,7 @@ impl Chunks {
     }
 }
 
-/// A stream that is open.
+/// An open stream.
 #[derive(Debug)]
 pub struct Stream {
     socket: TcpStream,
@@ -139,7 +139,7 @@ pub async fn ask(client: &Client, method: &str, path: &str, headers: &str) -> Tc
     send(socket, client, method, path, headers).await
 }
 
-/// Sends a request over a connection that is open.
+/// Sends a request over an open connection.
 pub async fn send(
     mut socket: TcpStream,
     client: &Client,
@@ -154,7 +154,7 @@ pub async fn send(
     socket
 }
 
-/// Reads once, at most so many bytes; nothing at the end.
+/// Reads once, at most this many bytes; empty at the end.
 pub async fn read(socket: &mut TcpStream, most: usize) -> Vec<u8> {
     let mut bytes = vec![0; most];
     let came = timeout(SOON, socket.read(&mut bytes)).await;
@@ -201,7 +201,7 @@ impl Stream {
         }
     }
 
-    /// Reads once, at most so many bytes; false at the end.
+    /// Reads once, at most this many bytes; false at the end.
     pub async fn read(&mut self, most: usize) -> bool {
         let bytes = read(&mut self.socket, most).await;
         let mut body = Vec::new();
@@ -210,7 +210,7 @@ impl Stream {
         !bytes.is_empty() && !self.chunks.ended
     }
 
-    /// The next message; `None` at the end. Signs of life alone are not enough.
+    /// The next message; `None` at the end. Heartbeats alone do not count: it fails after [`SOON`].
     pub async fn next(&mut self) -> Option<Value> {
         let next = timeout(SOON, self.message()).await;
         next.expect("there is something to tell, or the end")
@@ -228,7 +228,7 @@ impl Stream {
         }
     }
 
-    /// Reads until there is a place to come back to, which is said at once.
+    /// Reads until there is an id to reconnect with, which the stream sends at once.
     pub async fn begun(mut self) -> Self {
         while self.sse.last_id.is_empty() {
             assert!(self.read(4096).await, "it ended");
@@ -237,14 +237,14 @@ impl Stream {
         self
     }
 
-    /// Reads until so many signs of life have come.
+    /// Reads until this many heartbeats have come.
     pub async fn beats(&mut self, count: usize) {
         while self.sse.comments.len() < count {
             assert!(self.read(4096).await, "it ended");
         }
     }
 
-    /// Reads to the end, which has to be a whole one.
+    /// Reads to the end, and checks that the stream ended properly.
     pub async fn end(mut self) -> Sse {
         let ended = async { while self.read(4096).await {} };
         timeout(SOON, ended).await.expect("it ends");

@@ -1,4 +1,4 @@
-//! One of everything: each change is published once, in its place, as it was right then.
+//! One of everything: each change is published once, in its place, with the data of that moment.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use super::acts::whole;
 use super::{FEED, all, types};
 use crate::support::{Client, TestClock, TestService, Value, json};
 
-/// The day on which all of it happens, one step each second.
+/// The day on which everything happens, one step each second.
 const START: &str = "2026-03-02T12:00:00Z";
 
-/// What a step is expected to publish: when, what, of what.
+/// An event that a step should publish: its time, its type, its data.
 type Expected = (String, &'static str, Value);
 
-/// What should be published, noted while it happens.
+/// The events that should be published, noted while they happen.
 pub struct Story {
     pub service: TestService,
     pub clock: Arc<TestClock>,
@@ -50,7 +50,7 @@ impl Story {
         Timestamp::from_millis(start + (self.steps + later) * 1000).to_string()
     }
 
-    /// Time goes on.
+    /// Moves to the next step; returns the client.
     pub fn step(&mut self) -> &Client {
         self.steps += 1;
         self.clock.set(&self.at(0));
@@ -66,7 +66,7 @@ impl Story {
         self.tell(kind, as_told(read.is(200).json, Value::Null));
     }
 
-    /// The newest vouchers of an account, oldest first.
+    /// Notes the newest vouchers of an account, oldest first.
     pub async fn vouchers(&mut self, cvu: &str, count: usize) {
         let path = format!("/v1/accounts/{cvu}/movements?limit={count}");
         let moved = self.service.a.get(&path).await.is(200).json;
@@ -77,7 +77,7 @@ impl Story {
         }
     }
 
-    /// A transfer as it is now.
+    /// The present state of a transfer.
     pub async fn read_transfer(&self, transfer: &Value) -> Value {
         let path = format!("/v1/transfers/{}", transfer["id"].as_str().unwrap());
         let mut read = self.service.a.get(&path).await.is(200).json;
@@ -85,8 +85,8 @@ impl Story {
         read
     }
 
-    /// Sends a transfer through the bank: its money is set apart, and it is told with what was
-    /// known of it then.
+    /// Sends a transfer through the bank: notes that its money is held, and that it was requested,
+    /// with the data known at that time.
     pub async fn sent(&mut self, from: &str, digit: u8, status: &str) -> Value {
         let alias = json!({"alias": format!("DESTINO.{digit}")});
         let call = self.step().transfer(from, alias, "10.00");
@@ -115,7 +115,7 @@ impl Story {
         first
     }
 
-    /// An account without a CVU, by what the wallet family says of it.
+    /// Notes an event of an account without a CVU, from the wallet family's view of it.
     pub async fn without_cvu(&mut self, kind: &'static str, path: &str) {
         let read = self.service.a.get(path).await.is(200);
         let data = json!({
@@ -127,7 +127,7 @@ impl Story {
         self.tell(kind, data);
     }
 
-    /// When an account was first published, or now.
+    /// The time of an account's first event, or the present.
     pub fn told_first(&self, number: &Value) -> String {
         let of = |(_, _, data): &&Expected| data["walletAccountId"] == *number;
         let first = self.expected.iter().find(of);
@@ -156,7 +156,8 @@ async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
         for (name, value) in data.as_object().unwrap() {
             assert_eq!(&event["data"][name], value, "{name} of {event}");
         }
-        // No body of the native family shows an account that has no CVU: it is told in parts.
+        // No body of the native family shows an account without a CVU, so only some fields are
+        // checked.
         if data.get("cvu") != Some(&Value::Null) {
             let fields = |value: &Value| value.as_object().unwrap().len();
             assert_eq!(fields(&event["data"]), fields(data), "{event}");
@@ -171,14 +172,14 @@ async fn one_of_everything_is_told_once_in_order_as_it_was_then() {
         let ids = [&pair[0]["id"], &pair[1]["id"]].map(|id| id.as_str().unwrap());
         assert!(ids[0] < ids[1], "{ids:?}");
     }
-    // Nothing that can be published is missing here.
+    // Every kind of event occurs here.
     let missing: Vec<_> = EventKind::ALL.iter().map(|kind| kind.as_str()).collect();
     let missing = missing.iter().filter(|kind| !kinds.contains(kind));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
     story.service.verified().await;
 }
 
-/// The first events as they are on the wire.
+/// The first events as they are sent.
 async fn wire(client: &Client, count: usize) -> String {
     let answer = client.get(&format!("{FEED}?limit={count}")).await.is(200);
     let (items, _) = answer.text.rsplit_once(r#","next":"#).unwrap();
@@ -199,7 +200,7 @@ async fn what_was_told_reads_the_same_for_ever() {
     assert_eq!(wire(&service.a, expected.len()).await, first);
     service.crash().await;
     assert_eq!(wire(&service.a, expected.len()).await, first);
-    // All that an event shows has changed since: accounts, types, holds, names.
+    // Everything that an event shows has changed since: accounts, types, holds, names.
     let accounts = service.a.get("/v1/accounts?status=active").await.is(200);
     for account in accounts["items"].as_array().unwrap() {
         let cvu = account["cvu"].as_str().unwrap();

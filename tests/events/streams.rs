@@ -1,4 +1,4 @@
-//! The stream: where it begins, that it lives, and how it ends.
+//! The stream: where it begins, how it stays alive, and how it ends.
 
 use std::time::Duration;
 
@@ -13,7 +13,8 @@ use crate::support::{Client, SOON, Setup, TestService, Value, json, named, wait_
 
 const PATH: &str = "/v1/events/stream";
 
-/// A service whose streams are silent so long at most, and so many in a realm.
+/// A service whose streams are silent for at most so long, and whose realms may have so many of
+/// them.
 async fn paced(millis: u64, streams_max: usize) -> TestService {
     let heartbeat = Duration::from_millis(millis);
     let streams = StreamOptions {
@@ -31,7 +32,7 @@ fn id(event: &Value) -> &str {
     event["id"].as_str().unwrap()
 }
 
-/// What a stream sends next, so many of them.
+/// The next events of a stream, this many of them.
 async fn next(stream: &mut Stream, count: usize) -> Vec<Value> {
     let mut reply = Vec::new();
     for _ in 0..count {
@@ -54,7 +55,7 @@ async fn a_stream_begins_where_it_is_asked_to_and_tells_what_the_feed_tells() {
         assert!(first.head.contains(header), "{header} in {}", first.head);
     }
     assert_eq!(first.sse.retry, Some(2000));
-    // Before anything has happened there is a place to come back to.
+    // Even before anything has happened there is an id to reconnect with.
     let beginning = first.sse.last_id.clone();
     a.in_and_out().await;
     let cvu = a.cvu().await;
@@ -65,7 +66,8 @@ async fn a_stream_begins_where_it_is_asked_to_and_tells_what_the_feed_tells() {
     let after = |n: usize| format!("?after={}", id(&events[n]));
     let from_now = Stream::open(a, "", "").await.begun().await;
     assert_eq!(from_now.sse.last_id, id(&events[3]));
-    // By the header, by the parameter; the header is the newer of both, and an empty one is none.
+    // By header or by parameter; if both are there, the header is newer, and an empty one does not
+    // count.
     let mut streams = vec![
         (0, Stream::open(a, "", &beginning).await),
         (2, Stream::open(a, "", id(&events[1])).await),
@@ -135,7 +137,7 @@ async fn a_few_types_are_told_alone_and_what_lies_between_is_not_looked_at_again
     let right = all(a, 200, "&types=hold.*,account.closed").await;
     assert_eq!(right.len(), 3);
     assert_eq!(next(&mut stream, 3).await, right);
-    // What happens then is not wanted, but its place is sent with the next sign of life.
+    // The filter excludes this event, but its id is sent with the next heartbeat.
     let last = a.create_type("LAST", "credit").await;
     assert_eq!(last["code"], "LAST");
     let events = all(a, 200, "").await;
@@ -160,7 +162,7 @@ async fn a_stream_shows_that_it_lives_in_silence_and_in_what_is_not_wanted() {
         (&stream.sse.last_id, stream.sse.messages.len()),
         (&place, 0)
     );
-    // Something happens all the time, and nothing of it is wanted.
+    // Something happens all the time, and the filter excludes all of it.
     let busy = async {
         loop {
             a.credit(&cvu, "0.01").await;
@@ -193,7 +195,7 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
         full["message"],
         "the realm has 3 streams open already; close one first"
     );
-    // The feed, other realms and the streams that are open know nothing of it.
+    // The feed, other realms and the open streams are not affected.
     a.get(FEED).await.is(200);
     for other in [&service.b, &service.live] {
         drop(Stream::open(other, "", "").await.begun().await);
@@ -202,7 +204,7 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
     for stream in &mut open {
         stream.next().await.unwrap();
     }
-    // Whoever comes next has the seat of one that went away.
+    // The next client gets the seat of a stream that has ended.
     let mut later = Vec::new();
     while open.pop().is_some() {
         let again = async || {
@@ -214,7 +216,7 @@ async fn a_realm_has_so_many_streams_and_whoever_leaves_makes_room() {
         a.get(PATH).await.refused(429, "too_many_streams");
     }
     drop(later);
-    // What is refused takes no seat, nor does a question for the head alone.
+    // A refused request takes no seat, nor does a HEAD request.
     for _ in 0..4 {
         a.get(&format!("{PATH}?after=x")).await.is(400);
     }
@@ -255,7 +257,7 @@ async fn a_stream_ends_with_its_key_and_tells_nothing_after() {
     assert_eq!(next(&mut mine, 2).await[0], before[0]);
 }
 
-/// A client that asks for everything and then reads nothing.
+/// A client that asks for all events and then reads nothing.
 async fn deaf(client: &Client, beginning: &str) -> tokio::net::TcpStream {
     let addr = client.url.strip_prefix("http://").unwrap().parse().unwrap();
     let socket = TcpSocket::new_v4().unwrap();
@@ -279,7 +281,7 @@ async fn a_service_that_stops_ends_its_streams_and_waits_for_nobody_who_is_deaf(
     drop(first);
     service.a.in_and_out().await;
     let cvu = service.a.cvu().await;
-    // More than the system keeps for a connection that nobody reads.
+    // More than the system buffers for a connection that nobody reads.
     let item = |_| {
         json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "1.00",
             "idExterno": format!("deaf-{}", fresh()), "description": "x".repeat(200)})
@@ -305,7 +307,7 @@ async fn a_service_that_stops_ends_its_streams_and_waits_for_nobody_who_is_deaf(
     let mut again = Stream::open(&service.a, "", &reading.last_id).await;
     service.a.credit(&cvu, "1.00").await;
     assert_eq!(next(&mut again, 1).await[0]["sequence"], 8004);
-    // And as a crash would.
+    // The same after a crash.
     service.crash().await;
     let mut again = Stream::open(&service.a, "", &reading.last_id).await;
     assert_eq!(next(&mut again, 1).await[0]["sequence"], 8004);

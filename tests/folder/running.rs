@@ -1,4 +1,4 @@
-//! Changes to the folder of a process that runs and is asked meanwhile.
+//! Changes to the folder of a process that is running and serving requests.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,28 +12,28 @@ use super::still::segments;
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, wait_until};
 
-/// Clients that post meanwhile.
+/// How many clients post in the meantime.
 const CLIENTS: usize = 4;
-/// Acknowledgements before the change.
+/// How many acknowledgements come before the change.
 const BEFORE: usize = 40;
 
-/// What is right afterwards.
+/// The right behaviour after a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
-    /// The process ends; the folder is whole when it is back where it was.
+    /// The process ends; once the change is undone the folder is whole.
     Whole,
     /// The process ends; the next start is refused.
     Refused,
-    /// The process ends, and nothing is left to start on.
+    /// The process ends, and there is nothing left to start on.
     Gone,
-    /// The process goes on, and the next start finds everything.
+    /// The process continues, and the next start finds everything.
     GoesOn,
 }
 
 /// A change: the folder, a place to move things to, an older copy.
 pub type Change = fn(&Path, &Path, &Path);
 
-/// A change, how it is undone as far as it can be, and what is right.
+/// A change, how it is undone as far as possible, and the right behaviour.
 pub type Case = (&'static str, Change, fn(&Path, &Path), After);
 
 fn keep(_: &Path, _: &Path) {}
@@ -202,18 +202,18 @@ const CHANGES: [Case; 20] = [
     ),
 ];
 
-/// All of them.
+/// All changes.
 pub fn all() -> Vec<Case> {
     CHANGES.to_vec()
 }
 
-/// What the clients know.
+/// The vouchers that the clients know.
 #[derive(Default)]
 struct Load {
     acked: Mutex<BTreeSet<String>>,
     changed: AtomicBool,
     stop: AtomicBool,
-    /// Acknowledged although it was sent after the change.
+    /// How many were acknowledged although they were sent after the change.
     after: AtomicUsize,
 }
 
@@ -234,7 +234,7 @@ async fn post(client: Client, cvu: String, load: Arc<Load>) {
 }
 
 impl Site {
-    /// Makes one change under a process that works, and judges what becomes of it.
+    /// Makes one change under a working process, and judges the result.
     pub async fn running(&self, case: &Case, tally: &mut Tally) {
         let (name, change, undo, right) = *case;
         let (data, away) = (self.fresh(), self.fresh());
@@ -275,7 +275,8 @@ impl Site {
             task.await.unwrap();
         }
         let after = load.after.load(Ordering::SeqCst);
-        // what the watch looks at, and no commit, may go unseen for a quarter of a second
+        // files that the watch checks, but no commit, may be changed unnoticed for a quarter of a
+        // second
         let seldom = ["LOCK", "IDENTITY", "WITNESS", "oldest"];
         if right != After::GoesOn && after > 0 && !seldom.iter().any(|word| name.starts_with(word))
         {

@@ -1,4 +1,4 @@
-//! The folders that are changed, and the real binary over them.
+//! The folders to be changed, and the real binary running on them.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
@@ -13,10 +13,10 @@ use tempfile::TempDir;
 
 use crate::support::{Client, SOON, Value, canary, json, wait_until};
 
-/// Vouchers of one request.
+/// How many vouchers one request has.
 const BATCH: usize = 1000;
 
-/// A folder, and what was acknowledged in it.
+/// A folder, and the vouchers that were acknowledged in it.
 pub struct Base {
     pub data: PathBuf,
     pub acked: BTreeSet<String>,
@@ -33,7 +33,7 @@ pub struct Site {
     next: AtomicU32,
 }
 
-/// Copies a file or folder as it is.
+/// Copies a file or folder, keeping its attributes.
 pub fn copy(from: &Path, to: &Path) {
     let copied = Command::new("cp")
         .args(["-a", "--sparse=always", "-T"])
@@ -47,7 +47,7 @@ pub fn copy(from: &Path, to: &Path) {
     );
 }
 
-/// The binary, without the variables of this test, which it would take for settings.
+/// The binary, without the variables of this test, which it would take as settings.
 fn caudal() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
     for (name, _) in std::env::vars_os() {
@@ -58,7 +58,7 @@ fn caudal() -> Command {
     command
 }
 
-/// Posts credits, many at a time and then some alone.
+/// Posts credits, first in batches and then one at a time.
 async fn post(client: &Client, cvu: &str, batches: usize, acked: &mut BTreeSet<String>) {
     for _ in 0..batches {
         let first = acked.len();
@@ -79,7 +79,7 @@ async fn post(client: &Client, cvu: &str, batches: usize, acked: &mut BTreeSet<S
 }
 
 impl Site {
-    /// Fills a folder in three lives, and keeps a copy of each.
+    /// Fills a folder in three runs of the service, and keeps a copy of each.
     pub async fn build() -> Self {
         let dir = TempDir::new().unwrap();
         let (data, older) = (dir.path().join("origin"), dir.path().join("older"));
@@ -106,7 +106,7 @@ impl Site {
         let service = Service::start(options()).unwrap();
         let client = Client::new(&service.url, Some(&key));
         post(&client, &cvu, 1, &mut acked).await;
-        // what is younger than half a second may still be without a witness
+        // the last half second may not have a witness yet
         wait_until("the witness has seen it", SOON, async || {
             let stats = service.engine.stats();
             (stats.witness_commit == stats.last_commit).then_some(())
@@ -129,7 +129,7 @@ impl Site {
         }
     }
 
-    /// A name that nothing has.
+    /// A path that is not in use.
     pub fn fresh(&self) -> PathBuf {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.dir.path().join(format!("case-{number}"))
@@ -207,14 +207,14 @@ impl Site {
     }
 }
 
-/// What became of a start.
+/// The result of a start.
 pub enum Opened {
-    /// Its exit code, and what it said.
+    /// The exit code, and the output.
     Refused(Option<i32>, String),
     Serves(Process),
 }
 
-/// A service that runs; killed when it is dropped.
+/// A running service, killed when it is dropped.
 pub struct Process {
     pub url: String,
     child: Child,
@@ -223,7 +223,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Waits for its end; gives its exit code (none after a signal) and its last lines.
+    /// Waits for its end; returns its exit code (`None` after a signal) and its last lines.
     pub async fn ended(mut self) -> (Option<i32>, String) {
         let ended = async || self.child.try_wait().unwrap();
         let status = wait_until("the process ends", SOON, ended).await;
@@ -243,7 +243,7 @@ impl Process {
         )
     }
 
-    /// How many of these it does not have.
+    /// How many of these vouchers it lacks.
     pub async fn lacks(&self, site: &Site, acked: &BTreeSet<String>) -> usize {
         let client = Client::new(&self.url, Some(&site.key));
         let (mut found, mut cursor) = (BTreeSet::new(), String::new());

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use super::Tally;
 use super::site::{Opened, Site, copy};
 
-/// What has to come of a change.
+/// The right result of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Right {
-    /// Exit code 3, with words.
+    /// Exit code 3, with an explanation.
     Refused,
-    /// Everything is there.
+    /// Everything is still there.
     Whole,
-    /// Either.
+    /// Either of the two.
     Any,
 }
 
 /// A change to a folder; the second folder is an older copy of it.
 type Change = fn(&Path, &Path);
 
-/// A change, and to what.
+/// A change, and the folder that it is made to.
 #[derive(Debug)]
 pub struct Case {
     name: &'static str,
@@ -39,7 +39,7 @@ pub fn segments(data: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// Where the records of a segment begin, and where the last one ends.
+/// The offsets of a segment's records, and the end of the last one.
 fn records(data: &[u8]) -> Vec<usize> {
     let (mut places, mut at) = (vec![4096], 4096);
     while data.get(at..at + 4) == Some(b"CdR1") {
@@ -50,7 +50,7 @@ fn records(data: &[u8]) -> Vec<usize> {
     places
 }
 
-/// Segments that hold records, ascending, with their contents.
+/// Segments that contain records, ascending, with their contents.
 fn written(data: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let read = |path: PathBuf| {
         let bytes = fs::read(&path).unwrap();
@@ -282,7 +282,7 @@ const CHANGES: [(&str, Change, Right); 30] = [
     ),
 ];
 
-/// All of them, on stopped and killed folders, with and without the index.
+/// All changes, on stopped and killed folders, with and without the index.
 pub fn all() -> Vec<Case> {
     let mut all = Vec::new();
     for (name, change, right) in CHANGES {
@@ -302,7 +302,7 @@ pub fn all() -> Vec<Case> {
 }
 
 impl Site {
-    /// Makes one change and judges what the binary does about it.
+    /// Makes one change and judges how the binary reacts.
     pub async fn still(&self, case: &Case, tally: &mut Tally) {
         let base = if case.killed {
             &self.killed

@@ -1,8 +1,8 @@
-//! The bodies of an account that changes and is closed, and of a type that goes.
+//! The bodies of an account that is changed and closed, and of a type that is removed.
 
 use super::Golden;
 
-/// What happens to the account of the first story.
+/// The changes to the account of the first story.
 pub const CHANGES: &[Golden] = &[
     Golden {
         request: "PUT /v1/accounts/0000999100000247912144/alias",

@@ -1,16 +1,16 @@
-//! The bodies of what clients have, in both families.
+//! The bodies of clients' positions, in both families.
 
 use super::Golden;
 
-/// Operations whose exact bodies are in tests of their own: those of the treasury tell an instant of
-/// the bank's clock, which does not stand still, and the stream has no end.
+/// Operations whose exact bodies are tested elsewhere: those of the treasury show an instant of the
+/// bank's clock, which does not stand still, and the stream has no end.
 pub const ELSEWHERE: &[&str] = &[
     "GET /v1/treasury",
     "GET /wallet/v1/Tesoreria",
     "GET /v1/events/stream",
 ];
 
-/// What is told of one client, which has a credit and a hold.
+/// The answers about one client, which has a credit and a hold.
 pub const TREASURY: &[Golden] = &[
     Golden {
         request: "GET /v1/treasury/positions?min=100&limit=2",

@@ -1,4 +1,4 @@
-//! The bodies of what clients of a walletentidad also call.
+//! The bodies of the operations that clients of a walletentidad also call.
 
 use super::Golden;
 

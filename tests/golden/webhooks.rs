@@ -2,7 +2,7 @@
 
 use super::Golden;
 
-/// What is told of a realm with a webhook that cannot be reached.
+/// The answers about a realm with a webhook that cannot be reached.
 pub const WEBHOOKS: &[Golden] = &[
     Golden {
         request: "GET /v1/events",

@@ -1,4 +1,4 @@
-//! A client that writes bytes as they are, and a service whose books are checked afterwards.
+//! A client that sends raw bytes, and a service whose books are checked afterwards.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use tokio::net::TcpStream;
 
 use crate::support::{Client, SOON, Setup, TestService, Value, json};
 
-/// What the service waits for the rest of a request: longer than any test, so that whoever gets an
-/// answer got it without a wait.
+/// How long the service waits for the rest of a request: longer than any test, so that a client
+/// that gets an answer got it without that wait.
 pub const PATIENT: Duration = Duration::from_secs(3600);
-/// Where slowness is to be given up, of one part alone.
+/// The short wait of a test in which the service has to give up on one slow part.
 pub const HASTY: Duration = Duration::from_secs(2);
 
 /// An answer as it came over the wire.
@@ -23,7 +23,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// The error body, whole: what our own code answers.
+    /// The whole error body, which is always our own.
     #[track_caller]
     pub fn error(&self) -> Value {
         let body: Value = serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"));
@@ -35,13 +35,13 @@ impl Raw {
     }
 }
 
-/// Sends bytes as they are on a connection of their own, and reads what comes until it closes or
-/// the answer is whole; `None` when it closes without an answer.
+/// Sends raw bytes on a connection of their own, and reads until it closes or the answer is whole;
+/// `None` if it closes without an answer.
 pub async fn send(url: &str, bytes: &[u8]) -> Option<Raw> {
     let mut stream = TcpStream::connect(url.trim_start_matches("http://"))
         .await
         .unwrap();
-    // A server that has seen enough may close before all is written.
+    // A server that has seen enough may close before everything is written.
     stream.write_all(bytes).await.ok();
     read(&mut stream).await
 }
@@ -88,7 +88,7 @@ pub fn request(client: &Client, line: &str, more: &str, body: &[u8]) -> Vec<u8> 
     [head.as_bytes(), body].concat()
 }
 
-/// A posting with this body and these headers in place of its length.
+/// A posting with this body, and with these headers instead of its length.
 pub fn posting(client: &Client, cvu: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let line = format!("POST /v1/accounts/{cvu}/comprobantes");
     request(
@@ -135,7 +135,8 @@ impl Stage {
         send(&self.service.a.url, bytes).await
     }
 
-    /// After all that: a posting works, nothing else was posted, and the books are right.
+    /// Checks that after everything a posting works, nothing else was posted, and the books are
+    /// right.
     pub async fn lives(&self) {
         let posted = self.service.a.credit(&self.cvu, "1.00").await;
         assert_eq!(

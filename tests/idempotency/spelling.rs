@@ -1,11 +1,11 @@
-//! When two bodies under one key are the same.
+//! When two bodies under one key count as the same.
 
 use std::future::IntoFuture as _;
 
 use super::same;
 use crate::support::{TestService, cuit};
 
-/// JSON values are compared, however they are spelled.
+/// JSON values are compared, not their spelling.
 #[actix_web::test]
 async fn two_spellings_of_one_body_are_one_request() {
     let service = TestService::start().await;

@@ -1,4 +1,4 @@
-//! What a table can say of an answer: a place, and what is there.
+//! The checks that a table can make on an answer: a place, and the value expected there.
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
@@ -6,10 +6,10 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 
 use crate::support::{Answer, Value};
 
-/// A form that a value may have.
+/// The test for a form that a value may have.
 type Shape = fn(&Value) -> bool;
 
-/// The forms and their names.
+/// The forms by name.
 pub const SHAPES: &[(&str, Shape)] = &[
     ("text", Value::is_string),
     ("number", Value::is_number),
@@ -69,11 +69,11 @@ pub enum Part {
     First(String, String),
 }
 
-/// Where something is in an answer.
+/// A place in an answer.
 #[derive(Debug)]
 pub enum Place {
     Header(String),
-    /// The text as it came.
+    /// The text as received.
     Text,
     Json(Vec<Part>),
 }
@@ -112,7 +112,7 @@ impl Place {
         Ok(Self::Json(parts))
     }
 
-    /// What is there; nothing where the place is not.
+    /// The values at the place; none if the place does not exist.
     pub fn of(&self, answer: &Answer, write: &dyn Fn(&str) -> Result<String, String>) -> Found {
         match self {
             Self::Header(name) => Ok(answer
@@ -126,7 +126,7 @@ impl Place {
                 let (mut here, mut many) = (vec![&answer.json], false);
                 for part in parts {
                     let next = step(&answer.json, &here, part, write)?;
-                    // Each of them has it, or none.
+                    // Either all members have the field, or none.
                     if many && !next.is_empty() && next.len() < here.len() {
                         return Err(format!("{} of {} have it", next.len(), here.len()));
                     }
@@ -140,7 +140,7 @@ impl Place {
     }
 }
 
-/// The values of a place.
+/// The values at a place.
 pub type Found = Result<Vec<Value>, String>;
 
 /// The value that a `$ref` leads to, or the value itself.
@@ -164,7 +164,7 @@ fn step<'a>(
             }
             (Part::Named(name), value) => {
                 next.extend(value.get(name));
-                // A schema that is put together has what its parts have.
+                // A schema composed of parts has the fields of its parts.
                 let all: Vec<_> = value["allOf"].as_array().into_iter().flatten().collect();
                 next.extend(step(root, &all, part, write)?);
             }
@@ -184,7 +184,7 @@ fn step<'a>(
     Ok(next)
 }
 
-/// What is expected of a place.
+/// The expectation about a place.
 #[derive(Debug)]
 enum Test {
     Equal(String),
@@ -200,7 +200,7 @@ enum Test {
     Absent,
 }
 
-/// A place and what is expected of it.
+/// A place and the expectation about it.
 #[derive(Debug)]
 pub struct Check {
     place: Place,
@@ -237,10 +237,10 @@ impl Check {
         Ok(Self { place, test })
     }
 
-    /// Holds an answer against it.
+    /// Checks an answer.
     ///
     /// # Errors
-    /// What is there instead.
+    /// The difference from the expectation.
     pub fn hold(
         &self,
         answer: &Answer,
@@ -293,7 +293,7 @@ impl Check {
     }
 }
 
-/// A value that is JSON, whatever its variables hold.
+/// Checks that a value is JSON, whatever its variables stand for.
 fn expected(value: &str) -> Result<String, String> {
     let zeros = super::play::written(value, &|_| Ok("0".to_owned()))?;
     serde_json::from_str::<Value>(&zeros).map_err(|why| format!("no JSON: {why}"))?;
@@ -306,7 +306,7 @@ fn shape(name: &str) -> Result<(String, Shape), String> {
     Ok(((*name).to_owned(), *shape))
 }
 
-/// A text as it is, and anything else as JSON.
+/// A text as it is, and any other value as JSON.
 fn plain(value: &Value) -> String {
     let text = value.as_str().map(str::to_owned);
     text.unwrap_or_else(|| value.to_string())
@@ -328,7 +328,7 @@ fn size(value: &Value) -> Option<usize> {
     }
 }
 
-/// Whether no value stands in this relation to the next. Amounts are compared as amounts.
+/// Whether no value has this relation to the next. Amounts are compared as amounts.
 fn ordered(found: &[Value], wrong: std::cmp::Ordering) -> bool {
     let key = |value: &Value| {
         let text = plain(value);

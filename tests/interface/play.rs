@@ -1,4 +1,4 @@
-//! Plays a table: asks its requests in order, and reports every line that does not hold.
+//! Plays a table: sends its requests in order, and reports every line that does not hold.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::support::{
     Answer, Client, SOON, Setup, TestClock, TestService, Value, cuit, wait_until,
 };
 
-/// So much of an answer is shown.
+/// How much of an answer is shown, in characters.
 const SHOWN: usize = 3_000;
 
-/// A service that a table is played with.
+/// The service that a table is played with.
 struct Stage {
     service: TestService,
     clock: Arc<dyn Clock>,
-    /// The clock in the table's hand, if it has one.
+    /// The clock that the table moves, if it has one.
     hand: Option<Arc<TestClock>>,
     kept: BTreeMap<String, String>,
 }
@@ -67,7 +67,7 @@ pub async fn play(table: &Table) {
     assert!(failed == 0, "{failed} lines do not hold:\n{report}");
 }
 
-/// What did not hold of a row.
+/// The failures of a row.
 #[derive(Default)]
 struct Wrong {
     asked: String,
@@ -103,7 +103,7 @@ impl Stage {
         wrong
     }
 
-    /// Asks once and looks at the answer.
+    /// Sends the request once and checks the answer.
     async fn once(&self, row: &Row) -> (Wrong, Option<Answer>) {
         let mut wrong = Wrong::default();
         let answer = match self.sent(row, &mut wrong.asked).await {
@@ -166,12 +166,12 @@ impl Stage {
         }
     }
 
-    /// A text with its variables written out.
+    /// A text with its variables replaced by their values.
     fn write(&self, text: &str) -> Result<String, String> {
         written(text, &|name| self.value(name))
     }
 
-    /// What stands for a variable.
+    /// The value of a variable.
     fn value(&self, name: &str) -> Result<String, String> {
         let (word, rest) = name.split_once(' ').unwrap_or((name, ""));
         let number = || {
@@ -202,7 +202,7 @@ impl Stage {
     }
 }
 
-/// A text with what stands for each variable in it: `{name}`, or `{name number}`.
+/// Replaces each variable in a text, `{name}` or `{name number}`, by its value.
 pub fn written(
     text: &str,
     value: &dyn Fn(&str) -> Result<String, String>,
@@ -229,21 +229,21 @@ pub fn written(
     Ok(out)
 }
 
-/// A company's CUIT with a right check digit, another one for each number.
+/// A company's CUIT with a valid check digit, a different one for each number.
 fn company(number: u32) -> String {
     let right = |digit: &u8| {
         let text = format!("30{number:08}{digit}");
         caudal_ledger::cuit::Cuit::parse(&text).is_ok()
     };
     let digit = (0..10).find(right);
-    // A number that has no check digit gives its place to the next.
+    // A number for which no check digit is valid is replaced by another.
     digit.map_or_else(
         || company(number + 50_000_000),
         |it| format!("30{number:08}{it}"),
     )
 }
 
-/// What is wrong with the body of a refusal, beside what its row checks.
+/// The errors in the body of a refusal, apart from the row's own checks.
 fn refusal(row: &Row, answer: &Answer) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut must = |holds: bool, what: &str| {
@@ -255,7 +255,7 @@ fn refusal(row: &Row, answer: &Answer) -> Vec<String> {
     must(answer["statusCode"] == answer.status, "statusCode");
     must(!text("message").is_empty(), "message");
     must(text("timestamp").len() == 24, "timestamp");
-    // An answer that was given before says whose it was.
+    // A replayed answer has the request id of the first one.
     must(
         answer.replayed() || text("requestId") == answer.header("x-request-id"),
         "requestId",

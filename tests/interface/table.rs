@@ -1,9 +1,9 @@
-//! A table as it is written: rows, each a request with what its answer is held against. See the parent.
+//! The written form of a table: rows, each a request with the checks on its answer. See the parent.
 
 use super::checks::{Check, Place};
 use caudal_ledger::time::Timestamp;
 
-/// Who asks. See the parent.
+/// The caller of a request; see the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Who {
     Tenant,
@@ -25,21 +25,21 @@ const PEOPLE: &[(&str, Who)] = &[
     ("admin", Who::Admin),
 ];
 const METHODS: &[&str] = &["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"];
-/// A statement says something: it has so many bytes at least.
+/// The fewest bytes of a meaningful statement.
 const STATEMENT_MIN: usize = 8;
 
-/// A request and what is expected of its answer.
+/// A request and the expected answer.
 pub struct Row {
     pub line: usize,
     pub who: Who,
-    /// Whether it is asked again until all of it holds.
+    /// Whether the request is repeated until everything holds.
     pub soon: bool,
     pub method: String,
     pub path: String,
     pub body: String,
     pub headers: Vec<(String, String)>,
     pub status: u16,
-    /// The code of a refusal; empty where the table does not say.
+    /// The code of a refusal; empty if the table does not give it.
     pub code: String,
     /// The fields that a refusal names.
     pub fields: Vec<String>,
@@ -48,7 +48,8 @@ pub struct Row {
     pub keeps: Vec<(usize, String, Place)>,
 }
 
-/// A check with the statement that it proves; empty where it belongs to the one before.
+/// A check with the statement that it proves; the statement is empty if the check belongs to the one
+/// before.
 pub struct Line {
     pub line: usize,
     pub check: Check,
@@ -71,7 +72,7 @@ impl Table {
     /// Reads a table.
     ///
     /// # Errors
-    /// Every line that says something unknown.
+    /// Every line that cannot be understood.
     pub fn parse(name: &str, text: &str) -> Result<Self, Vec<String>> {
         let (mut steps, mut wrong) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
@@ -111,7 +112,7 @@ impl Table {
         all
     }
 
-    /// The instant at which its clock stands when the service starts.
+    /// The instant at which the clock stands when the service starts.
     pub fn start(&self) -> Option<&str> {
         let mut steps = self.steps.iter();
         steps.find_map(|step| match step {
@@ -122,7 +123,7 @@ impl Table {
     }
 }
 
-/// Takes a line into the steps.
+/// Adds a line to the steps.
 fn take(steps: &mut Vec<Step>, number: usize, line: &str) -> Result<(), String> {
     if let Some(heading) = line.strip_prefix("== ") {
         steps.push(Step::Heading(heading.trim().to_owned()));
@@ -155,7 +156,7 @@ fn take(steps: &mut Vec<Step>, number: usize, line: &str) -> Result<(), String> 
     Ok(())
 }
 
-/// A line below a request.
+/// Adds a line below a request.
 fn belongs(row: &mut Row, number: usize, text: &str, statement: &str) -> Result<(), String> {
     if let Some(header) = text.strip_prefix("with ") {
         let (name, value) = header.split_once(':').ok_or("no header")?;
@@ -177,7 +178,7 @@ fn belongs(row: &mut Row, number: usize, text: &str, statement: &str) -> Result<
     Ok(())
 }
 
-/// A request line.
+/// Reads a request line.
 fn request(line: usize, text: &str, statement: &str) -> Result<Row, String> {
     let (asked, expected) = text.rsplit_once(" => ").ok_or("no status")?;
     let (mut asked, mut who, mut soon) = (asked.trim(), Who::Tenant, false);
@@ -197,7 +198,7 @@ fn request(line: usize, text: &str, statement: &str) -> Result<Row, String> {
     if !METHODS.contains(&method) {
         return Err("no method".into());
     }
-    // A variable in a path may have a space in it.
+    // A variable in a path may contain a space.
     let mut inside = false;
     let end = rest.find(|c: char| {
         inside = (inside || c == '{') && c != '}';

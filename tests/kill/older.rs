@@ -1,8 +1,8 @@
-//! A folder that an older program wrote: this one verifies it, finds everything that was acknowledged, goes on, and is
-//! killed on it in turn.
+//! A folder written by an older program: the present one verifies it, finds everything that was acknowledged,
+//! continues on it, and is killed in turn.
 //!
-//! `CAUDAL_OLDER` is the path of the older program; `tests/rigs/older.sh` sets it. Without it, it says `not run`.
-//! `CAUDAL_KILLS` sets how often each of the two is killed, 3 when absent.
+//! `CAUDAL_OLDER` is the path of the older program; `tests/rigs/older.sh` sets it. Without it the test prints
+//! `not run`. `CAUDAL_KILLS` sets how often each of the two is killed, 3 by default.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -11,7 +11,8 @@ use tempfile::TempDir;
 
 use super::{Known, Process, begin, check, prepare, random_moment, verified};
 
-/// How often the older program is killed before this one takes its folder, and this one then.
+/// How often the older program is killed before the present one takes over its folder, and how often that one is
+/// killed then.
 fn kills() -> usize {
     std::env::var("CAUDAL_KILLS").map_or(3, |text| text.parse().unwrap())
 }
@@ -23,7 +24,7 @@ async fn a_folder_of_an_older_program_is_gone_on_with_and_nothing_is_lost_or_dou
         return;
     };
     let newer = env!("CARGO_BIN_EXE_caudal");
-    // The last of the older program is killed as the others are, or stopped.
+    // The last process of the older program is killed like the others, or stopped properly.
     for left in ["KILL", "TERM"] {
         let folder = TempDir::new().unwrap();
         let known = Arc::new(Mutex::new(Known::default()));

@@ -1,4 +1,4 @@
-//! What has to be so when all is over: the service's book, the bank's, and the clients' are one.
+//! The final checks: the books of the service, of the bank and of the clients agree.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::support::{Client, Value, json, wait_until};
 
 /// How long the last transfers may take to end.
 const ENDS: Duration = Duration::from_secs(120);
-/// What each cash-in brings, in centavos.
+/// The amount of each cash-in, in centavos.
 const CASH_IN: i64 = 321;
 
 fn centavos(text: &Value) -> i64 {
@@ -35,14 +35,14 @@ fn array(value: &Value) -> Vec<Value> {
     value.as_array().unwrap().clone()
 }
 
-/// What the load comes to.
+/// The totals that follow from the load.
 #[derive(Default, Debug)]
 struct Expected {
     completed: usize,
     rejected: usize,
     reversed: usize,
     cash_ins: usize,
-    /// Sums in centavos, of what went through the bank.
+    /// Sums in centavos, of money that went through the bank.
     left: i64,
 }
 
@@ -64,13 +64,13 @@ fn expected(load: &Load) -> Expected {
     found
 }
 
-/// How many transfers are in a state.
+/// How many transfers have a status.
 async fn count(client: &Client, status: &str) -> u64 {
     let path = format!("/v1/transfers?status={status}&limit=1");
     client.get(&path).await.is(200)["total"].as_u64().unwrap()
 }
 
-/// Waits until nothing is open any more, and gives how long that took.
+/// Waits until no transfer is open any more, and returns how long that took.
 async fn ended(site: &Site) -> Duration {
     let since = Instant::now();
     wait_until("every transfer has ended", ENDS, async || {
@@ -84,10 +84,10 @@ async fn ended(site: &Site) -> Duration {
     since.elapsed()
 }
 
-/// What came back while nobody heard, the bank's notices given up: reconciliation names it, and it
-/// is reported again as the bank's people would. Gives how many there were.
+/// Reports reversals whose notices the bank has given up: reconciliation names them, and the test
+/// reports each again, as the bank's staff would. Returns how many there were.
 async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
-    // The bank reverses a while after it completed: until then a notice is still to come.
+    // The bank reverses a while after it completes: until then a notice may still come.
     wait_until("the bank has reversed what it reverses", ENDS, async || {
         let received = site.listed("TRANSFERENCIAS_RECIBIDAS").await;
         let reversals = received.iter().filter(|it| it["type"] == "REVERSAL");
@@ -127,7 +127,8 @@ async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
     missing.len()
 }
 
-/// Every order is one transfer, under the id that its client was told, in the state it must have.
+/// Checks that every order is one transfer, with the id that its client was given, in the right
+/// status.
 async fn transfers(site: &Site, load: &Load) -> BTreeMap<String, Value> {
     let listed = all(&site.client, "/v1/transfers?order=asc", |page| {
         array(&page["items"])
@@ -159,7 +160,7 @@ async fn transfers(site: &Site, load: &Load) -> BTreeMap<String, Value> {
     by_external
 }
 
-/// The vouchers that belong to a transfer, by how it ends.
+/// The vouchers of a transfer, by how it ends.
 fn vouchers(kind: &str, end: &str) -> &'static [&'static str] {
     match (kind, end) {
         ("internal", _) => &["credit", "debit"],
@@ -169,8 +170,8 @@ fn vouchers(kind: &str, end: &str) -> &'static [&'static str] {
     }
 }
 
-/// The movements of every account add up, and are those of its transfers and cash-ins; gives the
-/// sum of all totals.
+/// Checks that the movements of every account add up, and are those of its transfers and cash-ins;
+/// returns the sum of all totals.
 async fn accounts(site: &Site, load: &Load, transfers: &BTreeMap<String, Value>) -> i64 {
     let mut of: BTreeMap<String, Vec<(String, i64)>> = BTreeMap::new();
     let mut sum = 0;
@@ -217,12 +218,12 @@ async fn accounts(site: &Site, load: &Load, transfers: &BTreeMap<String, Value>)
         let found = of.remove(&rail_id(number));
         assert_eq!(found, Some(vec![("credit".to_owned(), CASH_IN)]));
     }
-    // The first credits refer to themselves; nothing else is left.
+    // Left are the first credits, which refer to themselves, and nothing else.
     assert_eq!(of.len(), ACCOUNTS, "{of:?}");
     sum
 }
 
-/// The bank has each transfer of ours once, ended as we say, and no other.
+/// Checks that the bank has each of our transfers once, with the same end, and no other.
 async fn bank(site: &Site, transfers: &BTreeMap<String, Value>, expected: &Expected) {
     let mut of = BTreeMap::new();
     for sent in site.listed("TRANSFERENCIAS_ENVIADAS").await {
@@ -256,7 +257,7 @@ async fn bank(site: &Site, transfers: &BTreeMap<String, Value>, expected: &Expec
     assert_eq!(received.len(), expected.reversed + expected.cash_ins);
 }
 
-/// Money whose notice nobody heard is reported again, and all of it once more than needed.
+/// Reports all arrived money once more, in case nobody heard some of the notices.
 async fn told_again(site: &Site, load: &Load) {
     for number in (0..load.count).step_by(CASH_IN_EVERY) {
         let cvu = &load.accounts[number % ACCOUNTS].0;
@@ -265,7 +266,7 @@ async fn told_again(site: &Site, load: &Load) {
     }
 }
 
-/// Compares everything; gives the figures.
+/// Compares everything; returns the figures.
 pub async fn agree(site: &Site, load: &Load) -> String {
     let expected = expected(load);
     let state = site.bank.get("/sandbox/state").await.is(200);

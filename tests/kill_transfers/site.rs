@@ -1,5 +1,5 @@
-//! The service and its bank as processes of their own: the service can be killed and started again
-//! at the same address, the bank lives through it.
+//! The service and its bank as separate processes: the service can be killed and started again at
+//! the same address, and the bank keeps running.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -18,13 +18,13 @@ use crate::support::{Client, SOON, Value, json, wait_until};
 
 /// How long a start may take.
 const START: Duration = SOON;
-/// The file of what the service trusts beside the machine's own.
+/// The file of the certificate that the service trusts in addition to the machine's own.
 const TRUSTED: &str = "trusted.pem";
 const ADMIN_KEY: &str = "an-admin-key-for-kills-0123456789abcdef";
-/// What the bank of test keys signs its notices with.
+/// The secret with which the bank of test keys signs its notices.
 pub const NOTICES: &str = "the-bank-of-kills-signs-with-this-8530";
 
-/// A process that ends with its handle, and what it has logged, which is read then.
+/// A process that ends with this handle, and its log, which is read then.
 struct Process(
     Child,
     #[expect(dead_code, reason = "read when it is dropped")] Paper,
@@ -32,7 +32,7 @@ struct Process(
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test went well, the process has ended already.
         self.0.kill().ok();
         self.0.wait().ok();
     }
@@ -40,22 +40,23 @@ impl Drop for Process {
 
 fn caudal() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_caudal"));
-    // Variables are settings, and those of whoever runs the tests are none of this service's.
+    // Variables are settings, and those of the environment that runs the tests do not apply to this
+    // service.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_")) {
         command.env_remove(name);
     }
     command
 }
 
-/// Starts it, with its log on paper.
+/// Starts the command, with its log on paper.
 fn started(command: &mut Command) -> Process {
     let log = Paper::new();
     let child = command.stderr(log.pen()).spawn().unwrap();
     Process(child, log)
 }
 
-/// Two ports that are free, and stay so while nobody listens there: below those that the system
-/// gives to outgoing connections, of which the tests beside this one make many, and given once.
+/// Two free ports that stay free while nobody listens there: they are below those that the system
+/// gives to outgoing connections, of which the other tests make many, and each is given out once.
 fn ports() -> (u16, u16) {
     static GIVEN: AtomicU16 = AtomicU16::new(0);
     let first = 10_000 + u16::try_from(std::process::id() % 20_000).unwrap();
@@ -98,7 +99,8 @@ impl Site {
         Self::with("", None).await
     }
 
-    /// With more settings at the top of its file, and a certificate (PEM) that it trusts.
+    /// Starts a site with more settings at the top of the service's file, and a certificate (PEM)
+    /// that it trusts.
     pub async fn with(more: &str, trusted: Option<&str>) -> Self {
         let (folder, (port, admin_port)) = (TempDir::new().unwrap(), ports());
         let url = format!("http://127.0.0.1:{port}");
@@ -153,7 +155,7 @@ impl Site {
         call.header("x-admin-key", ADMIN_KEY).await.is(201).json
     }
 
-    /// Starts the service where it was before.
+    /// Starts the service at its former address.
     pub async fn begin(&mut self) {
         let mut command = caudal();
         let trusted = self.folder.path().join(TRUSTED);
@@ -185,7 +187,7 @@ impl Site {
         .await
     }
 
-    /// `caudal verify` finds nothing.
+    /// Checks that `caudal verify` finds no differences.
     pub fn verify(&self) {
         let data = self.folder.path().join("data");
         let mut verify = caudal();
@@ -199,7 +201,7 @@ impl Site {
         assert!(said.status.success(), "{text}");
     }
 
-    /// All transfers that the bank lists of one way, by the bank's own API.
+    /// All transfers in one direction that the bank lists in its own API.
     pub async fn listed(&self, way: &str) -> Vec<Value> {
         let user = json!({"username": USERNAME, "password": PASSWORD});
         let login = self.bank.post("/v1/login/jwt", &user).await.is(200);

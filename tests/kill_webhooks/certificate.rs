@@ -1,5 +1,5 @@
-//! A certificate for addresses of this machine, made for one run: what `caudal serve` sends to, it
-//! sends to over TLS.
+//! A certificate for addresses of this machine, made for one run: `caudal serve` sends webhooks
+//! only over TLS.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ const TIME: u8 = 0x18;
 const SEQUENCE: u8 = 0x30;
 const SET: u8 = 0x31;
 
-/// A value of DER: its tag, its length, its parts one after the other.
+/// A value in DER: its tag, its length, and its parts concatenated.
 fn der(tag: u8, parts: &[&[u8]]) -> Vec<u8> {
     let content = parts.concat();
     let mut whole = vec![tag];
@@ -50,8 +50,8 @@ fn bits(bytes: &[u8]) -> Vec<u8> {
     der(BITS, &[&[0], bytes])
 }
 
-/// A self-signed certificate for some addresses: as PEM for whoever should trust it, and ready to
-/// serve with.
+/// A self-signed certificate for these addresses: as PEM for the side that should trust it, and
+/// ready to serve with.
 pub fn make(addresses: &[Ipv4Addr]) -> (String, Arc<ServerConfig>) {
     let random = SystemRandom::new();
     let secret = EcdsaKeyPair::generate_pkcs8(&ALGORITHM, &random).unwrap();

@@ -1,4 +1,4 @@
-//! What the receiver does that should not be one: by chance, but the same again for the same seed.
+//! The misbehaviour of the receiver: random, but the same again for the same seed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::webhooks::inbox::{Call, Fate};
 
-/// Numbers from a seed (splitmix64), and where redirects lead.
+/// Numbers from a seed (splitmix64), and the targets of redirects.
 pub struct Chaos {
     seed: u64,
     places: Vec<String>,
@@ -24,7 +24,7 @@ impl Chaos {
         (z ^ z >> 31) % below
     }
 
-    /// What becomes of the next request.
+    /// Chooses the fate of the next request.
     pub fn fate(&mut self) -> Fate {
         let say = |head: &str| Fate::Say(head.to_owned());
         match self.roll(1000) {
@@ -41,7 +41,7 @@ impl Chaos {
             200..250 => Fate::HangUp,
             250..290 => Fate::HalfHead,
             290..340 => Fate::HalfBody,
-            // Around the end of the sender's patience, on both sides of it.
+            // Around the sender's timeout, on both sides of it.
             340..390 => Fate::Late(Duration::from_millis(300 + self.roll(200))),
             390..393 => say("429 Too Many Requests\r\nretry-after: 1"),
             393..410 => say("503 Service Unavailable\r\nretry-after: 0"),
@@ -50,7 +50,7 @@ impl Chaos {
     }
 }
 
-/// How often each thing was done.
+/// How often each fate occurred.
 pub fn counts(calls: &[Arc<Call>]) -> String {
     let mut of: BTreeMap<String, usize> = BTreeMap::new();
     for call in calls {

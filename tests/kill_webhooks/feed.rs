@@ -1,4 +1,4 @@
-//! The feed of events, and what a receiver must have of it.
+//! The feed of events, and what a receiver must have received of it.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt;
@@ -17,11 +17,11 @@ struct Page {
     next: Option<String>,
 }
 
-/// An event as the feed has it.
+/// An event, as it is in the feed.
 pub struct Event {
     id: String,
     kind: String,
-    /// The CVU of its account; empty for what concerns all.
+    /// The CVU of its account; empty for an event about the whole realm.
     account: String,
     at: u64,
     text: String,
@@ -33,10 +33,10 @@ pub struct Feed {
     pub events: Vec<Event>,
 }
 
-/// What became of the events at one receiver.
+/// The figures of one receiver.
 pub struct Told {
     repeated: usize,
-    /// From the event to its first request, in milliseconds, in order.
+    /// The times from an event to its first request, in milliseconds, ascending.
     delays: Vec<u64>,
 }
 
@@ -80,8 +80,8 @@ impl Feed {
         Self { events }
     }
 
-    /// A receiver has all that it wants: each body as the feed has it, signed, and nothing of an
-    /// account before what came before it was taken.
+    /// Checks that a receiver has every event that it wants: each body as in the feed, signed, and
+    /// no event of an account before the account's previous event was taken.
     pub fn complete(&self, inbox: &Inbox, secret: &str, wants: impl Fn(&str) -> bool) -> Told {
         let mut before: HashMap<&str, &str> = HashMap::new();
         let mut wanted = HashMap::new();
@@ -131,8 +131,8 @@ impl Feed {
         }
     }
 
-    /// What the receiver makes of what it took first, and a reader of the feed, is what the ledger
-    /// has.
+    /// Checks that the events the receiver took first, and those in the feed, add up to the
+    /// ledger's balances.
     pub async fn rebuilds(&self, client: &Client, cvus: &[String], inbox: &Inbox) {
         let calls = inbox.calls();
         let mut seen = BTreeSet::new();
@@ -156,7 +156,7 @@ impl Feed {
         }
     }
 
-    /// The list of deliveries has each event once, all delivered.
+    /// Checks that the list of deliveries has each event once, all delivered.
     pub async fn listed(&self, hook: &Hook) {
         let listed = hook.deliveries("order=asc&limit=200").await;
         for delivery in &listed {
@@ -189,7 +189,7 @@ impl Event {
     }
 }
 
-/// Available, held and the last sequence of each CVU, by the vouchers alone.
+/// Available, held and the last sequence of each CVU, from the vouchers alone.
 fn book(bodies: impl Iterator<Item = Value>) -> BTreeMap<String, [i64; 3]> {
     let mut book: BTreeMap<String, [i64; 3]> = BTreeMap::new();
     for body in bodies.filter(|body| body["type"] == "voucher.created") {

@@ -1,4 +1,4 @@
-//! Nodes that share cells, in this process, and clients that try again.
+//! Nodes that share cells, in this process, and clients that retry.
 
 mod load;
 
@@ -26,16 +26,17 @@ use crate::support::{Client, SOON, wait_until};
 
 pub use load::{Done, Load};
 
-/// A lease that ends within a test.
+/// The length of a lease that ends within a test.
 pub const SHORT: Duration = Duration::from_secs(5);
-/// One that does not, however busy the machine is: nobody can wait for its end.
+/// The length of a lease that does not end within a test, however busy the machine is: nobody can
+/// wait for it.
 const LONG: Duration = Duration::from_secs(600);
 /// The secret of the nodes.
 pub const SECRET: &str = "a secret of nodes, of 32 characters or more";
 /// The pepper of all nodes.
 pub const PEPPER: &str = "a pepper that all nodes have";
 
-/// What they show each other, of both.
+/// The token that the nodes show each other, made of the pepper and the secret.
 pub fn shown() -> String {
     let key = hmac::Key::new(hmac::HMAC_SHA256, PEPPER.as_bytes());
     let text = format!("caudal nodes {SECRET}");
@@ -49,7 +50,7 @@ pub struct Cluster {
     /// A test key.
     pub key: String,
     server: Arc<Server>,
-    /// The first of the cells.
+    /// The number of the first cell in the database.
     cell: u32,
     cells: u32,
     dir: TempDir,
@@ -58,32 +59,33 @@ pub struct Cluster {
     tenant: String,
     lease: Duration,
     encrypted: bool,
-    /// Where the owner of the first cell ships all of them.
+    /// The plan by which the owner of the first cell ships all cells.
     backup: Option<Plan>,
 }
 
 impl Cluster {
-    /// So many nodes, of which one owns the cell; nothing where there is no database.
+    /// Starts `count` nodes, one of which owns the cell; `None` if there is no database.
     pub async fn start(count: usize) -> Option<Self> {
         Self::with(count, LONG).await
     }
 
-    /// The same with leases of this length.
+    /// Starts `count` nodes with leases of this length.
     pub async fn with(count: usize, lease: Duration) -> Option<Self> {
         Self::made((count, 1), lease, (None, None)).await
     }
 
-    /// So many nodes with so many cells, all of which the first node owns.
+    /// Starts `count` nodes with `cells` cells, all of which the first node owns.
     pub async fn parted(count: usize, cells: u32) -> Option<Self> {
         Self::made((count, cells), LONG, (None, None)).await
     }
 
-    /// The same, and what is written is shipped.
+    /// Starts such nodes that also ship their journals.
     pub async fn shipping(count: usize, cells: u32, plan: Plan) -> Option<Self> {
         Self::made((count, cells), LONG, (None, Some(plan))).await
     }
 
-    /// The same with connections between nodes that are encrypted, by certificates of an authority.
+    /// Starts `count` nodes whose connections to each other are encrypted with certificates of this
+    /// authority.
     pub async fn encrypted(count: usize, authority: &Authority) -> Option<Self> {
         Self::made((count, 1), LONG, (Some(authority), None)).await
     }
@@ -135,12 +137,12 @@ impl Cluster {
         Some(nodes)
     }
 
-    /// A key of a mode.
+    /// Issues a key of a mode.
     pub async fn issue(&self, owner: usize, mode: Mode) -> String {
         self.issue_to(owner, &self.tenant, mode).await
     }
 
-    /// A key of another tenant.
+    /// Issues a key to another tenant.
     pub async fn issue_to(&self, owner: usize, tenant: &str, mode: Mode) -> String {
         let service = self.nodes[owner].as_ref().unwrap();
         service.issue_key(tenant, mode).await.unwrap()
@@ -184,12 +186,12 @@ impl Cluster {
         self.nodes[n] = Some(service);
     }
 
-    /// Where the certificate of a node is, with those of the authorities that it knows.
+    /// The folder with the certificate of a node and those of the authorities that it trusts.
     pub fn certificates(&self, n: usize) -> PathBuf {
         self.dir.path().join(format!("certificates-{n}"))
     }
 
-    /// Where a node listens to the others.
+    /// The address where a node listens to the others.
     pub async fn address(&self, n: usize) -> String {
         let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
         let nodes = cells[0]["nodes"].as_array().unwrap();
@@ -198,7 +200,7 @@ impl Cluster {
         own["address"].as_str().unwrap().to_owned()
     }
 
-    /// A figure of a node.
+    /// The value of a node's metric.
     pub async fn measured(&self, n: usize, name: &str) -> String {
         let service = self.nodes[n].as_ref().unwrap();
         let text = admin_of(service, "GET", "/metrics", None)
@@ -211,7 +213,7 @@ impl Cluster {
         own.expect(name).to_owned()
     }
 
-    /// Waits until a figure of a node is such.
+    /// Waits until a metric of a node meets a condition.
     pub async fn measures(&self, n: usize, name: &str, is: impl Fn(&str) -> bool) {
         wait_until(name, SOON, async || {
             is(&self.measured(n, name).await).then_some(())
@@ -224,7 +226,7 @@ impl Cluster {
         Client::new(&self.urls.lock().unwrap()[n], Some(&self.key))
     }
 
-    /// Has the bank tell a node what happens.
+    /// Has the bank send its notices to a node.
     pub fn bank_tells(&self, n: usize) {
         self.bank.tells(&self.urls.lock().unwrap()[n]);
     }
@@ -234,7 +236,7 @@ impl Cluster {
         Client::new(&self.nodes[n].as_ref().unwrap().admin_url, None)
     }
 
-    /// Asks the admin API of a node.
+    /// Calls the admin API of a node.
     pub async fn admin(
         &self,
         n: usize,
@@ -247,17 +249,17 @@ impl Cluster {
         (answer.status, answer.json)
     }
 
-    /// Which node serves.
+    /// The node that serves the first cell.
     pub async fn owner(&self) -> usize {
         self.owner_but(usize::MAX).await
     }
 
-    /// Which node serves, when it is another than this.
+    /// The node that serves the first cell, once that is another than `not`.
     pub async fn owner_but(&self, not: usize) -> usize {
         self.owner_of((0, not)).await
     }
 
-    /// Which node serves a cell.
+    /// The node that serves a cell.
     pub async fn owner_in(&self, cell: usize) -> usize {
         self.owner_of((cell, usize::MAX)).await
     }
@@ -278,7 +280,7 @@ impl Cluster {
         .await
     }
 
-    /// Has a cell given to a node, and waits until that serves it.
+    /// Has a cell handed over to a node, and waits until that node serves it.
     pub async fn owns(&self, cell: u32, to: usize) {
         let number = usize::try_from(cell).unwrap();
         wait_until("the node owns the cell", SOON, async || {
@@ -294,7 +296,7 @@ impl Cluster {
         .await;
     }
 
-    /// The lease of a cell ends now, whoever has it.
+    /// Ends the lease of a cell now, whoever holds it.
     pub fn lapses(&self, cell: u32) {
         let sql = format!(
             "UPDATE caudal_cell SET lease_until = now() - INTERVAL '1 second' WHERE cell = {}",
@@ -303,7 +305,7 @@ impl Cluster {
         self.server.sql("postgres", &sql);
     }
 
-    /// Nobody finds the log of a cell any more, or again.
+    /// Hides the row of a cell's log from all nodes, or shows it again.
     pub fn hides(&self, cell: u32, hidden: bool) {
         let here = i64::from(self.cell + cell);
         let nowhere = -1 - here;
@@ -315,7 +317,7 @@ impl Cluster {
         self.server.sql("postgres", &sql);
     }
 
-    /// Waits until all nodes know of a node.
+    /// Waits until all running nodes see a node as present.
     pub async fn seen(&self, n: usize) {
         let name = self.name(n);
         wait_until("it is seen", SOON, async || {
@@ -331,7 +333,7 @@ impl Cluster {
         .await;
     }
 
-    /// Another node takes the cell by force, and is gone when its lease ends.
+    /// Has a ghost take the cell by force; it is gone when its lease ends, after `lasts`.
     pub fn usurp(&self, lasts: Duration) {
         let sql = format!(
             "UPDATE caudal_cell SET epoch = epoch + 1, owner = 'a ghost', \
@@ -342,7 +344,8 @@ impl Cluster {
         self.server.sql("postgres", &sql);
     }
 
-    /// Has a node give the cell to another, as soon as one is there to take it; gives its name.
+    /// Has a node hand the cell over as soon as another node is there to take it; returns that
+    /// node's name.
     pub async fn hand_over(&self, owner: usize) -> String {
         wait_until("it is handed over", SOON, async || {
             let path = "/admin/cells/0/hand-over";
@@ -353,13 +356,13 @@ impl Cluster {
         .await
     }
 
-    /// The epoch of the cell, as a node knows it.
+    /// The epoch of the first cell, as a node knows it.
     pub async fn epoch(&self, n: usize) -> u64 {
         let cells = self.admin(n, "GET", "/admin/cells", None).await.1;
         cells[0]["epoch"].as_u64().unwrap()
     }
 
-    /// Waits until a node serves in this epoch or a later one; which one.
+    /// Waits until a node serves in this epoch or a later one; returns that node.
     pub async fn epoch_from(&self, epoch: u64) -> usize {
         wait_until("somebody serves in a new epoch", SOON, async || {
             let n = self.owner().await;
@@ -368,17 +371,17 @@ impl Cluster {
         .await
     }
 
-    /// Ends a node as a crash would.
+    /// Ends a node abruptly, as a crash would.
     pub async fn kill(&mut self, n: usize) {
         self.nodes[n].take().unwrap().kill().await;
     }
 
-    /// Ends a node as it should end.
+    /// Stops a node properly.
     pub async fn end(&mut self, n: usize) {
         self.nodes[n].take().unwrap().stop().await.unwrap();
     }
 
-    /// Ends all of them, the owner last: nobody has to take over.
+    /// Stops all nodes, the owner last, so that none has to take over.
     pub async fn stop(&mut self) {
         let owner = self.owner().await;
         let others = (0..self.nodes.len()).filter(|n| *n != owner);
@@ -389,7 +392,8 @@ impl Cluster {
         }
     }
 
-    /// Every node shows what was acknowledged, once, and the same books.
+    /// Checks that every node shows each acknowledged voucher once, and that all have the same
+    /// books.
     pub async fn agree(&self, done: &Done) {
         let sums: BTreeMap<&String, usize> =
             done.acknowledged

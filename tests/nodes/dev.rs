@@ -1,4 +1,5 @@
-//! `caudal dev --cluster`: what it starts can be used and killed, and nothing of it is left afterwards.
+//! `caudal dev --cluster`: the cluster that it starts can be used and killed, and nothing of it is left
+//! afterwards.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,12 +17,12 @@ use crate::support::canary::Paper;
 use crate::support::processes::{runs, signal};
 use crate::support::{Client, wait_until};
 
-/// How long any of this may take: nine processes share the machine with all other tests.
+/// How long any step may take: nine processes share the machine with all other tests.
 const LONG: Duration = Duration::from_secs(240);
-/// How long one answer is waited for before the order is sent again.
+/// How long a request waits for its answer before it is sent again.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A cluster to look at.
+/// A running `caudal dev --cluster`, its output and the description of the cluster.
 struct Look {
     child: Child,
     /// Read when the process has ended.
@@ -33,7 +34,7 @@ struct Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test went well, the process has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
     }
@@ -45,14 +46,14 @@ impl Look {
             return None;
         }
         let dir = TempDir::new().unwrap();
-        // The user who runs PostgreSQL where the tests run as root has to get in.
+        // Where the tests run as root, the user who runs PostgreSQL needs access.
         fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
         let free = "127.0.0.1:0";
         let out = File::create(dir.path().join("out")).unwrap();
         let mut command = caudal(&["dev", "--cluster", "--listen", free]);
         command.args(["--admin-listen", free, "--bank-listen", free]);
         command.args(more);
-        // A language that this machine may not have is no reason against servers.
+        // A locale that this machine may lack must not keep the servers from starting.
         let command = command
             .env("TMPDIR", dir.path())
             .env("LC_ALL", "es_AR.UTF-8");
@@ -78,14 +79,14 @@ impl Look {
         Some(look)
     }
 
-    /// Reads what there is now; nothing before there is any.
+    /// Reads the description of the cluster; `None` until it is there.
     fn read(&mut self) -> Option<()> {
         let text = fs::read(self.folder.join("cluster.json")).ok()?;
         self.told = serde_json::from_slice(&text).unwrap();
         Some(())
     }
 
-    /// Waits until it has said this.
+    /// Waits until the command has printed this.
     async fn says(&self, what: &str) {
         wait_until(what, LONG, async || {
             self.said().contains(what).then_some(())
@@ -93,7 +94,7 @@ impl Look {
         .await;
     }
 
-    /// Ends it as Ctrl-C does, and waits until nothing of it is left.
+    /// Interrupts the command as Ctrl-C does, and waits until nothing of it is left.
     async fn stop(&mut self) {
         self.read().unwrap();
         let ids = self.processes();
@@ -117,15 +118,15 @@ impl Look {
         Client::new(url, Some(self.text("/testKey")))
     }
 
-    /// The processes of nodes and servers.
+    /// The processes of the nodes and the servers.
     fn processes(&self) -> Vec<i64> {
         let all = ["nodes", "servers"].map(|kind| self.told[kind].as_array().unwrap());
         let ids = all.iter().flat_map(|kind| kind.iter());
-        // One that has ended has none.
+        // A process that has ended has no id.
         ids.filter_map(|one| one["pid"].as_i64()).collect()
     }
 
-    /// Which node owns the cell, as one of them tells.
+    /// The node that owns the cell, according to one of them.
     async fn owner(&self, asked: usize) -> usize {
         let admin = Client::new(self.text(&format!("/nodes/{asked}/adminUrl")), None);
         wait_until("somebody owns the cell", LONG, async || {
@@ -139,7 +140,7 @@ impl Look {
     }
 }
 
-/// Posts a voucher, as often as it takes.
+/// Posts a voucher, retrying as often as necessary.
 async fn post(client: &Client, cvu: &str, id: &str) {
     wait_until("it is posted", LONG, async || {
         let call = client.voucher(cvu, "IN", "1.00", id).key(id).raw();
@@ -153,7 +154,7 @@ async fn post(client: &Client, cvu: &str, id: &str) {
     .await;
 }
 
-/// What is available, asked as often as it takes: while the cell moves, the answer is 503.
+/// The available amount, asked for as often as necessary: while the cell moves, the answer is 503.
 async fn available(client: &Client, cvu: &str) -> String {
     wait_until("the balance", LONG, async || {
         let call = client.get(&format!("/v1/accounts/{cvu}/balance")).raw();
@@ -216,7 +217,7 @@ async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_
     types(&look.client(0)).await;
     let cvu = account(&look.client(0)).await;
     let ids = look.processes();
-    // It accepts connections and answers none.
+    // The server is stopped: it accepts connections and answers none.
     assert!(signal(ids[3], "STOP"));
     assert!(signal(ids[1], "KILL"));
     look.says("node-2 ended by signal 9; it is started again")
@@ -225,7 +226,7 @@ async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_
     look.says("db-2 is promoted").await;
     look.says("db-1 is the standby now").await;
     look.says("node-2 runs again").await;
-    // It says so before it writes it.
+    // The command prints this before it writes the description.
     wait_until("it is written", LONG, async || {
         look.read()?;
         let now = look.processes();
@@ -233,7 +234,7 @@ async fn a_node_that_cannot_start_without_the_primary_does_not_keep_the_standby_
     })
     .await;
     post(&look.client(0), &cvu, "after-both").await;
-    // The standby first: what takes writes has all that was acknowledged.
+    // The standby first: the server that takes writes then has everything that was acknowledged.
     let ids = look.processes();
     assert!(signal(ids[3], "KILL"));
     assert!(signal(ids[4], "KILL"));

@@ -1,8 +1,9 @@
-//! Three processes on a log that somebody else keeps, and fails over by themselves.
+//! Three processes on a log that is run by somebody else and fails over by itself.
 //!
-//! `CAUDAL_NODE_LOG` is its URL, `CAUDAL_NODE_KILL` a program that ends the server that takes writes, and gets as its argument
-//! how often it has done so; `tests/rigs/patroni.sh` sets both. Without them it says `not run`. `CAUDAL_NODE_FAILOVERS` sets
-//! how often, once when absent. The figures go to standard output.
+//! `CAUDAL_NODE_LOG` is the URL of the log, and `CAUDAL_NODE_KILL` a program that ends the server that takes writes;
+//! its argument is how often it has run before. `tests/rigs/patroni.sh` sets both. Without them the test prints
+//! `not run`. `CAUDAL_NODE_FAILOVERS` sets how often the server is killed, once by default. The figures go to standard
+//! output.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -12,7 +13,7 @@ use super::site::{Site, loopback, number, tell};
 use crate::support::bank::Bank;
 use crate::support::wait_until;
 
-/// How long the program may take, which may wait until the servers are whole again.
+/// How long the program may take; it may wait until all servers are well again.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 #[actix_web::test]
@@ -28,13 +29,13 @@ async fn whoever_fails_a_log_over_nothing_acknowledged_is_lost_or_there_twice() 
         site.whole().await;
         site.more(64).await;
         let mut kills = Command::new(&kill).arg(round.to_string()).spawn().unwrap();
-        // The clients go on meanwhile, on this thread.
+        // The clients continue in the meantime, on this thread.
         let killed = wait_until("the server is killed", PATIENCE, async || {
             kills.try_wait().unwrap()
         });
         assert!(killed.await.success());
         let since = Instant::now();
-        // More than were answered already.
+        // More answers than can have been on their way already.
         site.more(256).await;
         pauses
             .entry("fail-over")

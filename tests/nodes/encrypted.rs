@@ -1,5 +1,5 @@
-//! Nodes that know each other by certificates: what they pass on to each other, whom they refuse, and what they say of files
-//! that cannot be used.
+//! Nodes that know each other by certificates: what they forward to each other, whom they refuse, and how they report
+//! files that they cannot use.
 
 use std::fs;
 use std::net::TcpListener;
@@ -24,7 +24,7 @@ use crate::support::SOON;
 use crate::support::authority::{self, Authority, files, write};
 use crate::support::client::fresh;
 
-/// Asks a listener of nodes as somebody who knows an authority, and shows a certificate or none.
+/// Asks a listener of nodes as a client that trusts an authority and shows a certificate or none.
 async fn asks(
     address: &str,
     knows: &Authority,
@@ -68,7 +68,7 @@ async fn nodes_pass_on_what_is_encrypted_and_refuse_whoever_shows_no_certificate
         }
     };
     tokio::time::timeout(SOON, listen).await.unwrap();
-    // More than one record of TLS, and more than is read whole.
+    // More than one TLS record, and more than is read as a whole.
     let items = |n: usize| item(&cvu, "IN", "1.00", &format!("many-{n}"));
     let items: Vec<_> = (0..300).map(items).collect();
     let body = json!({"mode": "independent", "items": items});
@@ -82,7 +82,7 @@ async fn nodes_pass_on_what_is_encrypted_and_refuse_whoever_shows_no_certificate
     };
     let (here, there) = (list(owner).await, list(1 - owner).await);
     assert!(here.len() > 32 * 1024 && here == there, "{here}\n{there}");
-    // Who is no node.
+    // A client that is not a node.
     let address = nodes.address(owner).await;
     let plain = format!("http://{address}/livez");
     let stranger = reqwest::Client::builder().no_proxy().timeout(SOON);
@@ -93,7 +93,7 @@ async fn nodes_pass_on_what_is_encrypted_and_refuse_whoever_shows_no_certificate
     assert!(asks(&address, &ours, None).await.is_err());
     assert!(asks(&address, &ours, Some(&theirs.signs())).await.is_err());
     assert!(asks(&address, &theirs, Some(&ours.signs())).await.is_err());
-    // The secret stays needed.
+    // A certificate alone is not enough: the secret is still needed.
     let known = asks(&address, &ours, Some(&ours.signs())).await.unwrap();
     assert_eq!(known, 404);
     nodes.stop().await;
@@ -113,7 +113,7 @@ async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_wa
     };
     let ends = |year: i32| date_time_ymd(year, 1, 1).unix_timestamp().to_string();
     let until = "caudal_cell_certificate_until_seconds";
-    // One that the owner does not know yet.
+    // A certificate of an authority that the owner does not trust yet.
     write(
         &nodes.certificates(other),
         &later(&new, 2101),
@@ -162,7 +162,7 @@ fn new_files_are_taken_when_two_looks_find_them_and_wrong_ones_are_told_until_th
     };
     write(dir.path(), &wrong, &[&ours]);
     assert_eq!(look(), Ok(false));
-    // Each time, as what is wrong may pass: a certificate that is not valid yet.
+    // Examined again each time, since the fault may pass: a certificate may just not be valid yet.
     for _ in 0..2 {
         let why = look().unwrap_err();
         assert!(why.contains("not that of the certificate"), "{why}");

@@ -1,12 +1,12 @@
-//! Three processes on a log that is replicated, whose server that takes writes stands still for longer than anybody waits for
-//! it, as a machine that is paused does, and goes on when a standby has been promoted.
+//! Three processes on a replicated log whose primary server stands still for longer than anybody waits for it, as a
+//! paused machine does, and resumes when a standby has been promoted.
 //!
-//! It does not know that it was replaced, and takes writes as before, from whoever comes to it. What keeps it from
-//! acknowledging any is that each commit waits for a standby, and that none hears it: the one that is promoted, and the
-//! other one before that is promoted. Then the owner is killed, every other time: whoever takes the cell connects anew, and
-//! both servers say that they take writes.
+//! The old primary does not know that it was replaced, and accepts writes as before, from any client that connects.
+//! It acknowledges none, because each commit waits for a standby and none listens to it: neither the promoted one
+//! nor, from before the promotion on, the other one. After that the owner is killed in every other round: the node
+//! that takes the cell connects anew, and both servers say that they take writes.
 //!
-//! `CAUDAL_NODE_FREEZES` sets how often, once when absent. The figures go to standard output.
+//! `CAUDAL_NODE_FREEZES` sets how often this happens, once by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,7 +21,7 @@ use crate::support::bank::Bank;
 use crate::support::processes::{runs, signal, stat};
 use crate::support::wait_until;
 
-/// The processes of a server: it starts all of them itself.
+/// The processes of a server, all of which it starts itself.
 fn children(of: i32) -> Vec<i32> {
     let all = fs::read_dir("/proc").unwrap();
     let ids = all.filter_map(|one| one.unwrap().file_name().to_str()?.parse().ok());
@@ -31,7 +31,7 @@ fn children(of: i32) -> Vec<i32> {
 
 /// Sends a signal.
 fn send(name: &str, id: i32) {
-    // One that has ended meanwhile needs none.
+    // A process that has ended in the meantime needs no signal.
     assert!(signal(id, name) || !runs(id));
 }
 
@@ -44,15 +44,15 @@ async fn stands(id: i32) {
     .await;
 }
 
-/// A server that stands still, with all of its processes, until this is dropped, however the test ends: it could not be
-/// stopped otherwise.
+/// A server that stands still, with all its processes, until this guard is dropped, however the test ends: a stopped
+/// server could not be shut down.
 struct Frozen(i32);
 
 impl Frozen {
     async fn from_now_on(server: &Server) -> Self {
         let frozen = Self(server.id().unwrap());
         send("STOP", frozen.0);
-        // From then on it starts no more.
+        // Once it stands still it starts no more processes.
         stands(frozen.0).await;
         for id in children(frozen.0) {
             send("STOP", id);
@@ -63,10 +63,10 @@ impl Frozen {
 }
 
 impl Drop for Frozen {
-    /// It goes on where it was.
+    /// The server resumes where it was.
     fn drop(&mut self) {
         for id in children(self.0).into_iter().chain([self.0]) {
-            // A panic here would hide why the test ends; whether it goes on, is seen by whoever asks it.
+            // A panic here would hide why the test ends; a later request shows whether the server resumed.
             signal(id, "CONT");
         }
     }

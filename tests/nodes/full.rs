@@ -1,11 +1,11 @@
-//! Three processes on a log whose server has no room left, first on the disk of its own log, then on that of its tables, and
-//! gets some again.
+//! Three processes on a log whose server runs out of room, first on the disk of its own log, then on that of its
+//! tables, and gets some again.
 //!
-//! Without room for its own log PostgreSQL ends by itself; it is started when there is room. Without room for tables it goes on,
-//! and refuses whatever needs more of it: an append, and perhaps the renewal of the lease.
+//! Without room for its own log PostgreSQL ends by itself; the test starts it when there is room. Without room for
+//! tables it keeps running, and refuses whatever needs more of it: an append, and perhaps the renewal of the lease.
 //!
-//! Needs root, for disks of their own in memory, and says `not run` without. `CAUDAL_NODE_FULL` sets how often, once when
-//! absent. The figures go to standard output.
+//! The test needs root, to mount disks in memory, and prints `not run` without. `CAUDAL_NODE_FULL` sets how often it
+//! runs, once by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -23,16 +23,16 @@ use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
 use crate::support::bank::Bank;
 use crate::support::wait_until;
 
-/// How the server's log begins a line about a disk without room: in no language.
+/// How a line about a full disk begins in the server's log: an error code, which is the same in every language.
 const NO_ROOM: &str = "\n53100 ";
-/// So many orders and renewals are refused before there is room again.
+/// How many orders and renewals are refused before there is room again.
 const REFUSED: usize = 16;
 
-/// A disk in memory; it is gone at the end.
+/// A disk in memory, unmounted when dropped.
 struct Disk(PathBuf);
 
 impl Disk {
-    /// Makes it; nothing, and a line that says why, where that is not allowed.
+    /// Mounts the disk; returns `None` and prints why where mounting is not allowed.
     fn at(path: PathBuf) -> Option<Self> {
         fs::create_dir(&path).unwrap();
         let how = ["-t", "tmpfs", "-o", "size=128m", "tmpfs"];
@@ -50,7 +50,7 @@ impl Disk {
         self.0.join("filler")
     }
 
-    /// Leaves no room on it.
+    /// Fills the disk until nothing fits any more.
     fn fill(&self) {
         let mut filler = File::options();
         let filler = filler.create(true).append(true);
@@ -65,14 +65,14 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // At once for names; what is still open goes with its process.
+        // Lazily: the name is gone at once, and files that are still open go with their process.
         Command::new("umount").arg("-l").arg(&self.0).status().ok();
     }
 }
 
-/// A server whose own log is on one disk, and whose tables are on another.
+/// A server with its own log on one disk and its tables on another.
 struct Database {
-    /// Ends before its disks go.
+    /// First, so that the server ends before its disks go.
     server: Server,
     log: Disk,
     tables: Disk,
@@ -96,7 +96,7 @@ impl Database {
             ("wal_keep_size", "0"),
             ("min_wal_size", "32MB"),
             ("max_wal_size", "64MB"),
-            // Each file of its log needs room of its own, and whoever started it hears of its end.
+            // Every file of its log needs room of its own, and the process that started the server sees it end.
             ("wal_recycle", "off"),
             ("restart_after_crash", "off"),
             ("log_line_prefix", "%e "),
@@ -109,7 +109,7 @@ impl Database {
         programs.give(&place).unwrap();
         let place = format!("CREATE TABLESPACE place LOCATION '{}'", place.display());
         server.sql(USER, &place).unwrap();
-        // Of the nodes, which make their tables there.
+        // For the nodes, which create their tables there.
         server.set("default_tablespace", "place").unwrap();
         server.stop().unwrap();
         server.start(&[]).unwrap();
@@ -125,18 +125,18 @@ impl Database {
         dir.join("db")
     }
 
-    /// How often it said that there is no room.
+    /// How often the server reported that there is no room.
     fn refusals(&self) -> usize {
         let said = fs::read(Self::folder(self.dir.path()).join("log")).unwrap();
         String::from_utf8_lossy(&said).matches(NO_ROOM).count()
     }
 
-    /// It ends for want of room on the disk of its log, and is started when there is some.
+    /// Waits until the server ends for want of room on the disk of its log, and starts it when there is some.
     async fn ends_and_starts(&self) {
         wait_until("it needs more room, and ends", LONG, async || {
-            // What it gives up of its log makes room.
+            // Fills what the server frees of its log.
             self.log.fill();
-            // The next file of its log; it ends with that, and may not answer any more.
+            // Asks for the next file of the log; the server ends at that, and may not answer any more.
             self.server.sql(USER, "SELECT pg_switch_wal()").ok();
             self.server.ended().unwrap()
         })
@@ -145,7 +145,7 @@ impl Database {
         self.server.start(&[]).unwrap();
     }
 
-    /// It refuses what needs room on the disk of its tables, and goes on when there is some.
+    /// Waits until the server refuses what needs room on the disk of its tables, and then makes room.
     async fn refuses_and_goes_on(&self) {
         let until = self.refusals() + REFUSED;
         self.tables.fill();

@@ -1,9 +1,9 @@
-//! One process on its disk, whose log goes into a database; then others come to it with empty folders and go again, and the
-//! log goes back to its disk. All of that under clients that try again.
+//! One process with its log on its own disk moves the log into a database; then others join it with empty folders and
+//! leave again, and the log goes back to the disk. All of that happens under clients that retry.
 //!
-//! `CAUDAL_NODE_GROWTHS` sets how often all of that happens, once when absent; `CAUDAL_NODE_CLIENTS` how many clients
-//! there are, 16 when absent. After each step the clients rest, and what they know is compared with
-//! what each node has. The figures go to standard output.
+//! `CAUDAL_NODE_GROWTHS` sets how often all of it happens, once by default; `CAUDAL_NODE_CLIENTS` sets the number of
+//! clients, 16 by default. After each step the clients rest, and what they know is compared with what each node has.
+//! The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use caudal_postgres::server::own;
 use super::site::{EPOCHS_BACK, NODES, Site, loopback, number, tell};
 use crate::support::bank::Bank;
 
-/// Something happens to the nodes.
+/// A change to the nodes or to their log.
 #[derive(Clone, Copy)]
 enum Step {
     Moves(bool),
@@ -33,7 +33,7 @@ impl Step {
         }
     }
 
-    /// Takes the step; how long nothing was acknowledged.
+    /// Takes the step; returns how long nothing was acknowledged.
     async fn taken(self, site: &mut Site) -> Duration {
         site.whole().await;
         site.more(64).await;
@@ -50,7 +50,7 @@ impl Step {
     }
 }
 
-/// What happens between two comparisons: the second leaves while it owns the cell, so that hands over first.
+/// The steps between two comparisons. The second node leaves while it owns the cell, so leaving includes a hand-over.
 const STEPS: &[&[Step]] = &[
     &[Step::Moves(true)],
     &[Step::Join(1), Step::Join(2)],
@@ -63,7 +63,7 @@ const STEPS: &[&[Step]] = &[
     &[Step::Leave(1), Step::Leave(2)],
     &[Step::Moves(false)],
 ];
-/// How many nodes there are when each of them is done.
+/// How many nodes there are after each group of steps.
 const THERE: &[usize] = &[1, NODES, NODES, 1, 1];
 
 #[actix_web::test]

@@ -1,9 +1,10 @@
-//! Three processes with three cells, each of which has a log and an owner of its own. The owner of one cell is killed,
-//! stopped for longer than its lease, or told to hand that cell over, in turns, under clients of all cells that try
-//! again. Then the cell comes back to its node, by name.
+//! Three processes with three cells, each with a log and an owner of its own. In turns, the owner of one cell is
+//! killed, stopped for longer than its lease, or told to hand that cell over, under clients of all cells that retry.
+//! Then the cell is handed back to its node, by name.
 //!
-//! `CAUDAL_NODE_OWNERS` sets how often, 3 when absent; `CAUDAL_NODE_CLIENTS` how many clients there are, 16 when absent.
-//! The figures go to standard output: how long the tenants of that cell waited, and how long those of the others did.
+//! `CAUDAL_NODE_OWNERS` sets how often this happens, 3 by default; `CAUDAL_NODE_CLIENTS` sets the number of clients,
+//! 16 by default. The figures go to standard output: how long the tenants of that cell waited, and how long those of
+//! the others did.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,9 +14,9 @@ use caudal_postgres::server::own;
 use super::site::{EPOCHS_BACK, NODES, Site, loopback, number, tell};
 use crate::support::bank::Bank;
 
-/// As many as nodes: each has one to itself.
+/// As many cells as nodes: each node has one.
 const CELLS: usize = NODES;
-/// What happens, and the names of the waits that it means: for the tenants of the cell, and for the others.
+/// What happens, and the names of the two pauses: of the tenants in the cell, and of the others.
 const EVENTS: [[&str; 3]; 3] = [
     ["kill", "kill, its cell", "kill, the other cells"],
     ["stop", "stop, its cell", "stop, the other cells"],
@@ -28,7 +29,7 @@ const EVENTS: [[&str; 3]; 3] = [
 
 type Pauses = BTreeMap<&'static str, Vec<Duration>>;
 
-/// Gives each cell to the node of its number.
+/// Gives each cell to the node of the same number.
 async fn spread(site: &Site, pauses: &mut Pauses) {
     for cell in 0..CELLS {
         site.whole().await;
@@ -42,7 +43,8 @@ async fn spread(site: &Site, pauses: &mut Pauses) {
     }
 }
 
-/// Does something to the owner of a cell, which owns no other; how long nothing was acknowledged in it, and in the others.
+/// Does something to the owner of a cell, which owns no other; returns how long nothing was acknowledged in the cell,
+/// and in the others.
 async fn event(site: &mut Site, what: &str, cell: usize) -> [Duration; 2] {
     site.more_in(&[cell], 16).await;
     let owner = site.owner_in(cell, usize::MAX).await;
@@ -73,7 +75,7 @@ async fn whatever_happens_to_the_owner_of_one_cell_nothing_of_any_is_lost_or_the
     let mut pauses = Pauses::new();
     for round in 0..number("CAUDAL_NODE_OWNERS", 3) {
         spread(&site, &mut pauses).await;
-        // Each event comes to each cell.
+        // Over the rounds each event hits each cell.
         let cell = (round + round / CELLS) % CELLS;
         let [what, its, theirs] = EVENTS[round % EVENTS.len()];
         let found = event(&mut site, what, cell).await;

@@ -1,4 +1,4 @@
-//! Several cells on several nodes: each cell has an owner of its own, and its tenants are served there, whichever node
+//! Several cells on several nodes: each cell has an owner of its own, which serves the cell's tenants whichever node
 //! is asked.
 
 mod moved;
@@ -25,7 +25,7 @@ const MANY: u32 = 3;
 /// The admin key of the nodes.
 const ROOT: &str = caudal::service::TEST_ADMIN_KEY;
 
-/// A tenant in each cell, and each cell with an owner of its own: node N owns cell N.
+/// A tenant in each cell, and a different owner for each cell: node N owns cell N.
 struct Parted {
     nodes: Cluster,
     tenants: Vec<Tenant>,
@@ -35,7 +35,7 @@ struct Tenant {
     id: String,
     key: String,
     cvu: String,
-    /// What was acknowledged before, in whole pesos.
+    /// The amount acknowledged before, in whole pesos.
     before: usize,
 }
 
@@ -59,7 +59,7 @@ impl Parted {
         parted
     }
 
-    /// A tenant in a cell, with its types and an account.
+    /// Creates a tenant in a cell, with its types and an account.
     async fn tenant(&self, cell: u32) -> Tenant {
         let body = json!({"name": format!("in {cell}"), "cell": cell});
         let path = "/admin/tenants";
@@ -67,7 +67,7 @@ impl Parted {
         assert_eq!(status, 201, "{made}");
         let id = made["id"].as_str().unwrap().to_owned();
         let key = self.nodes.issue_to(0, &id, Mode::Test).await;
-        // Where it was issued just now, or the realm was made, is another node than the one that serves it.
+        // The key was issued, and the realm made, at another node than the one that serves the realm.
         let client = self.nodes.client(cell_node(cell)).with_key(Some(&key));
         types(&client).await;
         let cvu = account(&client).await;
@@ -85,7 +85,7 @@ impl Parted {
             .with_key(Some(&self.tenants[tenant].key))
     }
 
-    /// The tenants whose actors a node has.
+    /// The tenants whose actors run at a node.
     async fn acting(&self, node: usize) -> BTreeSet<String> {
         let (status, found) = self.nodes.admin(node, "GET", "/admin/actors", None).await;
         assert_eq!(status, 200, "{found}");
@@ -94,7 +94,7 @@ impl Parted {
         ids.map(str::to_owned).collect()
     }
 
-    /// Waits until every node has the same journal of each cell, and finds nothing wrong in it.
+    /// Waits until every node has the same journal of each cell, and verifies it.
     async fn level(&self) {
         for cell in 0..MANY {
             wait_until("every node has the same journal", SOON, async || {
@@ -110,12 +110,12 @@ impl Parted {
     }
 }
 
-/// Which node owns a cell at first.
+/// The node that owns a cell at first.
 fn cell_node(cell: u32) -> usize {
     usize::try_from(cell).unwrap()
 }
 
-/// All of a cell, as a node has it: how much, and what.
+/// The size and a hash of a cell's whole journal, as a node has it.
 fn digest(service: &caudal::service::Service, cell: u32) -> (u64, u64) {
     let store = service.engine.cells().cell(cell).unwrap();
     let mut hasher = DefaultHasher::new();
@@ -161,7 +161,7 @@ async fn each_cell_is_served_by_its_owner_whichever_node_is_asked() {
             assert_eq!(cells[cell]["owner"], parted.nodes.name(cell), "{cells}");
             assert_eq!(cells[cell]["owns"], cell == node, "{cells}");
         }
-        // On a busy machine it may not have followed the platform for a moment.
+        // On a busy machine the node may have lagged behind the platform for a moment.
         let ready = wait_until("it is ready", SOON, async || {
             let (status, ready) = parted.nodes.admin(node, "GET", "/readyz", None).await;
             (status == 200).then_some(ready)
@@ -185,14 +185,14 @@ async fn what_the_first_cell_says_holds_for_the_tenants_of_every_cell() {
         return;
     };
     let (client, cvu) = (parted.client(0, 1), parted.tenants[1].cvu.clone());
-    // Money that the bank tells any node of is its owner's to take in.
+    // The bank may notify any node; the owner of the CVU's cell books the money.
     parted.nodes.bank_tells(2);
     parted.nodes.bank.cash_in(&cvu, "7.50").await;
     wait_until("it arrives", SOON, async || {
         (client.available(&cvu).await == "7.50").then_some(())
     })
     .await;
-    // A limit that the tenant gets holds where its realm is.
+    // A new limit of the tenant applies where its realm is.
     let path = format!("/admin/tenants/{}", parted.tenants[1].id);
     let body = json!({"limits": {"dailyOutgoingTotal": "1"}});
     let (status, changed) = parted.nodes.admin(0, "PATCH", &path, Some(&body)).await;
@@ -203,7 +203,7 @@ async fn what_the_first_cell_says_holds_for_the_tenants_of_every_cell() {
         (answer.json["code"] == "limit_exceeded").then_some(())
     })
     .await;
-    // A key that is revoked ends everywhere.
+    // A revoked key stops working at every node.
     let id = parted.tenants[2].key.split('_').nth(2).unwrap().to_owned();
     let path = format!("/admin/keys/{id}");
     assert_eq!(parted.nodes.admin(0, "DELETE", &path, None).await.0, 204);
@@ -239,7 +239,7 @@ async fn a_realm_moves_where_one_node_owns_both_cells_and_goes_on_at_its_next_ow
         })
         .await;
         load.more(20).await;
-        // Whoever owns the cell next serves it.
+        // The next owner of the cell serves it.
         parted.nodes.owns(cell, 1).await;
         load.more(20).await;
         parted.nodes.owns(cell, 0).await;
@@ -276,7 +276,7 @@ async fn only_the_tenants_of_a_cell_wait_for_its_next_owner() {
     for load in &loads {
         load.more(20).await;
     }
-    // Handed round, under load.
+    // The cells change owners, under load.
     parted.nodes.owns(1, 2).await;
     parted.nodes.owns(0, 1).await;
     parted.nodes.owns(2, 0).await;
@@ -284,7 +284,7 @@ async fn only_the_tenants_of_a_cell_wait_for_its_next_owner() {
         load.more(20).await;
         load.avoids(2);
     }
-    // The owner of cell 1 dies, and its lease does not end: the others go on.
+    // The owner of cell 1 dies while its lease has not ended: the others continue.
     parted.nodes.kill(2).await;
     loads[0].more(40).await;
     loads[2].more(40).await;

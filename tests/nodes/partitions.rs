@@ -1,8 +1,8 @@
-//! Three processes, each in a network of its own, whose owner is cut off: from the database, from the other nodes, from
-//! clients. Nothing says that the other side is gone: what is sent there is lost, as by a switch that fails.
+//! Three processes, each in a network of its own, whose owner is cut off from the database, from the other nodes or
+//! from clients. Nothing reports that the other side is gone: packets sent there are lost, as with a failed switch.
 //!
-//! Needs root and `ip`, and says `not run` without. `CAUDAL_NODE_PARTITIONS` sets how often, once when absent. The
-//! figures go to standard output.
+//! The test needs root and `ip`, and prints `not run` without. `CAUDAL_NODE_PARTITIONS` sets how often it runs, once
+//! by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -18,10 +18,10 @@ use tempfile::TempDir;
 use super::site::{EPOCHS_BACK, Host, NODES, Site, number, tell};
 use crate::support::bank::Bank;
 
-/// An address of the network that nobody has.
+/// A hardware address that nobody in the network has.
 const NOBODY: &str = "02:00:00:00:00:fe";
 
-/// Networks of the nodes, and one that joins them with the database, the bank and the clients, which are here.
+/// Networks of the nodes, joined by one that also has the database, the bank and the clients, which run here.
 struct Net {
     /// The first three numbers of its addresses.
     net: String,
@@ -29,7 +29,7 @@ struct Net {
     spaces: Vec<String>,
 }
 
-/// What an owner is cut off from.
+/// The side that an owner is cut off from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Database,
@@ -47,7 +47,7 @@ impl Cut {
     }
 }
 
-/// Runs `ip`; what it says when it refuses.
+/// Runs `ip`; returns its message if it refuses.
 fn ip(words: &str) -> Result<(), String> {
     let done = Command::new("ip").args(words.split_whitespace()).output();
     let done = done.map_err(|why| format!("ip: {why}"))?;
@@ -61,7 +61,7 @@ fn ip(words: &str) -> Result<(), String> {
 }
 
 impl Net {
-    /// Makes it; nothing, and a line that says why, where that is not allowed.
+    /// Creates the networks; returns `None` and prints why where that is not allowed.
     fn new() -> Option<Self> {
         let id = std::process::id();
         let net = Self {
@@ -88,7 +88,7 @@ impl Net {
             spaces,
         } = self;
         ip(&format!("link add {bridge} type bridge"))?;
-        // The first is where clients ask from.
+        // The first address is the one that clients connect from.
         for host in [2, 1, 3] {
             ip(&format!("address add {net}.{host}/24 dev {bridge}"))?;
         }
@@ -136,7 +136,7 @@ impl Net {
         (0..NODES).map(host).collect()
     }
 
-    /// Whom a cut parts a node from.
+    /// The addresses that a cut separates a node from.
     fn parted(&self, n: usize, cut: Cut) -> Vec<String> {
         match cut {
             Cut::Database => vec![self.database()],
@@ -171,7 +171,7 @@ impl Net {
 
 impl Drop for Net {
     fn drop(&mut self) {
-        // Some of it is not there where it could not be made.
+        // If the networks could not all be created, some of these do not exist.
         for space in &self.spaces {
             ip(&format!("netns del {space}")).ok();
         }
@@ -179,7 +179,7 @@ impl Drop for Net {
     }
 }
 
-/// A server that the networks reach.
+/// A database server that the networks can reach.
 fn database(net: &Net, dir: &TempDir) -> Server {
     fs::set_permissions(dir.path(), Permissions::from_mode(0o711)).unwrap();
     let programs = Programs::find().unwrap();
@@ -194,7 +194,7 @@ fn database(net: &Net, dir: &TempDir) -> Server {
     server
 }
 
-/// Cuts the owner off for some time; how long nothing was acknowledged.
+/// Cuts the owner off for some time; returns how long nothing was acknowledged.
 async fn event(site: &Site, net: &Net, cut: Cut) -> Duration {
     site.whole().await;
     site.more(64).await;

@@ -1,8 +1,8 @@
-//! Three processes on one log, whose owner is killed, stopped for longer than its lease, or told to hand over,
-//! under clients that try again.
+//! Three processes on one log, whose owner is killed, stopped for longer than its lease, or told to hand over, under
+//! clients that retry.
 //!
-//! `CAUDAL_NODE_ROUNDS` sets how often something happens to the owner, 3 when absent; `CAUDAL_NODE_CLIENTS` how many
-//! clients there are, 16 when absent. The figures go to standard output.
+//! `CAUDAL_NODE_ROUNDS` sets how often something happens to the owner, 3 by default; `CAUDAL_NODE_CLIENTS` sets the
+//! number of clients, 16 by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use caudal_postgres::server::own;
 use super::site::{EPOCHS_BACK, Site, loopback, number, tell};
 use crate::support::bank::Bank;
 
-/// Does something to the owner; how long nothing was acknowledged.
+/// Does something to the owner; returns how long nothing was acknowledged.
 async fn event(site: &mut Site, what: &str) -> Duration {
     site.whole().await;
     site.more(64).await;

@@ -1,10 +1,10 @@
-//! Three processes on a log that is replicated, whose server that takes writes is killed, under clients that try again.
+//! Three processes on a replicated log whose primary server is killed, under clients that retry.
 //!
-//! Two standbys follow it, and a commit waits for any one of them. After a kill the one that has more is promoted, the other
-//! follows that, and the one that was killed comes back behind it. Nothing but this decides about it, as an
-//! operator or a program of theirs would.
+//! Two standbys follow the primary, and each commit waits for either of them. After a kill the standby with more of
+//! the log is promoted, the other follows it, and the killed server comes back as a standby. The test does all of
+//! this itself, as an operator or their program would.
 //!
-//! `CAUDAL_NODE_PROMOTIONS` sets how often, once when absent. The figures go to standard output.
+//! `CAUDAL_NODE_PROMOTIONS` sets how often this happens, once by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
@@ -20,10 +20,10 @@ use crate::support::bank::Bank;
 use crate::support::wait_until;
 
 const SERVERS: usize = 3;
-/// Any one that has it suffices.
+/// A commit waits for any one standby to have it.
 const ANY: &str = "ANY 1 (*)";
 
-/// Servers that follow one of them.
+/// A primary server and its standbys.
 pub struct Servers {
     pub all: Vec<Server>,
     pub primary: usize,
@@ -62,13 +62,13 @@ impl Servers {
         (0..SERVERS).filter(|n| *n != self.primary).collect()
     }
 
-    /// How much of the log a standby has.
+    /// How many bytes of the log a standby has received.
     fn has(&self, n: usize) -> u64 {
         let bytes = "SELECT CAST(pg_wal_lsn_diff(pg_last_wal_receive_lsn(), '0/0') AS BIGINT)";
         self.all[n].sql(USER, bytes).unwrap().parse().unwrap()
     }
 
-    /// Kills the one that takes writes, and has another take them; gives the one that was killed.
+    /// Kills the primary and promotes a standby; returns the server that was killed.
     async fn change(&mut self) -> usize {
         let killed = self.primary;
         self.all[killed].kill().unwrap();
@@ -76,11 +76,11 @@ impl Servers {
         killed
     }
 
-    /// Has a standby take writes, once no standby hears the one that took them before.
+    /// Promotes a standby, once none receives anything from the old primary any more.
     pub async fn promote(&mut self) {
         let others = self.others();
         for n in &others {
-            // Until then more may come that is on its way, and be acknowledged.
+            // Until then a commit that is on its way may still arrive, and be acknowledged.
             wait_until("a standby has all that it will get", LONG, async || {
                 let hears = "SELECT count(*) FROM pg_stat_wal_receiver";
                 (self.all[*n].sql(USER, hears).unwrap() == "0").then_some(())
@@ -89,7 +89,7 @@ impl Servers {
         }
         let next = *others.iter().max_by_key(|n| self.has(**n)).unwrap();
         let other = *others.iter().find(|n| **n != next).unwrap();
-        // Before it takes any: nothing is acknowledged that has one copy.
+        // Before it takes writes, so that it acknowledges nothing that has only one copy.
         self.all[next]
             .set("synchronous_standby_names", ANY)
             .unwrap();
@@ -100,7 +100,7 @@ impl Servers {
         self.primary = next;
     }
 
-    /// The one that was killed follows the one that takes writes now.
+    /// Has the killed server follow the new primary.
     pub fn mend(&self, killed: usize) {
         let primary = &self.all[self.primary];
         self.all[killed].again(primary, &name(killed)).unwrap();
@@ -120,7 +120,7 @@ async fn whatever_server_dies_nothing_acknowledged_is_lost_or_there_twice() {
         site.whole().await;
         site.more(64).await;
         let since = Instant::now();
-        // Every other time the owner goes with it, as when they share a machine.
+        // In every other round the owner is killed as well, as when they share a machine.
         let with_owner = round % 2 == 1;
         let what = match with_owner {
             true => "promotion, and the owner is killed",

@@ -1,4 +1,5 @@
-//! Nodes as processes on one log, clients that try again, and what all of them know at the end.
+//! Nodes as processes on one log, clients that retry, and the comparison of what all of them know
+//! at the end.
 
 mod compare;
 mod places;
@@ -26,12 +27,12 @@ const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
 const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
 pub const NODES: usize = 3;
 const LEASE: u64 = 5;
-/// How long anything of this may take: many processes share the machine.
+/// How long any step may take: many processes share the machine.
 pub const LONG: Duration = Duration::from_secs(120);
 /// How long a client waits for one answer before it asks another node.
 const PATIENCE: Duration = Duration::from_secs(4);
 
-/// Hosts of nodes that are all on this machine's loopback.
+/// Hosts of nodes that all run on this machine's loopback.
 pub fn loopback() -> Vec<Host> {
     let host = |_| Host {
         address: "127.0.0.1".to_owned(),
@@ -40,7 +41,7 @@ pub fn loopback() -> Vec<Host> {
     (0..NODES).map(host).collect()
 }
 
-/// Prints how long nothing was acknowledged, by what happened.
+/// Prints how long nothing was acknowledged, by event.
 pub fn tell(pauses: BTreeMap<&str, Vec<Duration>>, counts: &Counts) {
     for (what, mut found) in pauses {
         found.sort_unstable();
@@ -70,18 +71,19 @@ struct Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test went well, the process has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
         if !std::thread::panicking() {
-            // A process that was killed may have ended within a character.
+            // Not read as UTF-8: a process that was killed may have ended in the middle of a
+            // character.
             let said = fs::read(&self.log).unwrap();
             canary::reads("a node", &String::from_utf8_lossy(&said));
         }
     }
 }
 
-/// Where a node runs: its address, and the words before its command.
+/// The place where a node runs: its address, and the words that go before its command.
 pub struct Host {
     pub address: String,
     pub enter: Vec<String>,
@@ -90,23 +92,23 @@ pub struct Host {
 /// Nodes and their clients.
 pub struct Site {
     log: String,
-    /// Whether it is in the database, and not in the folder of the only node.
+    /// Whether the log is in the database, and not in the folder of the only node.
     elsewhere: bool,
     bank: Bank,
-    /// Their logs are in the folder, which goes after them.
+    /// Before `dir`: the logs of the processes are in that folder, which must go after them.
     nodes: Vec<Option<Process>>,
     dir: TempDir,
     hosts: Vec<Host>,
     starts: usize,
-    /// How many there are, each with a log of its own.
+    /// How many cells there are, each with a log of its own.
     cells: usize,
     known: Arc<Known>,
-    /// One in each cell.
+    /// One tenant in each cell.
     tenants: Vec<Tenant>,
     work: Vec<JoinHandle<()>>,
 }
 
-/// What clients got.
+/// The results of comparing what clients know with what the nodes have.
 pub struct Counts {
     pub acknowledged: usize,
     pub lost: usize,
@@ -115,7 +117,7 @@ pub struct Counts {
     pub nodes: usize,
 }
 
-/// How often a later record of a log has an earlier epoch than the one before.
+/// How often a record of a log has an earlier epoch than the one before it.
 pub const EPOCHS_BACK: &str = "SELECT count(*) FROM (SELECT epoch, lag(epoch) OVER (PARTITION BY cell ORDER BY \
                                first_commit) AS before FROM caudal_log) AS it WHERE epoch < before";
 
@@ -130,7 +132,8 @@ impl Site {
         Self::parted(log, bank, hosts, 1).await
     }
 
-    /// The same with so many cells, each with a log of its own and a tenant.
+    /// Starts nodes on these hosts with so many cells, each with a log of its own and a tenant, and
+    /// clients.
     pub async fn parted(log: String, bank: Bank, hosts: Vec<Host>, cells: usize) -> Self {
         let mut site = Self::empty(log, bank, hosts, cells);
         site.all(NODES).await;
@@ -153,7 +156,7 @@ impl Site {
         }
     }
 
-    /// Starts so many nodes, and clients.
+    /// Starts the first `first` nodes, and clients.
     async fn all(&mut self, first: usize) {
         for n in 0..first {
             self.begin(n).await;
@@ -165,7 +168,7 @@ impl Site {
         self.work();
     }
 
-    /// A tenant in a cell, with its types and accounts.
+    /// Creates a tenant in a cell, with its types and accounts.
     async fn tenant(&self, cell: usize) -> Tenant {
         let body = json!({"name": format!("in {cell}"), "cell": cell});
         let tenant = self.order("/admin/tenants", body).await;
@@ -182,12 +185,12 @@ impl Site {
         Tenant { key, cvus }
     }
 
-    /// Ends the clients, and compares what they know with what each node has.
+    /// Stops the clients, and compares what they know with what each node has.
     pub async fn end(mut self) -> Counts {
         self.compare().await
     }
 
-    /// The same in between: the clients go on afterwards.
+    /// Compares in between: the clients continue afterwards.
     pub async fn check(&mut self) -> Counts {
         let counts = self.compare().await;
         self.work();
@@ -206,7 +209,7 @@ impl Site {
         (0..self.nodes.len()).filter(|n| self.nodes[*n].is_some())
     }
 
-    /// A node with an empty folder joins.
+    /// Starts a node with an empty folder, which joins the others.
     pub async fn join(&mut self, n: usize) {
         let folder = self.dir.path().join(format!("node-{n}"));
         if folder.exists() {
@@ -215,13 +218,13 @@ impl Site {
         self.begin(n).await;
     }
 
-    /// A node leaves: clients no longer know it, and then it is told to stop.
+    /// Has a node leave: clients stop using it, and then it is told to stop.
     pub async fn leave(&mut self, n: usize) {
         self.known.urls.lock().unwrap()[n].clear();
         self.stop(n).await;
     }
 
-    /// Tells a node to stop, and waits until it has.
+    /// Tells a node to stop, and waits until it has stopped.
     async fn stop(&mut self, n: usize) {
         self.signal(n, "TERM");
         let mut process = self.nodes[n].take().unwrap();
@@ -229,12 +232,13 @@ impl Site {
         assert_eq!(ended.await.code(), Some(0));
     }
 
-    /// Has the owner give the first cell to a node, or to any other, and waits until that serves.
+    /// Has the owner hand the first cell over to a node, or to any other, and waits until that one
+    /// serves.
     pub async fn hand_over(&self, to: Option<usize>) {
         self.hand_over_in(0, to).await;
     }
 
-    /// The same of a cell.
+    /// Has the owner hand a cell over to a node, or to any other, and waits until that one serves.
     pub async fn hand_over_in(&self, cell: usize, to: Option<usize>) {
         let before = wait_until("it is handed over", LONG, async || {
             let owner = self.owner_in(cell, usize::MAX).await;
@@ -290,7 +294,7 @@ impl Site {
         let words = [self.hosts[n].enter.clone(), vec![program]].concat();
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]);
-        // What is set for the tests is no setting of the service.
+        // The variables of the tests are no settings of the service.
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CAUDAL_")) {
             command.env_remove(name);
         }
@@ -348,7 +352,7 @@ impl Site {
         serde_json::from_str(&text).ok().filter(|_| status < 300)
     }
 
-    /// Orders something of the owner, as often as has to be.
+    /// Orders something of the owner, retrying until it succeeds.
     async fn order(&self, path: &str, body: Value) -> Value {
         wait_until(path, LONG, async || {
             let owner = self.owner_but(usize::MAX).await;
@@ -357,18 +361,18 @@ impl Site {
         .await
     }
 
-    /// A cell, as a node shows it.
+    /// The state of a cell, as a node shows it.
     async fn cell(&self, n: usize, cell: usize) -> Option<Value> {
         let cells = self.ask(n, "GET", "/admin/cells", None).await?;
         cells.get(cell).cloned()
     }
 
-    /// Which node serves the first cell, when it is another than this.
+    /// The node that serves the first cell, once that is another than `not`.
     pub async fn owner_but(&self, not: usize) -> usize {
         self.owner_in(0, not).await
     }
 
-    /// Which node serves a cell, when it is another than this.
+    /// The node that serves a cell, once that is another than `not`.
     pub async fn owner_in(&self, cell: usize, not: usize) -> usize {
         wait_until("somebody serves", LONG, async || {
             for n in self.there().filter(|n| *n != not) {
@@ -392,7 +396,7 @@ impl Site {
         .await;
     }
 
-    /// Waits until all nodes follow to the end and know each other.
+    /// Waits until all nodes follow to the end of the log and see each other.
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
             let shown = self.ask(self.there().next()?, "GET", "/admin/cells", None);
@@ -415,11 +419,11 @@ impl Site {
     async fn journals(&self, n: usize) -> Option<Vec<Value>> {
         let all = self.ask(n, "GET", "/admin/journal", None).await?;
         let cells = all["cells"].as_array()?.clone();
-        // Where there is one cell, the whole is it.
+        // If there is only one cell, the answer itself describes its journal.
         Some(if cells.is_empty() { vec![all] } else { cells })
     }
 
-    /// Waits until no node lacks anything, while nobody writes.
+    /// Waits until every node has the whole journal, while nobody writes.
     async fn level(&self) {
         wait_until("no node lacks anything", LONG, async || {
             let mut ends = BTreeSet::new();

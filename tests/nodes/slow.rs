@@ -1,8 +1,8 @@
-//! Three processes on a log whose server is slow: first by so much that each answer is still waited for, then by more than
-//! anybody waits, so that what was given up is done late, when others have gone on.
+//! Three processes on a log whose server is slow: first so slow that every answer is still waited for, then slower
+//! than anybody waits, so that writes that were given up are done late, when others have gone on.
 //!
-//! The server sleeps before each write: appends, leases, and who is there. `CAUDAL_NODE_SLOW` sets how often, once when
-//! absent. The figures go to standard output.
+//! The server sleeps before each write: of appends, leases, and the presence of nodes. `CAUDAL_NODE_SLOW` sets how
+//! often this happens, once by default. The figures go to standard output.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use super::site::{EPOCHS_BACK, LONG, Site, loopback, number, tell};
 use crate::support::bank::Bank;
 use crate::support::wait_until;
 
-/// Writes wait from now on as long as is set. Tables are taken from whoever writes, or it fails.
+/// From now on each write waits for as long as is set. Creating the triggers locks the tables, or fails.
 const BEGIN: &str = "SET lock_timeout = '60s'; \
      CREATE TABLE slow (seconds float8); INSERT INTO slow VALUES (0); \
      CREATE FUNCTION slow() RETURNS trigger AS $$ BEGIN \
@@ -24,11 +24,11 @@ const BEGIN: &str = "SET lock_timeout = '60s'; \
 const WAITING: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'";
 const GIVEN_UP: &str = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' \
      AND query LIKE '%caudal_log%' AND clock_timestamp() - query_start > INTERVAL '12 seconds'";
-/// What is still waited for, and what no more.
+/// Seconds that a node still waits for, and seconds that it does not.
 const SLOW: &str = "1";
 const SLOWER: &str = "16";
 
-/// From now on each write takes so many seconds more.
+/// From now on each write takes this many seconds longer.
 fn takes(server: &Server, seconds: &str) {
     server.sql("postgres", &format!("UPDATE slow SET seconds = {seconds}"));
 }
@@ -64,7 +64,7 @@ async fn a_slow_database_makes_orders_slow_and_what_comes_late_changes_nothing()
         counts(&server, GIVEN_UP, |count| count > 0).await;
         takes(&server, "0");
         site.more(64).await;
-        // What was given up ends, among others that were done meanwhile.
+        // The writes that were given up end, along with others that were done meanwhile.
         counts(&server, WAITING, |count| count == 0).await;
         site.more(64).await;
         let what = "an append takes longer than is waited for, and comes late";

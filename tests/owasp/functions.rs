@@ -1,4 +1,4 @@
-//! What operators do is done by operators: every operation of the admin API, asked for by everybody else.
+//! Operators' functions are for operators: every operation of the admin API, called by everybody else.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use caudal::service::TEST_ADMIN_KEY;
 
 use crate::support::{Answer, Client, TestService, Value, json};
 
-/// The paths and methods of a document, with something in place of each id.
+/// The paths and methods of a document, with each id filled in.
 fn operations(document: &Value) -> Vec<(String, String)> {
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
@@ -73,7 +73,7 @@ async fn what_operators_do_is_closed_to_every_key_of_a_tenant_and_not_there_for_
             let answer = ask(&admin, operation, headers).await;
             seen.insert(answer.refused(401, "unauthorized").essence("").to_string());
         }
-        // The public listener does not know any of it, whoever asks.
+        // The public listener knows none of them, whoever calls.
         for client in [&service.a, &service.a.with_key(None)] {
             let answer = ask(client, operation, &[("x-admin-key", TEST_ADMIN_KEY)]).await;
             answer.refused(404, "route_not_found");

@@ -1,5 +1,5 @@
-//! Realms that an operator closes and opens while the service runs: nobody else notices, and nothing that the bank tells
-//! meanwhile is lost.
+//! Realms that an operator closes and opens while the service runs: nobody else notices, and no notice of the bank is
+//! lost in the meantime.
 
 use crate::support::service::OTHER;
 use crate::support::{SOON, TestService, Value, json, wait_until};
@@ -47,7 +47,7 @@ async fn a_realm_is_closed_and_opened_while_others_go_on() {
         service.admin_get("/admin/actors").await.is(200);
         service.admin_get("/admin/status").await.is(200);
     }
-    // the bank tells of money, is not heard, and tells it again
+    // the bank reports money, is not heard, and reports it again
     service.bank.cash_in(&b, "2.00").await;
     wait_until("the bank was not heard", SOON, async || {
         let state = service.bank.state().await;

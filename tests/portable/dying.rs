@@ -1,4 +1,5 @@
-//! Imports that die at any change to the disk: each goes on where the one before it was, and nobody is served meanwhile.
+//! Imports that die at any change to the disk: each continues where the one before it stopped, and nobody is served
+//! in the meantime.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use crate::support::service::OTHER;
 
 const REALM: RealmId = RealmId(4);
 
-/// A file of many frames.
+/// Exports a realm into a file of many frames.
 fn finely(data: &Path, to: &Path) -> Checked {
     let store = store_of(data);
     let records = store.records();
@@ -47,7 +48,7 @@ fn finely(data: &Path, to: &Path) -> Checked {
     made
 }
 
-/// One life of an import, which ends at the n-th change to the disk.
+/// One run of an import, which dies at the n-th change to the disk.
 fn life(data: &Path, file: &Path, checked: &Checked, nth: u64) -> Result<(), String> {
     let options = StoreOptions {
         create: false,
@@ -68,7 +69,7 @@ fn life(data: &Path, file: &Path, checked: &Checked, nth: u64) -> Result<(), Str
     done.map_err(|why| why.to_string())
 }
 
-/// How many entries of the realm a folder has, and how the realm stands there.
+/// How many entries of the realm a folder has, and the state of the realm there.
 fn there(data: &Path) -> (u64, &'static str) {
     let store = store_of(data);
     let tally = import::tally(store.as_ref(), REALM).unwrap();
@@ -89,13 +90,13 @@ async fn an_import_that_dies_anywhere_goes_on_and_shows_nothing_before_it_is_who
     let checked = finely(service.data(), &file);
     let (data, mut home, cvu) = elsewhere(&mut service, dir.path()).await;
     let (mut deaths, mut had, mut looked) = (0, 0, false);
-    // each life may do a little more than the one before, or it would never get past the opening
+    // each run may do a little more than the one before, or none would get past the opening
     while let Err(why) = life(&data, &file, &checked, 1 + deaths) {
         deaths += 1;
         assert!(deaths < 2000, "it goes on: {why}");
         let (has, state) = there(&data);
         assert!(has >= had, "{has} entries of {had} are left: {why}");
-        // Its last commit may have been written and not acknowledged.
+        // Its last commit may have been written without being acknowledged.
         let whole = has == checked.ending.entries && state == "imported";
         assert!(
             has == 0 || state == "importing" || whole,

@@ -1,4 +1,4 @@
-//! What is decided about a realm while what leaves it is held, and copies that are ended.
+//! Decisions about a realm while its outgoing orders are held, and copies that are stopped.
 
 use super::instant::{RESTORES, begun, copied, instant, listed, released, switched};
 use super::{shown, worked};
@@ -21,7 +21,8 @@ async fn what_was_decided_while_it_was_held_does_not_reach_the_bank() {
     switched(&service, number).await;
     let before = service.b.available(&cvus[0]).await;
     let to = || json!({"alias": "destino.0"});
-    // one is asked for in this life of the service, the other one is found by it
+    // one transfer is ordered before a crash, so that the service finds it at the start, and the
+    // other after it
     let found = service.b.transfer(&cvus[0], to(), "1.25").await;
     let found = found.is(201).json.clone();
     service.crash().await;
@@ -35,7 +36,7 @@ async fn what_was_decided_while_it_was_held_does_not_reach_the_bank() {
     }
     assert_eq!(service.b.available(&cvus[0]).await, before);
     released(&service).await;
-    // what is asked for afterwards leaves behind all that waited
+    // a later transfer is sent after all that waited
     let later = service.b.transfer(&cvus[0], to(), "0.75").await;
     let later = later.is(201).json.clone();
     service.b.settled(&later, "completed").await;
@@ -61,7 +62,7 @@ async fn the_same_switch_again_has_a_realm_served_that_rests() {
     switched(&service, number).await;
     assert_eq!(shown(&service.b, &cvus).await, before);
     service.b.credit(&cvus[0], "1.00").await;
-    // and where it is served nothing happens
+    // while the realm is served, the same switch has no effect
     switched(&service, number).await;
     service.b.credit(&cvus[0], "1.00").await;
     service.verified().await;
@@ -76,7 +77,7 @@ async fn a_copy_is_ended_by_a_word_and_goes_on_by_the_same_order() {
     service.b.credit(&cvus[0], "1.00").await;
     let stop = format!("{RESTORES}/stop");
     let test = json!({"mode": "test"});
-    // none is made: nothing happens
+    // no copy is being made, so nothing happens
     let none = service.admin("POST", &stop, &test).await;
     assert_eq!(
         none.is(200)["test"]["generations"]
@@ -93,7 +94,7 @@ async fn a_copy_is_ended_by_a_word_and_goes_on_by_the_same_order() {
         "it is the same"
     );
     service.admin("POST", &stop, &test).await.is(200);
-    // it may have been whole before it heard the word
+    // the copy may have been whole before the order reached it
     wait_until("the copy has ended", SOON, async || {
         let copy = listed(&service).await["generations"][1].clone();
         match copy["state"].as_str().unwrap() {

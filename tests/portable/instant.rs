@@ -1,5 +1,5 @@
-//! One realm of a running service taken back to an instant: its clients see what was then, nobody else notices, and what
-//! the bank did since is taken in.
+//! One realm of a running service is taken back to an instant: its clients see the state of that time, nobody else
+//! notices, and whatever the bank has done since is taken in.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::webhooks::inbox::Inbox;
 
 pub(super) const RESTORES: &str = "/admin/tenants/tnt_other/restores";
 
-/// The present, once it is behind: nothing that is done from here on is of that instant.
+/// The present instant, once it has passed: nothing done afterwards belongs to it.
 pub async fn instant(service: &TestService) -> String {
     let at = service.engine().now();
     wait_until("the clock goes on", SOON, async || {
@@ -36,7 +36,7 @@ pub(super) async fn listed(service: &TestService) -> Value {
     service.admin_get(RESTORES).await.is(200)["test"].clone()
 }
 
-/// Makes a copy, or goes on with it, until it is whole: its number.
+/// Makes a copy, or continues with it, until it is whole; returns its number.
 pub async fn copied(service: &TestService, at: &str) -> u64 {
     let all = begun(service, at).await;
     let last = all["generations"].as_array().unwrap().last().unwrap();
@@ -67,7 +67,7 @@ pub(super) async fn released(service: &TestService) {
     assert_eq!(all.is(200)["test"]["outgoingHeld"], false);
 }
 
-/// The ids of everything that is in the log of events.
+/// The ids of everything in the log of events.
 async fn ids(client: &Client) -> Vec<String> {
     let events = client
         .get("/v1/events?limit=200")
@@ -81,7 +81,7 @@ async fn ids(client: &Client) -> Vec<String> {
     all.filter_map(|id| Some(id.as_str()?.to_owned())).collect()
 }
 
-/// Posts with an idempotency key; whether the answer was kept from before.
+/// Posts with an idempotency key; returns whether the answer was a replay.
 async fn keyed(client: &Client, cvu: &str, key: &str) -> bool {
     let body = json!({"voucherTypeCode": "IN", "amount": "1.00", "idExterno": key});
     let path = format!("/v1/accounts/{cvu}/comprobantes");
@@ -90,7 +90,7 @@ async fn keyed(client: &Client, cvu: &str, key: &str) -> bool {
     answer.replayed()
 }
 
-/// Does things after the instant: the CVU of an account that was not there before.
+/// Makes changes after the instant; returns the CVU of an account that did not exist then.
 async fn meanwhile(service: &TestService, cvus: &[String]) -> String {
     let b = &service.b;
     let late = b.cvu().await;
@@ -135,7 +135,7 @@ async fn a_realm_is_as_it_was_then_and_nobody_else_notices() {
         service.b.get(&path).await.refused(404, "account_not_found");
         service.crash().await;
     }
-    // an id of what is gone names nothing, and none is given twice
+    // the id of an event that is gone is refused, and no id is given out twice
     let mut gone = published.iter().filter(|id| id.starts_with("evt_"));
     let gone = gone.next_back().unwrap();
     let path = format!("/v1/events?after={gone}");
@@ -151,14 +151,14 @@ async fn a_realm_is_as_it_was_then_and_nobody_else_notices() {
     assert!(twice.is_empty(), "{twice:?}");
     service.a.credit(&beside[0], "1.00").await;
     service.verified().await;
-    // what it was until then is kept, and can be put back
+    // the former state is kept, and can be put back
     switched(&service, 0).await;
     assert_eq!(shown(&service.b, &cvus).await, after);
     service.b.credit(&late, "1.00").await;
     service.verified().await;
 }
 
-/// All texts that are somewhere in what was shown.
+/// Everything that was shown, as one text.
 fn shown_ids(all: &[Value]) -> String {
     let all: Vec<_> = all.iter().map(Value::to_string).collect();
     all.concat()
@@ -195,7 +195,7 @@ async fn what_leaves_is_held_and_what_the_bank_did_since_is_taken_in() {
     let service = TestService::start().await;
     let cvus = worked(&service).await;
     let at = instant(&service).await;
-    // it leaves after the instant: the bank knows, and the restored realm does not
+    // it leaves after the instant: the bank knows it, and the restored realm does not
     let gone = service
         .b
         .transfer(&cvus[0], json!({"alias": "destino.0"}), "2.25")
@@ -225,7 +225,7 @@ async fn what_leaves_is_held_and_what_the_bank_did_since_is_taken_in() {
     })
     .await;
     assert_eq!(taken_in["amount"], gone["amount"]);
-    // somebody else's reaches the bank meanwhile, and its own does not
+    // another tenant's transfer reaches the bank in the meantime, and the realm's own does not
     let beside = service.a.cvu().await;
     service.a.credit(&beside, "5.00").await;
     let other = service
@@ -260,7 +260,7 @@ async fn what_leaves_is_held_and_what_the_bank_did_since_is_taken_in() {
         assert!(!page.contains("what leaves them"), "{page}");
     }
     service.b.settled(&held, "completed").await;
-    // what left since is gone once, and so is what was held
+    // the transfer since then has left once, and so has the one that was held
     let centavos = |text: &str| text.replace('.', "").parse::<i64>().unwrap();
     let left = service.b.available(&cvus[0]).await;
     assert_eq!(centavos(&left), centavos(&available) - 75);
@@ -318,7 +318,7 @@ async fn what_cannot_be_restored_is_refused_and_changes_nothing() {
         .await
         .refused(404, "tenant_not_found");
     let number = copied(&service, &at).await;
-    // the policy wants a second person
+    // the policy demands a second person
     let policy = json!({"policy": {"fourEyes": {"restores": true}}});
     let path = format!("/admin/tenants/{OTHER}");
     service.admin("PATCH", &path, &policy).await.is(200);
@@ -382,7 +382,7 @@ async fn a_file_has_the_generation_that_is_in_force_or_the_one_that_is_named() {
     let named = exported(service.data(), &file("named"), &["--generation", "1"]);
     assert_eq!(in_force["digest"], named["digest"]);
     assert!(first["entries"].as_u64() > named["entries"].as_u64());
-    // elsewhere it is the realm, and has no other generation
+    // elsewhere it is the whole realm, and has no other generation
     let (data, ..) = elsewhere(&mut service, dir.path()).await;
     let path = file("in-force");
     let import = [
@@ -424,7 +424,7 @@ async fn events_are_held_from_a_webhook_and_what_it_lacked_then_comes_again() {
     inbox.came(2).await;
     switched(&service, number).await;
     let new = service.b.credit(&cvu, "4.00").await;
-    // another tenant's leave, and the switch to and fro while one waits is no matter
+    // another tenant's events are sent, and switching to and fro while one waits makes no difference
     let beside = Inbox::start();
     Hook::of(&service.a, &beside.url("/a"), &["voucher.created"]).await;
     service.a.in_and_out().await;
@@ -471,7 +471,7 @@ async fn a_stream_ends_when_another_generation_comes_into_force() {
     let number = copied(&service, &at).await;
     switched(&service, number).await;
     let read = stream.end().await;
-    // its place is of a past that is gone
+    // its place belongs to a past that is gone
     let path = format!("/v1/events?after={}", read.last_id);
     service.b.get(&path).await.refused(400, "invalid_request");
     service.a.credit(&beside, "1.00").await;

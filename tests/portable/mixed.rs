@@ -50,7 +50,7 @@ async fn no_page_of_events_is_of_another_history_than_its_place() {
     let last = engine.last_event(realm).unwrap();
     assert!(read(was, last - 1).await.is_ok_and(|found| found > 0));
     switched(&service, number).await;
-    // Whoever had looked for a place and reads only now.
+    // A reader that looked up its place before the switch reads only now.
     assert_eq!(read(was, last - 1).await, Err(Failure::ShuttingDown));
     let now = engine.cells().history(realm);
     assert!(read(now, 0).await.is_ok_and(|found| found > 0));

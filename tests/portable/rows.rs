@@ -1,4 +1,4 @@
-//! Realms written down for people: the same things as the API shows, and sums that are the treasury's.
+//! Realms exported as rows for people: the same data as in the API, with the treasury's sums.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn found<'a>(lines: &'a [Value], name: &str, value: &Value) -> &'a Value {
     one
 }
 
-/// Whether a line has all that the API shows of the thing.
+/// Whether a line has every field that the API shows.
 fn has(line: &Value, body: &Value) -> bool {
     body.as_object()
         .unwrap()

@@ -1,4 +1,4 @@
-//! Reconciliation over days: by pages, filtered by what follows, with the sums of all of it.
+//! Reconciliation over several days: in pages, filtered by result, with the sums over everything.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ use super::PATH;
 use crate::support::{Answer, TestClock, TestService, Value, json, named};
 
 const DAY: u64 = 86_400_000;
-/// How many days ago the bank told of what it has no list of.
+/// How many days ago the bank reported the money that is missing from its lists.
 const PAST: [u64; 3] = [20, 7, 7];
 
 struct Story {
@@ -24,7 +24,7 @@ struct Story {
     last: String,
 }
 
-/// The bank tells of money that came in.
+/// Has the bank report money that came in.
 async fn told(service: &TestService, cvu: &str, number: usize, at: Timestamp) {
     let notice = Notice::Received {
         coelsa_id: format!("PAST{number}"),
@@ -39,8 +39,8 @@ async fn told(service: &TestService, cvu: &str, number: usize, at: Timestamp) {
     reply.await.unwrap();
 }
 
-/// Money of days gone by that the bank does not list, and of today: one that agrees, one that is on its
-/// way for ever, one that a person has ended.
+/// Money of past days that the bank does not list, and movements of today: one that agrees, one that
+/// stays pending, one that a person has decided.
 async fn story() -> Story {
     let now = caudal::clock::GuardedClock::of_machine();
     let now = caudal_actors::ports::Clock::now(&now);
@@ -104,7 +104,7 @@ async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
     let days: Vec<_> = all["items"].as_array().unwrap().iter().collect();
     let days: Vec<_> = days.iter().map(|it| it["date"].as_str().unwrap()).collect();
     assert!(days.is_sorted() && days[0] < days[1], "{days:?}");
-    // What is pending is in no sum: neither is the money that no bank has ended.
+    // Pending movements are in no sum, nor is money whose end no bank has reported.
     let summary = json!({"matched": 1, "missingInLedger": 0, "missingAtBank": 3,
         "amountDiffers": 0, "pending": 1, "decided": 1, "contradicted": 0, "amountIn": "100.00",
         "amountOut": "0.00"});
@@ -145,7 +145,7 @@ async fn a_range_is_read_by_pages_and_its_summary_is_of_all_of_it() {
         assert!(results(&page).iter().all(|it| it == result), "{result}");
         assert_eq!(results(&page).len(), count.min(2), "{result}");
     }
-    // A single day is what it was, under both of its names.
+    // A single day gives the same answer as ever, under both of its names.
     let day = service.a.get(PATH).await.is(200);
     assert_eq!((&day["fecha"], &day["total"]), (&json!(last), &json!(3)));
     for query in [
@@ -168,7 +168,8 @@ async fn a_later_page_asks_the_bank_for_its_own_days_alone() {
     } = story().await;
     let whole = format!("{PATH}?from={first}&to={last}");
     let all = service.a.get(&whole).await.is(200);
-    // The first page asks the bank for each day, a later one for its own and what is next to them.
+    // The first page asks the bank about each day, a later one only about its own days and their
+    // neighbours.
     let asked = async |cursor: &str, query: &str| {
         let before = service.bank.calls("transfer_list").await;
         let path = format!("{whole}&limit=5&cursor={cursor}{query}");
@@ -182,7 +183,8 @@ async fn a_later_page_asks_the_bank_for_its_own_days_alone() {
     let (calls, _, page) = asked(&next, "").await;
     assert!((1..=4).contains(&calls), "{calls}");
     assert_eq!(page["items"], json!([all["items"][5]]));
-    // A cursor of other rows, or of an earlier version, has no counts for these: all days are compared.
+    // A cursor for other rows, or of an earlier version, has no counts for these: all days are
+    // compared.
     let (calls, _, page) = asked(&next, "&result=pending").await;
     assert!(calls >= 22, "{calls}");
     assert_eq!(page["total"], 1);
@@ -230,7 +232,7 @@ async fn a_range_as_rows_is_whole() {
     let clock = TestClock::standing(ago(9).millis());
     let service = TestService::at(&clock).await;
     let cvu = service.a.cvu().await;
-    // more than a page has that nobody asks a size of, on two days
+    // over two days, more than a page has by default
     for (day, numbers) in [(7, 0..40), (5, 40..70)] {
         clock.set(&ago(day).to_string());
         for number in numbers {

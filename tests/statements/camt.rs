@@ -1,16 +1,17 @@
-//! camt.053.001.08, as far as statements use it: which elements there are, in which order, how often, and what texts
-//! they have. Whatever is not in the table fails, so a document that passes here passes the published schema.
+//! camt.053.001.08, as far as statements use it: its elements, their order, how often each may occur, and the texts
+//! that they may have. An element that is not in the table fails, so a document that passes here passes the
+//! published schema.
 
 use std::collections::BTreeMap;
 
-/// An element: its name, what is in it, and what texts it may have where nothing is.
+/// An element: its name, its children, and the form of its text if it has none.
 type Element = (
     &'static str,
     &'static [(&'static str, &'static str)],
     &'static str,
 );
 
-/// Paths of elements by their type. What is in one comes in this order; `?` at most once, `*` any number, `1` once.
+/// Elements by their type. The children come in this order; `?` at most once, `*` any number, `1` once.
 const TYPES: &[Element] = &[
     ("Document", &[("BkToCstmrStmt", "1")], ""),
     ("BkToCstmrStmt", &[("GrpHdr", "1"), ("Stmt", "1")], ""),
@@ -150,14 +151,14 @@ const TYPES: &[Element] = &[
     ("AddtlStmtInf", &[], "500"),
 ];
 
-/// What a statement says.
+/// The content of a statement.
 #[derive(Debug, Default)]
 pub struct Entries {
     /// The balances by their codes.
     pub balances: BTreeMap<String, String>,
     /// The references of the entries, in their order.
     pub entries: Vec<String>,
-    /// Whose account it is.
+    /// The name of the account's owner.
     pub owner: String,
 }
 
@@ -182,7 +183,7 @@ impl Node<'_> {
     }
 }
 
-/// Reads an element from behind its `<`, and gives what is left behind its end.
+/// Reads an element from after its `<`; returns it with the text after its end.
 fn node(text: &str) -> (Node<'_>, &str) {
     let (tag, mut rest) = text.split_once('>').unwrap();
     let name = tag.split(' ').next().unwrap();
@@ -263,7 +264,7 @@ fn checked(node: &Node<'_>, kind: &str) {
     assert!(right, "{kind}: {value}");
 }
 
-/// Checks a document, and gives what it says.
+/// Checks a document, and returns its content.
 pub fn read(text: &str) -> Entries {
     let begin = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<";
     let (document, left) = node(text.strip_prefix(begin).unwrap());

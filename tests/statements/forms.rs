@@ -1,18 +1,18 @@
-//! What each form of a statement says: the same movements, the same sums, and nobody's text is a formula, a tag or the
-//! end of anything.
+//! The forms of a statement: all have the same movements and the same sums, and nobody's text becomes a formula, a
+//! tag or the end of anything.
 
 use tempfile::TempDir;
 
 use super::{FORMS, HOSTILE, begun, camt, october, worked};
 use crate::support::Value;
 
-/// Amounts of text, in centavos.
+/// The centavos of an amount that is a text.
 fn centavos(amount: &Value) -> i64 {
     let digits = amount.as_str().unwrap().replace('.', "");
     digits.parse().unwrap()
 }
 
-/// The cells of CSV, row by row.
+/// The cells of a CSV text, row by row.
 fn rows(text: &str) -> Vec<Vec<String>> {
     let (mut rows, mut row, mut cell) = (Vec::new(), Vec::new(), String::new());
     let (mut quoted, mut chars) = (false, text.chars().peekable());

@@ -1,7 +1,8 @@
-//! Crowds before the real binary: those who read nothing, those who say nothing, heads without end.
+//! Crowds against the real binary: clients that read nothing, clients that say nothing, heads without
+//! end.
 //!
-//! `CAUDAL_CROWD` is how many parts of a full crowd come (2,000 readers, 5,000 idle connections, 8,000
-//! heads): 100 is all of them, 5 when absent. Figures are printed; `--nocapture` shows them.
+//! `CAUDAL_CROWD` is the size of the crowd in percent of a full one (2,000 readers, 5,000 idle
+//! connections, 8,000 heads), 5 by default. Figures are printed; `--nocapture` shows them.
 
 use std::time::Instant;
 
@@ -13,12 +14,12 @@ use super::process::Process;
 use super::{Line, endless};
 use crate::support::{Client, SOON, json, wait_until};
 
-/// What a crowd may take of memory, in MiB.
+/// How much memory may grow with a crowd, in MiB.
 const GROWTH_MAX: u64 = 300;
-/// What may be left of it afterwards, in MiB.
+/// How much of that may remain afterwards, in MiB.
 const LEFT_MAX: u64 = 64;
 
-/// So many of a full crowd, if this process may have the connections.
+/// The size of this crowd, if this process may have so many connections.
 fn crowd(full: usize) -> Option<usize> {
     let set = std::env::var("CAUDAL_CROWD").ok();
     let percent: usize = set.map_or(5, |set| set.parse().unwrap());
@@ -41,7 +42,8 @@ fn mib(process: &Process) -> u64 {
     process.status("RssAnon") / 1024
 }
 
-/// Opens so many connections at once and sends each this; those that are refused are left out.
+/// Opens this many connections at once and sends the text on each; connections that are refused are
+/// left out.
 async fn come(client: &Client, many: usize, text: &[u8]) -> Vec<Line> {
     let mut lines = Vec::new();
     for from in (0..many).step_by(250) {
@@ -55,7 +57,7 @@ async fn come(client: &Client, many: usize, text: &[u8]) -> Vec<Line> {
     lines
 }
 
-/// Follows the memory of a process until it is what it was.
+/// Waits until the memory of a process is about what it was.
 async fn given_back(process: &Process, before: u64, what: &str, crowd: usize, most: u64) {
     let back = wait_until("memory is given back", SOON, async || {
         let now = mib(process);
@@ -96,7 +98,7 @@ async fn those_who_read_nothing() {
 async fn those_who_say_nothing_where_descriptors_are_few() {
     let Some(many) = crowd(5000) else { return };
     let dir = TempDir::new().unwrap();
-    // A part of a crowd meets a part of the descriptors.
+    // A smaller crowd meets a smaller limit of descriptors.
     let limit = if many < 1500 { 608 } else { 1024 };
     let mut process = Process::demo(dir.path(), &format!("ulimit -n {limit}")).await;
     let client = process.client.clone();

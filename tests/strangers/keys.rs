@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::{Answer, Client, SOON, Setup, TestService, json, wait_until};
 
-/// How many wrong keys the tests may show.
+/// How many wrong keys an address may present at once.
 const BURST: u32 = 5;
 
 async fn strict() -> TestService {
@@ -23,8 +23,8 @@ async fn strict() -> TestService {
     .await
 }
 
-/// Shows wrong keys: the first are judged, then one every few seconds, and the others are refused. Gives
-/// how long those are asked to wait.
+/// Presents wrong keys: the first ones are checked, then one every few seconds, and the others are
+/// refused. Returns how long the refused ones are told to wait.
 async fn slowed(guess: impl AsyncFn() -> Answer) -> Vec<u64> {
     let since = Instant::now();
     let (mut judged, mut waits) = (0, Vec::new());
@@ -39,7 +39,7 @@ async fn slowed(guess: impl AsyncFn() -> Answer) -> Vec<u64> {
         }
         assert!(since.elapsed() < SOON, "{judged} were judged");
     }
-    // As many as the time that it took allows.
+    // As many as the elapsed time allows.
     let later = since.elapsed().as_secs() / WRONG_EVERY.as_secs() + 1;
     let most = u64::from(BURST) + later;
     assert!(
@@ -57,7 +57,7 @@ async fn wrong_keys_are_slowed_and_right_ones_are_not() {
     let guess = service.a.with_key(Some(&wrong));
     let waits = slowed(async || guess.get("/v1/accounts").await).await;
     assert!(waits.iter().all(|wait| (1..=3).contains(wait)), "{waits:?}");
-    // From the same address: whoever has a key is served, whoever has none hears the same as ever.
+    // From the same address, a client with a key is served, and one without a key gets the usual answer.
     service.a.get("/v1/accounts").await.is(200);
     let none = service.a.with_key(None);
     none.get("/v1/accounts").await.refused(401, "unauthorized");
@@ -75,7 +75,7 @@ async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
     ask(caudal::service::TEST_ADMIN_KEY).await.is(200);
 }
 
-/// Sends a notice that is signed with a secret; gives the status of the answer.
+/// Sends a notice that is signed with a secret; returns the status of the answer.
 async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
     let seconds = (caudal::clock::now().millis() / 1000).to_string();
     let data = json!({"cvu": cvu, "amount": "1000000.00"});
@@ -92,8 +92,8 @@ async fn forge(client: &Client, cvu: &str, secret: &str) -> u16 {
     call.header("webhook-signature", &signature).await.status
 }
 
-/// The sandbox within a service signs with a secret of its folder: the one that everybody knows opens
-/// nothing, and its own notices are heard.
+/// The sandbox inside a service signs with a secret from its folder: the published one opens nothing,
+/// and the sandbox's own notices are heard.
 #[actix_web::test]
 async fn the_secret_that_everybody_knows_opens_nothing() {
     let dir = TempDir::new().unwrap();
@@ -118,7 +118,7 @@ async fn the_secret_that_everybody_knows_opens_nothing() {
     service.stop().await.unwrap();
 }
 
-/// Without a secret of test notices nobody speaks for the sandbox, as in `serve` unless it is set.
+/// Without a secret for test notices nobody speaks for the sandbox, which is the default of `serve`.
 #[actix_web::test]
 async fn without_a_secret_no_notice_is_believed() {
     let mut service = TestService::start().await;

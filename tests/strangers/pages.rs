@@ -1,4 +1,4 @@
-//! The document and its pages, and the headers that keep browsers from misuse.
+//! The document and its pages, and the headers that keep browsers from misusing them.
 
 use crate::support::{Client, TestService, json};
 

@@ -1,4 +1,4 @@
-//! The process itself: its signals, its limits, what it leaves where others may look.
+//! The process itself: its signals, its limits, and the files that it leaves where others might look.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -13,7 +13,7 @@ use crate::support::{Client, SOON, Value, canary, wait_until};
 /// The admin key of a `caudal serve` here.
 const ADMIN_KEY: &str = "kJ3mN8pQ2rT5vX9zA4cE7gH1jL6bD0fW";
 
-/// A process of its own, with what it writes.
+/// A separate process, with its output.
 pub struct Process {
     pub child: Child,
     pub client: Client,
@@ -21,7 +21,7 @@ pub struct Process {
     errors: PathBuf,
 }
 
-/// The shell's words before the command line: limits of the process.
+/// A command that the shell runs after `before`, which sets limits of the process.
 fn command(before: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new("sh");
     let line = format!("{before}; exec \"$0\" \"$@\"");
@@ -30,7 +30,7 @@ fn command(before: &str, arguments: &[&str]) -> Command {
         .arg(line)
         .arg(env!("CARGO_BIN_EXE_caudal"));
     command.args(arguments).stdin(Stdio::null());
-    // Variables of whoever runs the tests would be settings.
+    // Variables of the environment that runs the tests would be settings.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CAUDAL_") {
             command.env_remove(name);
@@ -39,7 +39,7 @@ fn command(before: &str, arguments: &[&str]) -> Command {
     command
 }
 
-/// Settings with which `caudal serve` starts on free ports, with more of them.
+/// Writes settings with which `caudal serve` starts on free ports, and these additional ones.
 fn settings(dir: &Path, more: &str) -> PathBuf {
     let file = dir.join("caudal.toml");
     let data = dir.join("data");
@@ -56,7 +56,7 @@ fn settings(dir: &Path, more: &str) -> PathBuf {
 }
 
 impl Process {
-    /// Starts one and waits until it takes requests.
+    /// Starts a process and waits until it accepts requests.
     async fn start(dir: &Path, before: &str, arguments: &[&str]) -> Self {
         let (out, errors) = (dir.join("out.txt"), dir.join("errors.txt"));
         let mut command = command(before, arguments);
@@ -79,18 +79,19 @@ impl Process {
         process
     }
 
-    /// `caudal serve`.
+    /// Starts `caudal serve`.
     pub async fn serve(dir: &Path, before: &str) -> Self {
         Self::serve_with(dir, before, "").await
     }
 
-    /// The same with more settings.
+    /// Starts `caudal serve` with additional settings.
     pub async fn serve_with(dir: &Path, before: &str, more: &str) -> Self {
         let file = settings(dir, more);
         Self::start(dir, before, &["serve", "--config", file.to_str().unwrap()]).await
     }
 
-    /// A `caudal serve` that does not come to serve: how it ended, and what it wrote on standard error.
+    /// Runs a `caudal serve` that cannot start; returns how it ended, and what it wrote on standard
+    /// error.
     pub fn serve_in_vain(dir: &Path, before: &str, more: &str) -> (Option<i32>, String) {
         let file = settings(dir, more);
         let ended = command(before, &["serve", "--config", file.to_str().unwrap()]).output();
@@ -100,7 +101,7 @@ impl Process {
         (ended.status.code(), said)
     }
 
-    /// `caudal dev`, with the key of its test realm.
+    /// Starts `caudal dev`; its client has the key of its test realm.
     pub async fn demo(dir: &Path, before: &str) -> Self {
         let data = dir.join("data");
         let free = "127.0.0.1:0";
@@ -118,7 +119,7 @@ impl Process {
         Self::start(dir, before, &arguments).await
     }
 
-    /// Where a `caudal dev` says that it is.
+    /// The address and key that a `caudal dev` has written down.
     fn dev(&self, dir: &Path) -> Option<Client> {
         let reply = fs::read(dir.join("data/dev.json")).ok()?;
         let reply: Value = serde_json::from_slice(&reply).ok()?;
@@ -128,7 +129,7 @@ impl Process {
         ))
     }
 
-    /// Where a `caudal serve` says that it is.
+    /// The address that a `caudal serve` has logged.
     fn served(&self) -> Option<Client> {
         let log = self.log();
         let mut lines = log
@@ -138,7 +139,7 @@ impl Process {
         Some(Client::new(reply["url"].as_str()?, None))
     }
 
-    /// A client of the admin listener of a `caudal serve`, and the key that goes along.
+    /// A client of the admin listener of a `caudal serve`, and the admin key.
     pub fn admin(&self) -> (Client, &'static str) {
         let log = self.log();
         let lines = log
@@ -149,9 +150,9 @@ impl Process {
         (Client::new(&place, None), ADMIN_KEY)
     }
 
-    /// What it has written on standard error.
+    /// Everything that it has written on standard error.
     pub fn log(&self) -> String {
-        // It may have been killed within a character.
+        // Not read as UTF-8: the process may have been killed in the middle of a character.
         String::from_utf8_lossy(&fs::read(&self.errors).unwrap()).into_owned()
     }
 
@@ -159,7 +160,7 @@ impl Process {
         assert!(signal(self.child.id(), name));
     }
 
-    /// A figure of `/proc`, in KiB.
+    /// A value from `/proc`, in KiB.
     pub fn status(&self, name: &str) -> u64 {
         let path = format!("/proc/{}/status", self.child.id());
         let text = fs::read_to_string(path).unwrap();
@@ -190,7 +191,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended already where the test went well.
+        // If the test went well, the process has ended already.
         self.child.kill().ok();
         self.child.wait().ok();
         if !std::thread::panicking() {
@@ -199,7 +200,7 @@ impl Drop for Process {
     }
 }
 
-/// All files and folders below one that others than their owner may touch.
+/// All files and folders below this one that others than their owner may access.
 fn shared(folder: &Path) -> Vec<(PathBuf, u32)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -240,7 +241,7 @@ async fn signals_of_others_end_nothing_and_what_is_left_is_private() {
     assert_eq!(cores[4..6], ["0", "0"]);
     process.stop().await;
     assert_eq!(shared(&dir.path().join("data")), []);
-    // An address of a service that is exported does not keep a folder from being verified.
+    // The address of a service in the environment does not keep a folder from being verified.
     let data = dir.path().join("data");
     let mut verify = command(":", &["verify", "--data", data.to_str().unwrap()]);
     let verified = verify
@@ -258,7 +259,7 @@ async fn signals_of_others_end_nothing_and_what_is_left_is_private() {
 async fn a_demo_shows_its_keys_on_a_terminal_alone() {
     let dir = TempDir::new().unwrap();
     let mut process = Process::demo(dir.path(), "umask 022").await;
-    // It says so after it takes requests.
+    // It prints this after it has begun to accept requests.
     let said = wait_until("it says where the keys are", SOON, async || {
         let said = fs::read_to_string(&process.out).unwrap();
         said.contains("dev.json").then_some(said)

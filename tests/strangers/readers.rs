@@ -1,4 +1,4 @@
-//! Clients that do not read what they asked for.
+//! Clients that do not read their answers.
 
 use std::io::ErrorKind;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use tokio::io::AsyncReadExt as _;
 use super::Line;
 use crate::support::{SOON, Setup, TestService, wait_until};
 
-/// The largest answer that there is without a key.
+/// A request for the largest answer that needs no key.
 const DOCUMENT: &str = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
 
 /// Waits until the other side has reset the connection, without reading.
 async fn reset(line: &Line) {
     wait_until("the connection is cut off", SOON, async || {
         let failed = line.stream.take_error().unwrap().map(|why| why.kind());
-        // Something has to be sent for a reset to be noticed.
+        // A reset is noticed only when something is sent.
         let sent = line.stream.try_write(b"\r\n").map_err(|why| why.kind());
         let reset = [ErrorKind::ConnectionReset, ErrorKind::BrokenPipe];
         let seen = failed.or(sent.err()).filter(|why| reset.contains(why));
@@ -34,7 +34,7 @@ async fn whoever_takes_nothing_of_an_answer_is_cut_off() {
     let mut deaf = Vec::new();
     for _ in 0..20 {
         let mut line = Line::to(&service.a).await;
-        // More than the kernels of both sides take in.
+        // More than the kernels of both sides buffer.
         line.send(DOCUMENT.repeat(16)).await;
         deaf.push(line);
     }
@@ -71,10 +71,10 @@ async fn a_stop_does_not_wait_for_those_who_do_not_read() {
     for n in 0..8 {
         let mut line = Line::to(&service.a).await;
         line.send(DOCUMENT.repeat(16)).await;
-        // Answers are under way.
+        // The answer is on its way.
         line.stream.readable().await.unwrap();
         deaf.push(line);
-        // And whoever has not said what it wants, or wants nothing any more.
+        // Also clients that have not finished a request, or that want nothing more.
         let mut other = Line::to(&service.a).await;
         match n % 2 {
             0 => other.send("GET /livez HTTP/1.1\r\nx").await,

@@ -1,4 +1,4 @@
-//! How many connections there may be, and who gives way.
+//! How many connections are allowed, and which ones give way.
 
 use caudal::http::wire::ConnectionLimits;
 use tokio::io::AsyncReadExt as _;
@@ -23,7 +23,7 @@ async fn with(connections: usize, per_peer: usize) -> TestService {
 async fn those_without_a_request_give_way() {
     let service = with(40, 0).await;
     let key = service.a.key.as_deref().unwrap();
-    // Somebody follows the events all the while.
+    // One client follows the events all the time.
     let mut stream = Line::to(&service.a).await;
     stream
         .send(format!(
@@ -44,12 +44,12 @@ async fn those_without_a_request_give_way() {
         idle.push(line);
         if n % 20 == 0 {
             service.a.credit(&cvu, "1.00").await;
-            // On a connection of its own, as whoever comes newly does.
+            // On a connection of its own, like any new client.
             Line::to(&service.a).await.lives().await;
         }
     }
     assert_eq!(service.a.available(&cvu).await, "20.00");
-    // The first ones are gone.
+    // The first idle connections are closed.
     idle[0].closed().await;
     let mut reply = Vec::new();
     while !String::from_utf8_lossy(&reply).contains("voucher.created") {
@@ -68,7 +68,7 @@ async fn those_without_a_request_give_way() {
 async fn one_address_has_its_bound_and_others_are_served() {
     let service = with(100, 6).await;
     let mut lines = Vec::new();
-    // The tests' own client has one or two already.
+    // The tests' own client has one or two connections already.
     for _ in 0..20 {
         let mut line = Line::to(&service.a).await;
         line.send(HELLO).await;
@@ -84,7 +84,7 @@ async fn one_address_has_its_bound_and_others_are_served() {
         got: Vec::new(),
     };
     other.lives().await;
-    // Whoever goes makes room.
+    // A connection that ends makes room.
     drop(lines);
     crate::support::wait_until("there is room again", crate::support::SOON, async || {
         let mut line = Line::to(&service.a).await;

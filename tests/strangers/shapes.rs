@@ -1,4 +1,4 @@
-//! What a request may look like on the wire: heads, line ends, chunks.
+//! The form of requests on the wire: heads, line ends, chunks.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use caudal::http::body::Deadlines;
 use super::{HELLO, Line, endless};
 use crate::support::{SOON, Setup, TestService, wait_until};
 
-/// Patience that a test can wait for.
+/// Deadlines that a test can wait for.
 const HASTY: Deadlines = Deadlines {
     head: Duration::from_millis(300),
     body: Duration::from_secs(10),
@@ -36,7 +36,7 @@ async fn a_head_of_16_kib_is_the_longest() {
     let mut line = Line::to(&service.a).await;
     line.send(head(16 * 1024)).await;
     assert_eq!(line.answer().await.unwrap().status, 200);
-    // What came before it has its answer first.
+    // The requests before it are answered first.
     line.send(format!("{HELLO}{HELLO}{}", head(120_000))).await;
     let answers = [
         line.answer().await,
@@ -49,7 +49,7 @@ async fn a_head_of_16_kib_is_the_longest() {
     assert_eq!(statuses, [200, 200, 431]);
     assert_eq!(answers[2].as_ref().unwrap().code(), "head_too_large");
     assert!(line.closed().await.is_empty());
-    // One that has no end is not waited for.
+    // A head without an end is not waited for.
     for sent in [17_000, 120_000, 1_000_000] {
         let mut line = Line::to(&service.a).await;
         line.send(endless(sent)).await;
@@ -78,12 +78,12 @@ async fn lines_of_a_head_end_in_cr_lf() {
         );
         assert!(line.closed().await.is_empty(), "{wrong:?}");
     }
-    // The second request of a connection is looked at as the first.
+    // The second request on a connection is checked like the first.
     let mut line = Line::to(&service.a).await;
     line.send(format!("{HELLO}{bare}")).await;
     assert_eq!(line.answer().await.unwrap().status, 200);
     assert_eq!(line.answer().await.unwrap().status, 400);
-    // Bodies may have whatever lines they like.
+    // Bodies may have any line ends.
     let key = service.a.key.as_deref().unwrap();
     let mut line = Line::to(&service.a).await;
     let body = "{\n\n\"code\": \"LF\",\n\"name\": \"Line\", \"sense\": \"credit\"}\n\n";
@@ -130,7 +130,7 @@ async fn a_head_has_its_time_also_on_a_connection_that_has_served() {
     .await;
     let half = endless(1);
     for served in [0, 1, 3] {
-        // Whoever comes to speak only when the time is over is not heard, and comes again.
+        // If the test sends only after the deadline, it gets no answer, and tries again.
         wait_until("half a head is refused", SOON, async || {
             let mut line = Line::to(&service.a).await;
             for _ in 0..served {
@@ -148,6 +148,6 @@ async fn a_head_has_its_time_also_on_a_connection_that_has_served() {
         })
         .await;
     }
-    // Whoever says nothing hears nothing.
+    // A client that says nothing gets nothing.
     assert!(Line::to(&service.a).await.closed().await.is_empty());
 }

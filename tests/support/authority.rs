@@ -1,4 +1,4 @@
-//! An authority of certificates, and what it signs.
+//! A certificate authority and the certificates that it signs.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use caudal::http::tls::Files;
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
 
-/// Whoever has its certificate knows what it signed.
+/// An authority; whoever holds its certificate accepts the certificates that it signed.
 pub struct Authority {
     issuer: Issuer<'static, KeyPair>,
     /// Its own certificate.
@@ -22,7 +22,7 @@ pub struct Certificate {
 }
 
 impl Authority {
-    /// One that nobody knows yet.
+    /// An authority that nobody knows yet.
     pub fn new() -> Self {
         let key = KeyPair::generate().unwrap();
         let mut own = CertificateParams::default();
@@ -32,7 +32,7 @@ impl Authority {
         Self { issuer, pem }
     }
 
-    /// A certificate of a node that is reached at a host, and changed before it is signed.
+    /// A certificate of a node that is reached at `host`; `change` alters it before it is signed.
     pub fn signs_with(
         &self,
         host: &str,
@@ -66,7 +66,7 @@ pub fn files(dir: &Path) -> Files {
     }
 }
 
-/// Writes the files of a node that knows these authorities.
+/// Writes the files of a node that trusts these authorities.
 pub fn write(dir: &Path, own: &Certificate, known: &[&Authority]) {
     let files = files(dir);
     fs::create_dir_all(dir).unwrap();

@@ -1,4 +1,4 @@
-//! The sandbox bank of a test, with its switches, and how long it is waited for.
+//! The sandbox bank of a test, with its switches, and how long the service waits for it.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use caudal_sandbox::{self as sandbox, Sandbox};
 use super::client::{Answer, Client};
 use super::{Value, json};
 
-/// How long a bank has that answers: no machine is so busy.
+/// How long the service waits for a bank that answers: longer than even a busy machine needs.
 pub const PATIENT: Duration = Duration::from_secs(60);
-/// How long one has that says nothing.
+/// How long the service waits for a bank that is silent.
 pub const IMPATIENT: Duration = Duration::from_millis(400);
 
 /// The sandbox bank, with its switches.
@@ -27,7 +27,7 @@ impl Bank {
         Self::at(sandbox::SandboxOptions::default().listen)
     }
 
-    /// The same at another address.
+    /// A sandbox bank at another address.
     pub fn at(listen: SocketAddr) -> Self {
         let options = sandbox::SandboxOptions {
             listen,
@@ -42,15 +42,16 @@ impl Bank {
         }
     }
 
-    /// Tells the service at `url` what happens, with the secret that it knows.
+    /// Sends the bank's notices to the service at `url`, signed with the secret that the service knows.
     pub fn tells(&self, url: &str) {
         let url = format!("{url}{}", caudal::notices::PATH);
         let secret = Some(sandbox::NOTICE_SECRET.into());
         self.running.notify(Some(&url), secret).unwrap();
     }
 
-    /// Takes an operation and says nothing, for some calls or until it speaks again. It is given up soon,
-    /// and nothing else should be asked of it meanwhile that has to succeed at once.
+    /// Takes an operation and does not answer, for `calls` calls or until it speaks again. The service
+    /// then gives up soon on every call, so a test should not meanwhile ask the bank for anything else
+    /// that has to succeed at once.
     pub async fn is_silent(&self, operation: &str, calls: Option<u64>) {
         self.patience.set(IMPATIENT);
         let mut order = json!({"operation": operation, "mode": "timeout"});
@@ -60,7 +61,7 @@ impl Bank {
         self.behave(order).await;
     }
 
-    /// Does an operation as it should, and is waited for.
+    /// Answers an operation normally again, and the service waits for it patiently.
     pub async fn speaks(&self, operation: &str) {
         self.patience.set(PATIENT);
         let order = json!({"operation": operation, "mode": "ok"});
@@ -72,13 +73,13 @@ impl Bank {
         self.client.post("/sandbox/behaviour", &order).await.is(200);
     }
 
-    /// Refuses to tell the balance: the treasury has the ledger's side alone, as of now.
+    /// Refuses to give the balance: the treasury then has only the ledger's side, as of now.
     pub async fn is_away(&self) {
         let behaviour = json!({"operation": "balance", "mode": "reject"});
         self.behave(behaviour).await;
     }
 
-    /// Whoever calls the bank beside the service.
+    /// A client that calls the bank directly, past the service.
     pub fn client(&self) -> Client {
         self.client.clone()
     }
@@ -87,7 +88,7 @@ impl Bank {
         self.client.get("/sandbox/state").await.is(200)
     }
 
-    /// Has money arrive on a CVU; gives its id on the rail.
+    /// Has money arrive on a CVU; returns its id on the rail.
     pub async fn cash_in(&self, cvu: &str, amount: &str) -> String {
         self.arrive(&json!({"cvu": cvu, "amount": amount})).await
     }
@@ -98,33 +99,33 @@ impl Bank {
         arrived["coelsaId"].as_str().unwrap().to_owned()
     }
 
-    /// The same from an account that the test names.
+    /// Has money arrive from an account that the test names.
     pub async fn cash_in_from(&self, cvu: &str, amount: &str, cbu: &str) -> String {
         let body = json!({"cvu": cvu, "amount": amount, "fromCbu": cbu});
         self.arrive(&body).await
     }
 
-    /// Tells of money once more that arrived before.
+    /// Notifies again of money that arrived before.
     pub async fn again(&self, cvu: &str, amount: &str, coelsa: &Value) -> String {
         let body = json!({"cvu": cvu, "amount": amount, "coelsaId": coelsa});
         self.arrive(&body).await
     }
 
-    /// Tells how a transfer ends that the bank keeps pending.
+    /// Settles a transfer that the bank keeps pending, with this status.
     pub async fn settle(&self, origin: &Value, status: &str) {
         let path = format!("/sandbox/transfers/{}/settle", origin.as_str().unwrap());
         let answer = self.client.post(&path, &json!({"status": status})).await;
         assert!((200..300).contains(&answer.status), "{}", answer.text);
     }
 
-    /// Has a transfer that was completed come back.
+    /// Reverses a transfer that was completed.
     pub async fn reverse(&self, origin: &Value) {
         let path = format!("/sandbox/transfers/{}/reverse", origin.as_str().unwrap());
         let answer = self.client.call("POST", &path).await;
         assert!((200..300).contains(&answer.status), "{}", answer.text);
     }
 
-    /// Tells something of the enrolment of a CVU in remuneration.
+    /// Orders an event of a CVU's enrolment in remuneration.
     pub async fn remunerate(&self, cvu: &str, order: &Value) {
         let path = format!("/sandbox/remuneration/{cvu}");
         self.client.post(&path, order).await.is(200);
@@ -158,7 +159,7 @@ impl Bank {
         config.deadline = patience;
         config.replica_lag = Duration::from_millis(20);
         config.notice_secret = Some(sandbox::NOTICE_SECRET.into());
-        // The live rail is another world, and each live realm has one of its own on it.
+        // The live rail is a separate world, in which each live realm has one of its own.
         let live = Usual {
             config: config.clone(),
             worlds: true,

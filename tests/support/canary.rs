@@ -1,12 +1,12 @@
-//! Watches over what is logged: every service of this binary logs everything of Caudal's into one
-//! place, where each line is looked through for what must never be there.
+//! Watches the log: every service in this binary logs everything of Caudal's into one place, and each line is
+//! searched for data that must never be logged.
 //!
-//! **Shape.** A subscriber for the whole process, installed once. A line with a name, CUIT, CBU, CVU,
-//! key, alias, email, birth, number of a document or amount is an offence; the offence is kept, and whatever test asks or ends next fails
-//! and shows it, so it does not matter which thread logged it for which test. What tests send of a person, and every
-//! secret that they get, is learnt as it passes ([`learn_of`]), before the service can log it; a secret that comes in an
-//! answer may have been logged before that, so it is looked for in the lines that are kept, too. A process of its own
-//! writes on [`Paper`], which is read when it has ended.
+//! **Shape.** A subscriber for the whole process, installed once. A line with a name, CUIT, CBU, CVU, key, alias,
+//! email, date of birth, document number or amount is an offence; the offence is kept, and the next test that asks or
+//! ends fails and shows it, so it does not matter which thread logged it for which test. Personal data that tests
+//! send, and every secret that they receive, is learnt as it passes ([`learn_of`]), before the service can log it; a
+//! secret that comes in an answer may have been logged before that, so the lines that are kept are searched for it,
+//! too. A separate process writes to a [`Paper`], which is read when the process has ended.
 //!
 //! Tests that need to see lines ask for those of a request id.
 
@@ -21,9 +21,9 @@ use serde_json::Value;
 use tracing::Level;
 use tracing_subscriber::EnvFilter;
 
-/// What is logged by tests of what is not ours: what the libraries find important.
+/// What libraries log in the tests: only what they find important.
 const OTHERS: &str = "info,actix_server=warn";
-/// Words that the tests use for people, and for aliases.
+/// Names of people, and of aliases, that the tests use.
 const NAMES: &[&str] = &[
     "Juana",
     "Azurduy",
@@ -39,7 +39,7 @@ const NAMES: &[&str] = &[
     "ana.prueba",
     "canary.alias",
 ];
-/// What keys and secrets begin with.
+/// The prefixes of keys and secrets.
 const SECRETS: &[&str] = &[
     "cdl_test_",
     "cdl_live_",
@@ -48,7 +48,7 @@ const SECRETS: &[&str] = &[
     "whsec_",
     "admin-key-of-tests",
 ];
-/// Fields of bodies that say who somebody is or what opens something, whatever it says.
+/// Fields of bodies that identify a person or open something, whatever their value.
 const PERSONAL: &[&str] = &[
     "holderName",
     "nombre",
@@ -68,26 +68,26 @@ const PERSONAL: &[&str] = &[
     "metadata",
     "titulares",
 ];
-/// Fields of bodies with the day of somebody's birth.
+/// Fields of bodies that hold a date of birth.
 const BORN: &[&str] = &["birthDate", "fechaNacimiento"];
-/// Fields of bodies with the number of somebody's document.
+/// Fields of bodies that hold a document number.
 const DOCUMENTS: &[&str] = &["dni"];
-/// Digits of the number of a document. A line that has such a number by chance has to have all of them, alone.
+/// How many digits a document number has. A line matches only if it has all of them as a word of their own.
 const DNI_DIGITS: std::ops::RangeInclusive<usize> = 7..=8;
-/// Days of births that are learnt begin with this: no clock of a test says such a day.
+/// Dates of birth are learnt only if they begin with this: no clock of a test shows such a year.
 const BIRTHS: &str = "19";
-/// Fields of bodies that open something.
+/// Fields of bodies whose values open something.
 const OPENING: &[&str] = &["secret", "credential"];
-/// The digits of a phone number that is learnt, at least. It has its `+` besides, which no number of our own has.
+/// The fewest digits of a phone number that is learnt. It also has its `+`, which none of our own numbers has.
 const PHONE_DIGITS: usize = 10;
-/// What is learnt has at least so many characters, so that it is no word of our own, and at most so many.
+/// How many characters a learnt text has; the lower bound keeps out words of our own.
 const LEARNT_CHARS: std::ops::RangeInclusive<usize> = 6..=200;
-/// Lines of a process that are shown when a test fails: the last.
+/// How many lines of a process are shown when a test fails, counted from the last.
 const TAIL: usize = 60;
-/// Lines that are kept for tests at most: the newest.
+/// How many lines are kept for tests at most; the oldest go first.
 const KEPT_MAX: usize = 50_000;
 
-/// What was logged.
+/// The lines that were logged, and the offences among them.
 #[derive(Default)]
 pub struct Log {
     lines: Mutex<VecDeque<String>>,
@@ -95,10 +95,10 @@ pub struct Log {
 }
 
 static LOG: OnceLock<Log> = OnceLock::new();
-/// What tests have sent and got, in lower case, by its first word.
+/// What tests have sent and received, in lower case, by its first word.
 static LEARNT: Mutex<Option<HashMap<String, BTreeSet<String>>>> = Mutex::new(None);
 
-/// Where a subscriber writes: into a log.
+/// The writer of a subscriber: it writes into a log.
 pub struct Sink(pub &'static Log);
 
 impl io::Write for Sink {
@@ -106,7 +106,7 @@ impl io::Write for Sink {
         let Self(log) = self;
         for line in String::from_utf8_lossy(bytes).lines() {
             log.keep(line);
-            // After it is kept: a secret that is learnt meanwhile is found by one of the two looks.
+            // Only after the line is kept: if a secret is learnt in the meantime, one of the two searches finds it.
             if let Some(why) = offence(line) {
                 log.offends(why, line);
             }
@@ -119,13 +119,13 @@ impl io::Write for Sink {
     }
 }
 
-/// What is logged by tests: all that an operator can have logged, too.
+/// What tests log: everything that an operator can have logged.
 fn filter() -> String {
     let ours = OURS.map(|name| format!("{name}=trace"));
     format!("{OTHERS},{}", ours.join(","))
 }
 
-/// Begins to watch, once for all tests.
+/// Installs the subscriber, once for all tests.
 pub fn watch() {
     static BEGUN: OnceLock<()> = OnceLock::new();
     LOG.get_or_init(Log::default);
@@ -140,7 +140,7 @@ pub fn watch() {
     });
 }
 
-/// Fails when anything was logged, by whatever test, that must not be.
+/// Fails if any test has logged something that must not be logged.
 #[track_caller]
 pub fn sings() {
     if let Some(log) = LOG.get() {
@@ -162,7 +162,7 @@ impl Log {
         self.offences.lock().unwrap().push(offence);
     }
 
-    /// Looks for a secret in what was logged before it was known here.
+    /// Searches the lines logged before a secret was known here.
     pub fn looks_back(&self, secret: &str) {
         let lines = self.lines.lock().unwrap();
         let leaks: Vec<_> = lines.iter().filter(|line| line.contains(secret)).collect();
@@ -171,7 +171,7 @@ impl Log {
         }
     }
 
-    /// Fails when anything was logged here that must not be.
+    /// Fails if this log has a line that must not be logged.
     #[track_caller]
     pub fn sings(&self) {
         let offences = self.offences.lock().unwrap().clone();
@@ -179,16 +179,16 @@ impl Log {
     }
 }
 
-/// Learns a secret, which must be in no line from now on, nor in one that there is.
+/// Learns a secret: no line from now on may have it, nor any line that is kept.
 pub fn learn(secret: &str) {
     if let Some(log) = LOG.get().filter(|_| keep(secret)) {
         log.looks_back(secret.trim());
     }
 }
 
-/// Learns a text that must be in no line from now on; whether it was not known. Words and numbers alone are not learnt:
-/// they may be said of something else, and no test may fail by the digits of a clock. Numbers that say who
-/// somebody is have shapes that are known: those of a CUIT or a CBU, and of phones the ones with a `+`.
+/// Learns a text that no line may have from now on; returns whether it is new. Words and numbers alone are not
+/// learnt: they may mean something else, and no test may fail because of the digits of a clock. Numbers that identify
+/// a person have known shapes: those of a CUIT or a CBU, and phone numbers with a `+`.
 fn keep(text: &str) -> bool {
     let text = text.trim().to_lowercase();
     let letters = text.chars().filter(|c| c.is_alphabetic()).count();
@@ -199,7 +199,7 @@ fn keep(text: &str) -> bool {
     LEARNT_CHARS.contains(&chars) && said && insert(text)
 }
 
-/// Learns the day of somebody's birth, either way round.
+/// Learns a date of birth, whichever way round it is written.
 fn keep_birth(text: &str) {
     let numbers: Vec<&str> = words(text).collect();
     let [year, month, day] = match numbers.as_slice() {
@@ -215,7 +215,7 @@ fn keep_birth(text: &str) {
     }
 }
 
-/// Learns the number of somebody's document, as it is written and as digits alone.
+/// Learns a document number, as it is written and as digits alone.
 fn keep_document(number: &Value) {
     let sent = number.as_str().map(str::to_owned);
     let sent = sent.or_else(|| number.is_number().then(|| number.to_string()));
@@ -227,7 +227,7 @@ fn keep_document(number: &Value) {
     }
 }
 
-/// Learns a text in lower case; whether it was not known.
+/// Learns a text in lower case; returns whether it is new.
 fn insert(text: String) -> bool {
     let Some(first) = words(&text).next() else {
         return false;
@@ -238,8 +238,8 @@ fn insert(text: String) -> bool {
     by_word.entry(first).or_default().insert(text)
 }
 
-/// Learns what a body says of persons, and what of it is secret; nothing of a document, which says what such fields are,
-/// nor of a type of vouchers (it has a `signo`), whose `nombre` is nobody's.
+/// Learns the personal data and the secrets in a body. It learns nothing from an OpenAPI document, whose fields of
+/// those names are descriptions, nor from a voucher type (it has a `signo`), whose `nombre` belongs to nobody.
 pub fn learn_of(body: &Value) {
     match body {
         Value::Object(fields) if fields.contains_key("openapi") => {}
@@ -276,7 +276,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Whether a line, in lower case, has something that was learnt, and not only as the beginning of another word.
+/// Whether a line, in lower case, has a learnt text that is not just the beginning of a longer word.
 fn is_learnt(lower: &str) -> bool {
     let learnt = LEARNT.lock().unwrap();
     let Some(learnt) = learnt.as_ref() else {
@@ -290,8 +290,8 @@ fn is_learnt(lower: &str) -> bool {
     known.any(|texts| texts.iter().any(said))
 }
 
-/// What a process of its own logs on: it is read for offences when the test lets go of it, which has to be after the
-/// process has ended.
+/// The log of a separate process: it is read for offences when the test drops it, which must happen after the process
+/// has ended.
 pub struct Paper(tempfile::NamedTempFile);
 
 impl Paper {
@@ -299,7 +299,7 @@ impl Paper {
         Self(tempfile::NamedTempFile::new().unwrap())
     }
 
-    /// Where the process writes.
+    /// The handle that the process writes to.
     pub fn pen(&self) -> Stdio {
         self.0.reopen().unwrap().into()
     }
@@ -313,7 +313,7 @@ impl Drop for Paper {
         };
         let said = String::from_utf8_lossy(&said);
         match std::thread::panicking() {
-            // Whoever looks why a test failed has nothing else of the process.
+            // Whoever investigates a failed test has nothing else from the process.
             true => {
                 let mut tail: Vec<_> = said.lines().rev().take(TAIL).collect();
                 tail.reverse();
@@ -324,7 +324,7 @@ impl Drop for Paper {
     }
 }
 
-/// Fails when a process has written a line that must not be.
+/// Fails if a process has logged a line that must not be logged.
 #[track_caller]
 pub fn reads(whose: &str, log: &str) {
     let found = log.lines().filter_map(|line| Some((offence(line)?, line)));
@@ -342,7 +342,7 @@ pub fn lines(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// What of a line must not be there.
+/// The kind of offence in a line, if there is one.
 pub fn offence(line: &str) -> Option<&'static str> {
     let lower = line.to_lowercase();
     if NAMES

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::{canary, cuit};
 
-/// Numbers for names that must not repeat.
+/// Numbers for names that must be unique.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
 /// A number that no other test of this process gets.
@@ -86,7 +86,7 @@ impl Client {
         self.call("DELETE", path)
     }
 
-    /// Opens an account of a new holder and gives its body.
+    /// Opens an account of a new holder; returns its body.
     pub async fn open_account(&self) -> Value {
         let number = fresh();
         self.open_with(
@@ -95,7 +95,7 @@ impl Client {
         .await
     }
 
-    /// Opens an account with a body and gives its body.
+    /// Opens an account with this body; returns the account's body.
     pub async fn open_with(&self, body: Value) -> Value {
         let key = format!("open-{}", fresh());
         self.post("/v1/accounts", &body)
@@ -105,7 +105,7 @@ impl Client {
             .json
     }
 
-    /// Opens an account and gives its CVU.
+    /// Opens an account; returns its CVU.
     pub async fn cvu(&self) -> String {
         self.open_account().await["cvu"]
             .as_str()
@@ -113,7 +113,7 @@ impl Client {
             .to_owned()
     }
 
-    /// Creates a type and gives its body.
+    /// Creates a voucher type; returns its body.
     pub async fn create_type(&self, code: &str, sense: &str) -> Value {
         let body = json!({"code": code, "name": format!("Type {code}"), "sense": sense});
         self.post("/v1/voucher-types", &body).await.is(201).json
@@ -147,14 +147,14 @@ impl Client {
             .json
     }
 
-    /// Opens a hold with a new external id and gives its body.
+    /// Opens a hold with a new external id; returns its body.
     pub async fn hold(&self, cvu: &str, amount: &str) -> Value {
         let body = json!({"amount": amount, "idExterno": format!("hold-{}", fresh())});
         let path = format!("/v1/accounts/{cvu}/holds");
         self.post(&path, &body).await.is(201).json
     }
 
-    /// Takes a step of a hold, with a part of it.
+    /// Takes a step of a hold, such as a capture, for this amount.
     pub fn step(&self, hold: &Value, step: &str, amount: &str) -> Call {
         let id = hold["id"].as_str().unwrap();
         let path = format!("/v1/holds/{id}/{step}");
@@ -168,7 +168,7 @@ impl Client {
         self.post("/v1/transfers", &body)
     }
 
-    /// Waits until a transfer is in this state, and gives its body.
+    /// Waits until a transfer has this status; returns its body.
     pub async fn settled(&self, transfer: &Value, status: &str) -> Value {
         let id = transfer["id"].as_str().unwrap();
         let path = format!("/v1/transfers/{id}");
@@ -180,7 +180,7 @@ impl Client {
         super::wait_until(&what, super::SOON, reached).await
     }
 
-    /// Available and held of an account.
+    /// The available and the held amount of an account.
     pub async fn funds(&self, cvu: &str) -> (String, String) {
         let balance = self.balance(cvu).await;
         let text = |name: &str| balance[name].as_str().unwrap().to_owned();
@@ -195,7 +195,7 @@ impl Client {
             .json
     }
 
-    /// What is available on an account.
+    /// The available amount of an account.
     pub async fn available(&self, cvu: &str) -> String {
         self.balance(cvu).await["available"]
             .as_str()
@@ -213,7 +213,7 @@ impl Call {
         self.text(body.to_string())
     }
 
-    /// A body that says it is JSON, whatever it is.
+    /// Sends a body that claims to be JSON, whatever it is.
     pub fn text(self, body: impl Into<reqwest::Body>) -> Self {
         Self(self.0.header("content-type", "application/json").body(body))
     }
@@ -222,7 +222,7 @@ impl Call {
         Self(self.0.header(name, value))
     }
 
-    /// A body that does not say what it is.
+    /// Sends a body without a content type.
     pub fn body(self, body: String) -> Self {
         Self(self.0.body(body))
     }
@@ -231,12 +231,12 @@ impl Call {
         self.header("idempotency-key", key)
     }
 
-    /// The request without its meaning, for calls that this client has no word for.
+    /// The underlying request, for calls that this client has no method for.
     pub fn raw(self) -> reqwest::RequestBuilder {
         self.0
     }
 
-    /// Sends it; `None` when the connection ended without an answer.
+    /// Sends the request; `None` when the connection ended without an answer.
     pub async fn answer(self) -> Option<Answer> {
         let response = self.0.send().await.ok()?;
         Answer::read(response).await
@@ -261,7 +261,7 @@ pub struct Answer {
     pub status: u16,
     pub headers: HeaderMap,
     pub text: String,
-    /// The body as JSON; null where it is none.
+    /// The body as JSON; null if it is not JSON.
     pub json: Value,
 }
 
@@ -280,14 +280,14 @@ impl Answer {
         })
     }
 
-    /// This status, or the test fails with the whole answer.
+    /// Fails with the whole answer unless it has this status.
     #[track_caller]
     pub fn is(self, status: u16) -> Self {
         assert_eq!(self.status, status, "{}", self.text);
         self
     }
 
-    /// An error body of this status and code, whole and consistent.
+    /// Checks that this is a whole and consistent error body of this status and code.
     #[track_caller]
     pub fn refused(self, status: u16, code: &str) -> Self {
         let answer = self.is(status);
@@ -295,7 +295,7 @@ impl Answer {
         answer.error()
     }
 
-    /// A whole and consistent error body.
+    /// Checks that this is a whole and consistent error body.
     #[track_caller]
     pub fn error(self) -> Self {
         let text = |name: &str| {
@@ -347,7 +347,7 @@ impl Answer {
             .unwrap_or_default()
     }
 
-    /// The body of an error without what differs from request to request.
+    /// The body of an error without the fields that differ from request to request.
     pub fn essence(&self, id: &str) -> Value {
         let mut body = self.json.clone();
         if let Some(fields) = body.as_object_mut() {
@@ -360,7 +360,7 @@ impl Answer {
         serde_json::from_str(&body.to_string().replace(id, "<id>")).unwrap()
     }
 
-    /// Whether it is marked as one that was given before.
+    /// Whether the answer is marked as a replay.
     pub fn replayed(&self) -> bool {
         self.header("idempotent-replayed") == "true"
     }

@@ -1,4 +1,4 @@
-//! A clock in the test's hand.
+//! A clock that the test moves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use caudal_actors::ports::Clock;
 use caudal_ledger::time::Timestamp;
 
-/// A clock that stands still until it is told to go on.
+/// A clock that stands still until the test moves it.
 #[derive(Debug, Default)]
 pub struct TestClock(AtomicU64);
 
 impl TestClock {
-    /// One that stands at an instant, in milliseconds.
+    /// A clock that stands at an instant, in milliseconds.
     pub fn standing(millis: u64) -> Arc<Self> {
         Arc::new(Self(AtomicU64::new(millis)))
     }

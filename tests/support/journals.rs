@@ -1,4 +1,4 @@
-//! Journals that are written down as text, put on a disk.
+//! Puts journals that are recorded as text on a disk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ fn entry(line: &str) -> (u64, Entry) {
     (number(0), entry)
 }
 
-/// Makes a store of a journal; gives the time of its newest entry in milliseconds.
+/// Makes a store of a journal; returns the time of its newest entry in milliseconds.
 pub fn put(journal: &str, path: &Path) -> u64 {
     let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Rows)).unwrap();
     let entries: Vec<_> = journal.lines().map(entry).collect();

@@ -30,11 +30,11 @@ pub use super::clock::TestClock;
 use super::journals;
 use super::{Value, json};
 
-/// The tenant that tests work with, and the one that must never be seen.
+/// The tenant that tests work with, and the one that they must never see.
 pub const TENANT: &str = "tnt_first";
 pub const OTHER: &str = "tnt_other";
 
-/// A call of the admin API of a service.
+/// Calls the admin API of a service.
 pub async fn admin_of(service: &Service, method: &str, path: &str, body: Option<&Value>) -> Answer {
     let call = Client::new(&service.admin_url, None).call(method, path);
     let call = call.header("x-admin-key", TEST_ADMIN_KEY);
@@ -44,44 +44,45 @@ pub async fn admin_of(service: &Service, method: &str, path: &str, body: Option<
     }
 }
 
-/// How a service is put together.
+/// The settings of a service under test.
 pub struct Setup {
     pub clock: Arc<dyn Clock>,
-    /// How long the bank has for one attempt, unless it is silent, and for all of an operation.
+    /// How long the bank has for one attempt, unless it is silent, and for a whole operation.
     pub patience: Duration,
-    /// The rate limit of each key: requests a second, and at once.
+    /// The rate limit of each key: requests a second, and how many at once.
     pub rate: Option<(u32, u32)>,
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
     /// Where webhooks may be sent to.
     pub reach: Reach,
-    /// How long is waited between tries of an event.
+    /// How long the service waits between attempts to deliver an event.
     pub schedule: Schedule,
     /// How long a webhook has for one attempt.
     pub attempt: AttemptLimits,
     /// How long the parts of a request may take to arrive.
     pub deadlines: Deadlines,
-    /// How often the bank is asked for a balance at most.
+    /// The shortest time between two questions to the bank for a balance.
     pub treasury_every: Duration,
-    /// How long a snapshot waits for the bank: by itself so long that a busy machine shows no old one.
+    /// How long a snapshot waits for the bank: by default so long that even a busy machine shows no old
+    /// balance.
     pub treasury_patience: Duration,
-    /// How many connections there may be.
+    /// How many connections are allowed.
     pub limits: wire::ConnectionLimits,
-    /// How long an answer may stand still that its client does not read.
+    /// How long an answer may stand still while its client does not read it.
     pub answer: Duration,
-    /// How many wrong keys one address may show at once.
+    /// How many wrong keys one address may present at once.
     pub wrong_keys: u32,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
     /// Where the journal is shipped to.
     pub backup: Option<Plan>,
-    /// The memory that is shown as the limit, in bytes; what is kept in it stays as small as in all tests.
+    /// The memory that is shown as the limit, in bytes; the caches stay as small as in all tests.
     pub memory: Option<u64>,
-    /// How much one page of a list looks at at most, in rows.
+    /// How many rows one page of a list examines at most.
     pub list_rows: u64,
     /// How many cells there are.
     pub cells: u32,
-    /// What passes of a realm a second while others ask, too.
+    /// How many requests of a realm pass a second while other realms are active, too.
     pub pace: Option<u32>,
 }
 
@@ -167,7 +168,7 @@ impl TestService {
         Self::with(Setup::default()).await
     }
 
-    /// A service whose clock the test holds.
+    /// Starts a service whose clock the test holds.
     pub async fn at(clock: &Arc<TestClock>) -> Self {
         let clock = Arc::<TestClock>::clone(clock);
         Self::with(Setup {
@@ -210,8 +211,7 @@ impl TestService {
         }
     }
 
-    /// A service over a journal that is written down, with the tenants that it has, a minute after
-    /// its newest entry.
+    /// Starts a service over a recorded journal, with the tenants in it, a minute after its newest entry.
     pub async fn over(journal: &str) -> Self {
         let (folder, bank) = (TempDir::new().unwrap(), Bank::start());
         let newest = journals::put(journal, &folder.path().join("data").join("store"));
@@ -221,7 +221,7 @@ impl TestService {
             ..Setup::default()
         };
         let mut options = setup.options(&folder, &bank);
-        // A folder with a store and no pepper does not start without one.
+        // A folder with a store but without a pepper does not start unless a pepper is set.
         options.pepper = Some("the pepper of a journal from elsewhere".into());
         let running = Service::start(options.clone()).unwrap();
         let mut keys = Vec::new();
@@ -256,12 +256,12 @@ impl TestService {
         assert!((200..300).contains(&reply.status), "{}", reply.text);
     }
 
-    /// A client of the admin listener, without its key.
+    /// A client of the admin listener that sends no admin key.
     pub fn admin_client(&self) -> Client {
         Client::new(&self.running.as_ref().unwrap().admin_url, None)
     }
 
-    /// The path of a link that logs in at the console once.
+    /// The path of a link that logs in to the console once.
     pub fn console_link(&self) -> String {
         let running = self.running.as_ref().unwrap();
         let link = running.console_link().unwrap();
@@ -269,7 +269,7 @@ impl TestService {
         link.strip_prefix(&running.admin_url).unwrap().to_owned()
     }
 
-    /// Agrees on no secret of notices with the bank, from the next beginning on.
+    /// From the next start on, the service and the bank share no secret for notices.
     pub fn without_notice_secrets(&mut self) {
         if let Banking::Remote { live, test } = &mut self.options.banking {
             test.config.notice_secret = None;
@@ -279,30 +279,30 @@ impl TestService {
         }
     }
 
-    /// A call of the admin API.
+    /// Calls the admin API.
     pub async fn admin(&self, method: &str, path: &str, body: &Value) -> Answer {
         admin_of(self.running.as_ref().unwrap(), method, path, Some(body)).await
     }
 
-    /// A client with a key of the first tenant that is issued as wanted.
+    /// A client with a new key of the first tenant, issued with the body `wanted`.
     pub async fn keyed(&self, wanted: &Value) -> Client {
         let path = format!("/admin/tenants/{TENANT}/keys");
         let issued = self.admin("POST", &path, wanted).await.is(201);
         self.a.with_key(issued["key"].as_str())
     }
 
-    /// A question to the admin listener.
+    /// Reads a path of the admin listener.
     pub async fn admin_get(&self, path: &str) -> Answer {
         admin_of(self.running.as_ref().unwrap(), "GET", path, None).await
     }
 
-    /// The same without the admin key.
+    /// Reads a path of the admin listener without the admin key.
     pub async fn admin_bare(&self, path: &str) -> Answer {
         let url = &self.running.as_ref().unwrap().admin_url;
         Client::new(url, None).get(path).await
     }
 
-    /// Waits until the bank has sent every notice that it has to send.
+    /// Waits until the bank has no notice left to send.
     pub async fn heard(&self) {
         super::wait_until("all notices are heard", super::SOON, async || {
             let state = self.bank.state().await;
@@ -321,7 +321,7 @@ impl TestService {
         &self.running.as_ref().unwrap().engine
     }
 
-    /// Changes the first tenant's policy, and waits until its realms know.
+    /// Changes the first tenant's policy, and waits until its realms have it.
     pub async fn policy(&self, policy: Policy) {
         let change = TenantChange {
             policy: Some(policy),
@@ -333,19 +333,19 @@ impl TestService {
             .unwrap();
     }
 
-    /// Ends the service as it should end, and starts it again on the same folder and bank.
+    /// Stops the service properly, and starts it again on the same folder and bank.
     pub async fn restart(&mut self) {
         self.end(true).await;
         self.begin().await;
     }
 
-    /// Ends the service without a word, as a crash would, and starts it again.
+    /// Ends the service abruptly, as a crash would, and starts it again.
     pub async fn crash(&mut self) {
         self.end(false).await;
         self.begin().await;
     }
 
-    /// Ends the service; it can begin again.
+    /// Ends the service; it can be started again.
     pub async fn end(&mut self, gracefully: bool) {
         match self.running.take() {
             Some(running) if gracefully => running.stop().await.unwrap(),
@@ -354,24 +354,24 @@ impl TestService {
         }
     }
 
-    /// Loses the index, which is made anew from the journal when the service begins again.
+    /// Deletes the index, which is rebuilt from the journal at the next start.
     pub fn lose_index(&self) {
         let index = self.options.data.join("store").join("index");
         std::fs::remove_dir_all(index).unwrap();
     }
 
-    /// Loses the index of a cell beside the first one.
+    /// Deletes the index of a cell other than the first one.
     pub fn lose_index_of(&self, cell: u32) {
         let cell = self.options.data.join("cells").join(cell.to_string());
         std::fs::remove_dir_all(cell.join("store").join("index")).unwrap();
     }
 
-    /// How it is put together.
+    /// The options that the service starts with.
     pub fn options(&self) -> ServiceOptions {
         self.options.clone()
     }
 
-    /// Has so many cells from the next beginning on.
+    /// Has this many cells from the next start on.
     pub fn cells(&mut self, cells: u32) {
         self.options.cells = cells;
     }
@@ -381,23 +381,23 @@ impl TestService {
         &self.options.data
     }
 
-    /// Has another data folder from the next beginning on.
+    /// Uses another data folder from the next start on.
     pub fn moves(&mut self, data: PathBuf) {
         self.options.data = data;
     }
 
-    /// Sends webhooks to other places from the next beginning on.
+    /// Changes where webhooks may be sent to, from the next start on.
     pub fn reaches(&mut self, reach: Reach) {
         self.options.reach = reach;
     }
 
-    /// Begins again where the service ended.
+    /// Starts the service again, and expects it to be ready.
     pub async fn begin(&mut self) {
         self.begin_in_doubt().await;
         self.a.get("/readyz").await.is(200);
     }
 
-    /// Begins again, ready or not.
+    /// Starts the service again, ready or not.
     pub async fn begin_in_doubt(&mut self) {
         let running = Service::start(self.options.clone()).unwrap();
         for client in [&mut self.a, &mut self.live, &mut self.b] {
@@ -406,7 +406,7 @@ impl TestService {
         self.running = Some(running);
     }
 
-    /// Replays the journal and compares: no difference, and so many vouchers.
+    /// Replays the journal and compares: fails on any difference, and returns the number of vouchers.
     pub async fn verified(&self) -> u64 {
         let report = caudal_actors::verify::engine(self.engine()).await.unwrap();
         assert_eq!(report.differences, Vec::<String>::new());
@@ -422,7 +422,7 @@ impl Drop for TestService {
     }
 }
 
-/// The first tenant has the platform's collector account at the sandbox, the other one of its own.
+/// The first tenant uses the platform's collector account at the sandbox, the other tenant one of its own.
 fn banks_of(tenant: &str) -> BankRelations {
     let own = (tenant == OTHER).then(|| sandbox::collector(RealmId(4)));
     let collector = own.map(|own| Cbu::parse(&own).unwrap());

@@ -1,13 +1,13 @@
-//! What a program can check of the documents: the files, folders and names that they name are there.
+//! Checks of the documents: the files, folders and names that they mention exist.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{files, none, rust};
 
-/// The README has fewer lines.
+/// The README has fewer lines than this.
 const README_LINES: usize = 150;
-/// The words after which a name is declared.
+/// The keywords that precede a declared name.
 const DECLARES: &[&str] = &[
     "const",
     "enum",
@@ -20,7 +20,7 @@ const DECLARES: &[&str] = &[
     "type",
 ];
 
-/// A path in a document is whole, or the end of one.
+/// A path in a document is a whole path, or the end of one.
 #[test]
 fn documents_name_files_that_are_there() {
     let files = files();
@@ -47,7 +47,7 @@ fn documents_name_files_that_are_there() {
     none(&found, "documents name files that are there");
 }
 
-/// The README leads to the rest, and does not hold it.
+/// The README links to the rest, and does not contain it.
 #[test]
 fn the_readme_is_short_and_links_lead_somewhere() {
     let files = files();
@@ -64,7 +64,8 @@ fn the_readme_is_short_and_links_lead_somewhere() {
             .filter_map(|rest| rest.split(')').next())
         {
             let (path, anchor) = link.split_once('#').unwrap_or((link, ""));
-            // What begins with a slash is an address of the service, and its pages have a test.
+            // A link that begins with a slash is an address of the service, whose pages have a test of
+            // their own.
             if link.starts_with("https://") || link.starts_with('/') {
                 continue;
             }
@@ -87,7 +88,7 @@ fn the_readme_is_short_and_links_lead_somewhere() {
     none(&found, "the README stays short, and links lead somewhere");
 }
 
-/// The anchor of a heading, as the hosts of repositories make it.
+/// The anchor of a heading, as hosts of repositories form it.
 fn slug(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
     let heading = heading.trim_start_matches('#').trim().to_lowercase();
@@ -98,7 +99,7 @@ fn slug(heading: &str) -> String {
         .replace(' ', "-")
 }
 
-/// What the Debian package takes from here, and what the build of the image may see.
+/// The files that the Debian package takes from here, and those that the build of the image may see.
 #[test]
 fn what_is_packed_is_there() {
     let files = files();
@@ -126,7 +127,7 @@ fn what_is_packed_is_there() {
     };
     let missing = assets.iter().chain(&image).filter(|path| !is_there(path));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&&str>::new());
-    // Each room of the workspace is built there.
+    // The build of the image compiles every room of the workspace.
     let (_, rooms) = text("Cargo.toml").split_once("\nmembers = [").unwrap();
     let rooms = rooms
         .split(']')
@@ -142,14 +143,15 @@ fn what_is_packed_is_there() {
     assert_eq!(unseen.collect::<Vec<_>>(), Vec::<&str>::new());
 }
 
-/// What stands between backticks in a document, but for its blocks.
+/// The texts between backticks in a document, outside its code blocks.
 fn code(text: &str) -> Vec<String> {
     let prose = text.split("```").step_by(2);
     let words = prose.flat_map(|text| text.split('`').skip(1).step_by(2));
     words.map(str::to_owned).collect()
 }
 
-/// What the Rust files declare: items, fields aside, and what begins a line as a variant of an enum does.
+/// The names that the Rust files declare: items but not fields, and capitalised words that begin a line, as
+/// variants do.
 fn declared() -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (_, text) in rust() {
@@ -167,8 +169,8 @@ fn declared() -> BTreeSet<String> {
     names
 }
 
-/// A name of code, by its parts: a path of names, a type or a macro. Words of the wire and of the command
-/// line are none.
+/// Splits a name of code into its parts: a path of names, a type or a macro. Returns `None` for words of
+/// the wire and of the command line.
 fn parts(word: &str) -> Option<Vec<&str>> {
     let part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let bare = word.trim_end_matches(['!', '*']);
@@ -181,7 +183,8 @@ fn parts(word: &str) -> Option<Vec<&str>> {
     (whole && (names.len() > 1 || is_type || word.ends_with('!'))).then_some(names)
 }
 
-/// Codes, settings and columns: a word with an underscore that a document names is used in some other file.
+/// Codes, settings and columns: a word with an underscore that a document mentions is used in some other
+/// file.
 #[test]
 fn documents_name_words_that_are_used() {
     let (documents, others): (Vec<_>, Vec<_>) = files()
@@ -196,7 +199,7 @@ fn documents_name_words_that_are_used() {
             let small = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
             !part.is_empty() && part.chars().all(small)
         };
-        // The exporter puts the names of metrics together, and PostgreSQL has tools and views of its own.
+        // The exporter composes the names of metrics, and PostgreSQL has tools and views of its own.
         let elsewhere = word.starts_with("caudal_") || word.starts_with("pg_");
         word.contains('_') && word.split('_').all(part) && !elsewhere
     };
@@ -238,12 +241,12 @@ fn the_map_names_what_is_there() {
     };
     let (mut places, mut names, mut found) = (0, 0, Vec::new());
     for word in code(map) {
-        // What an operator's folder holds, and the paths of requests, are no files of the repository.
+        // Paths in an operator's folder, and those of requests, are no files of the repository.
         let elsewhere =
             word.starts_with(['/', '$']) || word.starts_with("DATA") || word.contains(' ');
         if !elsewhere && word.contains('/') {
             places += 1;
-            // What is to be put in is any name: the folder has to be there.
+            // A placeholder stands for any name: only the folder before it has to exist.
             let place = word.split('<').next().unwrap();
             if !is_place(place) {
                 found.push(format!("no such place: {word}"));

@@ -1,17 +1,17 @@
-//! The order of rooms inside each crate, and the circles of files that stay in any crate.
+//! The order of rooms inside each crate, and the circles of files that remain in any crate.
 //!
-//! **Shape.** A room is a module at the top of its crate with the folder of its name. An arrow goes from a
-//! file to another that it names, in a `use` or in the text; what `pub use` passes on is followed to where
-//! it is. Tests do not count. Between a file and the folder of its name arrows go both ways: the file is
-//! what others see of the folder. A file of a folder may have a place of its own in the order: in `ledger`
-//! a noun's file has what facts are made of and its folder what decides and folds them; in `storage` the
-//! journal is read below the engine and written inside it.
+//! **Shape.** A room is a module at the top of its crate with the folder of the same name. An arrow goes
+//! from a file to another file that it names, in a `use` or in its text; a name that `pub use` passes on
+//! is followed to the file that declares it. Tests do not count. Between a file and the folder of its name
+//! arrows may go both ways: the file is what others see of the folder. A file in a folder may have a place
+//! of its own in the order: in `ledger` a noun's file has the types that facts are made of, and its folder
+//! decides and folds them; in `storage` the journal is read below the engine and written inside it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{files, none, rust};
 
-/// The rooms of `ledger`, and files with a place of their own; each may know those before it.
+/// The rooms of `ledger`, and files with a place of their own; each may use those before it.
 const LEDGER: &[&str] = &[
     "money",
     "text",
@@ -59,7 +59,7 @@ const LEDGER: &[&str] = &[
     "webhooks",
     "deliveries",
 ];
-/// The rooms of `storage`, and files with a place of their own; each may know those before it.
+/// The rooms of `storage`, and files with a place of their own; each may use those before it.
 const STORAGE: &[&str] = &[
     "num",
     "tally",
@@ -88,7 +88,7 @@ const STORAGE: &[&str] = &[
     "faulty",
     "conformance",
 ];
-/// The rooms of `actors`; each may know those before it.
+/// The rooms of `actors`; each may use those before it.
 const ACTORS: &[&str] = &[
     "ports",
     "records",
@@ -125,7 +125,7 @@ const ACTORS: &[&str] = &[
     "restores",
     "moves",
 ];
-/// The rooms of `src`; each may know those before it.
+/// The rooms of `src`; each may use those before it.
 const SRC: &[&str] = &[
     "calendar",
     "clients",
@@ -163,9 +163,9 @@ const ORDERS: &[(&str, &[&str])] = &[
     ("actors/src/", ACTORS),
     ("src/", SRC),
 ];
-/// Where else no files stand in a circle.
+/// Other places where no files may form a circle.
 const OTHERS: &[&str] = &["src/bench/", "src/sandbox/"];
-/// The circles of files that stay, each with its reason.
+/// The circles of files that remain, each with its reason.
 const CIRCLES: &[(&str, &[&str])] = &[
     (
         "A message is the sum of its nouns' turns; what asks the bank, or travels on, sends it again.",
@@ -186,16 +186,16 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// A file by its modules, from the top of its crate.
+/// A file's modules, from the top of its crate.
 type Name = Vec<String>;
 
 #[derive(Default)]
 struct File {
-    /// What it imports, by the name that it has here.
+    /// The imported paths, by the name that each has in this file.
     imports: BTreeMap<String, Name>,
-    /// Names that it only passes on, unless it uses them too.
+    /// Names that the file only passes on, unless it uses them too.
     passed_on: BTreeSet<String>,
-    /// The paths in its text.
+    /// The paths in the file's text.
     paths: Vec<Name>,
 }
 
@@ -207,7 +207,7 @@ fn names(path: &str) -> Name {
         .collect()
 }
 
-/// The paths of an import, with the name that each has here.
+/// Expands an import into its paths, each with the name that it has in the file.
 fn expand(before: &str, text: &str, found: &mut Vec<(String, String)>) {
     let (mut depth, mut item) = (0_usize, String::new());
     for c in text.chars().chain([',']) {
@@ -242,7 +242,7 @@ fn expand(before: &str, text: &str, found: &mut Vec<(String, String)>) {
     }
 }
 
-/// The packages that lie inside the folder of another.
+/// The packages whose folders lie inside the folder of another.
 fn inner_packages(root: &str) -> Vec<String> {
     let names = files().into_iter().map(|(name, _)| name);
     let rooms = names.filter_map(|name| Some(name.strip_suffix("Cargo.toml")?.to_owned()));
@@ -316,7 +316,7 @@ impl Rooms {
         file
     }
 
-    /// A path from the top of the crate; `None` where it leads elsewhere.
+    /// A path from the top of the crate; `None` if it leads out of the crate.
     fn absolute(&self, name: &Name, file: &File, path: &[String]) -> Option<Name> {
         let (first, rest) = path.split_first()?;
         let mut base = match first.as_str() {
@@ -337,7 +337,7 @@ impl Rooms {
         Some(base)
     }
 
-    /// The file where a path leads, through what other files pass on.
+    /// The file that a path leads to, following names that other files pass on.
     fn file_of(&self, path: &[String], hops: usize) -> Option<Name> {
         let longest = (1..=path.len())
             .rev()
@@ -351,12 +351,12 @@ impl Rooms {
         Some(passed.unwrap_or_else(|| file.to_vec()))
     }
 
-    /// To which files each leads.
+    /// The files that each file leads to.
     fn arrows(&self) -> BTreeMap<&Name, BTreeSet<Name>> {
         let of = |(name, file): (_, &File)| {
             let used: BTreeSet<_> = file.paths.iter().flatten().collect();
             let imported = file.imports.iter().filter(|(alias, path)| {
-                // A module that is imported leads where what is used of it leads.
+                // The import of a module leads to whatever is used from it.
                 let passed = file.passed_on.contains(*alias) && !used.contains(alias);
                 !passed && !self.0.contains_key(*path)
             });
@@ -369,7 +369,7 @@ impl Rooms {
         self.0.iter().map(of).collect()
     }
 
-    /// Sets of files each of which leads to each other one.
+    /// The circles: sets of files each of which leads to every other.
     fn circles(&self) -> BTreeSet<BTreeSet<String>> {
         let arrows = self.arrows();
         let reach = |from: &Name| {
@@ -393,7 +393,7 @@ impl Rooms {
     }
 }
 
-/// The place of a file in an order: that of the entry which names the most of its modules.
+/// The place of a file in an order: that of the entry that names the most of its modules.
 fn place(name: &Name, order: &[&str]) -> Option<usize> {
     let holds =
         |entry: &str| name.starts_with(&entry.split('/').map(str::to_owned).collect::<Name>());
@@ -403,7 +403,7 @@ fn place(name: &Name, order: &[&str]) -> Option<usize> {
         .map(|(place, _)| place)
 }
 
-/// What points from a room to one that is not before it, and entries of the order that name no file.
+/// Arrows from a room to one that is not before it, and entries of the order that name no file.
 fn upwards(root: &str, order: &[&str]) -> Vec<String> {
     let rooms = Rooms::of(root);
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Transfers through the bank: whatever it answers, and whenever, the money is in one place.
+//! Transfers through the bank: whatever it answers, and whenever, the money is in exactly one place.
 
 use super::{funds, newest, pair};
 use crate::support::{Client, SOON, TestService, Value, json, named, wait_until};
@@ -75,7 +75,7 @@ async fn a_transfer_that_is_rejected_returns() {
     let reason = done["rejection"]["reason"].as_str().unwrap();
     assert!(!reason.is_empty(), "{done}");
     assert_eq!(service.a.funds(&from).await, funds("100.00", "0.00"));
-    // An account that does not exist is the bank's own refusal, with its words.
+    // If the account does not exist, the bank itself refuses, and its message is shown.
     service
         .bank
         .behave(json!({"operation": "transfer", "mode": "reject", "count": 1}))
@@ -108,7 +108,7 @@ async fn a_transfer_on_its_way_ends_as_the_bank_says_when_its_cvu_is_closed_mean
         (&wallet, format!("/wallet/v1/CVU/{number}"), 204),
     ];
     for (from, close, status) in ways {
-        // The bank has it, and keeps it; the other one it could not take so far.
+        // The bank has taken one transfer and keeps it; the other one it could not take so far.
         let kept = service.a.transfer(from, digit(2), "10.00").await.is(201);
         let kept = service.a.settled(&kept.json, "in_progress").await;
         let fails = json!({"operation": "transfer", "mode": "error"});
@@ -123,7 +123,7 @@ async fn a_transfer_on_its_way_ends_as_the_bank_says_when_its_cvu_is_closed_mean
         assert_eq!(service.a.funds(from).await, funds("90.00", "10.00"));
         service.bank.settle(&kept["originId"], "COMPLETED").await;
         service.a.settled(&kept, "completed").await;
-        // What is left stays on the closed account.
+        // The rest stays on the closed account.
         assert_eq!(service.a.funds(from).await, funds("90.00", "0.00"));
     }
     service.verified().await;
@@ -190,8 +190,8 @@ async fn a_transfer_that_completes_late_is_awaited() {
     assert_eq!(service.a.funds(&from).await, funds("60.00", "0.00"));
 }
 
-/// The receiver named by alias and by the CBU behind it, whichever came first, is one receiver; and while
-/// the bank has not said who is behind the name, nobody says that it is another one.
+/// A receiver named by alias and by the CBU behind it, whichever came first, is one receiver; and while
+/// the bank has not said who is behind the name, it is not called another one.
 #[actix_web::test]
 async fn a_receiver_named_otherwise_is_the_same_one() {
     let (mut service, from, _) = pair("100.00").await;
@@ -268,7 +268,7 @@ async fn an_unknown_outcome_is_asked_again_and_never_guessed() {
         service.bank.speaks("transfer").await;
     }
     assert_eq!(service.a.funds(&from).await, funds("70.00", "0.00"));
-    // A crash before the bank's word: the same transfer is asked for again.
+    // A crash before the bank's word: the service asks again about the same transfer.
     let before = at_the_bank(&service).await.as_u64().unwrap();
     let sent = service
         .a

@@ -20,7 +20,7 @@ pub const SHORT: &str = r#"
     "inTransit":{"outgoing":"0.00","incoming":"0.00"},"pspFees":"0.00","freeBalance":"-99.99",
     "coverageRatio":"0.0000","covered":false}"#;
 
-/// What a client has.
+/// A client's position.
 pub const POSITION: &str = r#"
     {"cvu":"0000999100000287336728","alias":"Mar.De.Sal","walletAccountId":1,
     "holderName":"Ana Ñandú","cuit":"27312547568","status":"active","available":"70.00",
@@ -42,14 +42,14 @@ pub const CORTO: &str = r#"
     "saldoLibre":-99.99,"cuentas":{"activas":1,"suspendidas":0,"cerradas":0},"cobertura":0.0000,
     "cubierto":false,"errorBanco":null}"#;
 
-/// What a client has, in the wallet family.
+/// A client's position, in the wallet family.
 pub const SALDO: &str = r#"
     {"idCuenta":1,"cvu":"0000999100000287336728","alias":"Mar.De.Sal","nombre":"Ana Ñandú",
     "cuitCuil":"27312547568","saldo":999999999999969.99,"availableBalance":"999999999999969.99",
     "heldBalance":"30.00","totalBalance":"999999999999999.99",
     "fechaUltimoMovimiento":"2026-03-02T15:04:05.678Z"}"#;
 
-/// What a client had on a day.
+/// A client's position on a day.
 pub const HISTORICO: &str = r#"
     {"date":"2026-03-02","saldo":999999999999969.99,"availableBalance":"999999999999969.99",
     "heldBalance":"30.00","totalBalance":"999999999999999.99","cvu":"0000999100000287336728",

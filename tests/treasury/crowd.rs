@@ -1,12 +1,12 @@
 //! A thousand snapshots while a crowd posts and transfers through both families: each is the sum of
-//! the positions as they were after exactly so many vouchers.
+//! the positions after exactly as many vouchers as it names.
 //!
-//! **Shape.** The amounts are chosen so that a snapshot says how often each thing had happened: a
+//! **Shape.** The amounts are chosen so that a snapshot shows how often each thing has happened: a
 //! credit is 1,000.00, a debit 0.01, a hold 0.01 that stays, and a transfer two vouchers that change
-//! no sum. Seen from outside that has to be whole, never more than was asked for and never less than
-//! was granted before. The order of the vouchers is told by the journal alone: there each snapshot
-//! has to be the sum of all balances after as many vouchers as it says. The bank is away, so that
-//! each snapshot is of the present.
+//! no sum. Seen from outside that has to be whole, never more than was ordered and never less than
+//! was granted before. Only the journal has the order of the vouchers: by it, each snapshot has to
+//! be the sum of all balances after as many vouchers as it names. The bank is away, so that each
+//! snapshot shows the present.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,33 +20,33 @@ use super::{PATH, POSITIONS};
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, TestService, Value, json};
 
-/// How many clients move money, and how many look.
+/// How many clients move money, and how many read snapshots.
 const MOVERS: usize = 64;
 const WATCHERS: usize = 20;
-/// How many snapshots are taken; half as many more in the wallet family.
+/// How many snapshots are taken; half as many again in the wallet family.
 const SNAPSHOTS: usize = 1_000;
 /// How many accounts share the movements.
 const ACCOUNTS: usize = 8;
 
-/// What happens, in the order of the counters.
+/// The things that happen, by their index in the counters.
 const CREDIT: usize = 0;
 const DEBIT: usize = 1;
 const HOLD: usize = 2;
 const TRANSFER: usize = 3;
 
-/// How often each thing was asked for, and granted.
+/// How often each thing was ordered, and granted.
 #[derive(Default)]
 struct Counters {
     asked: [AtomicI64; 4],
     granted: [AtomicI64; 4],
     stop: AtomicBool,
-    /// How many movements were granted, for those who wait for more.
+    /// How many movements were granted; lets others wait for more.
     moved: watch::Sender<usize>,
 }
 
 impl Counters {
-    /// Waits until a movement was granted that was ordered after this call: each mover has one on
-    /// its way at most.
+    /// Waits until a movement was granted that was ordered after this call: each mover has at most
+    /// one under way.
     async fn goes_on(&self) {
         let mut moved = self.moved.subscribe();
         let enough = *moved.borrow_and_update() + MOVERS + 1;
@@ -101,7 +101,7 @@ fn centavos(text: &str) -> i64 {
     text.replace('.', "").parse().unwrap()
 }
 
-/// How often each thing had happened by a snapshot, and by how many vouchers.
+/// How often each thing had happened, according to a snapshot and its number of vouchers.
 fn decoded(sequence: u64, available: i64, held: i64) -> [i64; 4] {
     let total = available + held;
     let credits = total.div_euclid(100_000) + i64::from(total.rem_euclid(100_000) > 0);
@@ -131,7 +131,7 @@ type Seen = (
     Vec<(u64, u64, (String, String))>,
 );
 
-/// A client that looks, in both families, and never sees less than before.
+/// A client that reads snapshots of both families, and never sees less than before.
 async fn watcher(client: Client, counters: Arc<Counters>) -> Seen {
     let (mut native, mut wallet) = (Vec::new(), Vec::new());
     let mut last = [0; 4];
@@ -151,13 +151,13 @@ async fn watcher(client: Client, counters: Arc<Counters>) -> Seen {
         last = now;
         let spanish = client.get("/wallet/v1/Tesoreria").await.is(200);
         let written = |name: &str| {
-            // As it is on the wire, to the centavo.
+            // The number as it is sent, to the centavo.
             let (_, rest) = spanish.text.split_once(&format!("\"{name}\":")).unwrap();
             rest.split([',', '}']).next().unwrap().to_owned()
         };
         let funds_then = (written("saldoDisponible"), written("saldoRetenido"));
         native.push((sequence, funds));
-        // It says no sequence: not before the snapshot that came before it.
+        // It has no sequence, but is no earlier than the snapshot before it.
         let next = side(&client.get(PATH).await.is(200).json);
         wallet.push((sequence, next.0, funds_then));
         native.push(next);
@@ -221,7 +221,7 @@ async fn a_thousand_snapshots_amid_a_crowd_are_the_sums_of_their_sequence() {
         "{} cuts",
         distinct.len()
     );
-    // When all is quiet the positions are the snapshot, and every grant is in it.
+    // When all is quiet the positions equal the snapshot, and every granted movement is in it.
     let (sequence, funds) = side(&service.a.get(PATH).await.is(200).json);
     let now = decoded(sequence, centavos(&funds.0), centavos(&funds.1));
     assert_eq!((now, now), (read(&counters.granted), read(&counters.asked)));

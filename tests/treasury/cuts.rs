@@ -1,4 +1,4 @@
-//! Snapshots of a whole service while money moves, after a crash, and over an index made anew.
+//! Snapshots of a whole service while money moves, after a crash, and over a rebuilt index.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub fn cuts(service: &TestService) -> BTreeMap<u64, (String, String)> {
     cuts
 }
 
-/// What a snapshot says of the ledger.
+/// The ledger's side of a snapshot.
 fn side(taken: &Value) -> (u64, (String, String)) {
     let funds = |name: &str| taken["clientFunds"][name].as_str().unwrap().to_owned();
     (
@@ -58,7 +58,7 @@ fn side(taken: &Value) -> (u64, (String, String)) {
     )
 }
 
-/// Movers, and how many movements they have had granted.
+/// How many clients move money.
 const MOVERS: usize = 8;
 
 #[derive(Default)]
@@ -120,7 +120,7 @@ async fn every_snapshot_is_a_cut_and_outlives_a_crash_and_the_index() {
     for n in 0..300 {
         taken.push(side(&service.a.get(PATH).await.is(200).json));
         if n % 5 == 0 {
-            // Each mover has one movement on its way at most, so one of these is new.
+            // Each mover has at most one movement under way, so one of these is new.
             let enough = *moved.borrow_and_update() + MOVERS + 1;
             let more = timeout(SOON, moved.wait_for(|moved| *moved >= enough)).await;
             drop(more.expect("money moves").unwrap());

@@ -1,8 +1,9 @@
-//! What clients had at the end of a day gone by, or at an instant: one cut, whatever moves meanwhile.
+//! The positions of clients at the end of a past day, or at an instant: one cut, whatever moves in
+//! the meantime.
 
 use crate::support::{Client, TestClock, TestService, Value, json, named};
 
-/// Three clients with money of two days; on the third day one is closed and a fourth one comes.
+/// Three clients with money from two days; on the third day one is closed and a fourth one comes.
 async fn story() -> TestService {
     let clock = TestClock::at("2026-03-02T15:00:00Z");
     let service = TestService::at(&clock).await;
@@ -26,7 +27,7 @@ async fn story() -> TestService {
     service
 }
 
-/// Walks the pages of a list; gives the totals of its rows and what the first page says beside them.
+/// Reads the pages of a list; returns the totals of its rows and the first page.
 async fn walk(client: &Client, path: &str, row: &str) -> (Vec<String>, Value) {
     let (mut totals, mut first, mut next) = (Vec::new(), Value::Null, String::new());
     loop {
@@ -53,7 +54,7 @@ async fn walk(client: &Client, path: &str, row: &str) -> (Vec<String>, Value) {
 async fn a_past_day_is_one_cut_of_every_account() {
     let service = story().await;
     let a = &service.a;
-    // Newest account first: of the fourth, of the closed one, of the second and of the first.
+    // Newest account first: the fourth, the closed one, the second and the first.
     let table = [
         (
             "2026-03-01",
@@ -122,14 +123,14 @@ async fn a_past_day_is_one_cut_of_every_account() {
             );
         }
     }
-    // A filter looks at what they had then, and the sums are of everybody.
+    // A filter uses the positions of that time, and the sums are those of all clients.
     let path = "/v1/treasury/positions?date=2026-03-02&min=20";
     let some = a.get(path).await.is(200);
     assert_eq!(
         (&some["total"], &some["clientFunds"]["total"]),
         (&json!(2), &json!("60.00"))
     );
-    // An instant of a day, and one at which something may still come in.
+    // An instant of a past day, and one for which money may still come in.
     let path = "/v1/treasury/positions?asOf=2026-03-03T14:59:59Z";
     let before = a.get(path).await.is(200);
     assert_eq!(before["clientFunds"]["total"], "60.00");
@@ -139,7 +140,7 @@ async fn a_past_day_is_one_cut_of_every_account() {
         (&now["clientFunds"]["total"], &now["final"]),
         (&json!("38.00"), &json!(false))
     );
-    // Without an instant the answer is what it was.
+    // Without an instant the answer has no such field.
     let plain = a.get("/v1/treasury/positions").await.is(200);
     assert_eq!(plain.json.get("asOf"), None);
 }

@@ -1,4 +1,5 @@
-//! Whose collector account it is: a treasury has its own relation's, and a shared one is nobody's.
+//! The collector accounts: a treasury shows its own relation's, and a shared one belongs to no
+//! single tenant.
 
 use caudal_ledger::ids::RealmId;
 use caudal_sandbox as sandbox;
@@ -64,7 +65,7 @@ async fn a_shared_collector_account_shows_nobody_the_others_money() {
         assert_eq!(spanish["saldoBanco"], Value::Null);
         assert!(spanish["errorBanco"].as_str().unwrap().contains("otra"));
     }
-    // The operator sees the whole, at one cut.
+    // The operator sees all of them, at one cut.
     let whole = service.admin("GET", "/admin/treasury", &Value::Null).await;
     let whole = whole.is(200);
     let items = whole["items"].as_array().unwrap();
@@ -76,7 +77,7 @@ async fn a_shared_collector_account_shows_nobody_the_others_money() {
     assert_eq!(taken["clientFunds"]["total"], "40.00");
     assert_eq!(taken["freeBalance"], "0.00");
     assert_eq!(items.len(), 3);
-    // CVUs hang on their collector account: it stays while there are any.
+    // CVUs belong to their collector account, so it stays while there are any.
     let away = order(&sandbox::collector(RealmId(4)));
     let refused = service.admin("PATCH", &path, &away).await;
     refused.refused(409, "bank_in_use");

@@ -1,10 +1,10 @@
-//! Two PSPs on one machine, one of them short of money, and a thousand snapshots amid their load.
+//! Two PSPs on one machine, one of them short of money, and a thousand snapshots under load.
 //!
-//! **What is right.** A snapshot names an instant and a number of vouchers. Its bank's side is what the
-//! bank's own book has of that PSP's collector account at that instant; its ledger's side is the sum
-//! of all balances after exactly so many vouchers; what it computes of both is exact. And whatever
-//! the bank has brought into the ledger's side, the bank's side has: never less arrived at the bank,
-//! and never less left it, than the ledger counts.
+//! **What is right.** A snapshot names an instant and a number of vouchers. Its bank's side is the
+//! balance of that PSP's collector account at that instant, by the bank's own book; its ledger's side
+//! is the sum of all balances after exactly that many vouchers; the figures computed from both are
+//! exact. And everything from the bank in the ledger's side is in the bank's side as well: never less
+//! has arrived at the bank, and never less has left it, than the ledger counts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,9 +23,9 @@ use super::PATH;
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, TestService, Value, json, wait_until};
 
-/// Snapshots of both PSPs in both families together.
+/// How many snapshots of both PSPs are taken in both families together.
 const SNAPSHOTS: usize = 1_000;
-/// Who looks at each PSP, and who moves its money.
+/// How many clients read snapshots of each PSP, how many move its money, and how many accounts it has.
 const WATCHERS: usize = 5;
 const MOVERS: usize = 4;
 const ACCOUNTS: usize = 4;
@@ -36,7 +36,7 @@ fn centavos(text: &str) -> i64 {
     format!("{whole}{cents}").parse().unwrap()
 }
 
-/// The ledger after so many vouchers: available, held, arrived from the bank, left to the bank.
+/// The ledger after a number of vouchers: available, held, arrived from the bank, left to the bank.
 type Cut = [i64; 4];
 
 /// Every cut of a realm, from the journal.
@@ -72,7 +72,7 @@ fn cuts(service: &TestService, realm: RealmId) -> BTreeMap<u64, Cut> {
     cuts
 }
 
-/// The bank's own book of a collector account: when each thing happened, and what had arrived and
+/// The bank's own book of a collector account: the time of each movement, and how much had arrived and
 /// left by then.
 async fn book(bank: &Client, collector: &str) -> Vec<(u64, [i64; 2])> {
     let login = json!({"username": sandbox::USERNAME, "password": sandbox::PASSWORD});
@@ -103,7 +103,7 @@ async fn book(bank: &Client, collector: &str) -> Vec<(u64, [i64; 2])> {
     }
 }
 
-/// What the book may have said at an instant: before, between and after what happened in that
+/// The values that the book may have had at an instant: before, between and after the movements of that
 /// millisecond.
 fn at(book: &[(u64, [i64; 2])], instant: &str) -> Vec<[i64; 2]> {
     let instant = Timestamp::parse(instant).unwrap().millis();
@@ -113,7 +113,7 @@ fn at(book: &[(u64, [i64; 2])], instant: &str) -> Vec<[i64; 2]> {
     (before..=after).map(sums).collect()
 }
 
-/// Money arrives, leaves, crosses to the other PSP and moves inside.
+/// A client that has money arrive, leave, cross to the other PSP and move inside.
 async fn mover(
     (client, bank): (Client, Client),
     (own, others): (Arc<Vec<String>>, Arc<Vec<String>>),
@@ -144,7 +144,7 @@ async fn mover(
     }
 }
 
-/// Waits until the bank's notice of money has been heard.
+/// Waits until the bank's notice of the money was heard.
 async fn credited(client: &Client, cvu: &str, amount: &str) {
     wait_until("money that arrived", SOON, async || {
         (client.available(cvu).await == amount).then_some(())
@@ -152,13 +152,13 @@ async fn credited(client: &Client, cvu: &str, amount: &str) {
     .await;
 }
 
-/// The text of a number on the wire, to the centavo.
+/// The number in the answer's text, to the centavo.
 fn written(text: &str, name: &str) -> i64 {
     let (_, rest) = text.split_once(&format!("\"{name}\":")).unwrap();
     centavos(rest.split([',', '}']).next().unwrap())
 }
 
-/// A snapshot: its instant, its vouchers where it says them, bank, available, held.
+/// A snapshot: its instant, its number of vouchers if given, bank, available, held.
 struct Taken {
     at: String,
     sequence: Option<u64>,
@@ -167,7 +167,7 @@ struct Taken {
     held: i64,
 }
 
-/// Looks in both families, and checks what a snapshot says of itself.
+/// Reads snapshots of both families, and checks each one by itself.
 async fn watcher(client: Client, covered: bool) -> Vec<Taken> {
     let mut all = Vec::new();
     for _ in 0..SNAPSHOTS / 4 / WATCHERS {
@@ -211,7 +211,7 @@ async fn watcher(client: Client, covered: bool) -> Vec<Taken> {
     all
 }
 
-/// Whether bank and ledger agree with what a snapshot says.
+/// Checks that a snapshot agrees with the bank and the ledger.
 fn is_right(taken: &Taken, cuts: &BTreeMap<u64, Cut>, book: &[(u64, [i64; 2])]) {
     let fits = |cut: &Cut| (cut[0], cut[1]) == (taken.available, taken.held);
     let cuts: Vec<_> = match taken.sequence {
@@ -241,7 +241,7 @@ async fn a_thousand_snapshots_of_two_psps_under_load_are_right_to_the_cent() {
         }
         cvus.push(Arc::new(own));
     }
-    // The first has more than it owes, the second owes more than it has.
+    // The first PSP has more than it owes, the second owes more than it has.
     for cvu in cvus[0].iter() {
         service.bank.cash_in(cvu, "5000.00").await;
         credited(&service.a, cvu, "5000.00").await;
@@ -275,7 +275,7 @@ async fn a_thousand_snapshots_of_two_psps_under_load_are_right_to_the_cent() {
     for mover in movers {
         mover.await.unwrap();
     }
-    // What is on its way ends, at the bank and here.
+    // Transfers that are under way end, at the bank and here.
     for client in clients {
         super::snapshot(client, "nothing on its way", |taken: &Value| {
             taken["inTransit"]["outgoing"] == "0.00"

@@ -1,4 +1,4 @@
-//! The treasury as the wallet family shows it.
+//! The treasury in the wallet family.
 
 use super::{bodies, is_golden};
 use crate::support::{TestClock, TestService, json, named};
@@ -66,7 +66,7 @@ async fn clients_are_paged_by_number() {
         assert_eq!(listed["totalPages"], pages, "{query}");
         assert_eq!(listed["totalRecords"], if pages == 0 { 0 } else { 3 });
     }
-    // The next page may also be asked for by where it begins.
+    // The next page can also be requested by cursor.
     let (mut seen, mut cursor) = (Vec::new(), String::new());
     for _ in 0..3 {
         let query = format!("?pageSize=1&cursor={cursor}");

@@ -1,10 +1,11 @@
-//! The ids that tenants give their operations.
+//! The external ids that tenants give their operations.
 
 use std::collections::BTreeSet;
 
 use crate::support::{TestService, Value, json};
 
-/// As PSPs number their operations: with spaces, strokes and accents. `%2F` is no stroke of the path.
+/// Ids as PSPs choose them: with spaces, slashes and accents. An encoded slash (`%2F`) does not
+/// divide the path.
 #[actix_web::test]
 async fn ids_of_operations_are_any_printable_text_compared_exactly() {
     let mut service = TestService::start().await;
@@ -45,7 +46,7 @@ async fn ids_of_operations_are_any_printable_text_compared_exactly() {
         );
         let reused = service.a.voucher(&other, "IN", "2.00", id).await;
         reused.refused(409, "id_externo_reused");
-        // The other ways in which an operation is named.
+        // The id is used for the other kinds of operations as well.
         let hold = json!({"amount": "1.00", "idExterno": id});
         let path = format!("/v1/accounts/{cvu}/holds");
         assert_eq!(

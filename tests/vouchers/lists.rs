@@ -212,7 +212,7 @@ async fn the_realms_list_is_filtered_over_all_accounts() {
     }
 }
 
-/// Goes through a list by cursor and by offset; gives the ids in both orders of visiting.
+/// Reads a list by cursor and by offset; returns the ids in the order of each.
 async fn visited(
     client: &Client,
     path: &str,
@@ -286,7 +286,7 @@ async fn pages_by_cursor_and_by_offset_visit_each_row_once() {
             "type=credit&order=asc",
             "from=2026-03-02&to=2026-03-02",
         ] {
-            // The internal list has its own names, in Spanish.
+            // The internal list has parameter names of its own, in Spanish.
             let query = match path.contains("internal") {
                 true => query
                     .replace("q=in-", "")
@@ -360,7 +360,8 @@ async fn a_cursor_goes_on_where_it_was_whatever_is_posted_meanwhile() {
     }
 }
 
-/// A cursor stands behind a row, not behind a count of rows: what is posted meanwhile moves nothing.
+/// A cursor stands behind a row, not behind a number of rows: vouchers posted in the meantime shift
+/// nothing.
 #[actix_web::test]
 async fn a_walk_by_amount_shows_each_row_once_whatever_is_posted_meanwhile() {
     let service = TestService::start().await;

@@ -1,4 +1,4 @@
-//! Changes of a wallet account, and the bank's part in them.
+//! Changes of a wallet account, and those that involve the bank.
 
 use super::{cuenta, cvu, made, read};
 use crate::support::client::fresh;
@@ -39,7 +39,7 @@ async fn only_what_is_sent_changes() {
         for (name, value) in expected.as_object().unwrap() {
             assert_eq!(&right[name], value, "{change}");
         }
-        // Everything else is as it was before all of them.
+        // Everything else is as it was before the changes.
         for name in [
             "nombre",
             "celular",
@@ -66,7 +66,7 @@ async fn only_what_is_sent_changes() {
         ),
         (&json!("Maipú"), &json!("2"), &json!("Paz Gómez"))
     );
-    // A version that was read before is stale now.
+    // The version that was read before is stale now.
     let stale = service.a.put(&path(id), &json!({"email": "e@f.example"}));
     let stale = stale.header("if-match", before.header("etag")).await;
     stale.refused(412, "version_mismatch");
@@ -100,7 +100,7 @@ async fn a_cuit_changes_until_there_is_a_cvu() {
         .await
         .is(204);
     assert_eq!((of(&first).await, of(&second).await), (0, 1));
-    // A firm's CUIT makes the firm's name the holder's.
+    // With a firm's CUIT, the firm's name becomes the holder's.
     service
         .a
         .put(&path(id), &json!({"cuitCuil": "30-71744907-6"}))
@@ -148,7 +148,7 @@ async fn a_code_is_one_accounts_and_free_again_when_given_up() {
         .put(&path(other), &json!({"codigo": "a"}))
         .await
         .refused(409, "account_code_taken");
-    // The same space as the native family's.
+    // The codes share one space with the native family's.
     let native = json!({"cuit": cuit(fresh()), "holderName": "Juana Azurduy", "externalId": "b"});
     service
         .a
@@ -178,7 +178,7 @@ async fn a_code_is_one_accounts_and_free_again_when_given_up() {
         .post("/wallet/v1/Cuenta", &new("c"))
         .await
         .refused(409, "account_code_taken");
-    // Another tenant and mode have codes of their own.
+    // Another tenant and the other mode have codes of their own.
     for client in [&service.b, &service.live] {
         made(client, &new("a")).await;
     }
@@ -205,7 +205,7 @@ async fn names_are_the_banks_first_and_then_ours() {
         .await
         .is(204);
     assert_eq!(at_bank(&service).await, "Ana María Paz");
-    // A refusal changes nothing of what came with the name.
+    // If the bank refuses the name, nothing else in the request changes either.
     service
         .bank
         .behave(json!({"operation": "rename", "mode": "reject", "count": 1}))
@@ -226,7 +226,7 @@ async fn names_are_the_banks_first_and_then_ours() {
         .put(&path(taker), &json!({"codigo": "otra"}))
         .await
         .is(204);
-    // A refusal of the bank is no longer there the next time; other data needs no bank.
+    // The bank's refusal does not last; and a change of other data does not involve the bank.
     let renames = service.bank.calls("rename").await;
     service
         .a
@@ -312,7 +312,7 @@ async fn the_bank_refuses_a_cvu_and_the_account_stays_as_it_was() {
     );
     service.restart().await;
     assert_eq!(read(&service.a, id).await.is(200).json, before.json);
-    // The key keeps its refusal; without it, the bank is asked again and gives one.
+    // The key keeps its refusal; without the key the bank is asked again and gives a CVU.
     let again = service
         .a
         .post("/wallet/v1/CVU", &order)
@@ -324,7 +324,7 @@ async fn the_bank_refuses_a_cvu_and_the_account_stays_as_it_was() {
     let made = service.a.post("/wallet/v1/CVU", &order).await.is(201);
     let holder = before["cuitCuil"].as_str().unwrap();
     assert_eq!(service.bank.accounts_of(holder).await.len(), 1);
-    // Asked again, the one it has, whatever the order says.
+    // A repeated order gets the existing CVU, whatever it says.
     let other = json!({"idCuenta": id, "nombreCVU": "Otro", "aliasAutomatico": false});
     assert_eq!(
         service.a.post("/wallet/v1/CVU", &other).await.is(200).json,

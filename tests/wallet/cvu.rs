@@ -1,10 +1,10 @@
-//! A CVU that was closed and is asked for again: the same one, with all that it has.
+//! A closed CVU that is ordered again: it is the same one, with its whole balance.
 
 use super::{cuenta, cvu, read, tipo};
 use crate::support::client::fresh;
 use crate::support::{Answer, Client, SOON, TestService, Value, json, wait_until};
 
-/// Asks for the CVU of an account again.
+/// Orders the CVU of an account again.
 async fn again(client: &Client, id: u64, more: Value) -> Answer {
     let mut body = json!({"idCuenta": id});
     for (name, value) in more.as_object().unwrap() {
@@ -13,7 +13,8 @@ async fn again(client: &Client, id: u64, more: Value) -> Answer {
     client.post("/wallet/v1/CVU", &body).await
 }
 
-/// An account with a CVU that had ten pesos and is closed; gives its number, its CVU and its holder.
+/// An account whose CVU had ten pesos and is closed; returns its number, its CVU and its holder's
+/// CUIT.
 async fn closed(service: &TestService) -> (u64, Value, String) {
     let client = &service.a;
     let id = cuenta(client, "Ana", "Paz").await;
@@ -39,7 +40,7 @@ async fn post(client: &Client, id: u64) -> Answer {
     client.post("/wallet/v1/Comprobante", &body).await
 }
 
-/// How often an event was published.
+/// How many events of this type were published.
 async fn published(client: &Client, kind: &str) -> usize {
     let events = client
         .get(&format!("/v1/events?types={kind}"))
@@ -54,7 +55,7 @@ async fn a_closed_cvu_comes_back_as_it_was() {
     let (id, own, holder) = closed(&service).await;
     let first = again(&service.a, id, json!({})).await.is(200);
     assert_eq!(first.json, own, "the same CVU, alias and record");
-    // A repeat changes nothing, and a key answers what the first request did.
+    // A repeat changes nothing, and under a key it gets the first answer.
     assert_eq!(again(&service.a, id, json!({})).await.is(200).json, own);
     let body = json!({"idCuenta": id});
     let keyed = async |service: &TestService| {
@@ -86,13 +87,13 @@ async fn a_closed_cvu_comes_back_as_it_was() {
     ] {
         assert_eq!(published(&service.a, kind).await, count, "{kind}");
     }
-    // The bank has the one account, and knows the alias again.
+    // The bank has one account, and knows the alias again.
     let there = service.bank.accounts_of(&holder).await;
     assert_eq!((there.len(), &there[0]["active"]), (1, &json!(true)));
     let path = format!("/v1/lookup/alias/{}", own["alias"].as_str().unwrap());
     let found = service.a.get(&path).await.is(200);
     assert_eq!(found["cbu"], own["cvu"]);
-    // Suspended is not closed.
+    // Ordering the CVU again does not lift a suspension.
     let path = format!("/v1/accounts/{}/suspend", own["cvu"].as_str().unwrap());
     service.a.post(&path, &json!({"reason": "x"})).await.is(200);
     assert_eq!(read(&service.a, id).await["estadoCvu"], "SUSPENDIDA");
@@ -119,7 +120,7 @@ async fn a_closed_cvu_gets_the_name_and_the_alias_that_it_may_have() {
         (&named["cvu"], &named["nombreCvu"], &named["alias"]),
         (&own["cvu"], &json!("Otra"), &json!(""))
     );
-    // Another account of the holder has taken the alias meanwhile: the bank assigns a new one.
+    // Another account of the holder has taken the alias in the meantime: the bank assigns a new one.
     let (id, own, holder_of_two) = closed(&service).await;
     assert_ne!(holder, holder_of_two);
     let body = json!({"cuit": holder_of_two, "holderName": "Ana Paz", "alias": own["alias"]});
@@ -151,7 +152,7 @@ async fn what_the_bank_refuses_or_does_not_say_leaves_a_cvu_closed_until_it_does
     let refused = again(&service.a, id, json!({})).await.is(400).error();
     assert!(refused["bankStatus"].is_u64(), "{}", refused.text);
     assert_eq!(read(&service.a, id).await["estadoCvu"], "CERRADA");
-    // Many at once ask the bank once.
+    // Many orders at once ask the bank once.
     let asked = (0..8).map(|_| again(&service.a, id, json!({})));
     let answers = futures_util::future::join_all(asked.collect::<Vec<_>>()).await;
     assert!(answers.iter().any(|answer| answer.status == 200));
@@ -162,7 +163,7 @@ async fn what_the_bank_refuses_or_does_not_say_leaves_a_cvu_closed_until_it_does
         }
     }
     assert_eq!(published(&service.a, "account.reactivated").await, 1);
-    // Nobody knows what the bank did: it is asked again, also after a crash.
+    // The outcome at the bank is unknown: the service asks it again, also after a crash.
     let close = format!("/wallet/v1/CVU/{}", own["id"]);
     service.a.delete(&close).await.is(204);
     let fails = json!({"operation": "create_cvu", "mode": "error"});

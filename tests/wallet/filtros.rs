@@ -1,4 +1,5 @@
-//! `ComprobantesByFilters`: each filter alone and with others, pages, cursors, and what is another's.
+//! `ComprobantesByFilters`: each filter alone and with others, pages, cursors, and the vouchers of other
+//! tenants.
 
 use super::{cuenta, cvu, tipo};
 use crate::support::{Answer, Client, TestClock, TestService, Value, json, named};
@@ -9,7 +10,7 @@ async fn filtered(client: &Client, query: &str) -> Answer {
     client.get(&format!("{PATH}?{query}")).await.is(200)
 }
 
-/// The tenant's own ids, or, of what has none, the codes.
+/// The tenant's own ids, or the codes of vouchers that have none.
 fn shown(answer: &Answer) -> Vec<String> {
     assert_eq!(answer["items"], answer["comprobantes"]);
     let name = |item: &Value| {
@@ -25,7 +26,7 @@ fn shown(answer: &Answer) -> Vec<String> {
 }
 
 /// Two accounts over two days: a code that is a credit on the first and a debit on the second, and a hold
-/// that is released in part. Gives the accounts and the numbers of the types of that code.
+/// that is released in part. Returns the accounts and the numbers of the code's two types.
 async fn two_days(service: &TestService, clock: &TestClock) -> ([u64; 2], [u64; 2]) {
     let client = &service.a;
     let (one, two) = (
@@ -66,7 +67,7 @@ async fn vouchers_are_filtered_by_the_type_that_they_were_posted_with() {
             "orderByDesc=false".into(),
             all.iter().rev().copied().collect(),
         ),
-        // The code names both of its types, a number the one.
+        // The code stands for both of its types, a number for one of them.
         ("codigo=carga".into(), vec!["d", "c", "b", "a"]),
         (format!("idTipoComprobante={credit}"), vec!["c", "b", "a"]),
         (format!("idTipoComprobante={debit}"), vec!["d"]),
@@ -109,7 +110,7 @@ async fn vouchers_are_filtered_by_the_type_that_they_were_posted_with() {
             let what = (&item["idTipoComprobante"], &item["signo"]);
             assert_eq!(what, (&json!(credit), &json!(1)));
         }
-        // A date of the tenant's own is shown as it was sent.
+        // A date that the tenant sent is shown as it was sent.
         let found = filtered(&service.a, "codigo=CARGA").await;
         let items = found["items"].as_array().unwrap().iter();
         let dates: Vec<_> = items.map(|item| &item["fechaExterna"]).collect();
@@ -124,7 +125,7 @@ async fn vouchers_are_filtered_by_the_type_that_they_were_posted_with() {
         service.lose_index();
         service.restart().await;
     }
-    // A removed type that is named twice is that type, and no other of its code.
+    // A removed type that is named by number and code stays that type, and no other with its code.
     let body = json!({"idCuenta": one, "importe": 10, "idTipoComprobante": credit,
         "codigo": "CARGA", "idExterno": "e"});
     let refused = service.a.post("/wallet/v1/Comprobante", &body).await;
@@ -185,7 +186,8 @@ async fn filters_show_nothing_of_another_tenant_or_realm() {
     let clock = TestClock::at("2026-03-02T15:04:05.678Z");
     let service = TestService::at(&clock).await;
     let ([one, two], [credit, debit]) = two_days(&service, &clock).await;
-    // The other two have one account and one type each, whose numbers are the first tenant's, too.
+    // The other two realms have one account and one type each, with the same numbers as the first
+    // tenant's.
     for client in [&service.b, &service.live] {
         let own = cuenta(client, "Ajena", "Ajena").await;
         cvu(client, own).await;

@@ -1,4 +1,4 @@
-//! Lists: searches, orders, pages; and who is not to be seen.
+//! Lists: searches, orders, pages; and rows that must not be seen.
 
 use std::collections::BTreeSet;
 
@@ -62,7 +62,7 @@ async fn accounts_are_found_by_every_part_of_them() {
         for (query, right) in &table {
             let found = list(&service, query).await;
             let mut seen = ids(&found);
-            // A digit is part of every CUIT: only that the id is found counts there.
+            // A digit occurs in every CUIT, so it only counts that the id is found.
             if *query == "q=2" {
                 assert!(seen.contains(&2), "{round}");
                 continue;
@@ -74,14 +74,14 @@ async fn accounts_are_found_by_every_part_of_them() {
             assert_eq!(&seen, right, "{round}: {query}");
             assert_eq!(found["totalRecords"], right.len(), "{query}");
         }
-        // What the list shows is what the account shows.
+        // The list shows the same as the account itself.
         for item in list(&service, "").await["items"].as_array().unwrap() {
             let one = read(&service.a, item["id"].as_u64().unwrap()).await.is(200);
             assert_eq!(&one.json, item);
         }
         service.restart().await;
     }
-    // A change is found at once by what is new, and no more by what is gone.
+    // After a change the new values are found at once, and the former ones no longer.
     let change = json!({"nombre": "Úrsula", "email": "u@tres.example", "codigo": "W-7"});
     service.a.put("/wallet/v1/Cuenta/1", &change).await.is(204);
     for (query, right) in [
@@ -159,7 +159,7 @@ async fn pages_hold_together() {
         let refused = service.a.get(&path).await.refused(400, "invalid_request");
         assert_eq!(named(&refused.json), [field], "{query}");
     }
-    // Balances are of those that have a CVU.
+    // Balances are listed for accounts that have a CVU.
     for id in [2, 5, 6] {
         cvu(&service.a, id).await;
     }
@@ -183,7 +183,7 @@ async fn pages_hold_together() {
     assert_eq!((first, second, end.as_str()), (vec![2, 5], vec![6], ""));
 }
 
-/// A client that never asks for a page sees the balances of 200 accounts, and not of 50.
+/// A client that gives no page size gets balances 200 at a time, not 50.
 #[actix_web::test]
 async fn balances_come_200_at_a_time_unless_another_size_is_asked_for() {
     let service = TestService::start().await;

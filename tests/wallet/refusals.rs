@@ -1,4 +1,4 @@
-//! Refusals: every field is named, and what people read is Spanish.
+//! Refusals: every field is named, and the texts for people are Spanish.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use caudal_ledger::balance::Direction;
 use super::cuenta;
 use crate::support::{Answer, TestService, Value, cuit, json, named};
 
-/// Words that no Spanish sentence of ours has.
+/// Words that none of our Spanish sentences contains.
 const ENGLISH: &[&str] = &[
     "must", " is ", " the ", "The ", "should", " has ", "does not", "send ",
 ];
@@ -219,7 +219,7 @@ async fn types_are_credit_or_debit_by_whichever_word_wins() {
     .enumerate()
     {
         let mut body = body;
-        // A code may be a number, and a type has words for people.
+        // A code may be a number, and a type has texts for people.
         body["codigo"] = json!(100 + number);
         body["nombre"] = json!("Tipo");
         body["descripcion"] = json!("Un tipo");
@@ -293,7 +293,7 @@ async fn every_refusal_is_spanish_here_and_english_there() {
     ] {
         spanish(&answer);
     }
-    // A kept refusal is kept as it was read.
+    // A replayed refusal is in the same language as the first.
     let again = service
         .a
         .post("/wallet/v1/CVU", &json!({"idCuenta": 5}))
@@ -308,7 +308,8 @@ async fn every_refusal_is_spanish_here_and_english_there() {
     );
 }
 
-/// A mistake or rule without a Spanish sentence does not compile; this is that they are Spanish.
+/// A mistake or rule without a Spanish sentence does not compile; this test checks that the
+/// sentences really are Spanish.
 #[test]
 fn every_sentence_is_in_the_language_that_it_says() {
     let tables = Mistake::SENTENCES.iter().chain(Refusal::SENTENCES);
@@ -320,7 +321,7 @@ fn every_sentence_is_in_the_language_that_it_says() {
     }
 }
 
-/// The compiler does not see a direction that a sentence leaves out.
+/// The compiler cannot notice a direction that the sentence leaves out.
 #[test]
 fn the_sentence_about_directions_names_each_of_them() {
     for direction in Direction::ALL {

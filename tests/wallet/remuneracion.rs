@@ -15,8 +15,8 @@ async fn estado(client: &Client, cvu: &str) -> Answer {
     client.get(&path).await.is(200)
 }
 
-/// Waits until the account itself has heard that an enrolment is active: asking for it again asks
-/// no fund.
+/// Waits until the account itself knows that an enrolment is active: ordering it again does not ask
+/// the fund.
 async fn heard(client: &Client, cvu: &str, comitente: &str) {
     wait_until("ACTIVA", SOON, async || {
         let same = alta(client, cvu, comitente).await.is(201);
@@ -25,7 +25,7 @@ async fn heard(client: &Client, cvu: &str, comitente: &str) {
     .await;
 }
 
-/// Tells the bank something about the enrolment of a CVU.
+/// Has the bank change the enrolment of a CVU.
 async fn tell(service: &TestService, cvu: &str, order: &Value) {
     service.bank.remunerate(cvu, order).await;
 }
@@ -41,14 +41,14 @@ async fn behave(service: &TestService, mode: &str) {
     }
 }
 
-/// How many enrolments the bank has of a CVU.
+/// How many enrolments of a CVU the bank has.
 async fn enrolments(service: &TestService, cvu: &str) -> usize {
     let state = service.bank.state().await;
     let all = state["enrolments"].as_array().unwrap();
     all.iter().filter(|it| it["cvu"] == cvu).count()
 }
 
-/// Everything that says what the client and the PSP have.
+/// Every answer that shows the money of the client and of the PSP.
 async fn money(client: &Client, cvu: &str) -> Vec<Value> {
     let mut seen = Vec::new();
     for path in [
@@ -103,8 +103,8 @@ async fn an_account_is_enrolled_and_valued_apart_from_its_balance() {
     )
     .await;
     let reply = estado(&service.a, cvu).await;
-    // The Sunday's price is that of the Friday before; its rate is that since a Wednesday 30 days
-    // before it.
+    // Sunday's price is that of the Friday before; its rate is the change since a Wednesday 30 days
+    // before that Friday.
     let (_, rest) = reply.text.split_once("\"estado\":").unwrap();
     assert_eq!(
         rest,
@@ -115,7 +115,7 @@ async fn an_account_is_enrolled_and_valued_apart_from_its_balance() {
             r#""rendimientoDiario":0.030147,"tna":11.10}"#
         )
     );
-    // After the weekend the next business day has three days' yield.
+    // After the weekend the next business day has the yield of three days.
     tell(&service, cvu, &json!({"day": "2026-03-09"})).await;
     let monday = estado(&service.a, cvu).await;
     assert_eq!(monday["rendimientoDiario"], json!(0.090414));
@@ -181,7 +181,7 @@ async fn what_the_fund_refuses_is_told_and_may_be_asked_again() {
         (again.status, &again["code"]),
         (400, &json!("bank_refused"))
     );
-    // A word instead of a refusal: the enrolment is there, and rejected.
+    // A status instead of a refusal: the enrolment exists, and is rejected.
     let word = alta(&service.a, cvu, "71").await.is(201);
     assert_eq!(word["estado"], "RECHAZADA");
     let good = alta(&service.a, cvu, "7").await.is(201);
@@ -199,7 +199,7 @@ async fn a_fund_that_takes_its_time_is_asked_until_it_says() {
     alta(&service.a, cvu, "8")
         .await
         .refused(409, "remuneration_enrolled");
-    // Something else may be asked of the bank meanwhile.
+    // The bank can be asked for other things in the meantime.
     let alias = json!({"alias": format!("remunerada.{}", fresh())});
     let path = format!("/v1/accounts/{cvu}/alias");
     service.a.put(&path, &alias).await.is(200);
@@ -222,7 +222,7 @@ async fn an_answer_that_is_lost_enrols_once() {
         behave(&service, mode).await;
         let made = alta(&service.a, cvu, "7").await.is(201);
         assert_eq!(made["estado"], "PENDIENTE", "{mode}");
-        // The bank is away: what the ledger knows is answered all the same.
+        // The bank is away: the service still answers with what the ledger knows.
         let reply = estado(&service.a, cvu).await;
         assert_eq!(
             (&reply["estado"], &reply["saldoValuado"]),
@@ -246,7 +246,7 @@ async fn an_answer_that_is_lost_enrols_once() {
 async fn a_crash_while_the_fund_is_asked_enrols_once_and_answers_its_key() {
     let mut service = TestService::start().await;
     let cvu = &service.a.cvu().await;
-    // It is waited for: no answer comes before the crash.
+    // The service waits for the fund, so that no answer comes before the crash.
     let silent = json!({"operation": "remuneration", "mode": "timeout"});
     service.bank.behave(silent).await;
     let before = service.bank.calls("remuneration").await;
@@ -260,7 +260,7 @@ async fn a_crash_while_the_fund_is_asked_enrols_once_and_answers_its_key() {
     };
     let sent = actix_web::rt::spawn(first.answer());
     cut.await;
-    // The next one does not wait for it.
+    // This setting applies to the next request; the first one stays unanswered.
     behave(&service, "timeout").await;
     service.crash().await;
     drop(sent.await.unwrap());
@@ -307,7 +307,7 @@ async fn only_an_account_that_may_is_enrolled() {
     alta(&service.a, cvu, "7")
         .await
         .refused(400, "account_closed");
-    // The bank ends what hung on a CVU that is closed.
+    // The bank ends the enrolment of a CVU that is closed.
     assert_eq!(estado(&service.a, cvu).await["estado"], "BAJA");
     let number = service.a.open_account().await["walletAccountId"].clone();
     let other = &service.a.cvu().await;

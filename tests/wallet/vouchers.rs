@@ -1,4 +1,4 @@
-//! Vouchers, types and balances: what one family writes, the other shows at once.
+//! Vouchers, types and balances: data written through one family are shown by the other at once.
 
 use super::{cuenta, cvu, tipo};
 use crate::support::client::fresh;
@@ -33,7 +33,7 @@ async fn what_one_family_writes_the_other_reads() {
         (&found["legacyId"], &found["sense"]),
         (&json!(number), &json!("credit"))
     );
-    // Posted here, read there; posted there, read here; one space of external ids.
+    // Posted here, read there; posted there, read here; the external ids share one space.
     let body = json!({"idCuenta": id, "importe": "10.10", "codigo": "CARGA", "idExterno": "w-1", "referencia": "hola"});
     let posted = client.post("/wallet/v1/Comprobante", &body).await.is(201);
     let there = client.get("/v1/comprobantes/by-external/w-1").await.is(200);
@@ -54,7 +54,7 @@ async fn what_one_family_writes_the_other_reads() {
         .refused(409, "id_externo_reused");
     let again = client.voucher(own, "CARGA", "10.10", "w-1").await.is(201);
     assert!(again.replayed());
-    // A hold of the native family is seen apart from what is available.
+    // A hold of the native family is shown apart from the available amount.
     client.hold(own, "5.15").await;
     let now = client.get("/wallet/v1/SaldosActuales").await.is(200);
     let item = &now["items"][0];
@@ -62,7 +62,7 @@ async fn what_one_family_writes_the_other_reads() {
         (&item["saldo"], &item["heldBalance"], &item["totalBalance"]),
         (&json!(10.0), &json!("5.15"), &json!("15.15"))
     );
-    // KYC data is one set, whoever sets it.
+    // There is one set of KYC data, whichever family sets it.
     let change = json!({"ocupacion": "JUBILADO", "domicilio": {"calle": "Maipú"}});
     client
         .put(&format!("/wallet/v1/Cuenta/{id}"), &change)
@@ -84,7 +84,7 @@ async fn what_one_family_writes_the_other_reads() {
         ),
         (&json!("SOLTERO"), &json!("a@b.example"), &json!("Maipú"))
     );
-    // A name set there is shown here; the family name that it ends with stays.
+    // A name set there is shown here; the surname at its end is kept apart.
     let holder = shown["cuitCuil"].clone();
     let identity = json!({"holderName": "Ana María Paz", "titulares": [{"cuit": holder, "name": "Ana María Paz"}]});
     client
@@ -139,7 +139,7 @@ async fn a_voucher_is_posted_once_and_a_dry_run_never() {
         .await
         .refused(409, "id_externo_reused");
     assert_eq!(named(&reused.json), ["importe"]);
-    // Also when its type is gone meanwhile, and named by its number.
+    // Also when its type was removed in the meantime, and is named by its number.
     service.a.delete("/v1/voucher-types/CARGA").await.is(204);
     other = body.clone();
     other.as_object_mut().unwrap().remove("codigo");
@@ -255,7 +255,7 @@ async fn an_account_that_may_not_move_says_why() {
         .put(&format!("/wallet/v1/Cuenta/{id}"), &change)
         .await
         .refused(400, "account_closed");
-    // What it still has stays in the list.
+    // An account that still has money stays in the list.
     let now = client.get("/wallet/v1/SaldosActuales").await.is(200);
     assert_eq!(now["items"][0]["totalBalance"], "1.00");
 }

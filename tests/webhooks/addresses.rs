@@ -1,4 +1,5 @@
-//! Where a webhook must never arrive: behind literal addresses, names that lie, and redirects.
+//! Places that a webhook must never reach: by literal addresses, by names that mislead, or by
+//! redirects.
 
 use std::net::TcpListener;
 
@@ -20,7 +21,7 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
         "https://[::ffff:127.0.0.1]/".into(),
         "https://169.254.169.254/".into(),
         "https://hooks.example.com@127.0.0.1/".into(),
-        // A good one, but for what its name resolves to.
+        // A valid URL, except for the address that its name resolves to.
         "https://hooks.example.com:8443/".into(),
     ] {
         assert_eq!(
@@ -48,7 +49,7 @@ async fn a_url_that_may_not_be_sent_to_is_judged_again_at_each_attempt() {
 async fn the_connection_goes_to_the_address_that_was_judged() {
     let judged = TcpListener::bind("127.0.0.2:0").unwrap();
     let port = judged.local_addr().unwrap().port();
-    // Where the machine's own resolver would lead.
+    // The address that the machine's own resolver would give.
     let usual = TcpListener::bind(("127.0.0.1", port)).unwrap();
     let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     let judged = Receiver::listen(judged, |line| line.last(closing));

@@ -1,4 +1,5 @@
-//! What arrives at a tenant's receivers, when, signed how, and what the tenant sees of it.
+//! Deliveries to a tenant's receivers: their content, time and signature, and what the tenant sees
+//! of them.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ pub(super) fn say(head: &str) -> Fate {
     Fate::Say(head.to_owned())
 }
 
-/// The ids of some calls, events or deliveries.
+/// This field of each call, event or delivery, such as its id.
 pub(super) fn ids(of: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value[name].as_str().unwrap().to_owned();
     of.iter().map(text).collect()
@@ -22,7 +23,8 @@ pub(super) fn came(inbox: &Inbox) -> Vec<String> {
     inbox.calls().iter().map(|call| call.id.clone()).collect()
 }
 
-/// A client with the types `IN` and `OUT` and an account, whose events are from before the test.
+/// Gives a client the types `IN` and `OUT` and an account, whose events come before the test;
+/// returns the CVU.
 pub(super) async fn account(client: &Client) -> String {
     client.in_and_out().await;
     client.cvu().await
@@ -78,7 +80,7 @@ async fn what_happens_arrives_signed_and_as_the_feed_has_it() {
         *ids(&events, "id").last().unwrap()
     );
     assert!(read["progress"]["lastSuccessAt"].is_string());
-    // Nothing of it is anybody else's.
+    // None of it belongs to another realm.
     assert_eq!(feed(&service.b).await, Vec::<Value>::new());
 }
 
@@ -160,7 +162,7 @@ async fn while_a_secret_rotates_both_verify_and_then_only_the_new_one() {
             .iter()
             .map(|secret| call.signed_at(secret, seconds(at)))
             .collect();
-        // An old one does not come again as a new one.
+        // A recorded request cannot be replayed as a new one.
         let late = call.signed_at(secrets.last().unwrap(), seconds(at) + 301);
         assert_eq!(late, Err(Doubt::Time));
         said
@@ -169,14 +171,15 @@ async fn while_a_secret_rotates_both_verify_and_then_only_the_new_one() {
     assert_eq!(heard("2026-03-02T15:00:00.000Z", &both).await, [new, new]);
     assert_eq!(heard("2026-03-02T15:59:59.999Z", &both).await, [new, new]);
     assert_eq!(heard("2026-03-02T16:00:00.000Z", &both).await, [old, new]);
-    // One that leaked ends at once.
+    // A leaked secret can be ended at once.
     let third = rotate(json!({"overlapSeconds": 0})).await;
     let all = [&hook.secret, &second, &third];
     assert_eq!(
         heard("2026-03-02T16:00:01.000Z", &all).await,
         [old, old, new]
     );
-    // A day when nothing is said; one that ends sooner is not kept longer by another rotation.
+    // The overlap is a day by default; and another rotation does not keep a secret longer that ends
+    // sooner.
     let fourth = rotate(json!({})).await;
     let fifth = rotate(json!({"overlapSeconds": 604_800})).await;
     let all = [&second, &third, &fourth, &fifth];
@@ -217,7 +220,7 @@ async fn one_that_is_gone_goes_on_where_it_was_when_it_is_switched_on() {
     for _ in 0..3 {
         service.a.credit(&cvu, "1.00").await;
     }
-    // It stays so through a crash.
+    // It stays so after a crash.
     service.crash().await;
     hook.client = service.a.clone();
     service.a.credit(&cvu, "1.00").await;
@@ -263,11 +266,11 @@ async fn a_pause_loses_nothing() {
     for _ in 0..4 {
         a.credit(&cvu, "1.00").await;
     }
-    // The other one has all of them: this one would have them too.
+    // The other webhook has all of them, so this one would have them too.
     other.came(5).await;
     second.caught_up(SOON).await;
     assert_eq!(inbox.calls().len(), 1);
-    // A test is sent all the same.
+    // A test is sent even while the webhook is paused.
     let tested = a
         .post(&format!("{}/test", hook.path), &json!({}))
         .await
@@ -292,7 +295,7 @@ async fn a_slow_receiver_holds_nobody_up() {
     slow.behave(|_| Fate::Hang);
     let cvu = account(a).await;
     let others = [a.cvu().await, a.cvu().await];
-    // The first in the realm, in case they took turns.
+    // First in the realm, in case webhooks took turns.
     let slow_hook = Hook::new(a, &slow.url("/")).await;
     Hook::new(a, &fast.url("/")).await;
     for _ in 0..20 {
@@ -301,14 +304,14 @@ async fn a_slow_receiver_holds_nobody_up() {
         }
     }
     fast.came(60).await;
-    // Nor anybody of another realm.
+    // Receivers of other realms do not wait either.
     let theirs = Inbox::start();
     for client in [&service.b, &service.live] {
         Hook::new(client, &theirs.url("/")).await;
         client.create_type("IN", "credit").await;
     }
     theirs.came(2).await;
-    // The first attempts there are still under way, one for each account.
+    // The slow receiver's first attempts are still under way, one for each account.
     assert_eq!(slow.calls().len(), 3);
     assert_eq!(
         slow_hook.read().await["progress"]["lastFailure"],
@@ -405,7 +408,7 @@ async fn what_was_delivered_comes_again_when_it_is_asked_for() {
     let answer = a.post(&path, &json!({})).await.is(202);
     assert_eq!(answer.json, json!({"from": events[2], "to": events[2]}));
     inbox.came(7).await;
-    // A range has what the webhook wants, up to the last one when nothing is said.
+    // A range has the events that the webhook wants, and ends with the last one by default.
     let path = format!("{}/redeliver", hook.path);
     let last = ids(&feed(a).await, "id").pop().unwrap();
     let answer = a.post(&path, &json!({"from": events[3]})).await.is(202);

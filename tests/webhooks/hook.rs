@@ -1,4 +1,4 @@
-//! A webhook as its tenant has it, over HTTP.
+//! A webhook as its tenant sees it, over HTTP.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use caudal_ledger::deliveries::Schedule;
 
 use crate::support::{Client, SOON, Setup, Value, json, wait_until};
 
-/// A service that waits for milliseconds where it is published that it waits for minutes.
+/// A service that waits for milliseconds where the documents say minutes.
 pub fn quick() -> Setup {
     Setup {
         schedule: Schedule {
@@ -18,7 +18,7 @@ pub fn quick() -> Setup {
     }
 }
 
-/// The same that waits little for answers.
+/// The same service with little patience for answers.
 pub fn hasty() -> Setup {
     Setup {
         attempt: AttemptLimits::within(Duration::from_secs(2)),
@@ -26,7 +26,7 @@ pub fn hasty() -> Setup {
     }
 }
 
-/// See the module.
+/// A webhook of a tenant; see the module.
 pub struct Hook {
     pub id: String,
     /// Its path in the API.
@@ -36,7 +36,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// One for all events.
+    /// Creates a webhook for all events.
     pub async fn new(client: &Client, url: &str) -> Self {
         Self::with(client, &json!({"url": url})).await
     }
@@ -64,7 +64,7 @@ impl Hook {
         self.client.patch(&self.path, body).await.is(200).json
     }
 
-    /// Waits until it is in this state.
+    /// Waits until the webhook has this status; returns it.
     pub async fn reaches(&self, status: &str) -> Value {
         let what = format!("{} {status}", self.id);
         wait_until(&what, SOON, async || {
@@ -74,7 +74,7 @@ impl Hook {
         .await
     }
 
-    /// Waits until the service says that it has nothing more to send here.
+    /// Waits until the service has nothing more to send to it; returns the webhook.
     pub async fn caught_up(&self, limit: Duration) -> Value {
         let what = format!("{} has caught up", self.id);
         wait_until(&what, limit, async || {
@@ -85,7 +85,7 @@ impl Hook {
         .await
     }
 
-    /// The deliveries that a query finds, of all pages.
+    /// The deliveries that a query finds, from all pages.
     pub async fn deliveries(&self, query: &str) -> Vec<Value> {
         let (mut found, mut cursor) = (Vec::new(), String::new());
         loop {
@@ -100,7 +100,7 @@ impl Hook {
         }
     }
 
-    /// Waits until a query finds so many deliveries.
+    /// Waits until a query finds this many deliveries; returns them.
     pub async fn lists(&self, query: &str, count: usize) -> Vec<Value> {
         let what = format!("{count} deliveries of {} for {query}", self.id);
         wait_until(&what, SOON, async || {

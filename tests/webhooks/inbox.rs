@@ -1,5 +1,5 @@
-//! A receiver with any number of connections, over TLS if need be, that behaves as it is told and
-//! forgets nothing: every request, and the order of requests and acceptances.
+//! A receiver with any number of connections, over TLS if wanted, that behaves as it is told and
+//! records everything: every request, and the order of requests and acceptances.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,17 +14,17 @@ use super::receiver::{Request, read};
 use super::verifier::{Doubt, check};
 use crate::support::{SOON, Value, wait_until};
 
-/// Between two bytes of an answer that drips.
+/// The pause between two bytes of a dripping answer.
 const DRIP: Duration = Duration::from_millis(20);
 
-/// What becomes of a request.
+/// The fate of a request.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fate {
     /// 200 at once.
     Take,
     /// A status, headers, and no body.
     Say(String),
-    /// 200 after so long, if the sender still listens.
+    /// 200 after this time, if the sender is still waiting.
     Late(Duration),
     /// An answer whose head comes byte by byte and does not end.
     Drip,
@@ -32,19 +32,19 @@ pub enum Fate {
     Hang,
     /// The connection ends before the answer.
     HangUp,
-    /// It ends within the head of the answer.
+    /// The connection ends within the head of the answer.
     HalfHead,
-    /// It ends within the body of a good answer: the status was there.
+    /// The connection ends within the body of a good answer, after its status.
     HalfBody,
 }
 
-/// What came.
+/// A request that was received, with its fate.
 #[derive(Debug)]
 pub struct Call {
     pub request: Request,
     /// The `webhook-id`.
     pub id: String,
-    /// When, in milliseconds since 1970.
+    /// When it was received, in milliseconds since 1970.
     pub at: u64,
     pub fate: Fate,
 }
@@ -54,12 +54,12 @@ impl Call {
         serde_json::from_slice(&self.request.body).unwrap()
     }
 
-    /// Whether it is signed with a secret, just now.
+    /// Checks that it is signed with a secret, with the timestamp near its arrival.
     pub fn signed(&self, secret: &str) -> Result<(), Doubt> {
         self.signed_at(secret, self.at / 1_000)
     }
 
-    /// Whether it is signed with a secret, at an instant in seconds.
+    /// Checks that it is signed with a secret, with the timestamp near an instant in seconds.
     pub fn signed_at(&self, secret: &str, now: u64) -> Result<(), Doubt> {
         let header = |name: &str| self.request.header(name);
         check(secret, header, &self.request.body, now)
@@ -70,7 +70,7 @@ impl Call {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
     Came(usize),
-    /// Written down before the sender can know.
+    /// Recorded before the sender can know.
     Taken(usize),
 }
 
@@ -89,7 +89,7 @@ struct State {
     lines: Mutex<Vec<TcpStream>>,
 }
 
-/// See the module; ends with its handle.
+/// A receiver; see the module. It stops when this handle is dropped.
 pub struct Inbox {
     addr: SocketAddr,
     scheme: &'static str,
@@ -97,13 +97,13 @@ pub struct Inbox {
 }
 
 impl Inbox {
-    /// One on a free port of this machine that takes everything.
+    /// A receiver on a free port of this machine that takes everything.
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         Self::listen(listener, None, |_| Fate::Take)
     }
 
-    /// One behind a listener, over TLS where there is a certificate.
+    /// A receiver behind a listener, over TLS if there is a configuration for it.
     pub fn listen(
         listener: TcpListener,
         tls: Option<Arc<ServerConfig>>,
@@ -131,22 +131,22 @@ impl Inbox {
         format!("{}://{}{path}", self.scheme, self.addr)
     }
 
-    /// Behaves otherwise from now on.
+    /// Changes the behaviour from now on.
     pub fn behave(&self, behaviour: impl FnMut(&Request) -> Fate + Send + 'static) {
         *self.state.behaviour.lock().unwrap() = Box::new(behaviour);
     }
 
-    /// All that came so far.
+    /// All requests so far.
     pub fn calls(&self) -> Vec<Arc<Call>> {
         self.state.known.lock().unwrap().calls.clone()
     }
 
-    /// What came and what was taken, in order.
+    /// The receipts and acceptances, in order.
     pub fn log(&self) -> Vec<Note> {
         self.state.known.lock().unwrap().log.clone()
     }
 
-    /// Waits until so many calls have come, and gives them.
+    /// Waits until this many requests have come, and returns them.
     pub async fn came(&self, count: usize) -> Vec<Arc<Call>> {
         let what = format!("{count} calls at {}", self.addr);
         wait_until(&what, SOON, async || {
@@ -163,7 +163,7 @@ impl Drop for Inbox {
         for line in self.state.lines.lock().unwrap().drain(..) {
             line.shutdown(std::net::Shutdown::Both).ok();
         }
-        // Wakes the listener, which then sees that it is over.
+        // Wakes the listener, which then sees that it has to stop.
         TcpStream::connect(self.addr).ok();
     }
 }
@@ -192,13 +192,13 @@ fn accept(listener: &TcpListener, tls: Option<&Arc<ServerConfig>>, state: &Weak<
                     serve(connection, secure, &state);
                 }
             }
-            // The list of connections still has it.
+            // The list of connections still holds the socket, so it must be shut down.
             line.shutdown(std::net::Shutdown::Both).ok();
         });
     }
 }
 
-/// A connection whose reads may be given up.
+/// A connection whose reads can time out.
 trait Wire: Read + Write {
     fn patience(&self, limit: Option<Duration>);
 }
@@ -263,7 +263,7 @@ impl State {
     }
 }
 
-/// Whether nothing came, and nobody hung up, within a time.
+/// Whether no byte came, and nobody hung up, within a time.
 fn silence(wire: &mut impl Wire, limit: Option<Duration>) -> bool {
     wire.patience(limit);
     let kind = wire.read(&mut [0]).err().map(|why| why.kind());
@@ -274,7 +274,7 @@ fn silence(wire: &mut impl Wire, limit: Option<Duration>) -> bool {
     )
 }
 
-/// Answers; says whether the connection goes on.
+/// Answers; returns whether the connection goes on.
 fn answer(wire: &mut impl Wire, fate: Fate, taken: impl Fn()) -> bool {
     let say = |wire: &mut dyn Write, text: &str| {
         wire.write_all(text.as_bytes()).is_ok() && wire.flush().is_ok()

@@ -1,4 +1,4 @@
-//! What becomes of events that are not taken: tried again, parked, and taken up once more.
+//! Events that are not taken: retried, parked, and sent again later.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::hook::{Hook, feed, quick};
 use super::inbox::{Fate, Inbox};
 use crate::support::{SOON, Setup, TestClock, TestService, Value, json, wait_until};
 
-/// A service of a clock that stands still, and some instants after its start.
+/// The start of a service whose clock stands still, and some later instants.
 const START: &str = "2026-03-02T15:00:00.000Z";
 const SECOND_LATER: &str = "2026-03-02T15:00:01.000Z";
 const THREE_DAYS_LATER: &str = "2026-03-05T15:00:02.000Z";
@@ -77,7 +77,7 @@ async fn a_redelivery_that_arrives_lets_the_account_go_on_before_the_next_try_is
     let failing = hook.lists("status=failing", 1).await;
     let status = service.admin_get("/admin/status").await.is(200);
     assert_eq!(status["webhooks"]["failing"], 1, "{status:?}");
-    // The clock stands, so nothing is tried again by itself.
+    // The clock stands still, so no further attempt is made on its own.
     inbox.behave(|_| Fate::Take);
     let path = format!(
         "/v1/webhooks/deliveries/{}/redeliver",
@@ -115,7 +115,7 @@ async fn one_that_takes_nothing_for_three_days_is_parked_and_goes_on_when_it_is_
     );
     inbox.behave(|_| Fate::Take);
     let before = inbox.calls().len();
-    // A change of something else is no reason to go on.
+    // A change of another field does not end the parking.
     hook.change(&json!({"description": "still parked"})).await;
     assert_eq!(hook.read().await["status"], "parked");
     assert_eq!(inbox.calls().len(), before);
@@ -219,7 +219,7 @@ async fn one_that_is_removed_hears_no_more_while_the_others_do() {
         a.credit(&cvu, "1.00").await;
     }
     other.came(12).await;
-    // One try may have been under way when it was removed.
+    // One attempt may have been under way when the webhook was removed.
     let since = inbox.calls().len() - tried;
     assert!(since <= 1, "{since} tries after it was removed");
     let gone = a.get(&format!("{}/deliveries", hook.path)).await;

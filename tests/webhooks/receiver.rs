@@ -1,4 +1,4 @@
-//! Receivers of webhooks, good and bad: a listener that does with each request what a test says.
+//! Receivers of webhooks, good and bad: a listener that treats each request as the test says.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -6,10 +6,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// A request as it came.
+/// A request as it was received.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Counts the connections from 0.
+    /// The number of its connection, from 0.
     pub connection: usize,
     /// The request line.
     pub line: String,
@@ -19,7 +19,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// The value of the one header of a name.
+    /// The value of the header with this name; fails if there are two.
     pub fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(known, _)| known == name);
         let (_, value) = found.next()?;
@@ -35,50 +35,50 @@ pub struct Line<'a> {
 }
 
 impl Line<'_> {
-    /// Says something; false when nobody listens any more.
+    /// Sends bytes; false if nobody listens any more.
     pub fn say(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }
 
-    /// Says something and hangs up.
+    /// Sends bytes and hangs up.
     pub fn last(&mut self, bytes: &[u8]) -> bool {
         self.say(bytes);
         false
     }
 
-    /// Lets time go by; false when the test is over.
+    /// Waits for a time; false if the test ends meanwhile.
     pub fn wait(&self, time: Duration) -> bool {
         self.over.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout)
     }
 
-    /// Keeps the connection until the test is over.
+    /// Keeps the connection open until the test ends.
     pub fn hold(&self) {
         self.over.recv().ok();
     }
 }
 
-/// A receiver that listens until the test is over.
+/// A receiver that listens until the test ends.
 pub struct Receiver {
-    /// Where it listens.
+    /// The address that it listens on.
     pub addr: SocketAddr,
     requests: mpsc::Receiver<Request>,
     _over: mpsc::Sender<()>,
 }
 
 impl Receiver {
-    /// One on a free port, that does something with each request. When that gives true, the
-    /// connection stays for the next one.
+    /// A receiver on a free port that treats each request by `act`. If `act` returns true, the
+    /// connection stays open for the next request.
     pub fn start(act: impl FnMut(&mut Line<'_>) -> bool + Send + 'static) -> Self {
         Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), act)
     }
 
-    /// One that answers each request with a status line's end, headers, and no body.
+    /// A receiver that answers each request with this status and these headers, and no body.
     pub fn answering(head: &str) -> Self {
         let text = format!("HTTP/1.1 {head}\r\ncontent-length: 0\r\n\r\n");
         Self::start(move |line| line.say(text.as_bytes()))
     }
 
-    /// One behind a listener.
+    /// A receiver behind a listener.
     pub fn listen(
         listener: TcpListener,
         mut act: impl FnMut(&mut Line<'_>) -> bool + Send + 'static,
@@ -94,7 +94,8 @@ impl Receiver {
                     stream,
                     over: &over,
                 };
-                // Told before it is answered, so that whoever has the answer finds the request.
+                // The request is recorded before it is answered, so that a test that has the answer
+                // finds the request.
                 while let Some(request) = read(connection, &mut reader) {
                     if tell.send(request).is_err() {
                         return;
@@ -117,13 +118,13 @@ impl Receiver {
         format!("http://{}{path}", self.addr)
     }
 
-    /// The next of the requests that have come.
+    /// The next request, if another one has come.
     pub fn next(&self) -> Option<Request> {
         self.requests.try_recv().ok()
     }
 }
 
-/// Reads the next request of a connection; `None` when there is no whole one.
+/// Reads the next request on a connection; `None` if there is no whole one.
 pub fn read(connection: usize, reader: &mut impl BufRead) -> Option<Request> {
     let mut lines = Vec::new();
     loop {
@@ -146,7 +147,7 @@ pub fn read(connection: usize, reader: &mut impl BufRead) -> Option<Request> {
         headers: lines.map(split).collect(),
         body: Vec::new(),
     };
-    // Whoever only asks says no length.
+    // A request without a body has no length.
     let length = request.header("content-length");
     let length = length.map_or(0, |text| text.parse().unwrap());
     request.body.resize(length, 0);

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 
 use super::*;
 
-/// When a test gives up waiting: far more than any limit of a sink, on any machine.
+/// After this time a test gives up: far more than any limit of a sink, on any machine.
 const LONG: Duration = Duration::from_secs(120);
 const TICK: Duration = Duration::from_millis(20);
 
@@ -16,7 +16,8 @@ async fn sent_to(sink: &HttpSink, receiver: &Receiver) -> Sent {
     sent.await.expect("the attempt ends")
 }
 
-/// What a receiver says of itself. The connection ends in the same runtime, so nobody blocks it.
+/// Waits for what a receiver reports. The connection ends on the same runtime, so nothing may block
+/// it.
 async fn said<T>(came: &mut UnboundedReceiver<T>) -> T {
     timeout(LONG, came.recv()).await.unwrap().unwrap()
 }
@@ -44,7 +45,7 @@ async fn the_status_decides() {
 #[actix_web::test]
 async fn a_receiver_may_ask_to_be_left_alone_for_a_day_at_most() {
     let day = Duration::from_secs(24 * 3_600);
-    // The attempt begins 678 ms after a full second, and its own time counts too.
+    // The attempt begins 678 ms after a full second, and its own duration counts too.
     let soon = Duration::from_secs(80)..=Duration::from_millis(89_322);
     for (asked, given) in [
         (
@@ -117,7 +118,7 @@ async fn a_body_that_drips_is_left_after_the_status() {
     let receiver = Receiver::start(move |line| {
         line.say(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n");
         while line.say(b".") && line.wait(TICK) {}
-        // Whoever sent the event has hung up, or the test would not be over.
+        // The sender has hung up by now, or the test would never end.
         send.send(()).ok();
         false
     });
@@ -134,7 +135,7 @@ async fn a_body_that_drips_is_left_after_the_status() {
 #[actix_web::test]
 async fn of_an_endless_answer_little_is_read() {
     const PART: usize = 64 * 1024;
-    // What the system's buffers of both ends may take, generously.
+    // More than the system's buffers at both ends can hold.
     const MOST: usize = 32 << 20;
     for head in [
         "content-length: 10000000000\r\n\r\n",
@@ -181,7 +182,7 @@ async fn what_is_no_answer_is_a_broken_connection() {
         // Nothing is sent twice within one attempt.
         assert!(receiver.next().is_some() && receiver.next().is_none());
     }
-    // A head that does not end.
+    // A head that never ends.
     let receiver = Receiver::start(|line| {
         line.say(b"HTTP/1.1 200 OK\r\n");
         while line.say(b"x-more: of the same, and more, and more\r\n") {}
@@ -211,7 +212,7 @@ async fn nobody_there_is_no_connection() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr();
     let url = format!("http://{}/", free.unwrap());
     assert_eq!(send(&sink(), url).await.result, Err(Trouble::Unconnected));
-    // One that speaks no TLS, and one that says nothing at all to it.
+    // One receiver speaks no TLS, and one does not answer it at all.
     let talks = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", talks.local_addr().unwrap());
     let talking = std::thread::spawn(move || {
@@ -223,7 +224,7 @@ async fn nobody_there_is_no_connection() {
     drop(talking.join().unwrap());
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    // Little for the connection, and much for the rest: a busy machine must not reach the end of both.
+    // Little time for the connection, and much for the rest: even a busy machine must not use up both.
     let limits = AttemptLimits {
         connect: Duration::from_millis(200),
         ..AttemptLimits::default()

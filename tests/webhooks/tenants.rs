@@ -1,4 +1,4 @@
-//! Webhooks as their tenant orders them: what is refused, and what is nobody else's.
+//! Webhooks as their tenant orders them: refusals, and isolation from other tenants.
 
 use caudal::webhooks::Reach;
 
@@ -53,7 +53,7 @@ async fn a_webhook_is_made_read_changed_and_removed() {
         "updatedAt": "2026-03-02T15:04:05.678Z",
     });
     assert_eq!(made.json, right);
-    // From here on without its secret.
+    // From here on the answers leave out the secret.
     right.as_object_mut().unwrap().remove("secret");
     let path = format!("/v1/webhooks/{id}");
     assert_eq!(a.get(&path).await.is(200).json, right);
@@ -124,7 +124,7 @@ async fn what_is_wrong_is_named() {
         );
         if body != json!({}) {
             let changed = a.patch(&hook.path, &body).await;
-            // Null leaves things as they are.
+            // In a change, null leaves the URL as it is.
             if body["url"] != json!(null) {
                 assert_eq!(named(&changed.is(400).json), [field], "{body}");
             }
@@ -195,7 +195,7 @@ async fn a_realm_has_so_many_webhooks_and_no_more() {
             .len(),
         16
     );
-    // Other realms have their own.
+    // Other realms have webhooks of their own.
     for client in [&service.live, &service.b] {
         client
             .post("/v1/webhooks", &json!({"url": GOOD}))
@@ -211,7 +211,7 @@ async fn a_realm_has_so_many_webhooks_and_no_more() {
     make().await.refused(400, "too_many_webhooks");
 }
 
-/// What no webhook may be, with a word of why.
+/// URLs that no webhook may have, each with a part of the refusal.
 const NOWHERE: &[(&str, &str)] = &[
     ("http://hooks.example.com/", "must begin with https://"),
     ("ftp://hooks.example.com/", "must begin with https://"),
@@ -331,7 +331,7 @@ async fn what_an_operator_opens_is_open_and_nothing_beside_it() {
     }
 }
 
-/// Every call about a webhook and a delivery, as a tenant gets it.
+/// The answers to every call about a webhook and a delivery.
 async fn every(client: &crate::support::Client, hook: &str, delivery: &str) -> Vec<Value> {
     let path = format!("/v1/webhooks/{hook}");
     let redeliver = format!("/v1/webhooks/deliveries/{delivery}/redeliver");
@@ -370,7 +370,7 @@ async fn another_tenants_webhook_is_as_one_that_does_not_exist() {
         let theirs = every(client, &hook.id, delivery).await;
         assert_eq!(theirs, every(client, NONE, &absent).await);
         assert_eq!(client.get("/v1/webhooks").await.is(200).json, json!([]));
-        // Nor does an event of theirs begin a range of one's own.
+        // Nor can a range begin with another realm's event.
         let own = Hook::new(client, &inbox.url("/own")).await;
         let path = format!("{}/redeliver", own.path);
         let said = client.post(&path, &json!({"from": event})).await;
@@ -432,7 +432,7 @@ async fn a_key_makes_one_of_many_requests() {
         let rotated = post("rotate-secret", json!({"overlapSeconds": 0}), "new").await;
         rotated.is(200);
     }
-    // One more of each, and nothing else came meanwhile.
+    // One more request for the new event, and nothing else came in the meantime.
     a.create_type("MORE", "credit").await;
     let calls_then = inbox.came(6).await;
     assert_eq!((calls.len(), calls_then.len()), (5, 6));

@@ -1,27 +1,28 @@
-//! What a client would write to check a webhook, from the text of Standard Webhooks 1.0 and nothing of ours.
+//! The check that a client would write for a webhook, from the text of Standard Webhooks 1.0 and without any
+//! code of ours.
 //!
-//! The signed content is `webhook-id`, `webhook-timestamp` and the body as it came, with full stops
-//! between; the key is the base64 after `whsec_`; the header holds signatures with spaces between,
-//! each a version, a comma and base64; one that fits is enough; the timestamp is in seconds and near.
+//! The signed content is `webhook-id`, `webhook-timestamp` and the body as received, joined by full stops;
+//! the key is the base64 after `whsec_`; the header holds signatures separated by spaces, each a version, a
+//! comma and base64; one match is enough; the timestamp is in seconds and must be near.
 
 use aws_lc_rs::hmac::{HMAC_SHA256, Key, verify};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 
-/// How far a timestamp may be away, in seconds.
+/// How far a timestamp may be off, in seconds.
 pub const NEAR: u64 = 300;
 
-/// Why a message is not believed.
+/// The reason why a message is not accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doubt {
     /// A header is missing or malformed.
     Header(&'static str),
-    /// It was signed long ago, or will be.
+    /// Its timestamp is too far in the past or in the future.
     Time,
-    /// No signature fits.
+    /// No signature matches.
     Signature,
 }
 
-/// Whether a message was signed with a secret, just now; `now` is in seconds since 1970.
+/// Checks that a message was signed with a secret, near `now`, in seconds since 1970.
 pub fn check<'a>(
     secret: &str,
     header: impl Fn(&str) -> Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Asks the orders of a story, and says what their answers let know.
+//! Asks the orders of a story, and interprets their answers.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -63,7 +63,7 @@ pub(super) fn adjustment(account: u64, code: &str, centavos: i64, id: ExternalId
     }
 }
 
-/// The value of an answer that no key keeps.
+/// The value of an answer that no key has kept.
 pub(super) fn given<T>(answered: Answered<T>) -> Result<T, Failure> {
     answered.map(|given| match given {
         Given::Value(value) => value,
@@ -71,7 +71,7 @@ pub(super) fn given<T>(answered: Answered<T>) -> Result<T, Failure> {
     })
 }
 
-/// Whether nothing was done, or nobody knows: whoever asked asks again.
+/// Whether nothing was done, or the outcome is unknown: such an order is asked again.
 pub(super) fn is_open(why: &Failure) -> bool {
     matches!(
         why,
@@ -83,7 +83,7 @@ pub(super) fn is_open(why: &Failure) -> bool {
     )
 }
 
-/// What is known of an order after an answer; nothing where nobody knows what became of it.
+/// The outcome of an order according to its answer; `None` if the outcome is unknown.
 pub(super) fn known(answered: Result<Outcome, Failure>) -> Option<Outcome> {
     match answered {
         Ok(outcome) => Some(outcome),
@@ -93,20 +93,20 @@ pub(super) fn known(answered: Result<Outcome, Failure>) -> Option<Outcome> {
     }
 }
 
-/// An order with what it needs to be asked.
+/// An order with everything that is needed to ask it.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub number: usize,
     pub order: Order,
     /// The CVU of the account that receives.
     pub to: Option<Cvu>,
-    /// The hold that it is about.
+    /// The hold that the step is about.
     pub hold: Option<HoldId>,
     /// The money that arrives.
     pub arrival: Option<Arrival>,
 }
 
-/// Asks an order; gives what came of it.
+/// Asks an order; returns its outcome.
 pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Failure> {
     let number = asked.number;
     let id = external(number, "");
@@ -175,7 +175,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
     }
 }
 
-/// Tells a notice of the bank.
+/// Delivers a notice of the bank to the engine.
 pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure> {
     let heard = engine.notice(REALM.mode(), notice.clone(), "story").await?;
     match heard {
@@ -209,7 +209,7 @@ async fn send(
     Ok(Outcome::Done(sent.transfer.sequence.to_string()))
 }
 
-/// A suspension has no id: the book does not know it.
+/// Changes an account. A suspension has no id, so the book does not know it.
 async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome, Failure> {
     let changed = engine.change(REALM, target(of), order, None, asker());
     match given(changed.await) {
@@ -218,7 +218,8 @@ async fn change(engine: &Engine, of: u64, order: ProfileOrder) -> Result<Outcome
     }
 }
 
-/// A step has no id of its own, so it has a key, whose answer says how far the hold is after it.
+/// Asks a step of a hold. It has no id of its own, so it has a key; the answer says how far the
+/// hold is after it.
 async fn step(
     engine: &Engine,
     asked: &Asked,

@@ -1,5 +1,5 @@
-//! A bank that does with each transfer what its story says, once for each reference, reports it twice, and
-//! has a list of all.
+//! A bank that treats each transfer as its story says, takes each reference once, reports each transfer
+//! twice, and has a list of all of them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -31,7 +31,7 @@ impl Arrival {
         format!("ARRIVED{:015}", self.number)
     }
 
-    /// How it is reported.
+    /// The notice that reports the arrival.
     pub fn notice(&self) -> Notice {
         Notice::Received {
             coelsa_id: self.coelsa_id(),
@@ -73,7 +73,7 @@ struct Sent {
     order: TransferOrder,
     fate: Fate,
     state: State,
-    /// How often it was asked how far it is.
+    /// How often the bank was asked for its state.
     asked: u32,
     number: usize,
     at: Timestamp,
@@ -84,7 +84,7 @@ impl Sent {
         format!("{way}{:018}", self.number)
     }
 
-    /// How far it is.
+    /// The state of the transfer, as the bank reports it.
     fn reported(&self) -> BankTransfer {
         BankTransfer {
             bank_id: format!("out-{}", self.number),
@@ -100,7 +100,7 @@ impl Sent {
         }
     }
 
-    /// How much of it comes back: all of an odd sum, half of an even one.
+    /// How much of the transfer comes back: all of an odd sum, half of an even one.
     fn back(&self) -> Amount {
         match self.order.amount.centavos() {
             even if even % 2 == 0 => amount(even / 2),
@@ -135,7 +135,7 @@ impl Sent {
         }
     }
 
-    /// The rail has said how it ends; gives what is reported of it.
+    /// Settles the transfer on the rail; returns the notices that report it.
     fn resolve(&mut self) -> Vec<Notice> {
         self.state = match self.fate {
             Fate::Fail => State::Failed,
@@ -159,22 +159,22 @@ impl Sent {
     }
 }
 
-/// What the bank knows.
+/// The bank's records.
 #[derive(Debug, Default)]
 struct Books {
     fates: BTreeMap<OriginId, Fate>,
-    /// How often a transfer was asked for.
+    /// How often each transfer was ordered.
     tries: BTreeMap<OriginId, u32>,
     sent: BTreeMap<OriginId, Sent>,
     arrived: Vec<Arrival>,
-    /// Notices that are still to be heard, oldest first.
+    /// Notices that have not been heard yet, oldest first.
     outbox: Vec<Notice>,
 }
 
 impl Books {
     fn resolve(&mut self, origin: OriginId) {
         let notices = self.sent.get_mut(&origin).unwrap().resolve();
-        // Each is reported twice.
+        // Each notice is reported twice.
         self.outbox.extend(notices.clone());
         self.outbox.extend(notices);
     }
@@ -250,7 +250,7 @@ impl Books {
     }
 }
 
-/// See the module. It outlives power cuts.
+/// The bank of a story; see the module. It outlives power cuts.
 #[derive(Debug)]
 pub struct Bank {
     books: Mutex<Books>,
@@ -258,7 +258,7 @@ pub struct Bank {
 }
 
 impl Bank {
-    /// A bank whose list is dated by a clock.
+    /// A bank whose list takes its dates from a clock.
     pub fn new(clock: Arc<StillClock>) -> Self {
         Self {
             books: Mutex::default(),
@@ -270,12 +270,12 @@ impl Bank {
         self.books.lock().unwrap()
     }
 
-    /// Says what will become of a transfer.
+    /// Sets the fate of a transfer.
     pub fn will(&self, origin: OriginId, fate: Fate) {
         self.books().fates.insert(origin, fate);
     }
 
-    /// Money arrives by the order of a number; the same when it is asked again.
+    /// Has money arrive by the order of this number; returns the same arrival when it is repeated.
     pub fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
         let mut books = self.books();
         if let Some(known) = books.arrived.iter().find(|it| it.number == number) {
@@ -291,22 +291,22 @@ impl Bank {
         arrival
     }
 
-    /// The newest notice that is still to be heard.
+    /// Takes the newest notice that has not been heard yet.
     pub fn notice(&self) -> Option<Notice> {
         self.books().outbox.pop()
     }
 
-    /// A notice was not heard: it waits behind the others.
+    /// Puts back a notice that was not heard: it waits behind the others.
     pub fn keep(&self, notice: Notice) {
         self.books().outbox.insert(0, notice);
     }
 
-    /// Whether a notice is still to be heard.
+    /// Whether any notice has not been heard yet.
     pub fn has_news(&self) -> bool {
         !self.books().outbox.is_empty()
     }
 
-    /// Somebody has found what was lost; gives whether it had been done.
+    /// Finds a transfer that the bank had lost; returns whether it had been done.
     pub fn find(&self, origin: OriginId) -> bool {
         let mut books = self.books();
         let sent = books.sent.get_mut(&origin).unwrap();
@@ -315,7 +315,7 @@ impl Bank {
         done
     }
 
-    /// What has left by a reference and stayed away, in centavos; and whether it left at all.
+    /// The amount that left under a reference and did not come back, in centavos; `None` if it never left.
     pub fn has_sent(&self, origin: OriginId) -> Option<i64> {
         let books = self.books();
         let sent = books.sent.get(&origin)?;
@@ -326,7 +326,7 @@ impl Bank {
         }
     }
 
-    /// References of all that was taken.
+    /// The references of all transfers that the bank has taken.
     pub fn references(&self) -> Vec<OriginId> {
         self.books().sent.keys().copied().collect()
     }

@@ -1,42 +1,42 @@
-//! The book of a story: what was answered, and what each account must have because of it.
+//! The book of a story: the answers, and what each account must have because of them.
 //!
-//! It knows no rule: whether an order may be refused is the service's business. What it demands is
-//! that an order that was answered as done is done once and for good, under one id, and that one that was
+//! It knows no rule: whether an order may be refused is the service's business. It demands that an order
+//! that was answered as done is done exactly once and for good, under one id, and that an order that was
 //! refused each time is not done at all.
 
 use std::collections::BTreeMap;
 
 use super::{ACCOUNTS, DEBIT_FEE, FUNDS, Order, SEND_FEE};
 
-/// What became of an order.
+/// The outcome of an order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It was done; it has this id.
+    /// It was done, under this id.
     Done(String),
     /// It was refused, with this code.
     Refused(String),
-    /// It was done, as it may have been before: nothing tells.
+    /// It was done, now or before: the answer does not say.
     Untold,
 }
 
-/// See the module.
+/// The book of a story; see the module.
 #[derive(Debug, Default)]
 pub struct Book {
     done: BTreeMap<usize, (Order, String)>,
     refused: BTreeMap<usize, String>,
-    /// How often nobody knew what became of an order.
+    /// How often the outcome of an order was unknown.
     pub unknown: usize,
 }
 
 impl Book {
-    /// Enters an answer to the order of a number.
+    /// Enters the outcome of the order with this number.
     pub fn enter(&mut self, number: usize, order: Order, outcome: Outcome) {
         match outcome {
             Outcome::Done(id) => {
                 self.refused.remove(&number);
                 let known = self.done.entry(number).or_insert((order, id.clone()));
                 assert_eq!(known.1, id, "order {number} is two things: {order:?}");
-                // What was refused is not remembered: there may be money now.
+                // An earlier refusal does not bind: there may be money by now.
             }
             Outcome::Refused(code) => {
                 assert!(
@@ -49,14 +49,14 @@ impl Book {
         }
     }
 
-    /// Orders that were done.
+    /// The orders that were done.
     pub fn done(&self) -> impl Iterator<Item = (usize, Order)> {
         self.done
             .iter()
             .map(|(number, (order, _))| (*number, *order))
     }
 
-    /// How often each code was refused.
+    /// How often orders were refused with each code.
     pub fn refusals(&self) -> BTreeMap<String, usize> {
         let mut counts = BTreeMap::new();
         for code in self.refused.values() {
@@ -76,7 +76,7 @@ impl Book {
         holds.map(|(number, _)| number).collect()
     }
 
-    /// Of a hold: what was confirmed and what was released, in centavos, by the answers to its steps.
+    /// The confirmed and the released amount of a hold, in centavos, by the answers to its steps.
     fn steps(&self, hold: usize) -> (i64, i64) {
         let mut far = (0, 0);
         for (order, id) in self.done.values() {
@@ -91,8 +91,8 @@ impl Book {
         far
     }
 
-    /// The total that each account must have, and what of it is held: what `sent` says of a transfer
-    /// through the bank counts, in centavos, as of now.
+    /// The total that each account must have, and its held amount, in centavos. For a transfer through
+    /// the bank, the amount that `sent` gives counts, as of now.
     pub fn totals(&self, sent: impl Fn(usize) -> Option<i64>) -> BTreeMap<u64, (i64, i64)> {
         let mut totals: BTreeMap<u64, (i64, i64)> =
             (1..=ACCOUNTS).map(|n| (n, (FUNDS, 0))).collect();
@@ -127,8 +127,8 @@ impl Book {
         totals
     }
 
-    /// What has left the tenant by orders that were done, or is set apart for it, in centavos, without
-    /// fees: what limits count.
+    /// The amount that has left the tenant by orders that were done, or is held for that, in centavos and
+    /// without fees: the amount that limits count.
     pub fn outgoing(&self, sent: impl Fn(usize) -> Option<i64>) -> i64 {
         let out = |(number, order)| match order {
             Order::Debit(_, amount) => amount,

@@ -1,4 +1,4 @@
-//! A clock that stands where the runtime's stands, and can be told to panic.
+//! A clock that follows the runtime's paused clock, and can be told to panic.
 
 use std::panic::panic_any;
 use std::sync::Once;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use caudal_actors::ports::Clock;
 use caudal_ledger::time::Timestamp;
 
-/// What a fuse throws; the panic hook says nothing about it.
+/// The payload of a fuse's panic; the panic hook does not print it.
 #[derive(Debug)]
 pub struct Blown;
 
-/// See the module.
+/// The clock of a story; see the module.
 #[derive(Debug)]
 pub struct StillClock {
     start: tokio::time::Instant,
@@ -36,12 +36,12 @@ impl StillClock {
         }
     }
 
-    /// The n-th question for the time from now on panics; 0 takes the fuse out.
+    /// Makes the n-th question for the time from now on panic; 0 removes the fuse.
     pub fn arm(&self, nth: i64) {
         self.fuse.store(nth, Ordering::Relaxed);
     }
 
-    /// The time, without a risk.
+    /// The time, without setting off the fuse.
     pub fn peek(&self) -> Timestamp {
         let passed = u64::try_from(self.start.elapsed().as_millis()).unwrap();
         Timestamp::from_millis(1_700_000_000_000 + passed)

@@ -1,4 +1,4 @@
-//! Where the actors of a story live and how long is waited for them, and who brings them the bank's notices.
+//! Where the actors of a story live, how long the story waits for them, and who brings them the bank's notices.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,14 +13,14 @@ use super::RESIDENT;
 use super::ask::{self, is_open};
 use super::bank::Bank;
 
-/// How often the thread is given away before everything has come to rest.
+/// How often the story yields the thread before everything has come to rest.
 const TURNS: usize = 200;
 /// How long a story may take to come to rest, by its own clock.
 const PATIENCE: Duration = Duration::from_secs(24 * 3600);
-/// The same by the clock of the machine: one takes a second.
+/// How long a story may take to come to rest by the clock of the machine, where one takes a second.
 pub(super) const HALT: Duration = Duration::from_secs(120);
 
-/// Where the actors of a story live.
+/// Where the actors of a story live, and by which clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pace {
     /// On one thread, whose clock stands still while there is anything to do.
@@ -52,7 +52,7 @@ impl Pace {
         }
     }
 
-    /// A pause before something is asked again.
+    /// The pause before something is asked again.
     pub(super) fn pause(self, still: Duration) -> Duration {
         match self {
             Self::Still => still,
@@ -68,8 +68,8 @@ impl Pace {
         }
     }
 
-    /// Lets everybody do what can be done without the disk. Where they have threads, that is no more than a chance:
-    /// what a story has to say of its end, it waits for.
+    /// Lets everybody do what can be done without the disk. With several threads this only gives them a chance: the
+    /// story has to wait for what it needs to know at its end.
     pub(super) async fn come_to_rest(self) {
         for _ in 0..TURNS {
             if self != Self::Still {
@@ -80,7 +80,7 @@ impl Pace {
     }
 }
 
-/// Brings the bank's notices, until each was heard.
+/// Brings the bank's notices until each was heard.
 pub(super) struct Postman {
     pub(super) task: JoinHandle<()>,
     last: Rc<Cell<bool>>,

@@ -1,4 +1,4 @@
-//! Plays a story: starts the engine, asks, lets things go wrong, starts again, and compares.
+//! Plays a story: starts the engine, asks, lets hazards happen, starts again, and compares.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -163,7 +163,7 @@ impl Stage {
         self.cvus[usize::try_from(account - 1).unwrap()]
     }
 
-    /// What is asked for the order of a number.
+    /// Prepares what is needed to ask the order of this number.
     fn prepare(&self, number: usize, order: Order, book: &Book) -> Asked {
         if let Order::Send(_, _, fate) = order {
             self.bank.will(origin(number), fate);
@@ -203,14 +203,14 @@ impl Stage {
         }
     }
 
-    /// Power goes with `keep` of the waiting commits on disk, and the service starts again.
+    /// Cuts the power with `keep` of the waiting commits on disk, and starts the service again.
     fn cut(&mut self, keep: usize) {
         self.store = self.store.crash(keep);
         self.store.set_automatic(true);
         self.engine = start(self.pace, &self.store, &self.clock, &self.bank);
     }
 
-    /// The realm rests, and goes on.
+    /// Retires the realm, and lets it continue.
     async fn retire(&self) {
         let engine = Rc::clone(&self.engine);
         let retired = actix::spawn(async move { engine.retire(REALM).await });
@@ -226,13 +226,13 @@ impl Stage {
         self.engine.resume(REALM).await.unwrap();
     }
 
-    /// Sees to it that something goes wrong.
+    /// Sets up the hazard of a scene.
     async fn endanger(&self, hazard: Option<Hazard>) {
         match hazard {
             None => {}
             Some(Hazard::Refusal) => self.store.refuse_next(StoreError::Overloaded),
             Some(Hazard::Panic(nth)) => {
-                // Whoever looks the bank's list through asks for the time, too, and never in vain.
+                // Reading the bank's list asks for the time, too, and must not panic.
                 let report = self.engine.report(REALM).await;
                 let looked = report.is_ok_and(|report| report.looked);
                 self.clock.arm(if looked { nth } else { 0 });
@@ -240,7 +240,7 @@ impl Stage {
         }
     }
 
-    /// Plays a scene to its end; afterwards everything of it is known.
+    /// Plays a scene to its end; afterwards the outcome of each of its orders is known.
     async fn scene(&mut self, scene: &Scene, asked: &[Asked], book: &mut Book) {
         self.endanger(scene.hazard).await;
         self.store.set_automatic(scene.end == End::Calm);
@@ -266,7 +266,7 @@ impl Stage {
         }
         let mut open = Vec::new();
         for (asked, task) in begun {
-            // Nobody answers any more for a service without power.
+            // A service without power never answers.
             let cut = self.pace != Pace::Still && matches!(scene.end, End::Cut(..));
             if cut && !task.is_finished() {
                 task.abort();
@@ -302,8 +302,8 @@ impl Stage {
         listed.unwrap().items
     }
 
-    /// Waits until no transfer is on its way and every notice was heard. What the bank has lost, a
-    /// person decides. Then the bank's list is looked through.
+    /// Waits until no transfer is on its way and every notice was heard; a person decides the transfers that
+    /// the bank has lost. Then the bank's list is read.
     async fn settled(&self) {
         let since = tokio::time::Instant::now();
         let post = Postman::start(&self.engine, &self.bank);
@@ -324,12 +324,12 @@ impl Stage {
             assert!(since.elapsed() < self.pace.patience(), "{transfers:?}");
             tokio::time::sleep(self.pace.pause(Duration::from_secs(1))).await;
         }
-        // The one that was taken last is on its way.
+        // The notice that was taken last is still on its way.
         self.pace.come_to_rest().await;
         post.stop().await;
         let collectors = self.engine.collectors();
         let on = collectors.values().next().unwrap();
-        // What the store refuses the first time is taken in when the list is read again.
+        // Read twice: if the store refuses a movement the first time, the second reading takes it in.
         for day in self.days().into_iter().chain(self.days()) {
             let caught = self.engine.catch_up((on, REALM.mode()), day, "story");
             caught.await.unwrap();
@@ -383,7 +383,7 @@ impl Stage {
         assert_eq!(report.differences, Vec::<String>::new());
     }
 
-    /// The bank's list and the ledger agree line by line.
+    /// Checks that the bank's list and the ledger agree line by line.
     async fn reconciled(&self) {
         for day in self.days() {
             for found in self.engine.reconcile(REALM, day, "story").await.unwrap() {
@@ -397,8 +397,8 @@ impl Stage {
     }
 }
 
-/// An order with its number, where it means something: what is asked again has the number of the
-/// first time, a step names the hold that it is about.
+/// An order with its number, if the order makes sense: a repeated order has the number of the first time,
+/// and a step names the hold that it is about.
 fn resolve(order: Order, orders: &mut Vec<Order>, book: &Book) -> Option<(usize, Order)> {
     let hold = |back: usize| {
         let holds = book.holds();
@@ -419,12 +419,13 @@ fn resolve(order: Order, orders: &mut Vec<Order>, book: &Book) -> Option<(usize,
     Some((orders.len() - 1, order))
 }
 
-/// Plays a story on one thread whose clock stands still; gives its book.
+/// Plays a story on one thread whose clock stands still; returns its book.
 pub fn play(story: &Story) -> Book {
     play_at(Pace::Still, story)
 }
 
-/// Plays a story with the actors on this many threads, the accounts beside their supervisor; gives its book.
+/// Plays a story with the actors on this many threads, the accounts apart from their supervisor; returns its
+/// book.
 pub fn play_on(threads: usize, story: &Story) -> Book {
     play_at(Pace::Threads(threads), story)
 }

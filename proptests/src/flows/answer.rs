@@ -1,27 +1,28 @@
-//! What an operation comes to, in plain words that book and machine share.
+//! The answer to an operation, in plain words that book and machine share.
 
-/// What an operation should answer, and what the rules did answer.
+/// The answer that an operation should have, or the one that the rules gave.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// These movements were recorded now.
     Recorded(Vec<Line>),
-    /// It had been done before, by the movement of that account number and sequence.
+    /// The operation had been done before, by the movement with this account number and sequence.
     Replayed(u64, u64),
-    /// A rule said no, with the stable word of the refusal.
+    /// A rule refused it, with the stable word of the refusal.
     Refused(&'static str),
-    /// A limit said no.
+    /// A limit refused it.
     Limited(Breach),
-    /// The external id belongs to that account number and sequence, and these fields differ.
+    /// The external id belongs to the movement with this account number and sequence, and these
+    /// fields differ.
     Reused(u64, u64, Vec<&'static str>),
-    /// Money that no account took, and why.
+    /// The money went to no account, for this reason.
     Parked(&'static str),
-    /// Something changed without any movement, or nothing did.
+    /// Whether anything changed; there was no movement.
     Changed(bool),
-    /// There was nothing to do it to.
+    /// There was nothing to apply the operation to.
     Nothing,
 }
 
-/// A limit that would be passed.
+/// A limit that would be exceeded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Breach {
     pub limit: &'static str,
@@ -30,7 +31,7 @@ pub struct Breach {
     pub used: i128,
     pub requested: i128,
     pub remaining: i128,
-    /// When its window begins anew.
+    /// When its window starts again.
     pub resets: Option<u64>,
 }
 
@@ -46,12 +47,13 @@ pub struct Line {
     pub held: i128,
     pub code: String,
     pub key: Option<String>,
-    /// What it belongs to, and the id of that: its kind, account number and sequence.
+    /// The kind of thing that it belongs to, and the id of that thing: its kind, account number and
+    /// sequence.
     pub kind: &'static str,
     pub refers: String,
     pub at: u64,
     pub ends: Option<u64>,
-    /// What a release gives back: when it was counted, and whether all of it returned.
+    /// For a release: when the amount that it returns was counted, and whether all of it returned.
     pub back: Option<(u64, bool)>,
 }
 

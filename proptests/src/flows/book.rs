@@ -1,6 +1,6 @@
-//! The naive book: what happened, as lists, and everything that is known counted out from them.
+//! The naive book: lists of what happened, from which it counts everything that it knows.
 //!
-//! Nothing is kept that could be counted: no balance, no usage, no state of a hold or a transfer.
+//! It keeps nothing that it can count: no balance, no usage, no state of a hold or a transfer.
 
 use std::collections::BTreeMap;
 
@@ -19,19 +19,19 @@ pub struct Book {
     pub psp: BTreeMap<u32, Terms>,
     pub platform: Terms,
     pub fresh: u64,
-    /// What the last operation should answer.
+    /// The answer that the last operation should have.
     pub answer: Answer,
-    /// What the last operation was about: amount, external id, end, hold or transfer.
+    /// The subject of the last operation: amount, external id, end, hold or transfer.
     pub amount: Option<i128>,
     pub key: String,
     pub ends: Option<u64>,
     pub target: Option<(usize, usize)>,
-    /// The accounts that it may have changed.
+    /// The accounts that the last operation may have changed.
     pub touched: Vec<usize>,
 }
 
 impl Book {
-    /// The world as every run finds it.
+    /// The world that every run starts with.
     pub fn new() -> Self {
         let purse = |index| Purse {
             state: if index == WITHOUT_CVU {
@@ -116,7 +116,7 @@ impl Book {
         };
     }
 
-    /// Available and held, counted from nothing.
+    /// The available and the held amount, counted from nothing.
     pub fn balance(&self, index: usize) -> (i128, i128) {
         let mut sums = (0, 0);
         for event in &self.purses[index].events {
@@ -126,13 +126,13 @@ impl Book {
         sums
     }
 
-    /// The instant that a movement of the account would have: never before the last one.
+    /// The instant that a movement of the account would have: never earlier than the last one.
     pub fn instant(&self, index: usize) -> u64 {
         let last = self.purses[index].events.last();
         self.now.max(last.map_or(0, |event| event.at))
     }
 
-    /// What of a hold was confirmed, what was released, and whether its time had come.
+    /// The confirmed and the released amount of a hold, and whether it expired.
     pub fn hold_sums(&self, index: usize, opened: usize) -> (i128, i128, bool) {
         let mut sums = (0, 0, false);
         for event in &self.purses[index].events {
@@ -150,7 +150,7 @@ impl Book {
         sums
     }
 
-    /// What of a hold is still set apart.
+    /// The amount of a hold that is still set apart.
     pub fn hold_rest(&self, index: usize, opened: usize) -> i128 {
         let (confirmed, released, _) = self.hold_sums(index, opened);
         self.purses[index].events[opened].amount - confirmed - released
@@ -179,7 +179,7 @@ impl Book {
             .collect()
     }
 
-    /// Every hold that ever was, newest first, by account and place.
+    /// Every hold that was ever opened, newest first, by account and place.
     pub fn all_holds(&self) -> Vec<(usize, usize)> {
         let mut all: Vec<_> = (0..self.purses.len())
             .flat_map(|index| self.holds(index).into_iter().map(move |h| (index, h)))
@@ -189,7 +189,7 @@ impl Book {
         all
     }
 
-    /// What open holds and transfers of an account keep apart.
+    /// The amount that open holds and transfers of an account set apart.
     pub fn set_apart(&self, index: usize) -> i128 {
         let holds = self.holds(index).into_iter();
         let holds: i128 = holds.map(|hold| self.hold_rest(index, hold)).sum();
@@ -197,7 +197,8 @@ impl Book {
         holds + deeds.map(|d| d.amount + d.fee + d.tax).sum::<i128>()
     }
 
-    /// Every turn of an account begins with the release of what is due, soonest first.
+    /// Begins a turn of an account, as every turn does: releases the holds that are due, soonest
+    /// first.
     pub(super) fn turn(&mut self, index: usize) {
         self.touched.push(index);
         let mut due: Vec<_> = (self.holds(index).into_iter())
@@ -215,7 +216,7 @@ impl Book {
         }
     }
 
-    /// Time passes until the next end of an open hold, or just before or after it.
+    /// Moves time to the next end of an open hold, or just before or after it.
     fn until(&mut self, more: i8) -> Answer {
         let open = self.all_holds().into_iter();
         let ends = open
@@ -249,7 +250,7 @@ impl Book {
         }
     }
 
-    /// Adds an event at the end of an account's, if its money can move.
+    /// Appends an event to an account's, if the balance allows it.
     pub(super) fn put(&mut self, index: usize, event: Event) -> Result<(), &'static str> {
         let at = self.instant(index);
         self.purses[index].events.push(Event { at, ..event });
@@ -265,12 +266,12 @@ impl Book {
         Err(refusal)
     }
 
-    /// How many events each account has, to go back to.
+    /// The number of events of each account, for going back to.
     pub(super) fn mark(&self) -> Vec<usize> {
         self.purses.iter().map(|purse| purse.events.len()).collect()
     }
 
-    /// All that was put since a mark, or the refusal and nothing of it.
+    /// Keeps everything that was put since a mark, or returns the refusal and drops all of it.
     pub(super) fn close(&mut self, mark: &[usize], done: Result<(), Answer>) -> Answer {
         if let Err(refusal) = done {
             for (purse, length) in self.purses.iter_mut().zip(mark) {
@@ -328,7 +329,7 @@ impl Book {
         }
     }
 
-    /// The amount that was meant, always one that can be written.
+    /// The chosen amount, always one that can be written.
     pub(super) fn resolve(&mut self, index: usize, pick: Pick) -> i128 {
         let wanted = match pick {
             Pick::Usual(which) => AMOUNTS[which],
@@ -344,7 +345,8 @@ impl Book {
         amount
     }
 
-    /// The part of something of which so much is left; `None` when it is not said.
+    /// The chosen part of something of which `rest` is left; remembers the amount only if the order
+    /// states it.
     pub(super) fn part(&mut self, rest: i128, part: Part) -> i128 {
         let wanted = match part {
             Part::Rest => None,
@@ -355,7 +357,7 @@ impl Book {
         wanted.unwrap_or(rest)
     }
 
-    /// The external id that was meant.
+    /// The chosen external id.
     pub(super) fn resolve_key(&mut self, key: Option<usize>) -> String {
         self.key = match key {
             Some(known) => KEYS[known].to_owned(),

@@ -1,4 +1,5 @@
-//! The machine against the book: the ledger's words in plain ones, and all that should be equal.
+//! Compares the machine with the book: translates the ledger's words into plain ones, and checks
+//! everything that should be equal.
 
 use caudal_ledger::ids::{HoldId, TransferId, VoucherId};
 use caudal_ledger::limits::{Levels, Quantity};
@@ -73,7 +74,7 @@ pub fn line(slot: &Slot, voucher: &Voucher) -> Line {
     }
 }
 
-/// The limits that hold, in their order.
+/// The limits that apply, in their order.
 pub fn effective(levels: &Levels) -> [Option<i128>; 6] {
     [
         levels.effective(|l| l.max_per_transaction).0.map(centavos),
@@ -85,7 +86,8 @@ pub fn effective(levels: &Levels) -> [Option<i128>; 6] {
     ]
 }
 
-/// Balances, sequences, usage and states of all accounts; holds and transfers of those named.
+/// Compares balances, sequences, usage and states of all accounts, and holds and transfers of those
+/// in `closely`.
 pub fn same(machine: &FlowMachine, book: &Book, closely: &[usize]) -> Check {
     for index in 0..machine.slots.len() {
         same_money(machine, book, index)?;
@@ -97,7 +99,7 @@ pub fn same(machine: &FlowMachine, book: &Book, closely: &[usize]) -> Check {
     Ok(())
 }
 
-/// Everything of every account.
+/// Compares everything of every account.
 pub fn same_all(machine: &FlowMachine, book: &Book) -> Check {
     let all: Vec<usize> = (0..machine.slots.len()).collect();
     same(machine, book, &all)

@@ -1,4 +1,4 @@
-//! What the naive book is made of: movements, accounts, transfers and what was heard of them.
+//! The parts of the naive book: movements, accounts, transfers and the news of them.
 
 use super::ops::{Fee, To};
 
@@ -12,21 +12,21 @@ pub struct Event {
     pub tale: Tale,
     pub key: Option<String>,
     pub ends: Option<u64>,
-    /// The event whose money returns with this one.
+    /// The event whose money this one returns.
     pub returns: Option<usize>,
 }
 
-/// What an event belongs to.
+/// The thing that an event belongs to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Tale {
     Adjustment,
     /// The hold that this very event opens.
     Opens,
-    /// A step of the hold that an event opened; whether its time had come.
+    /// A step of the hold that this event opened; whether the hold had expired.
     Step(usize, bool),
     /// A transfer through the bank, by its place among all.
     Bank(usize),
-    /// An internal transfer likewise.
+    /// An internal transfer, by its place among all.
     Inside(usize),
     Arrived,
     /// A fee: of an event of this account, or of a transfer.
@@ -60,11 +60,11 @@ pub struct Purse {
     pub events: Vec<Event>,
 }
 
-/// A transfer: what was asked for, and what was heard of it since.
+/// A transfer: the order, and all news of it since.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Deed {
     pub from: usize,
-    /// The place of its first event on the account that sends.
+    /// The place of its first event on the sending account.
     pub first: usize,
     pub to: To,
     pub inside: bool,
@@ -75,10 +75,10 @@ pub struct Deed {
     pub story: Vec<Chapter>,
 }
 
-/// What was heard of a transfer.
+/// A piece of news of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chapter {
-    /// The bank has it, or may have it; whether it named its id, and the rail's.
+    /// The bank has it, or may have it; whether the news named the bank's id, and the rail's.
     Moving(bool, bool),
     Lost(bool, bool),
     Done(bool, bool),
@@ -87,7 +87,7 @@ pub enum Chapter {
 }
 
 impl Deed {
-    /// The state in a word: the last thing that was heard.
+    /// The state in a word: that of the last news.
     pub fn word(&self) -> &'static str {
         if self.inside {
             return "completed";
@@ -102,12 +102,12 @@ impl Deed {
         }
     }
 
-    /// Whether the bank's last word is still awaited.
+    /// Whether the bank's final word is still awaited.
     pub fn is_open(&self) -> bool {
         matches!(self.word(), "requested" | "in_progress" | "audit")
     }
 
-    /// What of it has come back.
+    /// The amount of the transfer that has come back.
     pub fn returned(&self) -> i128 {
         let back = self.story.iter().map(|chapter| match chapter {
             Chapter::Back(amount) => *amount,
@@ -116,7 +116,7 @@ impl Deed {
         back.sum()
     }
 
-    /// Whether the bank's id and the rail's were ever named.
+    /// Whether the news ever named the bank's id, and the rail's.
     pub fn named(&self) -> (bool, bool) {
         let mut named = (false, false);
         for chapter in &self.story {
@@ -128,7 +128,7 @@ impl Deed {
     }
 }
 
-/// What an event does to available and held.
+/// The effect of an event on the available and the held amount.
 pub fn effect(event: &Event) -> (i128, i128) {
     let amount = event.amount;
     match event.way {

@@ -1,4 +1,4 @@
-//! The real rules at work: one thread that does what the actors do, and writes everything down.
+//! The real rules at work: one thread that does what the actors do, and records everything.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ use crate::invariants::flows::Noted;
 use crate::machine::{decode, encode};
 use crate::model::BEGINNING;
 
-/// The words with which the bank refuses anything.
+/// The bank's answer whenever it refuses something.
 pub fn refused() -> BankRefusal {
     BankRefusal {
         status: 409,
@@ -38,20 +38,21 @@ pub fn refused() -> BankRefusal {
     }
 }
 
-/// What was recorded of an account's money, as bytes.
+/// A record of an account's money, as bytes.
 #[derive(Debug)]
 enum Bytes {
     Voucher(Vec<u8>),
     Transfer(Vec<u8>, Timestamp),
 }
 
-/// One account with all that was recorded of it, and what an index would show of it.
+/// One account with everything that was recorded of it, and the rows that an index would show of
+/// it.
 #[derive(Debug)]
 pub struct Slot {
     pub realm: RealmId,
     pub account: Account,
     pub vouchers: Vec<Voucher>,
-    /// Every hold and transfer that ever was.
+    /// Every hold and transfer that there ever was.
     pub shown: BTreeMap<u64, Hold>,
     pub sent: BTreeMap<u64, Transfer>,
     notes: Vec<Note>,
@@ -59,7 +60,7 @@ pub struct Slot {
     ledger: Vec<Bytes>,
 }
 
-/// What held when a voucher was recorded.
+/// The circumstances in which a voucher was recorded.
 #[derive(Debug)]
 struct Note {
     commit: u64,
@@ -68,7 +69,7 @@ struct Note {
     limits: [Option<i128>; 6],
 }
 
-/// Where something of an external id is: slot and number.
+/// The place of an external id's holder: slot and number.
 type Place = (usize, u64);
 
 /// Terms of a level as the service keeps them.
@@ -87,7 +88,7 @@ impl Own {
     }
 }
 
-/// The whole service, as far as there are rules for it.
+/// The whole service, as far as it consists of rules.
 #[derive(Debug)]
 pub struct FlowMachine {
     pub now: Timestamp,
@@ -108,7 +109,7 @@ pub fn cvu(index: usize) -> Cvu {
 }
 
 impl FlowMachine {
-    /// The world of the book, reached by orders like any other.
+    /// Creates the world of the book, by orders like any other.
     pub fn new() -> Self {
         let now = Timestamp::from_millis(BEGINNING);
         let mut machine = Self {
@@ -126,7 +127,7 @@ impl FlowMachine {
         machine
     }
 
-    /// What a movement is judged with.
+    /// The context in which a movement is decided.
     pub(super) fn context(&self, realm: RealmId) -> Context<'_> {
         Context {
             realm,
@@ -138,7 +139,7 @@ impl FlowMachine {
         }
     }
 
-    /// Every turn of an account begins with the release of what is due.
+    /// Begins a turn of an account, as every turn does: releases the holds that are due.
     pub(super) fn turn(&mut self, index: usize) {
         let slot = &self.slots[index];
         let now = slot.account.instant(self.now);
@@ -150,7 +151,7 @@ impl FlowMachine {
         self.record(vec![(index, only_vouchers(vouchers))]);
     }
 
-    /// Writes down what was decided as one commit, and takes it in.
+    /// Records a decision as one commit, and applies it.
     pub(super) fn record(&mut self, mut parts: Vec<(usize, Movements)>) -> Answer {
         self.commits += 1;
         parts.sort_by_key(|(index, _)| *index);
@@ -195,7 +196,7 @@ impl FlowMachine {
         Answer::Recorded(lines)
     }
 
-    /// Gives an account its CVU, or not, as the bank says.
+    /// Gives an account its CVU, or refuses it, as the bank answers.
     pub(super) fn open(&mut self, index: usize, yes: bool) -> Answer {
         let slot = &self.slots[index];
         let order = ProfileOrder::Open {
@@ -213,7 +214,7 @@ impl FlowMachine {
         self.profile(index, &order, Some(&answer))
     }
 
-    /// Changes the profile, with the bank's answer where it is asked.
+    /// Changes the profile, with the bank's answer if the bank is asked.
     pub(super) fn profile(
         &mut self,
         index: usize,
@@ -242,7 +243,7 @@ impl FlowMachine {
         }
     }
 
-    /// Forgets everything and folds the recorded bytes again; whatever differs is reported.
+    /// Forgets everything and folds the recorded bytes again; reports whatever differs.
     pub fn restart(&mut self) -> Check {
         let (mut claimed, mut sent) = (BTreeMap::new(), BTreeMap::new());
         for (index, slot) in self.slots.iter_mut().enumerate() {
@@ -271,7 +272,7 @@ impl FlowMachine {
         Ok(())
     }
 
-    /// The history of an account with what held at each voucher.
+    /// The history of an account with the circumstances of each voucher.
     pub fn noted(&self, index: usize) -> Vec<Noted<'_>> {
         let slot = &self.slots[index];
         (slot.vouchers.iter().zip(&slot.notes))
@@ -287,7 +288,7 @@ impl FlowMachine {
             .collect()
     }
 
-    /// What can be checked after every step at no great cost.
+    /// Checks what is cheap enough to check after every step.
     pub fn check_step(&self, touched: &[usize]) -> Check {
         for slot in touched.iter().map(|index| &self.slots[*index]) {
             inv::check_i01(slot.account.balance)?;
@@ -303,7 +304,7 @@ impl FlowMachine {
         Ok(())
     }
 
-    /// Everything, over whole histories.
+    /// Checks everything, over whole histories.
     pub fn check_all(&self) -> Check {
         let mut all = Vec::new();
         for (index, slot) in self.slots.iter().enumerate() {
@@ -343,7 +344,7 @@ impl Slot {
         }
     }
 
-    /// Shows a voucher as an index would.
+    /// Updates the rows for a voucher as an index would.
     fn take(&mut self, voucher: &Voucher) {
         if let Some(hold) = Hold::opened(voucher) {
             self.shown.insert(hold.sequence, hold);
@@ -361,7 +362,7 @@ impl Slot {
         transfer.apply(&record.fact, at);
     }
 
-    /// The account from its bytes: its profile, a snapshot of that, its money.
+    /// Rebuilds the account from its bytes: its profile, then a snapshot of that, then its money.
     fn folded(&self) -> Self {
         let mut records = self.profile.iter();
         let (first, at) = records.next().expect("a registration");
@@ -400,7 +401,7 @@ impl Slot {
         folded
     }
 
-    /// The account from its snapshot and from what an index shows as open.
+    /// Rebuilds the account from its snapshot and from the open rows that an index shows.
     fn woken(&self) -> Account {
         let mut account: Account = decode(&encode(&self.account));
         account.forget_open();

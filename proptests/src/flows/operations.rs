@@ -1,4 +1,4 @@
-//! The turns of the machine: each operation as the actors would do it.
+//! The machine's operations, each done as the actors would do it.
 
 use caudal_ledger::accounts::{Account, BankAnswer, Movements, ProfileOrder};
 use caudal_ledger::balance::Direction;
@@ -29,7 +29,7 @@ use crate::generators::keys;
 use crate::machine::convert::amount;
 
 impl FlowMachine {
-    /// Does what the book just did; `book` is the book after the operation.
+    /// Does the book's last operation; `book` is the book after the operation.
     pub fn step(&mut self, op: &Op, book: &Book) -> Answer {
         self.now = Timestamp::from_millis(book.now);
         match op {
@@ -177,7 +177,7 @@ impl FlowMachine {
         }
     }
 
-    /// Both halves of an internal transfer, or the one that asks the bank.
+    /// Both halves of an internal transfer, or the one half that asks the bank.
     fn halves(
         &self,
         from: usize,
@@ -354,7 +354,7 @@ impl FlowMachine {
     }
 }
 
-/// What the book's operation was about: slot and sequence.
+/// The subject of the book's last operation: slot and sequence.
 fn target(book: &Book) -> Option<(usize, u64)> {
     let (index, place) = book.target?;
     Some((index, u64::try_from(place).unwrap() + 1))

@@ -1,4 +1,4 @@
-//! The operations of money on its way, and how often each comes.
+//! The operations of money on its way, and the frequency of each.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::sample::select;
 
 use super::{AMOUNTS, CHARGED, KEYS, RATES, WORLD};
 
-/// One operation. Accounts are indexes into the world; holds and transfers are counted from the
+/// One operation. Accounts are indexes into the world; holds and transfers are counted back from the
 /// newest, which is 0.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
@@ -17,7 +17,7 @@ pub enum Op {
         key: Option<usize>,
         amount: Pick,
     },
-    /// Money is set apart.
+    /// Money is held.
     Hold {
         account: usize,
         key: Option<usize>,
@@ -37,7 +37,7 @@ pub enum Op {
         key: Option<usize>,
         amount: Pick,
     },
-    /// The bank says something of a transfer, with or without its id on the rail.
+    /// The bank reports something about a transfer, with or without its id on the rail.
     Word {
         transfer: usize,
         word: Word,
@@ -63,47 +63,47 @@ pub enum Op {
     Time { millis: i64 },
     /// Time passes until the next end of a hold, and this many milliseconds more.
     Until { more: i8 },
-    /// Everything is forgotten and read back from the bytes that were recorded.
+    /// Everything is forgotten and read back from the recorded bytes.
     Restart,
 }
 
-/// An amount, relative to what there is at that moment.
+/// An amount, relative to the state at that moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
     /// One of the usual amounts.
     Usual(usize),
-    /// What is available, and this many centavos more.
+    /// The available amount, plus this many centavos.
     Available(i8),
-    /// What a limit leaves, by its number, and this many centavos more.
+    /// The amount that the limit with this number leaves, plus this many centavos.
     Left(usize, i8),
     /// The largest amount.
     Largest,
 }
 
-/// When a hold ends by itself.
+/// The time at which a hold ends by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Never.
     Open,
-    /// This many whole hours from the present hour, which is in the past; the same again in the same
-    /// hour is the same end.
+    /// This many whole hours after the beginning of the present hour, so that a repetition within
+    /// the hour has the same end.
     Hours(u64),
-    /// This very instant.
+    /// At this very instant.
     Now,
 }
 
-/// Which part of something.
+/// A part of a hold or of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// What is left of it, without saying how much.
+    /// The rest of it, without stating the amount.
     Rest,
-    /// What is left of it, and this many centavos more.
+    /// The rest of it, plus this many centavos.
     Left(i8),
     /// One of the usual amounts.
     Usual(usize),
 }
 
-/// Where a transfer goes.
+/// The destination of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
     /// The CVU that an account has or would have.
@@ -112,12 +112,12 @@ pub enum To {
     Outside(u8),
 }
 
-/// What the bank says.
+/// The bank's report on a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Word {
     /// It is on its way.
     Moving,
-    /// Nobody knows: a timeout, an error.
+    /// The outcome is unknown: a timeout, an error.
     Unknown,
     /// The bank has given up on it.
     Lost,
@@ -129,7 +129,7 @@ pub enum Word {
     Refused,
 }
 
-/// Changes of an account's state, with the bank's answer where there is one.
+/// Changes of an account's state, with the bank's answer if there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Life {
     Suspend,
@@ -139,7 +139,7 @@ pub enum Life {
     Open(bool),
 }
 
-/// Whose terms.
+/// The owner of limits and fees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Account(usize),
@@ -191,11 +191,12 @@ impl Op {
 }
 
 fn account() -> impl Strategy<Value = usize> {
-    // Mostly two accounts of one realm, so that they meet.
+    // Mostly two accounts of one realm, so that operations on them collide.
     prop_oneof![10 => 0_usize..2, 5 => 2..WORLD.len()]
 }
 
-/// An external id and an amount: mostly new; of those used before, mostly the same data again.
+/// An external id and an amount: mostly a new id; an id used before mostly comes with the same data
+/// again.
 fn keyed() -> impl Strategy<Value = (Option<usize>, Pick)> {
     prop_oneof![
         10 => pick().prop_map(|amount| (None, amount)),
@@ -268,7 +269,7 @@ fn level() -> impl Strategy<Value = Level> {
     ]
 }
 
-/// Limits near the usual amounts; most are lifted again soon.
+/// Limits near the usual amounts; most are soon lifted again.
 fn limit() -> impl Strategy<Value = (usize, Option<i64>)> {
     let money = |values: Vec<i64>| prop_oneof![3 => Just(None), 3 => select(values).prop_map(Some)];
     prop_oneof![
@@ -296,14 +297,14 @@ fn fee() -> impl Strategy<Value = Fee> {
             rate,
             fixed,
             least,
-            // The service refuses a least fee above the largest.
+            // The service refuses a minimum fee above the maximum.
             most: more.map(|more| least.unwrap_or(0) + more),
             charge,
             tax,
         })
 }
 
-/// Schedules: at most one entry for each type, as the service lets pass.
+/// Schedules: at most one entry for each type, since the service accepts no other.
 fn fees() -> impl Strategy<Value = Vec<Fee>> {
     let some = vec(fee(), 2..8).prop_map(|mut fees| {
         fees.sort_by_key(|fee| fee.code);
@@ -313,7 +314,7 @@ fn fees() -> impl Strategy<Value = Vec<Fee>> {
     prop_oneof![1 => Just(Vec::new()), 2 => some]
 }
 
-/// Minutes to months; and now and then the clock is set back.
+/// From minutes to months; now and then the clock is set back.
 fn time() -> impl Strategy<Value = i64> {
     prop_oneof![
         6 => 0_i64..600_000,

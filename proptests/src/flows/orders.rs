@@ -6,7 +6,8 @@ use super::book::{Book, Event, State, Tale};
 use super::ops::{End, Part, Pick};
 
 impl Book {
-    /// An adjustment: seen before, state, limits, money.
+    /// An adjustment; checks in this order whether it was seen before, the state, the limits, the
+    /// money.
     pub(super) fn post(
         &mut self,
         index: usize,
@@ -46,8 +47,8 @@ impl Book {
         self.close(&mark, done)
     }
 
-    /// Disabled accounts take no adjustments; suspended ones let nothing out; closed ones only
-    /// give back what is left.
+    /// Whether the account's state allows an adjustment: disabled accounts take none, suspended
+    /// ones let nothing out, and closed ones only give back what is left.
     fn may_adjust(&self, index: usize, credit: bool, amount: i128) -> Result<(), Answer> {
         let purse = &self.purses[index];
         match purse.state {
@@ -102,7 +103,7 @@ impl Book {
         self.close(&mark, done)
     }
 
-    /// Confirms or releases a hold, in part or what is left of it.
+    /// Confirms or releases a part of a hold, or the rest of it.
     pub(super) fn step_hold(&mut self, newest: usize, confirm: bool, part: Part) -> Answer {
         let Some((index, hold)) = self.all_holds().get(newest).copied() else {
             return Answer::Nothing;
@@ -114,7 +115,8 @@ impl Book {
         if rest == 0 {
             return Answer::Refused("hold_not_open");
         }
-        // Of a closed account what was open is settled, whatever else is said of it.
+        // On a closed account an open hold can always be settled, whatever the account's other
+        // state.
         let purse = &self.purses[index];
         match purse.state {
             State::Suspended if confirm => return Answer::Refused("account_suspended"),
@@ -147,7 +149,7 @@ impl Book {
         self.close(&mark, done)
     }
 
-    /// Whether there is no such account for anybody, or none with a CVU.
+    /// The refusal if the account does not exist for anybody, or has no CVU.
     pub(super) fn is_nobody(&self, index: usize) -> Option<Answer> {
         match self.purses[index].state {
             State::Registered => Some(Answer::Refused("account_without_cvu")),
@@ -156,7 +158,7 @@ impl Book {
         }
     }
 
-    /// Whether the state lets a hold or a transfer begin.
+    /// Whether the account's state allows a new hold or transfer.
     pub(super) fn may_send(&self, index: usize) -> Result<(), Answer> {
         let purse = &self.purses[index];
         if let Some(refusal) = self.is_nobody(index) {
@@ -190,7 +192,8 @@ impl Book {
     }
 }
 
-/// The same again gives what it gave then; anything else names what differs.
+/// The answer to a repetition: the same data get the first answer; otherwise it names the fields
+/// that differ.
 pub(super) fn seen(number: u64, place: usize, differs: &[(&'static str, bool)]) -> Answer {
     let sequence = u64::try_from(place).unwrap() + 1;
     let fields: Vec<_> = (differs.iter())

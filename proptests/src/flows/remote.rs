@@ -7,7 +7,7 @@ use super::ops::{Part, Pick, To, Word};
 use super::orders::seen;
 
 impl Book {
-    /// A transfer: inside the realm at once, anywhere else through the bank.
+    /// A transfer: done at once inside the realm, and through the bank to anywhere else.
     pub(super) fn send(&mut self, from: usize, to: To, key: Option<usize>, pick: Pick) -> Answer {
         let inside = match to {
             To::Account(other) if WORLD[other].0 == WORLD[from].0 => Some(other),
@@ -61,7 +61,7 @@ impl Book {
         self.close(&mark, done)
     }
 
-    /// Both halves, or neither: the one that receives is asked first.
+    /// Books both halves, or neither: the receiving account is checked first.
     fn inside(&mut self, from: usize, to: usize) -> Result<(), Answer> {
         let deed = self.deeds.len() - 1;
         let (amount, key) = (self.deeds[deed].amount, self.deeds[deed].key.clone());
@@ -86,7 +86,7 @@ impl Book {
         self.charge(from)
     }
 
-    /// The amount is held, and what it will cost.
+    /// Holds the amount and its fees.
     fn request(&mut self, from: usize) -> Result<(), Answer> {
         let deed = self.deeds.len() - 1;
         let Deed {
@@ -106,7 +106,7 @@ impl Book {
         Ok(())
     }
 
-    /// The transfer that was meant, counted from the newest.
+    /// The chosen transfer, counted back from the newest.
     fn deed(&mut self, newest: usize) -> Option<usize> {
         let deed = self.deeds.len().checked_sub(newest + 1)?;
         self.target = Some((self.deeds[deed].from, self.deeds[deed].first));
@@ -114,7 +114,7 @@ impl Book {
         Some(deed)
     }
 
-    /// The bank says something: only what ends a transfer moves money, and only once.
+    /// The bank reports something: only the end of a transfer moves money, and only once.
     pub(super) fn word(&mut self, newest: usize, word: Word, rail: bool) -> Answer {
         let Some(deed) = self.deed(newest) else {
             return Answer::Nothing;
@@ -127,7 +127,7 @@ impl Book {
             Word::Unknown => self.heard(deed, Chapter::Moving(false, false)),
             Word::Lost => self.heard(deed, Chapter::Lost(true, rail)),
             Word::Done => self.settle(deed, Chapter::Done(true, rail)),
-            // What the bank calls it is learned before it ends.
+            // The bank's id is learned even from a report of failure.
             Word::Failed => {
                 self.heard(deed, Chapter::Moving(true, rail));
                 self.settle(deed, Chapter::Refused)
@@ -153,7 +153,7 @@ impl Book {
         self.close(&mark, done)
     }
 
-    /// The end of a transfer: the money leaves and its price is paid, or all of it returns.
+    /// Ends a transfer: the money leaves and its fees are paid, or all of it returns.
     fn end(&mut self, deed: usize, chapter: Chapter) -> Result<(), &'static str> {
         let Deed {
             from,
@@ -189,7 +189,7 @@ impl Book {
         Ok(())
     }
 
-    /// A person decides about a transfer that is open.
+    /// A person decides about an open transfer.
     pub(super) fn verdict(&mut self, newest: usize, completed: bool) -> Answer {
         let Some(deed) = self.deed(newest) else {
             return Answer::Nothing;
@@ -205,7 +205,8 @@ impl Book {
         self.settle(deed, chapter)
     }
 
-    /// What left comes back: at most once, and what was still awaited had left, then.
+    /// Brings back money that left, never more than left; if the transfer was still open, this
+    /// proves that it had left.
     pub(super) fn reverse(&mut self, newest: usize, part: Part) -> Answer {
         let Some(deed) = self.deed(newest) else {
             return Answer::Nothing;
@@ -219,7 +220,7 @@ impl Book {
         let rest = sent - self.deeds[deed].returned();
         let amount = self.part(rest, part).max(1);
         self.amount = Some(amount);
-        // What stayed inside never left, so it cannot come back.
+        // An internal transfer never left, so it cannot come back.
         if inside || self.deeds[deed].word() == "rejected" || amount > rest {
             return Answer::Refused("nothing_to_reverse");
         }
@@ -237,7 +238,8 @@ impl Book {
         self.close(&mark, done.map_err(Answer::Refused))
     }
 
-    /// Money from the bank: only a closed account cannot take it.
+    /// Money arrives from the bank: an account without a CVU, an unknown one and a closed one
+    /// cannot take it.
     pub(super) fn cash_in(&mut self, index: usize, pick: Pick) -> Answer {
         self.turn(index);
         let amount = self.resolve(index, pick);

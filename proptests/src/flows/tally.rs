@@ -1,4 +1,4 @@
-//! What the runs came to: how often each operation ended in each way.
+//! The results of the runs: how often each operation ended in each way.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use super::ops::Op;
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     counts: BTreeMap<String, u64>,
-    /// All steps.
+    /// How many steps there were.
     pub steps: u64,
 }
 
@@ -21,12 +21,12 @@ impl Tally {
         self.seen(format!("{}: {}", op.word(), answer.word()));
     }
 
-    /// Counts anything else.
+    /// Counts any other thing.
     pub fn seen(&mut self, what: String) {
         *self.counts.entry(what).or_default() += 1;
     }
 
-    /// What came less often than it should, and how often it did.
+    /// The entries of `all` that occurred less often than `least`, with their counts.
     pub fn short<'a>(&self, all: &[&'a str], least: u64) -> Vec<(&'a str, u64)> {
         all.iter()
             .map(|what| (*what, self.counts.get(*what).copied().unwrap_or(0)))
@@ -42,8 +42,8 @@ impl fmt::Display for Tally {
     }
 }
 
-/// What the runs have to come to: every way in which an operation ends that the generators are
-/// known to reach.
+/// The results that the runs have to reach: every ending of an operation that the generators are
+/// known to produce.
 pub const SEEN: [&str; 172] = [
     "cash-in: parked: account_closed",
     "cash-in: parked: account_not_found",

@@ -6,7 +6,7 @@ use super::ops::Fee;
 use super::{CHARGED, RATES, WORLD};
 use crate::model::{LARGEST, calendar};
 
-/// The limits in the order in which they are judged.
+/// The limits in the order in which they are checked.
 const NAMES: [&str; 6] = [
     "maxPerTransaction",
     "dailyAmount",
@@ -23,7 +23,7 @@ fn month(day: i64) -> (i64, i64) {
 }
 
 impl Book {
-    /// The three levels that hold for an account, nearest first.
+    /// The three levels that apply to an account, nearest first.
     fn levels(&self, index: usize) -> [(&Terms, &'static str); 3] {
         [
             (&self.purses[index].terms, "account"),
@@ -38,8 +38,8 @@ impl Book {
         set.next()
     }
 
-    /// What left in the business day and in the month of an instant: amount and count of each.
-    /// What returned no longer counts, for the day on which it had counted.
+    /// The amount and the count of what left in the business day of an instant, and in its month.
+    /// Money that returned no longer counts, on the day on which it had counted.
     pub fn usage(&self, index: usize, at: u64) -> [i128; 4] {
         let events = &self.purses[index].events;
         let mut left: Vec<i128> = events.iter().map(counted).collect();
@@ -68,7 +68,7 @@ impl Book {
         used
     }
 
-    /// What a limit leaves, if it is set.
+    /// The amount that a limit leaves, if the limit is set.
     pub(super) fn left(&self, index: usize, field: usize) -> Option<i128> {
         let (most, _) = self.limit(index, field)?;
         let used = self.usage(index, self.instant(index));
@@ -81,7 +81,7 @@ impl Book {
         })
     }
 
-    /// Whether limits let money out; what is left on a closed account may always go.
+    /// Whether the limits let an amount out; what is left on a closed account may always leave.
     pub(super) fn may_leave(&self, index: usize, amount: i128) -> Result<(), Answer> {
         if self.purses[index].state == State::Closed {
             return Ok(());
@@ -107,7 +107,7 @@ impl Book {
         })
     }
 
-    /// Whether the largest balance lets a credit in that is not the bank's.
+    /// Whether the balance limit lets in a credit that does not come from the bank.
     pub(super) fn may_come(&self, index: usize, amount: i128) -> Result<(), Answer> {
         let (available, held) = self.balance(index);
         self.judge(index, 5, (available + held, amount), None)
@@ -134,7 +134,7 @@ impl Book {
         }
     }
 
-    /// Fee and tax of a type and an amount: the whole entry of the nearest level that has one.
+    /// Fee and tax for a type and an amount: the whole entry of the nearest level that has one.
     pub fn charges(&self, index: usize, code: &str, amount: i128) -> (i128, i128) {
         for (terms, _) in self.levels(index) {
             if let Some(fee) = terms.fees.iter().find(|fee| CHARGED[fee.code] == code) {
@@ -148,7 +148,7 @@ impl Book {
         (0, 0)
     }
 
-    /// Adds the fee of an account's last event and its tax.
+    /// Adds the fee of the account's last event and the tax on it.
     pub(super) fn charge(&mut self, index: usize) -> Result<(), Answer> {
         let place = self.purses[index].events.len() - 1;
         let (code, amount) = {
@@ -177,7 +177,7 @@ impl Book {
         Ok(())
     }
 
-    /// Likewise, but all of it or nothing, and no refusal.
+    /// Adds fee and tax if the balance covers both, and otherwise neither, without a refusal.
     pub(super) fn charge_if_covered(&mut self, index: usize) {
         let length = self.purses[index].events.len();
         if self.charge(index).is_err() {
@@ -186,7 +186,7 @@ impl Book {
     }
 }
 
-/// What an event counts for: debits and holds, but for fees.
+/// The amount that an event counts for limits: debits and holds count, except fees.
 fn counted(event: &Event) -> i128 {
     let fee = matches!(event.tale, Tale::FeeOf(_) | Tale::FeeOfTransfer(_));
     if matches!(event.way, "debit" | "hold") && !fee {
@@ -196,7 +196,8 @@ fn counted(event: &Event) -> i128 {
     }
 }
 
-/// `clamp(amount × rate + fixed, least, most)`, then the tax on that; each half up to centavos.
+/// `clamp(amount × rate + fixed, least, most)`, then the tax on it; each rounded half up to
+/// centavos.
 pub fn price(fee: &Fee, amount: i128) -> (i128, i128) {
     let share = |of: i128, rate: usize| {
         let (_, number, decimals) = RATES[rate];

@@ -1,6 +1,6 @@
-//! Makes valid CBU, CVU and CUIT by arithmetic of its own (from the right, as python-stdnum does).
+//! Makes valid CBU, CVU and CUIT with its own arithmetic (from the right, as python-stdnum does).
 
-/// The check digit of a block of a CBU: from the right, weights 3, 1, 7, 9 and again.
+/// The check digit of a block of a CBU: from the right, weights 3, 1, 7, 9, repeated.
 pub fn block_check(digits: &str) -> char {
     let sum: u64 = digits
         .chars()
@@ -8,7 +8,7 @@ pub fn block_check(digits: &str) -> char {
         .zip([3, 1, 7, 9].into_iter().cycle())
         .map(|(digit, weight)| u64::from(digit.to_digit(10).unwrap()) * weight)
         .sum();
-    // The digit that brings the sum to a multiple of ten.
+    // The digit that makes the sum a multiple of ten.
     (b'0'..=b'9')
         .map(char::from)
         .find(|c| (sum + u64::from(c.to_digit(10).unwrap())).is_multiple_of(10))

@@ -1,4 +1,4 @@
-//! The operations of a run on the ledger's rules, and how often each comes.
+//! The operations of a run on the ledger's rules, and the frequency of each.
 
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -9,7 +9,7 @@ use proptest::sample::select;
 pub enum Op {
     /// An adjustment voucher by the tenant.
     Post(Posting),
-    /// A movement of any direction, as later rules (holds, transfers) will make them.
+    /// A movement of any direction, such as holds and transfers make.
     Move {
         account: usize,
         way: Way,
@@ -19,11 +19,11 @@ pub enum Op {
     Flood { account: usize },
     /// An order about an account.
     Order { account: usize, order: Profile },
-    /// The bank answers whatever the account waits for.
+    /// The bank answers the account's pending request.
     Bank { account: usize, yes: bool },
     /// A voucher type is created.
     CreateType { realm: u32, code: usize, way: Way },
-    /// A voucher type, custom or built in, is switched.
+    /// A voucher type, custom or built in, is activated or deactivated.
     ToggleType {
         realm: u32,
         code: String,
@@ -31,44 +31,44 @@ pub enum Op {
     },
     /// A voucher type, custom or built in, is removed.
     RemoveType { realm: u32, code: String },
-    /// The tenant's policy about closing changes.
+    /// The tenant's policy about closing accounts changes.
     Policy {
         realm: u32,
         close_requires_zero: bool,
     },
     /// The clock moves, sometimes backwards.
     Clock { millis: i64 },
-    /// Everything is forgotten and read back from the bytes that were recorded.
+    /// Everything is forgotten and read back from the recorded bytes.
     Restart,
 }
 
 /// An adjustment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Posting {
-    /// Which account.
+    /// The account's index.
     pub account: usize,
-    /// Which type, by code.
+    /// The code of the voucher type.
     pub code: String,
-    /// Which external id; `None` for one that was never used.
+    /// The external id's index; `None` for an id that was never used.
     pub external: Option<usize>,
-    /// How much.
+    /// The amount.
     pub amount: Pick,
-    /// A line for people; not part of what must agree in a retry.
+    /// A line for people; a retry may change it.
     pub description: Option<String>,
 }
 
-/// An amount, relative to what the account has at that moment.
+/// An amount, relative to the account's balance at that moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pick {
     /// One centavo.
     Centavo,
-    /// What is available, and this many centavos more.
+    /// The available amount, plus this many centavos.
     Available(i8),
-    /// What is held, and this many centavos more.
+    /// The held amount, plus this many centavos.
     Held(i8),
     /// The largest amount less this many centavos.
     Largest(u8),
-    /// What an account can still take in, and this many centavos more.
+    /// The amount that the account can still take in, plus this many centavos.
     Room(i8),
 }
 
@@ -93,12 +93,12 @@ pub enum Profile {
     DailyAmount(Option<u8>),
     SetEnabled(bool),
     Open,
-    /// Names and holders: of the account itself, a stranger first, somebody twice, or the wrong
-    /// type of person.
+    /// Sets names and holders: those of the account itself, a stranger first, somebody twice, or
+    /// the wrong type of person.
     Identity(Who),
 }
 
-/// Which holders an order about identity brings.
+/// The holders that an identity order names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Who {
     Self_,
@@ -182,7 +182,7 @@ fn posting() -> impl Strategy<Value = Posting> {
     )
 }
 
-/// Where the weight of a run lies.
+/// The operations that a run has most of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mix {
     /// Movements on accounts that mostly let them pass.

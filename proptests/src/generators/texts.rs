@@ -1,9 +1,9 @@
-//! Texts that are almost what they should be: numbers, keys and ids with one thing wrong.
+//! Texts that are almost right: numbers, keys and ids with one thing wrong.
 
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// Texts around amounts: well formed ones of every length, and each way to go wrong.
+/// Texts of amounts: well formed ones of every length, and each way of going wrong.
 pub fn amounts() -> impl Strategy<Value = String> {
     prop_oneof![
         8 => "(0|[1-9][0-9]{0,15})(\\.[0-9]{1,5})?",
@@ -19,7 +19,7 @@ pub fn amounts() -> impl Strategy<Value = String> {
     ]
 }
 
-/// A text with one character replaced, at a place and by a character that are given freely.
+/// A text with one character replaced, at a given place and by a given character.
 pub fn replaced(text: &str, place: usize, with: char) -> String {
     let place = place % text.chars().count().max(1);
     text.chars()
@@ -28,7 +28,7 @@ pub fn replaced(text: &str, place: usize, with: char) -> String {
         .collect()
 }
 
-/// A text of digits with another digit at `place`: `shift` 1 to 9 says which.
+/// A text of digits with a different digit at `place`; `shift`, 1 to 9, is added modulo 10.
 pub fn other_digit(text: &str, place: usize, shift: u32) -> String {
     text.chars()
         .enumerate()

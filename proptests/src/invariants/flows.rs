@@ -1,7 +1,7 @@
 //! The invariants of holds, transfers, states and limits, over histories; none knows the book.
 //!
-//! What a voucher means is read from the voucher: its direction, type and reference. Only what
-//! held when it was committed (the account's state, the limits) comes with it.
+//! They read a voucher's meaning from the voucher: its direction, type and reference. Only the
+//! circumstances of its commit (the account's state, the limits) come with it.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::Check;
 use crate::hold;
 use crate::model::calendar;
 
-/// A voucher with what held when it was committed.
+/// A voucher with the circumstances of its commit.
 #[derive(Clone, Copy, Debug)]
 pub struct Noted<'a> {
     pub realm: RealmId,
@@ -35,7 +35,7 @@ fn amount(voucher: &Voucher) -> i128 {
     i128::from(voucher.amount.centavos())
 }
 
-/// What of a hold is left, and when it ends.
+/// The rest of an open hold, and when it ends.
 struct Open {
     id: HoldId,
     rest: i128,
@@ -43,7 +43,7 @@ struct Open {
 }
 
 /// 6: each step names an open hold of the same account, `confirmed + released <= held` at every
-/// prefix, and a hold whose time has come is released once, whole, before anything else happens.
+/// prefix, and a hold that is due is released once, whole, before anything else happens.
 pub fn check_i06(history: &[Noted<'_>]) -> Check {
     let mut open: BTreeMap<u64, Open> = BTreeMap::new();
     for noted in history {
@@ -105,8 +105,8 @@ pub fn check_i06(history: &[Noted<'_>]) -> Check {
     Ok(())
 }
 
-/// 7: every internal transfer has one half that leaves and one that arrives, of the same amount,
-/// reference, realm and commit, on two accounts.
+/// 7: every internal transfer has one half that leaves and one that arrives, on two accounts, with
+/// the same amount, reference, realm and commit.
 pub fn check_i07(all: &[Noted<'_>]) -> Check {
     let mut halves: BTreeMap<_, (Vec<&Noted<'_>>, Vec<&Noted<'_>>)> = BTreeMap::new();
     for noted in all {
@@ -136,7 +136,7 @@ pub fn check_i07(all: &[Noted<'_>]) -> Check {
     Ok(())
 }
 
-/// 8: what all accounts have is what came from outside less what went there, after every commit;
+/// 8: after every commit the sum of all accounts is what came from outside less what went there;
 /// holds, releases and both halves of an internal transfer change nothing.
 pub fn check_i08(balances: impl Iterator<Item = Balance>, all: &[Noted<'_>]) -> Check {
     let mut sorted: Vec<&Noted<'_>> = all.iter().collect();
@@ -168,7 +168,7 @@ pub fn check_i08(balances: impl Iterator<Item = Balance>, all: &[Noted<'_>]) -> 
     Ok(())
 }
 
-/// 9, of transfers: at most one for each realm and external id.
+/// 9, for transfers: at most one for each realm and external id.
 pub fn check_i09_transfers<'a>(sent: impl Iterator<Item = (RealmId, &'a Transfer)>) -> Check {
     let mut seen = BTreeMap::new();
     for (realm, transfer) in sent {
@@ -180,8 +180,8 @@ pub fn check_i09_transfers<'a>(sent: impl Iterator<Item = (RealmId, &'a Transfer
     Ok(())
 }
 
-/// 13, as far as rules can keep it: what the account decides on next is what every read of what
-/// was recorded shows: the last movement, the open holds, the open transfers.
+/// 13, as far as rules can ensure it: the account decides next on the same state that every read of
+/// the records shows: the last movement, the open holds, the open transfers.
 pub fn check_i13(
     account: &Account,
     history: &[Voucher],
@@ -216,7 +216,7 @@ pub fn check_i13(
     Ok(())
 }
 
-/// What is held is held for something that is open, with its charges.
+/// The held amount equals what open holds and transfers set apart, with their charges.
 pub fn check_set_apart(account: &Account) -> Check {
     let held = i128::from(account.balance.held.centavos());
     let apart = account.set_apart();
@@ -224,8 +224,8 @@ pub fn check_set_apart(account: &Account) -> Check {
     Ok(())
 }
 
-/// 17: suspended accounts let nothing out that was not at the bank before, disabled ones nothing
-/// that the tenant asks for, closed ones only end what was open and give back what is left.
+/// 17: suspended accounts let out nothing that was not at the bank before, disabled ones nothing
+/// that the tenant orders, and closed ones only end what was open and give back what is left.
 pub fn check_i17(history: &[Noted<'_>]) -> Check {
     use Direction::{ConfirmHold, Credit, Debit, Hold, Release};
     for noted in history {
@@ -259,7 +259,7 @@ fn counts(voucher: &Voucher) -> bool {
         && voucher.reference_type != ReferenceType::Fee
 }
 
-/// What counts of each movement after the first this many, by place: less what was released of it.
+/// The amount that each movement counts for limits, by place: its own less what was released of it.
 fn counted(history: &[Noted<'_>]) -> Vec<i128> {
     let mut left = vec![0; history.len()];
     let mut opened = BTreeMap::new();
@@ -303,7 +303,7 @@ fn used(history: &[Noted<'_>], at: Timestamp) -> [i128; 4] {
     used
 }
 
-/// 18: no commit passes a limit. Closed accounts give back what is left whatever limits say.
+/// 18: no commit exceeds a limit. Closed accounts give back what is left whatever the limits.
 pub fn check_i18(history: &[Noted<'_>]) -> Check {
     for (place, noted) in history.iter().enumerate() {
         let (voucher, limits) = (noted.voucher, noted.limits);
@@ -337,7 +337,7 @@ pub fn check_i18(history: &[Noted<'_>]) -> Check {
     Ok(())
 }
 
-/// 18, the other half: the counters of use are what the movements of the window add up to.
+/// 18, the other half: the usage counters equal the sums of the movements in the window.
 pub fn check_i18_usage(account: &Account, history: &[Noted<'_>], now: Timestamp) -> Check {
     let now = account.last_movement_at.map_or(now, |last| last.max(now));
     let usage = account.usage.at(now);

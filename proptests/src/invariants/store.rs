@@ -1,4 +1,5 @@
-//! The invariants of a store: acknowledged is durable, all or nothing, restarts are invisible.
+//! The invariants of a store: what it acknowledged is durable, commits are atomic, restarts are
+//! invisible.
 
 use caudal_storage::{Entry, StreamId};
 
@@ -6,7 +7,7 @@ use super::Check;
 use crate::hold;
 use crate::store::cents::Rows;
 
-/// 11: what was acknowledged is found, and whatever is found was asked for, in that order.
+/// 11: every acknowledged commit is found, and whatever is found was asked for, in that order.
 pub fn check_i11(asked: &[Vec<Entry>], sure: usize, found: &[Vec<Entry>]) -> Check {
     hold!(
         found.len() >= sure,
@@ -42,7 +43,7 @@ pub fn check_i12(asked: &[Vec<Entry>], found: &[Vec<Entry>]) -> Check {
     Ok(())
 }
 
-/// 14, of a store: the last sequence at an instant is that of a replay.
+/// 14, for a store: the last sequence at an instant equals that of a replay.
 pub fn check_i14_seq(
     stream: StreamId,
     at: u64,
@@ -56,7 +57,7 @@ pub fn check_i14_seq(
     Ok(())
 }
 
-/// 26: the rows are those of a replay of everything.
+/// 26: the rows equal those of a replay of everything.
 pub fn check_i26_rows(found: &Rows, right: &Rows) -> Check {
     for (key, value) in right {
         let there = found.get(key);

@@ -21,7 +21,7 @@ use crate::generators::{WORLD, keys};
 use crate::model::{Answer, BEGINNING, Model};
 
 impl Machine {
-    /// The world of [`Model::new`], reached by orders like any other.
+    /// Creates the world of [`Model::new`], by orders like any other.
     pub fn new() -> Self {
         let now = Timestamp::from_millis(BEGINNING);
         let mut machine = Self {
@@ -61,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// The bank answers what is pending, always in a form that fits it.
+    /// The bank answers the pending request, always in a form that fits it.
     pub(super) fn bank(&mut self, index: usize, yes: bool) -> Answer {
         let account = &self.slots[index].account;
         let answer = match (yes, &account.pending) {

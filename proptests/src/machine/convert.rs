@@ -1,4 +1,4 @@
-//! Between the model's plain words and the ledger's types.
+//! Converts between the model's plain words and the ledger's types.
 
 use caudal_ledger::accounts::{Pending, Status};
 use caudal_ledger::balance::Direction;
@@ -34,7 +34,7 @@ pub fn way(direction: Direction) -> Way {
     }
 }
 
-/// An amount that the model chose: always one that can be.
+/// An amount that the model chose, which is always valid.
 pub fn amount(centavos: i128) -> Amount {
     Amount::from_centavos(i64::try_from(centavos).unwrap()).unwrap()
 }
@@ -63,7 +63,7 @@ pub fn refusal(why: &Rejection) -> Answer {
     }
 }
 
-/// Whether the machine's accounts are the model's.
+/// Compares the machine's accounts with the model's.
 pub fn same(machine: &Machine, model: &Model) -> Check {
     for (slot, account) in machine.slots.iter().zip(&model.accounts) {
         same_account(slot, account)?;
@@ -71,7 +71,7 @@ pub fn same(machine: &Machine, model: &Model) -> Check {
     Ok(())
 }
 
-/// Whether the voucher types of all realms are the model's.
+/// Compares the voucher types of all realms with the model's.
 pub fn same_types(machine: &Machine, model: &Model) -> Check {
     for (number, realm) in &model.realms {
         let real = &machine.realms[number];
@@ -150,7 +150,7 @@ fn same_account(slot: &Slot, right: &AccountModel) -> Check {
     same_money(slot, right)
 }
 
-/// Balance, last movement and count.
+/// Compares balance, last movement and count.
 fn same_money(slot: &Slot, right: &AccountModel) -> Check {
     let account = &slot.account;
     let name = (slot.realm, account.number);

@@ -20,7 +20,7 @@ use crate::invariants::delta;
 use crate::model::{Answer, LARGEST, Model};
 
 impl Machine {
-    /// Resolves the type, finds what holds the external id, asks the account, records, applies.
+    /// Resolves the type, finds the holder of the external id, asks the account, records, applies.
     pub(super) fn post(&mut self, posting: &Posting, model: &Model) -> Answer {
         let slot = &self.slots[posting.account];
         let code = TypeCode::parse(&posting.code).unwrap();
@@ -52,7 +52,7 @@ impl Machine {
             total: TotalLimits::default(),
             total_usage: TotalUsage::default(),
         };
-        // Deciding takes `&self`, so it changes nothing; twice the same question, one answer.
+        // Deciding takes `&self` and changes nothing: the same question twice has the same answer.
         let decided = slot.account.decide_post(&order, existing, &context);
         if matches!(posting.description.as_deref(), Some("")) {
             assert_eq!(
@@ -75,7 +75,7 @@ impl Machine {
         }
     }
 
-    /// A movement of any direction, made from the arithmetic alone.
+    /// A movement of any direction, made by the arithmetic alone.
     pub(super) fn movement(&mut self, index: usize, way: Way, centavos: i128) -> Answer {
         let account = &self.slots[index].account;
         let Some(cvu) = account.cvu else {
@@ -97,7 +97,7 @@ impl Machine {
             type_number: None,
             type_name: "Credit".to_owned(),
             external_id: None,
-            // Of no hold: this is arithmetic alone.
+            // It belongs to no hold: this is arithmetic alone.
             reference_type: ReferenceType::Transfer,
             reference_id: Some("trf_1".to_owned()),
             description: None,

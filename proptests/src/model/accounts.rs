@@ -12,7 +12,7 @@ impl Model {
         }
     }
 
-    /// Why an order is refused, by the words of the contract, §3.
+    /// The reason for refusing an order, if there is one, in the words of the contract, §3.
     fn refused_profile(&self, index: usize, order: &Profile) -> Option<&'static str> {
         let account = &self.accounts[index];
         let needs_cvu = !matches!(
@@ -20,15 +20,16 @@ impl Model {
             Profile::SetEnabled(_) | Profile::Open | Profile::Contact(_)
         );
         match account.state {
-            // What the bank refused to open never was.
+            // An account that the bank refused to open never existed.
             State::Void => return Some("account_not_found"),
-            // The switch is the wallet account's, whatever becomes of its CVU.
+            // The switch belongs to the wallet account, whatever the state of its CVU.
             _ if matches!(order, Profile::SetEnabled(_)) => {}
             State::Registered if needs_cvu => return Some("account_without_cvu"),
-            // Closing works in any state; who has a CVU, even a closed one, gets it again.
+            // Closing works in any state; an account with a CVU, even a closed one, gets the same
+            // CVU again.
             State::Closed if matches!(order, Profile::Close | Profile::Open) => return None,
             State::Closed => return Some("account_closed"),
-            // Who has a CVU gets it again, whatever else is waited for.
+            // An account with a CVU gets it again, whatever it is waiting for.
             State::Active | State::Suspended if *order == Profile::Open => return None,
             State::Registered | State::Active | State::Suspended => {}
         }
@@ -53,7 +54,7 @@ impl Model {
         }
     }
 
-    /// Takes an accepted order in; whether anything changed.
+    /// Applies an accepted order; returns whether anything changed.
     fn take_order(&mut self, index: usize, order: &Profile) -> bool {
         let account = &mut self.accounts[index];
         let before = account.clone();
@@ -84,7 +85,7 @@ impl Model {
         *account != before
     }
 
-    /// The bank's yes or no to whatever is waited for.
+    /// The bank accepts or refuses the pending request.
     pub(super) fn bank(&mut self, index: usize, yes: bool) -> Answer {
         let account = &mut self.accounts[index];
         let Some(waiting) = account.waiting.take() else {
@@ -102,7 +103,7 @@ impl Model {
     }
 }
 
-/// Whether an alias is the account's own, in whatever case.
+/// Whether an alias is the account's own; case does not matter.
 fn is_own(account: &AccountModel, alias: &str) -> bool {
     let own = account.alias.as_deref();
     own.is_some_and(|own| own.eq_ignore_ascii_case(alias))

@@ -1,6 +1,6 @@
 //! Amounts as texts, by hand: the rules of the contract, §1, on lists of characters and `i128`.
 
-/// What becomes of the text of an amount.
+/// The result of reading an amount's text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
     Centavos(i128),
@@ -9,7 +9,7 @@ pub enum Reading {
     TooLarge,
 }
 
-/// Reads digits with at most one point, one character after the other.
+/// Reads digits with at most one point, one character at a time.
 pub fn read(text: &str) -> Reading {
     let characters: Vec<char> = text.chars().collect();
     let points = characters.iter().filter(|c| **c == '.').count();
@@ -31,7 +31,7 @@ pub fn read(text: &str) -> Reading {
         return Reading::TooPrecise;
     }
     fraction.resize(2, '0');
-    // Sixteen digits before the point are always more than the largest amount.
+    // More than fifteen digits before the point always exceed the largest amount.
     if whole.len() > 15 {
         return Reading::TooLarge;
     }

@@ -6,7 +6,8 @@ use crate::generators::ops::{Pick, Posting, Way};
 use crate::generators::{EXTERNAL_IDS, WORLD};
 
 impl Model {
-    /// An adjustment: seen before, then type, then the account's state, then money.
+    /// An adjustment; checks in this order whether it was seen before, the type, the account's
+    /// state, the money.
     pub(super) fn post(&mut self, posting: &Posting) -> Answer {
         let index = posting.account;
         let (realm, _, _) = WORLD[index];
@@ -21,7 +22,7 @@ impl Model {
         let Some((way, active, system)) = self.find_type(realm, &posting.code) else {
             return Answer::Refused("voucher_type_unknown");
         };
-        // Without a CVU there is nothing to post to, whatever else is wrong.
+        // An account without a CVU cannot be posted to, whatever else is wrong.
         match self.accounts[index].state {
             State::Registered => return Answer::Refused("account_without_cvu"),
             State::Void => return Answer::Refused("account_not_found"),
@@ -53,7 +54,8 @@ impl Model {
         }
     }
 
-    /// The same again gives what it gave then; anything else names the fields that differ.
+    /// The answer to a repetition: the same data get the first answer; otherwise it counts the
+    /// fields that differ.
     fn seen(&self, posting: &Posting, holder: usize, at: usize) -> Answer {
         let before = &self.accounts[holder].movements[at];
         let differs = usize::from(holder != posting.account)
@@ -69,8 +71,8 @@ impl Model {
         }
     }
 
-    /// Disabled accounts take no adjustments; suspended ones let nothing out; closed ones only
-    /// give back what is left.
+    /// The refusal by the account's state: disabled accounts take no adjustments; suspended ones
+    /// let nothing out; closed ones only give back what is left.
     fn refused_by_state(&self, index: usize, way: Way) -> Option<&'static str> {
         let account = &self.accounts[index];
         match account.state {
@@ -81,8 +83,8 @@ impl Model {
         }
     }
 
-    /// What left on the day that the movement would be of, and it, are within the account's limit.
-    /// What is left on a closed account is returned whatever that says.
+    /// Whether the movement, with what has already left on its day, stays within the account's
+    /// limit. A closed account gives back what is left whatever the limit.
     fn within_daily_amount(&self, index: usize) -> bool {
         let account = &self.accounts[index];
         let last = account.movements.last().map_or(0, |last| last.view.at);
@@ -96,7 +98,7 @@ impl Model {
         account.state == State::Closed || account.daily_amount.is_none_or(fits)
     }
 
-    /// A movement that no adjustment can make yet, judged by the arithmetic alone.
+    /// A movement that no adjustment can make, judged by the arithmetic alone.
     pub(super) fn movement(&mut self, index: usize, way: Way, pick: Pick) -> Answer {
         self.amount = self.resolve(index, pick);
         if matches!(self.accounts[index].state, State::Registered | State::Void) {
@@ -119,7 +121,7 @@ impl Model {
         Answer::Facts(count)
     }
 
-    /// The table of the domain, §6.1, in `i128`.
+    /// Applies the table of the domain, §6.1, in `i128`.
     fn record(
         &mut self,
         index: usize,

@@ -29,7 +29,7 @@ fn built_in(code: &str) -> Option<Way> {
 }
 
 impl Model {
-    /// Direction, whether active, whether built in.
+    /// The direction of a type, whether it is active, and whether it is built in.
     pub(super) fn find_type(&mut self, realm: u32, code: &str) -> Option<(Way, bool, bool)> {
         match built_in(code) {
             Some(way) => Some((way, true, true)),

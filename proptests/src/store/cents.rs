@@ -1,4 +1,4 @@
-//! A tiny ledger as a projection of the store, and the same in the naive way for the model.
+//! A tiny ledger as a projection of the store, and a naive version of it for the model.
 
 use std::collections::BTreeMap;
 
@@ -42,10 +42,10 @@ pub fn balance(stream: StreamId) -> Vec<u8> {
     key(BALANCE, stream)
 }
 
-/// A body: centavos and some weight.
+/// A body: centavos, and some padding.
 pub fn body(centavos: i64, pad: u16) -> Vec<u8> {
     let mut body = centavos.to_be_bytes().to_vec();
-    // Weight that does not compress to nothing and differs from entry to entry.
+    // Padding that does not compress to nothing and differs from entry to entry.
     body.extend(
         (0..pad)
             .map(|n| {
@@ -62,7 +62,7 @@ fn cents(bytes: &[u8]) -> i64 {
     i64::from_be_bytes(bytes[..8].try_into().unwrap())
 }
 
-/// The projection, of a version.
+/// The projection, with its version.
 #[derive(Debug)]
 pub struct Cents(pub u32);
 
@@ -132,7 +132,7 @@ pub fn rows<'a>(entries: impl Iterator<Item = &'a Entry>) -> Rows {
         rows.insert(key, count.to_be_bytes().to_vec());
     }
     for (amount, seqs) in marks {
-        // Set by the first, removed by the second, and so on.
+        // The first entry of an amount sets the mark, the second removes it, and so on.
         if seqs.len() % 2 == 1 {
             rows.insert(
                 vec![MARK, amount],
@@ -143,7 +143,7 @@ pub fn rows<'a>(entries: impl Iterator<Item = &'a Entry>) -> Rows {
     rows
 }
 
-/// 8, of an index: the total is the sum of all balances.
+/// 8, for an index: the total is the sum of all balances.
 pub fn check_i08(rows: &Rows) -> Result<(), String> {
     let sum: i64 = rows
         .iter()

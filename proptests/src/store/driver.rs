@@ -1,7 +1,7 @@
 //! Does an operation to an engine and to the naive model, and compares what can be known.
 //!
-//! **What is known.** `all` has every commit that was in order when it was submitted. The first
-//! `sure` of them were answered `Ok` or found by an opening; of the rest any prefix may be there.
+//! **What is known.** `all` has every commit that was valid when it was submitted. The first `sure`
+//! of them were answered `Ok` or found by an opening; of the rest any prefix may be there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -18,15 +18,15 @@ use crate::hold;
 use crate::invariants::Check;
 use crate::invariants::store as inv;
 
-/// Where an answer arrives, with its place among all answers.
+/// The cell that an answer arrives in.
 type Cell = Arc<Mutex<Option<Result<CommitNo, StoreError>>>>;
 
-/// What a submission should be answered.
+/// The answer that a submission should get.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Expected {
-    /// This number.
+    /// It is recorded under this number.
     Number(u64),
-    /// A gap, a repeat: found and offered.
+    /// It is refused for a gap or a repeat: the stream, the last sequence found, the one offered.
     OutOfSequence(StreamId, u64, u64),
     Invalid,
     Overloaded,
@@ -35,26 +35,27 @@ enum Expected {
     Lost,
 }
 
-/// An engine and what is known of it.
+/// An engine, and everything that is known about it.
 #[derive(Debug)]
 pub struct Driver<R: Rig> {
     pub(super) rig: R,
-    /// Every commit in order; the outcome of those after `sure` is open.
+    /// Every valid commit in order; the outcome of those after `sure` is open.
     pub(super) all: Vec<Vec<Entry>>,
     pub(super) sure: usize,
     waiting: Vec<(Expected, Cell)>,
-    /// Numbers in the order in which they were answered.
+    /// The commit numbers in the order in which they were answered.
     order: Arc<Mutex<Vec<u64>>>,
     pub(super) places: BTreeMap<(StreamId, u64), Position>,
     clock: u64,
     /// How many of the next submissions are refused.
     refuse: usize,
     full: bool,
-    /// Writes may fail from some moment on.
+    /// From some moment on writes may fail.
     sabotaged: bool,
-    /// Writes have failed: nothing more gets in.
+    /// Writes have failed: the store takes nothing more.
     lost: bool,
-    /// What a run came across (invariant 30): a run that never loses anything proves nothing.
+    /// The cases that a run came across (invariant 30): a run that never loses anything proves
+    /// nothing.
     pub reached: BTreeSet<&'static str>,
 }
 
@@ -77,7 +78,7 @@ impl<R: Rig> Driver<R> {
         }
     }
 
-    /// Does one operation and checks what it shows.
+    /// Does one operation and checks its visible effects.
     pub fn step(&mut self, op: &Op) -> Check {
         match op {
             Op::Commit { parts, pad, later } => {
@@ -131,7 +132,7 @@ impl<R: Rig> Driver<R> {
     fn sabotage(&mut self, change: u64) -> Check {
         match self.rig.sabotage(change) {
             Some(Sabotaged::Lost) => self.lost = true,
-            // It was opened on a sound disk first, and then again on one that will fail.
+            // The rig has opened the store on a sound disk; now it opens it on one that will fail.
             Some(Sabotaged::Reopened) => {
                 self.reopened(false)?;
                 self.rig.sabotage_now(change);
@@ -142,7 +143,7 @@ impl<R: Rig> Driver<R> {
         Ok(())
     }
 
-    /// A lost store may refuse to read, and says so; whatever else does not hold still counts.
+    /// A lost store may refuse to read, if it says so; any other failed check still counts.
     pub(super) fn forgive(&self, check: Check) -> Check {
         match check {
             Err(why) if why.contains("storage lost") && (self.sabotaged || self.lost) => Ok(()),
@@ -150,7 +151,7 @@ impl<R: Rig> Driver<R> {
         }
     }
 
-    /// The last word: everything is answered, and everything is what it should be.
+    /// Ends the run: everything is answered, and everything is as it should be.
     pub fn finish(mut self) -> Check {
         self.settle()?;
         let check = self.exact();
@@ -161,7 +162,7 @@ impl<R: Rig> Driver<R> {
         Ok(())
     }
 
-    /// Good entries that follow what each stream holds once all before them are in.
+    /// Valid entries that follow each stream's last one, once everything before them is in.
     fn entries(&self, parts: &[(usize, i64)], pad: u16) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         // A record stays smaller than a segment of the smallest size.
@@ -223,7 +224,7 @@ impl<R: Rig> Driver<R> {
         self.waiting.push((expected, cell));
     }
 
-    /// What a store has to say to a commit, by the words of its trait alone.
+    /// The answer that the store's trait demands for a commit, by its words alone.
     fn judge(&mut self, entries: &[Entry]) -> Expected {
         if self.lost {
             return Expected::Lost;
@@ -258,8 +259,8 @@ impl<R: Rig> Driver<R> {
     fn settle(&mut self) -> Check {
         self.rig.settle();
         self.collect()?;
-        // A lost store refuses the barrier at once, while its threads may still be refusing what
-        // came before: every submission gets its answer, but perhaps a moment later.
+        // A lost store refuses the barrier at once, while its threads may still be refusing earlier
+        // submissions: every submission gets its answer, but perhaps a moment later.
         let deadline = Instant::now() + Duration::from_secs(120);
         while (self.sabotaged || self.lost) && !self.waiting.is_empty() && Instant::now() < deadline
         {
@@ -274,7 +275,7 @@ impl<R: Rig> Driver<R> {
         Ok(())
     }
 
-    /// Takes in the answers that have come, and says which of them should not have.
+    /// Takes the answers that have arrived, and reports those that are wrong.
     pub(super) fn collect(&mut self) -> Check {
         let mut waiting = Vec::new();
         for (expected, cell) in std::mem::take(&mut self.waiting) {
@@ -292,7 +293,7 @@ impl<R: Rig> Driver<R> {
 
     fn answered(&mut self, expected: &Expected, answer: &Result<CommitNo, StoreError>) -> Check {
         if let (Err(StoreError::Poisoned(_)), true) = (answer, self.sabotaged || self.lost) {
-            // Nobody knows what became of it.
+            // The outcome is unknown.
             self.reached.insert("a commit whose fate nobody knows");
             self.lost = true;
             return Ok(());
@@ -330,10 +331,10 @@ impl<R: Rig> Driver<R> {
         Ok(())
     }
 
-    /// Learns what an opening found. After a clean end that is everything.
+    /// Takes in what an opening found. After a clean end that is everything.
     fn reopened(&mut self, clean: bool) -> Check {
-        // What was answered in the very end counts; what was not is open, and so is what got
-        // `Closed`: it may have been in the last group.
+        // Answers that arrived at the very end count; submissions without an answer are open, and
+        // so are those answered `Closed`: they may have been in the last group.
         for (expected, cell) in std::mem::take(&mut self.waiting) {
             let answer = cell.lock().unwrap().take();
             match answer {
@@ -386,7 +387,7 @@ fn spoil(entry: &mut Entry, how: Wrong) {
     }
 }
 
-/// What the journal has, commit by commit.
+/// The commits in the journal.
 fn found(store: &dyn Index) -> Result<Vec<Vec<Entry>>, String> {
     let mut found: Vec<Vec<Entry>> = Vec::new();
     let mut last = 0;

@@ -1,4 +1,4 @@
-//! Reads: exact when nothing is under way, within what is possible when something is.
+//! Reads: exact when nothing is under way, and within the possible outcomes when something is.
 
 use caudal_storage::{Entry, Head, Position, SortOrder, StreamId};
 
@@ -10,7 +10,7 @@ use crate::invariants::Check;
 use crate::invariants::store as inv;
 
 impl<R: Rig> Driver<R> {
-    /// Asks about one stream. Commits that have no answer yet may be seen or not, in order.
+    /// Asks about one stream. Commits without an answer may be seen or not, in order.
     pub(super) fn look(&mut self, stream: StreamId, at: u8, limit: u8, up: bool) -> Check {
         let store = self.rig.store();
         let head = store.head(stream).map_err(|e| e.to_string())?;
@@ -32,7 +32,7 @@ impl<R: Rig> Driver<R> {
             possible(&is_balance),
             "{stream:?} has {balance:?}, which cannot be"
         );
-        // What is surely there reads exactly.
+        // The commits that are surely there read exactly.
         let sure: Vec<&Entry> = self.all[..self.sure]
             .iter()
             .flatten()
@@ -52,7 +52,7 @@ impl<R: Rig> Driver<R> {
         right.truncate(usize::from(limit));
         let read = store.read(stream, from, to, order, usize::from(limit));
         let read = read.map_err(|e| e.to_string())?;
-        // A read may stop early, at its bound on bytes, but never with nothing.
+        // A read may stop early, at its limit of bytes, but never without an entry.
         let short = read.len() < right.len() && !read.is_empty();
         hold!(
             short || read.len() == right.len(),
@@ -67,7 +67,7 @@ impl<R: Rig> Driver<R> {
         Ok(())
     }
 
-    /// Everything there is, once nothing is under way: heads, entries, instants, rows, places.
+    /// Compares everything, once nothing is under way: heads, entries, instants, rows, places.
     pub(super) fn exact(&mut self) -> Check {
         self.collect()?;
         let store = self.rig.store();
@@ -93,7 +93,7 @@ impl<R: Rig> Driver<R> {
         down.reverse();
         hold!(rows == down, "rows up are not rows down");
         let mut found: cents::Rows = rows.into_iter().collect();
-        // Places are the engine's own: each leads to its entry, and never moves.
+        // Places are the engine's own: each leads to its entry and never changes.
         for entry in self.all.iter().flatten() {
             let key = cents::place(entry.stream, entry.seq);
             let Some(place) = found.get_mut(&key) else {

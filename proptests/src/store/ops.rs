@@ -1,10 +1,11 @@
-//! What happens to a store: commits, wrong commits, waiting, and every way to end.
+//! The operations on a store: commits, wrong commits, waiting, and every way to end.
 
 use caudal_storage::StreamId;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-/// The streams of the world: numbers repeat across realms and kinds, to find keys that forget one.
+/// The streams of the world: numbers repeat across realms and kinds, so that a key that leaves out
+/// either collides.
 pub const STREAMS: [StreamId; 6] = [
     stream(1, 1, 1),
     stream(1, 1, 2),
@@ -22,7 +23,7 @@ const fn stream(realm: u32, kind: u8, number: u64) -> StreamId {
     }
 }
 
-/// One thing that happens.
+/// One operation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Op {
     /// A commit of these entries: stream and centavos. A transfer is two that cancel out.
@@ -38,7 +39,7 @@ pub enum Op {
     },
     /// Wait until everything has been answered.
     Settle,
-    /// Let the engine work on a few, where that can be told.
+    /// Let the engine work on a few commits, if the engine allows that.
     Work(u8),
     /// The store is asked about a stream while it works.
     Look {
@@ -47,21 +48,22 @@ pub enum Op {
         limit: u8,
         ascending: bool,
     },
-    /// Closed and opened again.
+    /// The store is closed and opened again.
     Restart,
-    /// Ended without closing; up to this many of what waits may have reached the disk.
+    /// The store ends without closing; up to this many of the waiting commits may have reached the
+    /// disk.
     Crash(u8),
-    /// The index is thrown away, or its rows get a new meaning's number; the journal stays.
+    /// The index is lost, or its projection gets a new version; the journal stays.
     Rebuild(Rebuild),
-    /// The n-th change to files from now on fails; with it the store is lost until it is opened.
+    /// The n-th change to files from now on fails; the store is then lost until it is opened again.
     Sabotage(u8),
-    /// The next commit is refused for a reason that has nothing to do with it.
+    /// The next commit is refused for a reason unrelated to it.
     Refuse,
-    /// The disk is full, or not any more.
+    /// The disk is full, or is no longer full.
     Full(bool),
 }
 
-/// What is wrong with a commit; the last of its entries has it, the others are good.
+/// The fault of a commit; its last entry has it, and the others are good.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     Gap,
@@ -71,12 +73,12 @@ pub enum Wrong {
     TooLarge,
 }
 
-/// How an index is lost.
+/// The way in which an index is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rebuild {
     /// Its folder is gone.
     Gone,
-    /// The projection has another version.
+    /// The projection has a new version.
     NewVersion,
     /// Only journal and identity are copied to another place, as a backup would.
     Elsewhere,
@@ -93,7 +95,7 @@ fn parts() -> impl Strategy<Value = Vec<(usize, i64)>> {
     ]
 }
 
-/// Any operation of a run; `deadly` says how often a store ends, in parts of some 150.
+/// Any operation of a run; `deadly` is how often a store ends, as a weight among some 150.
 pub fn op(deadly: u32) -> BoxedStrategy<Op> {
     let wrong = select(vec![
         Wrong::Gap,

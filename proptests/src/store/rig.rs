@@ -14,41 +14,43 @@ use super::ops::Rebuild;
 
 /// An engine under test.
 pub trait Rig: std::fmt::Debug {
-    /// The store as it is open now.
+    /// The store that is open now.
     fn store(&self) -> Arc<dyn Store>;
     /// Works until everything submitted has been answered.
     fn settle(&mut self);
-    /// Works on up to so many, where that can be told.
+    /// Works on up to so many commits, if the engine allows that.
     fn work(&mut self, _count: usize) {}
-    /// Closes and opens; false where a store cannot survive that, and nothing was done.
+    /// Closes and opens the store; false if this store cannot survive that, and then nothing is
+    /// done.
     fn restart(&mut self) -> bool;
-    /// Ends without closing; false likewise. `keep` is how much of what waits may survive.
+    /// Ends the store without closing, and opens it; false as for [`Rig::restart`]. Up to `keep`
+    /// waiting commits may survive.
     fn crash(&mut self, keep: usize) -> bool;
-    /// Opens with the index lost; false likewise.
+    /// Opens the store with its index lost; false as for [`Rig::restart`].
     fn rebuild(&mut self, _how: Rebuild) -> bool {
         false
     }
-    /// Makes the n-th change to files from now on fail; `None` where that is not possible, or
-    /// whether the store is now open and will be lost.
+    /// Makes the n-th change to files from now on fail; `None` if the engine cannot do that, and
+    /// otherwise the state of the store.
     fn sabotage(&mut self, _change: u64) -> Option<Sabotaged> {
         None
     }
     /// The other half of [`Sabotaged::Reopened`]: opens on the disk that will fail.
     fn sabotage_now(&mut self, _change: u64) {}
-    /// The next submission is refused with `Overloaded`; false where that cannot be told.
+    /// Has the next submission refused with `Overloaded`; false if the engine cannot do that.
     fn refuse_next(&mut self) -> bool {
         false
     }
-    /// The disk is full or not; false where that cannot be told.
+    /// Makes the disk full or not; false if the engine cannot do that.
     fn set_full(&mut self, _full: bool) -> bool {
         false
     }
 }
 
-/// What became of sabotage.
+/// The state of a store after sabotage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sabotaged {
-    /// The store was ended and opened again; [`Rig::sabotage_now`] makes it fail.
+    /// The store was ended and opened again; [`Rig::sabotage_now`] then makes it fail.
     Reopened,
     /// The open store is lost from now on.
     Lost,
@@ -72,7 +74,7 @@ impl Memory {
         Self(MemoryStore::new(Arc::new(Cents(1))))
     }
 
-    /// Without: answers come inside the submission.
+    /// Without a thread: the answer comes during the submission.
     pub fn synchronous() -> Self {
         Self(MemoryStore::synchronous(Arc::new(Cents(1))))
     }
@@ -93,12 +95,12 @@ impl Rig for Memory {
     }
 }
 
-/// The engine of simulations, worked by hand.
+/// The engine for simulations, driven by hand.
 #[derive(Debug)]
 pub struct Faulty(pub Arc<FaultyStore>);
 
 impl Faulty {
-    /// An empty one.
+    /// An empty store.
     pub fn new() -> Self {
         Self(FaultyStore::new(Arc::new(Cents(1)), 1))
     }
@@ -146,18 +148,18 @@ impl Rig for Faulty {
     }
 }
 
-/// The engine of production in a folder of its own, with the smallest limits that it takes.
+/// The production engine in a folder of its own, with the smallest limits that it accepts.
 #[derive(Debug)]
 pub struct Durable {
     root: tempfile::TempDir,
-    /// How often the store was moved: names its present folder.
+    /// How often the store was moved; names its present folder.
     moves: u32,
     version: u32,
     store: Option<Arc<DurableStore>>,
 }
 
 impl Durable {
-    /// An empty one.
+    /// An empty store.
     pub fn new() -> Self {
         let root = tempfile::tempdir().expect("a folder");
         let mut rig = Self {
@@ -194,7 +196,7 @@ impl Durable {
         self.store = Some(store.expect("the store opens"));
     }
 
-    /// Drops the store; nobody else may have it, or it would not end.
+    /// Drops the store. Nobody else may hold it, or it would not end.
     fn end(&mut self) {
         let store = self.store.take().expect("an open store");
         drop(Arc::try_unwrap(store).expect("the only owner of the store"));
@@ -216,7 +218,7 @@ impl Rig for Durable {
         drop(barrier(&*self.store()));
     }
     fn restart(&mut self) -> bool {
-        // A lost store does not close; that is a crash then.
+        // A lost store cannot close; this is then a crash.
         drop(self.store().close());
         self.end();
         self.open();
@@ -257,7 +259,7 @@ impl Rig for Durable {
         };
         match DurableStore::open(self.path(), options, Arc::new(Cents(self.version))) {
             Ok(store) => self.store = Some(store),
-            // It failed while it opened; the next opening finds a sound disk.
+            // It failed during the opening; the next opening finds a sound disk.
             Err(_) => self.open(),
         }
     }

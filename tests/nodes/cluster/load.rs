@@ -1,4 +1,4 @@
-//! Clients of several nodes that post and try again, each time at the next node.
+//! Clients that post to several nodes and retry, each time at the next node.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,11 +11,11 @@ use crate::nodes::account;
 use crate::support::client::fresh;
 use crate::support::{Client, SOON, wait_until};
 
-/// What clients have seen.
+/// The results that clients have seen.
 pub struct Done {
     /// Vouchers that were acknowledged: account and external id.
     pub acknowledged: BTreeSet<(String, String)>,
-    /// What was answered and was no 201, and connections that broke.
+    /// Answers other than 201, and connections that broke.
     pub errors: Vec<String>,
 }
 
@@ -27,14 +27,14 @@ struct Seen {
     avoided: AtomicUsize,
 }
 
-/// Clients that post with idempotency keys and try again, each time at the next node.
+/// Clients that post with idempotency keys and retry, each time at the next node.
 pub struct Load {
     seen: Arc<Seen>,
     clients: Vec<JoinHandle<()>>,
 }
 
 impl Load {
-    /// So many clients.
+    /// Starts `count` clients on four new accounts.
     pub async fn begin(nodes: &Cluster, count: usize) -> Self {
         let mut accounts = Vec::new();
         for _ in 0..4 {
@@ -44,7 +44,7 @@ impl Load {
         Self::of(nodes, accounts, count)
     }
 
-    /// So many clients of accounts, each named by a key and its CVU.
+    /// Starts `count` clients on these accounts, each given by a key and its CVU.
     pub fn of(nodes: &Cluster, accounts: Vec<(String, String)>, count: usize) -> Self {
         let seen = Arc::new(Seen {
             acknowledged: Mutex::default(),
@@ -69,7 +69,7 @@ impl Load {
         }
     }
 
-    /// Waits for so many more.
+    /// Waits until `more` further vouchers are acknowledged.
     pub async fn more(&self, more: usize) {
         let until = self.seen.count.load(Ordering::Acquire) + more;
         wait_until("more is done", SOON, async || {
@@ -78,12 +78,12 @@ impl Load {
         .await;
     }
 
-    /// From now on a node gets no new request.
+    /// From now on no client sends a request to this node.
     pub fn avoids(&self, node: usize) {
         self.seen.avoided.store(node, Ordering::Release);
     }
 
-    /// Ends when every request is answered.
+    /// Stops the clients once every request is answered.
     pub async fn end(self) -> Done {
         self.seen.over.store(true, Ordering::Release);
         for client in self.clients {
@@ -98,7 +98,7 @@ impl Load {
     }
 }
 
-/// Posts one voucher after the other.
+/// Posts one voucher after another.
 async fn post(
     seen: Arc<Seen>,
     urls: Arc<Mutex<Vec<String>>>,

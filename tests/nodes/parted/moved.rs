@@ -1,4 +1,4 @@
-//! A realm goes from a cell of one node into a cell of another, under load, and whatever ends in between.
+//! A realm moves from a cell of one node into a cell of another, under load, whichever node dies in between.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,8 @@ use super::{MANY, Parted};
 use crate::support::{SOON, wait_until};
 
 impl Parted {
-    /// Has a tenant's realm go into a cell, whatever stands in the way at first, and waits until it is there.
+    /// Moves a tenant's realm into a cell, retrying past whatever prevents it at first, and waits until it is
+    /// there.
     pub(super) async fn moves(&self, asked: usize, tenant: usize, cell: u32) {
         let path = format!("/admin/tenants/{}/move", self.tenants[tenant].id);
         let body = json!({"mode": "test", "cell": cell});
@@ -18,7 +19,7 @@ impl Parted {
         .await;
     }
 
-    /// Every node shows what was acknowledged, once.
+    /// Checks that every node shows each acknowledged voucher once.
     pub(super) async fn shows(&self, tenant: usize, count: usize) {
         for node in 0..3 {
             let client = self.client(node, tenant);
@@ -39,7 +40,7 @@ async fn a_realm_moves_between_cells_of_any_owners_under_load() {
         return;
     };
     let load = parted.load(1, 4);
-    // Whoever owns the cell that is left and the one that it goes into, and whoever is asked.
+    // Cells of various owners to leave and to enter, and various nodes that are asked.
     for (asked, cell) in [(0, 2), (1, 1), (2, 0), (1, 2), (0, 1)] {
         load.more(20).await;
         parted.moves(asked, 1, cell).await;
@@ -65,7 +66,8 @@ async fn whoever_dies_while_a_realm_moves_it_is_served_by_one_cell_and_can_be_mo
         let body = json!({"mode": "test", "cell": to});
         let driver = parted.nodes.owner_in(0).await;
         parted.nodes.admin(driver, "POST", &path, Some(&body)).await;
-        // It dies somewhere on the way: the driver, the owner of the cell that is left, or that of the other one.
+        // It dies somewhere on the way: the driver, the owner of the cell that the realm leaves, or that of the
+        // cell that it enters.
         load.avoids(dies);
         let owned: Vec<u32> = parted.owned(dies).await;
         parted.nodes.kill(dies).await;
@@ -123,7 +125,7 @@ async fn a_realm_that_leaves_while_the_first_cell_changes_hands_is_served_by_one
 }
 
 impl Parted {
-    /// In which cell a tenant's realm lies.
+    /// The cell that a tenant's realm lies in.
     async fn cell_of(&self, tenant: usize) -> u32 {
         let path = format!("/admin/tenants/{}/restores", self.tenants[tenant].id);
         let owner = self.nodes.owner_in(0).await;

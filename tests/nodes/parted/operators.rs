@@ -1,4 +1,4 @@
-//! What operators do, at whichever node, to a tenant whose cell is owned by whichever node: one outcome, written down once.
+//! An operator's order, given at any node for a tenant of any node's cell, has one outcome and is recorded once.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::console::browser::Browser;
 use crate::support::{Client, SOON, cuit, wait_until};
 
 impl Parted {
-    /// Asks the admin API of a node as somebody, and gives what it says.
+    /// Calls the admin API of a node as somebody; returns status and body.
     pub(super) async fn asks(
         &self,
         (node, who): (usize, &str),
@@ -23,7 +23,7 @@ impl Parted {
         (answer.status, answer.json)
     }
 
-    /// The same of what has to succeed.
+    /// Calls the admin API of a node for an order that has to succeed; returns the body.
     pub(super) async fn does(
         &self,
         node: usize,
@@ -38,7 +38,7 @@ impl Parted {
         said
     }
 
-    /// What the audit log has of an operation, from every node: each has the same.
+    /// The audit entries of an operation; waits until every node has the same.
     pub(super) async fn written(&self, action: &str) -> Vec<Value> {
         let path = format!("/admin/audit?action={action}&limit=200");
         wait_until("every node has the same entries", SOON, async || {
@@ -54,7 +54,7 @@ impl Parted {
         .await
     }
 
-    /// Somebody who may act: their credential.
+    /// Creates a person with this role; returns their credential.
     async fn person(&self, node: usize, name: &str, role: &str) -> String {
         let body = json!({"name": name, "role": role});
         let made = self.does(node, ("POST", "/admin/people"), &body).await;
@@ -70,7 +70,7 @@ impl Parted {
         credential
     }
 
-    /// Money that no account of a tenant can take: the id of its case.
+    /// Parks money that no account of a tenant can take; returns the id of its case.
     async fn parked(&self, tenant: usize, amount: &str) -> String {
         let client = self.client(0, tenant);
         let body = json!({"cuit": cuit(crate::support::client::fresh()), "holderName": "Se Va"});
@@ -101,7 +101,7 @@ fn centavos(pesos: &str) -> u64 {
     pesos.replace('.', "").parse().unwrap()
 }
 
-/// Each entry that something was begun has one that says how it ended, and no more.
+/// Checks that each entry of a beginning has one entry that says how it ended, and that there are no others.
 fn in_pairs(entries: &[Value], count: usize) {
     let of = |outcome: &str| entries.iter().filter(|it| it["outcome"] == outcome).count();
     assert_eq!(
@@ -126,7 +126,7 @@ async fn whatever_is_done_to_one_account_is_done_at_any_node_once() {
             let body = json!({"code": "fraud"});
             let done = parted.does(node, ("POST", &path("suspend")), &body).await;
             assert_eq!(done["status"], "suspended");
-            // It holds at once, whichever node is asked.
+            // It takes effect at once, whichever node is asked.
             for other in 0..3 {
                 let client = parted.client(other, tenant);
                 let answer = client.voucher(&cvu, "OUT", "1.00", "never").await;
@@ -165,7 +165,7 @@ async fn whatever_is_done_to_one_account_is_done_at_any_node_once() {
         in_pairs(&parted.written(action).await, 9);
     }
     assert_eq!(parted.written("readActor").await.len(), 9);
-    // What is refused there is refused here, in the same words.
+    // The node that was asked gives the owner's refusal in the same words.
     let path = format!("/admin/accounts/{}/suspend", parted.tenants[1].cvu);
     for node in 0..3 {
         let body = json!({"code": "nothing"});
@@ -225,7 +225,8 @@ async fn tenants_and_keys_are_made_and_changed_at_any_node() {
         parted
             .does(node, ("PATCH", "/admin/platform"), &limits)
             .await;
-        // What is this node's own is done here, and written down like the rest; the log of a test is nobody's.
+        // An order that concerns only this node is carried out here, and recorded like the rest; a test has no log
+        // that it could change.
         let log = json!({"directives": "caudal=debug"});
         let (status, why) = parted.asks((node, ROOT), ("PUT", "/admin/log"), &log).await;
         assert_eq!(
@@ -244,7 +245,7 @@ async fn tenants_and_keys_are_made_and_changed_at_any_node() {
         "changePlatform",
         "confirmClock",
     ] {
-        // The tenants that were there had entries, too.
+        // The tenants that existed before had entries, too.
         let entries = parted.written(action).await;
         let own = match action {
             "createTenant" => 3 + usize::try_from(MANY).unwrap(),
@@ -273,12 +274,12 @@ async fn a_case_waits_for_a_second_person_and_is_decided_once_whichever_nodes_th
         let before = parted.client(0, tenant).available(&cvu).await;
         let before = centavos(&before);
         let body = json!({"outcome": "credit", "cvu": cvu});
-        // Little money: one is enough.
+        // For a small amount one person is enough.
         let small = parted.parked(tenant, "1.00").await;
         let path = format!("/admin/cases/{small}/decide");
         let (status, done) = parted.asks((node, &ana), ("POST", &path), &body).await;
         assert_eq!((status, &done["state"]), (200, &json!("decided")), "{done}");
-        // Much money waits.
+        // A large amount waits for approval.
         let large = parted.parked(tenant, "60.00").await;
         let path = format!("/admin/cases/{large}/decide");
         let (status, asked) = parted.asks((node, &ana), ("POST", &path), &body).await;
@@ -303,7 +304,7 @@ async fn a_case_waits_for_a_second_person_and_is_decided_once_whichever_nodes_th
         let after = centavos(&after);
         assert_eq!(after, before + 6_100);
     }
-    // A credential that was revoked at one node acts at none.
+    // A credential that was revoked at one node works at none.
     let (status, _) = parted
         .asks((2, ROOT), ("DELETE", "/admin/people/ana"), &Value::Null)
         .await;
@@ -340,7 +341,7 @@ async fn events_are_sent_again_at_any_node_and_the_console_acts_like_the_api() {
         parted.does(node, ("POST", &path), &Value::Null).await;
         let path = format!("/admin/webhooks/{}/redeliver", hook["id"].as_str().unwrap());
         parted.does(node, ("POST", &path), &event).await;
-        // The console does it for whoever is logged in there.
+        // The console does it for the person who is logged in there.
         let mut browser = Browser::at(parted.nodes.operator(node));
         let entered = browser.send("/console/login", &[("key", ROOT)]).await;
         entered.is(303);

@@ -1,4 +1,5 @@
-//! Whoever has what the nodes show each other, and nothing else, has nothing done that was not begun by somebody who may.
+//! A caller with nothing but the token that the nodes show each other can only carry out what an authorised person
+//! has begun.
 
 use caudal_ledger::people::Role;
 use caudal_ledger::people::audit::{AuditEntry, Outcome};
@@ -9,7 +10,7 @@ use super::{Parted, ROOT};
 use crate::support::Client;
 
 impl Parted {
-    /// Asks the listener that a node has for the others.
+    /// Calls the listener that a node has for the others.
     async fn forged(
         &self,
         node: usize,
@@ -29,7 +30,7 @@ impl Parted {
         (answer.status, answer.json)
     }
 
-    /// The sequence of the last entry of an action with an outcome.
+    /// The sequence of the newest entry of an action with this outcome.
     async fn entry(&self, action: &str, outcome: &str) -> u64 {
         let all = self.written(action).await;
         let mut found = all.iter().filter(|it| it["outcome"] == outcome);
@@ -74,14 +75,14 @@ async fn the_secret_of_the_nodes_alone_lets_nobody_act() {
             assert_eq!(status, 401, "{which} {subject} {approved}: {why}");
         }
     }
-    // What the owner of the first cell does itself is never passed on.
+    // The owner of the first cell never accepts from another node what it does itself.
     let person = json!({"name": "mallory", "role": "operator"});
     let begun = parted.entry(suspended, "begun").await;
     let written = acting("people", begun, true);
     let people = ("cell 0", "/admin/people");
     let (status, why) = parted.forged(0, people, Some(&written), &person).await;
     assert_eq!(status, 401, "{why}");
-    // Nor does another node write down what such an operation begins with, or how another one ended.
+    // Nor does it record for another node that an operation begins, or how somebody else's ended.
     for (operator, outcome) in [
         ("root", json!("Begun")),
         ("nobody", json!("Begun")),
@@ -104,7 +105,8 @@ async fn the_secret_of_the_nodes_alone_lets_nobody_act() {
         .get(&format!("/v1/accounts/{cvu}"))
         .await;
     assert_eq!(shown.is(200)["status"], "suspended");
-    // With an entry that says that it was begun, and only until it ended, it is what the owner of a realm's cell does for another.
+    // With an entry of its beginning, and only until it has ended, the order is one that the owner of a realm's cell
+    // carries out for another node.
     let note = async |outcome| {
         let entry = AuditEntry {
             operator: "root".to_owned(),

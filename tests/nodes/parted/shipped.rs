@@ -1,4 +1,4 @@
-//! The cells of several owners on their way to one depot, whoever ships, and what is restored from there.
+//! The cells of several owners are shipped to one depot, whichever node ships, and restored from there.
 
 use std::fs;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::backup::moments::Remembering;
 use crate::backup::{SMALL, restored};
 use crate::support::{SOON, wait_until};
 
-/// Has whoever owns the first cell ship, until nothing is left.
+/// Has the owner of the first cell ship until nothing is left.
 async fn all_is_shipped(parted: &Parted) {
     wait_until("everything is shipped", SOON, async || {
         let owner = parted.nodes.owner_in(0).await;
@@ -45,7 +45,7 @@ async fn the_owner_of_the_first_cell_ships_all_cells_whoever_owns_them() {
     };
     let mut parted = Parted::of(nodes).await;
     let loads = [0, 1, 2].map(|tenant| parted.load(tenant, 2));
-    // The first cell changes hands, its owner dies, and a realm goes from cell to cell meanwhile.
+    // Meanwhile the first cell changes hands, its owner dies, and a realm moves from cell to cell.
     for (round, cell) in [2, 0, 1].into_iter().enumerate() {
         for load in &loads {
             load.more(20).await;
@@ -82,7 +82,7 @@ async fn the_owner_of_the_first_cell_ships_all_cells_whoever_owns_them() {
     assert!(vouchers_in(&depot) >= all);
 }
 
-/// A node that does not ship says who does, and no figures of its own.
+/// Checks that a node that does not ship says which one does, and shows no figures of its own.
 async fn only_the_owner_ships(parted: &Parted) {
     let owner = parted.nodes.owner_in(0).await;
     for node in 0..3 {
@@ -102,7 +102,7 @@ async fn only_the_owner_ships(parted: &Parted) {
     }
 }
 
-/// How many vouchers there are in what is restored from a depot, and verified.
+/// Restores and verifies a depot; returns how many vouchers it has.
 fn vouchers_in(depot: &Remembering) -> usize {
     let dir = TempDir::new().unwrap();
     let [from, pepper, data] = ["backup", "pepper", "new"].map(|name| dir.path().join(name));
@@ -140,7 +140,7 @@ async fn the_last_node_that_stops_ships_what_is_left_of_all_cells() {
         let cvu = account(&client).await;
         client.voucher(&cvu, "IN", "1.00", "last").await.is(201);
     }
-    // Its stores are closed by the time at which it ships for the last time.
+    // Its stores are closed by the time it ships for the last time.
     nodes.end(0).await;
     assert!(depot.fits_at_every_moment().await > 0);
     assert_eq!(vouchers_in(&depot), 2);

@@ -7,7 +7,7 @@ use crate::cli::{caudal, said};
 use crate::support::{SOON, wait_until};
 
 impl Parted {
-    /// Runs the command at a node, which may ask further ones.
+    /// Runs the command at a node; `also` are further nodes that it may ask.
     async fn spreads(
         &self,
         node: usize,
@@ -20,14 +20,16 @@ impl Parted {
             command.args(["--also", &url(*node)]);
         }
         command.args(more).env("CAUDAL_ADMIN_KEY", ROOT);
-        // The nodes are of this process, and this thread may be theirs.
+        // The nodes run in this process, perhaps on this very thread, so the command runs on
+        // another one.
         let ended: Output = actix_web::web::block(move || command.output().unwrap())
             .await
             .unwrap();
         said(&ended)
     }
 
-    /// The same until it ends well: a node that was not heard of for a moment gets nothing.
+    /// Repeats the command until it succeeds: it gives nothing to a node that was not heard from
+    /// for a moment.
     async fn is_spread(&self, node: usize, also: &[usize]) -> Vec<String> {
         wait_until("each node owns one cell", SOON, async || {
             let (code, out, why) = self.spreads(node, also, &["--yes"]).await;
@@ -47,14 +49,14 @@ impl Parted {
         .await
     }
 
-    /// Who owns a cell, as a node knows it.
+    /// The owner of a cell, as a node knows it.
     async fn owner(&self, node: usize, cell: u32) -> Option<String> {
         let cells = self.nodes.admin(node, "GET", "/admin/cells", None).await.1;
         let cell = usize::try_from(cell).unwrap();
         cells[cell]["owner"].as_str().map(str::to_owned)
     }
 
-    /// Waits until a node knows that another owns a cell.
+    /// Waits until a node knows that another node owns a cell.
     async fn knows(&self, node: usize, cell: u32, owner: usize) {
         let name = self.nodes.name(owner);
         wait_until("the node knows the owner", SOON, async || {
@@ -69,13 +71,13 @@ async fn cells_of_one_node_are_spread_over_all_by_one_command() {
     let Some(mut parted) = Parted::start().await else {
         return;
     };
-    // As after a fail-over: one has all.
+    // As after a fail-over: one node owns all cells.
     for cell in 0..MANY {
         parted.nodes.owns(cell, 0).await;
         parted.knows(0, cell, 0).await;
         parted.knows(1, cell, 0).await;
     }
-    // Nobody is at the terminal, and nobody said yes.
+    // Nobody is at the terminal, and nobody has confirmed.
     wait_until("it asks", SOON, async || {
         let (code, out, why) = parted.spreads(0, &[], &[]).await;
         println!("{out}\n{why}");
@@ -95,13 +97,13 @@ async fn cells_of_one_node_are_spread_over_all_by_one_command() {
             client.voucher(cvu, "IN", "1.00", &id).await.is(201);
         }
     }
-    // The second time there is nothing to do.
+    // The second time nothing is left to do.
     wait_until("nothing is to do", SOON, async || {
         let (code, out, _) = parted.spreads(1, &[], &[]).await;
         (code == Some(0) && out.contains("nothing to do")).then_some(())
     })
     .await;
-    // An owner has to be asked itself.
+    // Only the owner itself can hand a cell over, so the command has to be able to ask it.
     for (cell, owner) in [(0, 0), (1, 1), (2, 1)] {
         parted.nodes.owns(cell, owner).await;
         parted.knows(0, cell, owner).await;

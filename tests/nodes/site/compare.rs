@@ -1,11 +1,11 @@
-//! What clients know, beside what each node has.
+//! Compares what clients know with what each node has.
 
 use std::collections::BTreeSet;
 
 use super::{Counts, LONG, Site};
 use crate::support::{Client, wait_until};
 
-/// What an account has: the external id of each of its vouchers, and each voucher's own id.
+/// The vouchers of an account: the external id of each, and its own id.
 async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
     let (mut found, mut cursor) = (Vec::new(), String::new());
     loop {
@@ -23,7 +23,8 @@ async fn movements(client: &Client, cvu: &str) -> Vec<(String, String)> {
     }
 }
 
-/// Counts what clients know and a node has not, and what a node has twice; all nodes have the same, to the byte.
+/// Counts vouchers that clients know and a node lacks, and those that a node has twice; checks that all nodes
+/// have the same bytes.
 pub(super) async fn agree(site: &Site) -> Counts {
     let done = site.known.done.lock().unwrap().clone();
     let (mut lost, mut twice) = (0, 0);
@@ -52,7 +53,8 @@ pub(super) async fn agree(site: &Site) -> Counts {
         })
         .await;
         assert_eq!(report["count"], 0, "{report}");
-        // The owner's audit log has an entry of each check of its own; the chains below have every byte.
+        // Each check adds an entry to the audit log of the owner, so that is left out; the chains below cover
+        // every byte.
         let fields = ["accounts", "vouchers"];
         reports.insert(fields.map(|name| report[name].to_string()));
     }
@@ -71,7 +73,7 @@ pub(super) async fn agree(site: &Site) -> Counts {
                 let chains_here = journals.iter().map(|it| it["witnessChain"].to_string());
                 chains.insert(chains_here.collect::<Vec<_>>());
             }
-            // A node that is asked before the last entry of the audit log came to it has an older end.
+            // A node that is asked before the last entry of the audit log has reached it shows an older end.
             (chains.len() == 1).then_some(())
         },
     )

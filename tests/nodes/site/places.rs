@@ -1,4 +1,4 @@
-//! Where the log of a site is: in the folder of its only node, or in the database.
+//! The place of a site's log: the folder of its only node, or the database.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -9,8 +9,8 @@ use crate::support::bank::Bank;
 use crate::support::wait_until;
 
 impl Site {
-    /// Starts one node whose log is in its folder, and clients that post until the end; the log may go into this
-    /// database, and others may join then.
+    /// Starts one node whose log is in its folder, and clients that post until the end; the log may later move into
+    /// this database, and then other nodes may join.
     pub async fn on_disk(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
         let mut site = Self::empty(log, bank, hosts, 1);
         site.elsewhere = false;
@@ -18,8 +18,8 @@ impl Site {
         site
     }
 
-    /// Stops the only node, moves its log into the database or back to its folder, and starts it again. Clients try
-    /// again meanwhile.
+    /// Stops the only node, moves its log into the database or back to its folder, and starts it again. Clients
+    /// retry in the meantime.
     pub async fn moves(&mut self, into_the_database: bool) {
         assert_eq!(self.there().collect::<Vec<_>>(), [0]);
         self.stop(0).await;

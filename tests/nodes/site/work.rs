@@ -1,4 +1,4 @@
-//! Clients of the tenants of a site that post and try again, what they know, and how long nothing was acknowledged.
+//! Clients of a site's tenants that post and retry, what they know, and how long nothing was acknowledged.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use super::{LONG, PATIENCE, Site, number};
 use crate::support::client::fresh;
 use crate::support::{Client, wait_until};
 
-/// A tenant whose realm lies in the cell of its number.
+/// A tenant whose realm lies in the cell of the same number.
 #[derive(Clone)]
 pub(super) struct Tenant {
     pub(super) key: String,
@@ -21,17 +21,17 @@ pub(super) struct Tenant {
 /// What clients know.
 #[derive(Default)]
 pub(super) struct Known {
-    /// Where each node is; empty while clients do not know it.
+    /// The address of each node; empty while clients do not know the node.
     pub(super) urls: Mutex<Vec<String>>,
     /// Each voucher that was acknowledged: its external id, its account and its own id.
     pub(super) done: Mutex<BTreeMap<String, (String, String)>>,
-    /// When something was acknowledged, in each cell.
+    /// The times of the acknowledgements, in each cell.
     acknowledged: Mutex<Vec<Vec<Instant>>>,
     over: AtomicBool,
 }
 
 impl Known {
-    /// Knows nothing of so many nodes and cells.
+    /// An empty state for so many nodes and cells.
     pub(super) fn of(nodes: usize, cells: usize) -> Self {
         Self {
             urls: Mutex::new(vec![String::new(); nodes]),
@@ -40,14 +40,14 @@ impl Known {
         }
     }
 
-    /// The address of a node that clients know, by turns.
+    /// The address of a node that clients know, in turns.
     fn next(&self, turn: usize) -> String {
         let urls = self.urls.lock().unwrap();
         let known: Vec<_> = urls.iter().filter(|url| !url.is_empty()).collect();
         known[turn % known.len()].clone()
     }
 
-    /// How much was acknowledged in these cells.
+    /// How many vouchers were acknowledged in these cells.
     fn count(&self, cells: &[usize]) -> usize {
         let known = self.acknowledged.lock().unwrap();
         cells.iter().map(|cell| known[*cell].len()).sum()
@@ -55,7 +55,7 @@ impl Known {
 }
 
 impl Site {
-    /// Clients post from now on, those of all tenants beside each other.
+    /// Starts clients that post for all tenants at the same time.
     pub(super) fn work(&mut self) {
         self.known.over.store(false, Ordering::Release);
         for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
@@ -66,7 +66,7 @@ impl Site {
         }
     }
 
-    /// Waits until each client has its last answer.
+    /// Stops the clients, and waits until each has its last answer.
     pub(super) async fn rest(&mut self) {
         self.known.over.store(true, Ordering::Release);
         for worker in std::mem::take(&mut self.work) {
@@ -75,12 +75,12 @@ impl Site {
         }
     }
 
-    /// Waits until so much more is acknowledged.
+    /// Waits until `more` further vouchers are acknowledged.
     pub async fn more(&self, more: usize) {
         self.more_in(&self.all_cells(), more).await;
     }
 
-    /// The same of the tenants of these cells.
+    /// Waits until the tenants of these cells have `more` further vouchers acknowledged.
     pub async fn more_in(&self, cells: &[usize], more: usize) {
         let until = self.known.count(cells) + more;
         wait_until("more is acknowledged", LONG, async || {
@@ -94,7 +94,7 @@ impl Site {
         self.pause_in(&self.all_cells(), since)
     }
 
-    /// The same of the tenants of these cells.
+    /// The longest time from `since` on in which the tenants of these cells had nothing acknowledged.
     pub fn pause_in(&self, cells: &[usize], since: Instant) -> Duration {
         let known = self.known.acknowledged.lock().unwrap();
         let found = cells.iter().flat_map(|cell| &known[*cell]);
@@ -114,8 +114,8 @@ impl Site {
     }
 }
 
-/// Posts one voucher after the other; each is tried until it is acknowledged, the last one, too: one that is given up may
-/// still come to the log, while it is compared what nodes have.
+/// Posts one voucher after another, each until it is acknowledged. That includes the last one: a voucher that is
+/// given up could still reach the log while the nodes are being compared.
 async fn post(known: Arc<Known>, tenant: Tenant, (cell, worker): (usize, usize)) {
     let mut client = Client::new("", Some(&tenant.key));
     let mut at = worker;
