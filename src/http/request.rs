@@ -1,5 +1,5 @@
-//! Requests, each declared once. A declaration gives the typed request, the reader that finds every
-//! mistake, and the schema of the OpenAPI document.
+//! Requests, each declared once. A declaration yields the typed request, the reader that finds every mistake, and the
+//! schema of the OpenAPI document.
 //!
 //! **Shape.** Each field has its type, its name on the wire, how it is taken (a method of what the
 //! request is read from, with a reader of raw JSON), and how the document shows it:
