@@ -5,8 +5,8 @@
 //! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
 //! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
 //!
-//! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
-//! [`BODY_MAX`] for an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
+//! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts, [`BODY_MAX`] for
+//! an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
 //!
 //! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
 //! made them, so each runtime gets a client of its own; the login is shared by all.

@@ -1,4 +1,5 @@
-//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and requests.
+//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and
+//! requests.
 //!
 //! **Shape.** A text that names one thing leads right to it. Any other text is searched for in every realm: as the
 //! tenant's own id, by its row; as a text in accounts, by the bounded search of the accounts list; as the id of a

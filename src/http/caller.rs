@@ -54,8 +54,8 @@ impl Caller {
         &self.door.engine
     }
 
-    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and the
-    /// realm has the history that it had when the answer began.
+    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and
+    /// the realm has the history that it had when the answer began.
     ///
     /// # Errors
     /// [`Failure::ShuttingDown`] where one of these no longer holds.

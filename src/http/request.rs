@@ -14,12 +14,11 @@
 //! }
 //! ```
 //!
-//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). A `_part` is an
-//! object inside another.
-//! Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
-//! notes a mistake that concerns several; it may name the fields before it, of which each is `None` when
-//! it is absent or wrong. `=> |fields| …` before all looks at what is sent, and `=> let sent = |fields| …`
-//! keeps what it saw for the checks.
+//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). A `_part` is an object
+//! inside another. Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
+//! notes a mistake that concerns several; it may name the fields before it, each of which is `None` when it is absent
+//! or wrong. `=> |fields| …` before all fields looks at the whole body, and `=> let sent = |fields| …` keeps the
+//! result for the checks.
 //!
 //! **Order.** Fields are read, and mistakes found, in the order of the declaration.
 

@@ -1,5 +1,5 @@
-//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as Parquet,
-//! where `Accept` asks for it.
+//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as
+//! Parquet, where `Accept` asks for it.
 //!
 //! **Shape.** The stream walks the list page by page, each beginning where the last one ended, so it costs what its
 //! pages cost and takes its turns among other requests. A row is written as it is read.
