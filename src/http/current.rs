@@ -73,7 +73,7 @@ const MADE: &str = "req_";
 const MILLIS_DIGITS: usize = 12;
 /// The digit that follows them. Earlier ids were made from the start of the process and had a `7` there.
 const TIMED: char = '0';
-/// Ids with a time outside of this range were made elsewhere: 2020 to 2120, in milliseconds since 1970.
+/// Ids with a time outside of this range were made in another way: 2020 to 2120, in milliseconds since 1970.
 const SANE_MILLIS: std::ops::Range<u64> = 1_577_836_800_000..4_733_510_400_000;
 
 /// An id that no other request of any process has: the time, a part that is random per process, and a count.

@@ -45,8 +45,8 @@ const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
 ];
 /// The only IPv6 addresses that a public server has.
 const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
-/// IPv6 addresses within these that no public server has. The first entry that matches gives the kind; ranges that
-/// carry an IPv4 address are refused whole, whichever address they carry.
+/// IPv6 addresses that no public server has. The first entry that matches gives the kind; ranges that carry an IPv4
+/// address are refused whole, whichever address they carry.
 const FORBIDDEN_V6: [(Ipv6Net, &str); 18] = [
     (
         v6([0, 0, 0, 0, 0, 0, 0, 0], 128),

@@ -43,7 +43,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The same after the owner and this node refused each other's certificates: people have to mend that, and each try
 /// costs a handshake.
 const UNTRUSTED_EVERY: Duration = Duration::from_secs(1);
-/// How long another node may take to answer: longer than it waits for a bank.
+/// How long another node may take to answer: longer than it waits for a bank's answer, though not for a whole list.
 const ANSWER: Duration = Duration::from_secs(45);
 
 /// The answers of this layer: its own, or those of the handlers.
