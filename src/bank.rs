@@ -1,12 +1,12 @@
 //! The gateway to the sponsor bank: its API (API BANK) behind [`BankGateway`].
 //!
-//! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (what is sent, what may
-//! be written about it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries, limits.
-//! `read` parses money and people from answers, `redact` keeps personal data out of the records, `names` makes names
-//! that the bank accepts. [`notices`] is the opposite direction: what the bank sends to us.
+//! **Shape.** Each operation is an `Ask` of `wire`, `transfers`, `lookups` or `remuneration` (the request, what the
+//! journal may keep of it, how the answer reads) that `attempts` brings to the bank: login, deadline, retries,
+//! limits. `read` parses money and people from answers, `redact` keeps personal data out of the records, `names`
+//! makes names that the bank accepts. [`notices`] is the opposite direction: messages that the bank sends to us.
 //!
-//! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts,
-//! [`BODY_MAX`] for an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
+//! **Bounds.** See [`Config`]: a deadline for the operation, a timeout and a count for its attempts, [`BODY_MAX`] for
+//! an answer; a list has [`PAGES_MAX`] and [`LIST_DEADLINE`]. No redirects, no proxies, https outside the loopback.
 //!
 //! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
 //! made them, so each runtime gets a client of its own; the login is shared by all.
@@ -54,9 +54,9 @@ use crate::clients::Clients;
 use attempts::{Session, client};
 use wire::Ask;
 
-/// The name of the bank whose API this is; its code, 322, is in every path.
 /// The bank's code for a client id that is another client's.
 const CLIENT_TAKEN: &str = "VW012";
+/// The name of the bank whose API this is; its code, 322, is in every path.
 const NAME: &str = "Banco Industrial";
 /// How long a connection may take.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
@@ -64,13 +64,13 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long an operation may take, all its attempts included.
 pub const DEADLINE: Duration = Duration::from_secs(8);
-/// How often an operation is tried before it is given back.
+/// How often an operation is tried before it is returned as failed.
 pub const ATTEMPTS_MAX: usize = 3;
-/// How long to wait when the bank does not know yet a CVU that it just created.
+/// How long to wait when the bank does not yet know a CVU that it just created.
 pub const REPLICA_LAG: Duration = Duration::from_millis(700);
 /// The longest answer that is read, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
-/// How many movements a page of a list has at most; the bank gives no more.
+/// The most movements of a page of a list; the bank gives no more.
 pub const PAGE: usize = 200;
 /// How many pages of a day's movements are read in each direction; a day with more fails.
 pub const PAGES_MAX: usize = 500;
@@ -79,35 +79,35 @@ pub const PAGE_BODY_MAX: usize = 1024 * 1024;
 /// How long all pages of a day may take together; each page also has the operation's deadline.
 pub const LIST_DEADLINE: Duration = Duration::from_secs(120);
 
-/// How long one attempt may take. Whoever has a copy may change it: that holds for all attempts that
-/// begin afterwards.
+/// How long one attempt may take. All copies share the time: setting it applies to all attempts that begin
+/// afterwards.
 #[derive(Clone, Debug)]
 pub struct Patience(Arc<AtomicU64>);
 
 impl Patience {
-    /// So long, in whole milliseconds.
+    /// A time, in whole milliseconds.
     pub fn new(time: Duration) -> Self {
         let patience = Self(Arc::default());
         patience.set(time);
         patience
     }
 
-    /// From now on so long.
+    /// Sets the time for attempts that begin from now on.
     pub fn set(&self, time: Duration) {
         let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         self.0.store(millis, Ordering::Relaxed);
     }
 
-    /// How long it is now.
+    /// The present time for an attempt.
     pub fn get(&self) -> Duration {
         Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// How the bank is reached.
+/// How to reach the bank.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where its API is; `/v1/…` is added to it.
+    /// The URL of its API, to which `/v1/…` is added.
     pub base_url: String,
     /// Our user there.
     pub username: String,
@@ -136,7 +136,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The usual limits.
+    /// A configuration with the usual limits.
     pub fn new(
         base_url: impl Into<String>,
         username: impl Into<String>,
@@ -293,7 +293,8 @@ impl BankGateway for HttpGateway {
                 Err(BankError::Refused(refusal)) => wire::code(&refusal.body) == "VW015",
                 _ => false,
             };
-            // Closed already, or another CUIT's? The refusal does not tell; a lookup does.
+            // Is it closed already, or does the CUIT belong to another holder? The refusal does not tell; a lookup
+            // does.
             if refused {
                 let ask = Ask::is_closed(cvu);
                 let found = self.perform(ask, request_id, deadline).await;
@@ -302,7 +303,7 @@ impl BankGateway for HttpGateway {
                     Ok(true) => reply.result = Ok(()),
                     // It is open, so the refusal stands: the CUIT is not the holder's.
                     Ok(false) | Err(BankError::Refused(_)) => {}
-                    // Nobody knows which of the two it was.
+                    // It is unknown which of the two it was.
                     Err(doubt) => reply.result = Err(doubt),
                 }
             }

@@ -1,5 +1,5 @@
-//! What is shown of accounts, vouchers, holds, transfers, types and events: their JSON, the same in the
-//! native family's answers, in events and their webhooks, and for operators. No question, no request.
+//! The JSON of accounts, vouchers, holds, transfers, types and events, the same in the native family's answers, in
+//! events and their webhooks, and for operators. No requests.
 
 pub mod accounts;
 pub mod counterparty;

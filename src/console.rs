@@ -6,10 +6,9 @@
 //! credential, the admin key or a one-time link ([`sessions`]). Every action is a form with the token of its session.
 //! Texts are in both languages side by side ([`words`]).
 //!
-//! **Bounds.** Pages of lists have [`view::ROWS`] rows and look no further than the doors do; forms have
-//! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; sessions as
-//! [`sessions`] says. The listener's own bounds hold for all of it.
-//!
+//! **Bounds.** Pages of lists have [`view::ROWS`] rows and search no further than the API does; forms have
+//! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
+//! [`sessions`]. The listener's own bounds apply to all of it.
 //! **Order.** Session, then token, then the request itself: a stranger sees nothing but the login page.
 //!
 //! **Failure.** A refusal is a page with its sentence and the id of the request; nothing is retried by itself.
@@ -61,7 +60,7 @@ use crate::http::Door;
 use live::Pulse;
 use sessions::Sessions;
 
-/// What all pages share, as long as the listener runs.
+/// The state that all pages share, as long as the listener runs.
 #[derive(Debug)]
 pub struct Console {
     sessions: Sessions,
@@ -69,7 +68,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// The console of a service, whose pulse is taken from now on. Must be called inside an actix system.
+    /// The console of a service; starts taking samples for its pulse. Must be called inside an actix system.
     pub fn start(door: &Door) -> Arc<Self> {
         let console = Arc::new(Self {
             sessions: Sessions::default(),
@@ -79,13 +78,13 @@ impl Console {
         console
     }
 
-    /// The path of a link that logs in once within ten minutes; `None` where the system has no random bits.
+    /// The path of a link that logs in once, within ten minutes; `None` where the system has no random bits.
     pub fn link(&self) -> Option<String> {
         let link = self.sessions.link(Instant::now())?;
         Some(format!("/console/enter?link={}", link.expose()))
     }
 
-    /// Adds its routes to a listener that has the desk of the admin API.
+    /// Adds the console's routes to a listener that has the desk of the admin API.
     pub fn routes(self: Arc<Self>, config: &mut web::ServiceConfig) {
         let get = |path: &str| web::resource(path);
         let pages = web::scope("/console")

@@ -1,4 +1,4 @@
-//! What both families share: errors, who calls, bodies, queries, and the frame round each request.
+//! The parts that both families share: errors, the caller, bodies, queries, and the frame round each request.
 
 pub mod accept;
 pub mod body;
@@ -55,7 +55,7 @@ use crate::memory::Plan;
 use crate::outgoing::Outgoing;
 use crate::webhooks::{Reach, Sealer};
 
-/// What every handler works with; shared by all workers.
+/// The state that every handler works with; shared by all workers.
 #[derive(Clone, Debug)]
 pub struct Door {
     /// The actors.
@@ -66,39 +66,39 @@ pub struct Door {
     pub root: Option<Arc<RootKey>>,
     /// Whether the service still takes requests.
     pub gate: Arc<gate::Gate>,
-    /// Room for bulk.
+    /// The slots for batches and other bulk.
     pub room: Arc<bulk::BulkSlots>,
-    /// What goes out to tenants.
+    /// The parts that send events to tenants.
     pub hooks: Arc<Hooks>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
     /// How long the parts of a request may take to arrive.
     pub deadlines: bytes::Deadlines,
-    /// Of so many requests that succeed one has its line in the log; 0 is none.
+    /// One in this many successful requests gets a line in the log; 0 means none does.
     pub log_every: u32,
-    /// Those without a right key.
+    /// Addresses that sent wrong keys.
     pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
     pub rate: Option<Arc<rate::RateLimit>>,
-    /// What is counted of requests and of the rest of the work.
+    /// The counters of requests and of the rest of the work.
     pub measures: Arc<Measures>,
     /// How the memory of the process is divided, where it is watched.
     pub memory: Option<Plan>,
     /// How the journal is shipped elsewhere, where it is.
     pub backup: Option<Arc<Backup>>,
-    /// Whether what leaves is held, after a restore to the past.
+    /// Whether outgoing calls are held, after a restore to the past.
     pub outgoing: Arc<Outgoing>,
     /// The figures of the cells' logs, by the numbers of the cells; none where they are on this machine's disk.
     pub logs: Arc<[Arc<caudal_postgres::Status>]>,
-    /// Peers that are believed when they say for whom they ask.
+    /// Peers whose word is believed about whom they ask for.
     pub proxies: Arc<[IpNet]>,
     /// This node, where several share the cells.
     pub node: Option<Arc<node::Node>>,
-    /// Who comes in here.
+    /// Which callers come in here.
     pub entrance: Entrance,
 }
 
-/// Who comes in at a listener.
+/// The callers of a listener.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Entrance {
     /// Clients.
@@ -108,18 +108,18 @@ pub enum Entrance {
 }
 
 impl Door {
-    /// Whether the owner of the first cell is here, where the platform is written, or there is only this service.
+    /// Whether this node owns the first cell, where the platform is written, or there is only this service.
     pub fn is_owners(&self) -> bool {
         self.node.as_ref().is_none_or(|node| node.serves(FIRST))
     }
 
-    /// Whether the owner of a realm's cell is here, or there is only this service.
+    /// Whether this node owns the realm's cell, or there is only this service.
     pub fn serves(&self, realm: RealmId) -> bool {
         let cell = self.engine.cells().standing(realm).cell;
         self.node.as_ref().is_none_or(|node| node.serves(cell))
     }
 
-    /// The cells whose writes are this node's to take: of one that another node serves they are that node's.
+    /// The cells whose writes this node has to take: all but those that another node serves.
     pub fn answers_for(&self) -> impl Iterator<Item = u32> {
         let elsewhere = |cell: u32| match &self.node {
             Some(node) => !node.serves(cell) && node.is_served(cell),
@@ -129,30 +129,30 @@ impl Door {
         all.filter(move |cell| !elsewhere(*cell))
     }
 
-    /// Why requests wait that are this node's to serve, while they do: it owns their cell and does not serve it, or knows of
-    /// no owner.
+    /// The reason why requests wait that this node has to serve: it owns their cell and does not serve it, or knows
+    /// of no owner. `None` while none wait.
     pub fn waits(&self) -> Option<String> {
         let node = self.node.as_ref()?;
         let cell = self.answers_for().find(|cell| !node.serves(*cell))?;
         Some(node.why_waits(cell))
     }
 
-    /// Whether writes are possible, as far as they are this node's to take: always where other nodes serve all cells.
+    /// Whether the writes that this node has to take are possible: always true where other nodes serve all cells.
     ///
     /// # Errors
-    /// When they are not: why. [`Failure::ShuttingDown`] where requests wait, see [`Self::waits`].
+    /// The reason why they are not. [`Failure::ShuttingDown`] where requests wait, see [`Self::waits`].
     pub fn ready(&self) -> Result<(), Failure> {
         self.engine.ready_in(self.answers_for())?;
         self.waits().map_or(Ok(()), |_| Err(Failure::ShuttingDown))
     }
 }
 
-/// What the service needs to send events out.
+/// The parts that the service needs to send events out.
 #[derive(Debug)]
 pub struct Hooks {
-    /// Where it may send to.
+    /// The addresses that it may send to.
     pub reach: Reach,
-    /// Keeps the secrets that sign.
+    /// Seals the secrets that sign.
     pub sealer: Sealer,
     /// How many streams each realm has.
     pub streams: streams::Streams,

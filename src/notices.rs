@@ -112,15 +112,15 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
     door.engine.signers(&fits)
 }
 
-/// For which cell a notice is, by its body, before anybody has judged who signed it.
+/// The cell that a notice is for, by its body, before its signature is checked.
 ///
 /// # Errors
-/// When it cannot be looked up now.
+/// When the cell cannot be looked up now.
 pub fn whose(engine: Arc<Engine>, body: web::Bytes) -> Found {
     Box::pin(async move {
         match read(&body) {
             Ok(notice) => engine.cell_of(notice).await,
-            // Whoever judges it refuses it.
+            // The handler refuses such a body.
             Err(_) => Ok(Some(FIRST)),
         }
     })
@@ -187,7 +187,7 @@ pub async fn hear(
     Ok(json(StatusCode::OK, &HeardBody { result }))
 }
 
-/// Whatever kept a notice from being heard, the bank is to send it again.
+/// Makes a failure one after which the bank has to send the notice again.
 fn again(failure: Failure) -> ApiError {
     let error = ApiError::from(failure);
     ApiError {

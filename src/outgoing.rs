@@ -1,9 +1,9 @@
-//! Whether a restored service holds everything that would leave it, until an operator releases it.
+//! Whether a restored service holds all outgoing calls, until an operator releases them.
 //!
-//! **Shape.** A restore to the past leaves a file in the data folder. While it is there nothing leaves any realm
-//! (`caudal_actors::hold`).
+//! **Shape.** A restore to the past leaves a file in the data folder. While the file is there, no realm makes
+//! outgoing calls (`caudal_actors::hold`).
 //!
-//! **Order.** The file is removed before anything leaves, so nothing leaves that a restart would hold again.
+//! **Order.** The file is removed before any call is made, so a restart never holds again after something has left.
 
 use std::fs;
 use std::io;
@@ -11,25 +11,25 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
-/// Whether what would leave is held.
+/// Whether outgoing calls are held.
 #[derive(Debug)]
 pub struct Outgoing {
-    /// The file that says so.
+    /// The file that marks the hold.
     file: PathBuf,
     held: watch::Sender<bool>,
 }
 
 impl Outgoing {
-    /// As the file says: held while it is there.
+    /// Reads the state: held while the file is there.
     ///
     /// # Errors
-    /// When that cannot be told.
+    /// When it cannot be told whether the file is there.
     pub fn read(file: PathBuf) -> io::Result<Self> {
         let held = watch::Sender::new(file.try_exists()?);
         Ok(Self { file, held })
     }
 
-    /// Nothing is held, and nothing ever was.
+    /// A service that was not restored: nothing is held.
     pub fn free() -> Self {
         Self {
             file: PathBuf::new(),
@@ -37,12 +37,12 @@ impl Outgoing {
         }
     }
 
-    /// Whether it is held.
+    /// Whether outgoing calls are held.
     pub fn is_held(&self) -> bool {
         *self.held.borrow()
     }
 
-    /// Lets everything leave, for good.
+    /// Releases outgoing calls, for good.
     ///
     /// # Errors
     /// When the file cannot be removed; everything stays held.
@@ -61,7 +61,7 @@ impl Outgoing {
         Ok(())
     }
 
-    /// The same for whoever waits until nothing is held.
+    /// The state, for callers that wait until nothing is held.
     pub fn watch(&self) -> watch::Receiver<bool> {
         self.held.subscribe()
     }

@@ -1,10 +1,10 @@
 //! The pages of a listener: its operations, its OpenAPI document, and the project's documents, all from the program
-//! itself. Nothing on them asks another host for anything.
+//! itself. They load nothing from other hosts.
 //!
-//! **Shape.** A [`Site`] has one [`Entry`] for each address. An entry is made when it is first asked for, since the
-//! document takes tens of megabytes for a moment; what is kept is its text, and the same compressed.
+//! **Shape.** A [`Site`] has one [`Entry`] for each address. An entry is made on first use, since the document takes
+//! tens of megabytes for a moment; only its text is kept, plain and compressed.
 //!
-//! **Bounds.** Entries are a fixed list. An answer shares the bytes that are kept, and is sent in pieces.
+//! **Bounds.** Entries are a fixed list. An answer shares the kept bytes, and is sent in pieces.
 
 pub mod catalogue;
 pub mod kept;
@@ -22,15 +22,15 @@ use crate::http::respond;
 use crate::http::words::Refusal;
 use kept::{Kept, Lasting, hash};
 
-/// Where the document is.
+/// The path of the document.
 const DOCUMENT: &str = "/openapi.json";
-/// Where the pages are.
+/// The path under which the pages are.
 const DOCS: &str = "/docs/";
 const HTML: &str = "text/html; charset=utf-8";
 const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
-/// The documents: their address below [`DOCS`], what they are called, and their text.
+/// The documents: their address below [`DOCS`], their names, and their texts.
 const DOCUMENTS: [(&str, &str, &str); 10] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
@@ -55,7 +55,7 @@ const DOCUMENTS: [(&str, &str, &str); 10] = [
     ("evidence", "Evidence", include_str!("../docs/evidence.md")),
     ("glossary", "Glossary", include_str!("../docs/glossary.md")),
 ];
-/// What stands before the table on the page of events.
+/// The text before the table on the page of events.
 const EVENT_TYPES: &str =
     "\n## Types\n\n`data` has the schema of that name in the OpenAPI document.\n\n";
 /// Files of our own: name, media type, text.
@@ -82,10 +82,10 @@ const SWAGGER: [(&str, &str); 2] = [
     ("swagger-ui-bundle.js", "text/javascript; charset=utf-8"),
 ];
 
-/// What a listener shows.
+/// The contents of a listener's pages.
 #[derive(Debug)]
 pub struct About {
-    /// What the pages are called.
+    /// The name on the pages.
     pub name: &'static str,
     /// The first page, in Markdown.
     pub home: &'static str,
@@ -100,7 +100,7 @@ pub struct Site {
     entries: Vec<Entry>,
 }
 
-/// One address and what is there.
+/// One address and the page or file there.
 #[derive(Debug)]
 struct Entry {
     path: String,
@@ -139,7 +139,7 @@ fn swagger(name: &str) -> &'static [u8] {
     }
 }
 
-/// Where a file is.
+/// The path of a file.
 fn file(name: &str) -> String {
     format!("{DOCS}files/{}/{name}", *FILES)
 }
@@ -182,7 +182,7 @@ impl Site {
         match entry.source {
             Source::Document => document((self.about.document)()),
             Source::Home => page("Documentation", self.about.home),
-            // What the service knows best itself stands below the document.
+            // The table of types, which comes from the service itself, stands below the document.
             Source::Text("Events", text) => page(
                 "Events",
                 &[text, EVENT_TYPES, &catalogue::events()].concat(),
@@ -209,7 +209,7 @@ impl Site {
         let links: String = links.collect();
         let files = OWN.iter().map(|(name, ..)| *name);
         let files = files.chain(SWAGGER.iter().map(|(name, _)| *name));
-        // What stands in the texts of the documents is theirs: they come last.
+        // The texts of the documents are put in last, so that nothing in them is replaced.
         let mut html = frame
             .replace("{{name}}", self.about.name)
             .replace("{{title}}", title)
@@ -224,7 +224,7 @@ impl Site {
         Kept::new(HTML, html.into_bytes())
     }
 
-    /// What is at a path.
+    /// Answers with the page or file at a path.
     async fn answer(&'static self, request: &HttpRequest) -> Result<HttpResponse, ApiError> {
         let entry = self.entries.iter().find(|it| it.path == request.path());
         let entry = entry.ok_or(Refusal::NoPage)?;
@@ -237,7 +237,7 @@ impl Site {
         if let Some(kept) = entry.kept.get() {
             return Ok(kept.answer(request, lasting));
         }
-        // Making it takes long enough to be noticed by others on this thread.
+        // Making an entry takes so long that other requests on this thread would notice.
         let made = web::block(move || entry.kept.get_or_init(|| self.make(entry))).await;
         match made {
             Ok(kept) => Ok(kept.answer(request, lasting)),
@@ -245,7 +245,7 @@ impl Site {
         }
     }
 
-    /// The root: a browser is led to the pages, a program is shown what there is.
+    /// The root: leads a browser to the pages, and shows a program the addresses.
     fn root(&self, request: &HttpRequest) -> HttpResponse {
         let taken = request.headers().get_all(header::ACCEPT);
         let mut taken = taken.filter_map(|value| value.to_str().ok());
@@ -287,7 +287,7 @@ fn document(document: OpenApi) -> Kept {
     Kept::new("application/json", json)
 }
 
-/// The links to the sections of a page, where there are enough to be worth it.
+/// The links to the sections of a page; empty for fewer than three.
 fn contents(sections: &[(String, String)]) -> String {
     if sections.len() < 3 {
         return String::new();

@@ -43,15 +43,15 @@ static PAGES: LazyLock<Site> = LazyLock::new(|| {
 pub struct Running {
     /// The address and port on which it listens.
     pub addr: SocketAddr,
-    /// How to stop it.
+    /// The handle that stops it.
     pub handle: ServerHandle,
 }
 
 /// Routes that a caller adds (the bench's no-op handler).
 pub type Extra = Option<fn(&mut web::ServiceConfig)>;
 
-/// Starts the public server, with further routes. When it is stopped, requests in flight have `how.grace` to finish; who
-/// reads no answer is cut off.
+/// Starts the public server, with further routes. When it is stopped, requests in flight have `how.grace` to finish;
+/// a client that does not read its answer is cut off.
 ///
 /// # Errors
 /// When the listener cannot be used.
@@ -98,7 +98,7 @@ fn families(config: &mut ServiceConfig) {
     config.configure(v1::routes).configure(wallet::routes);
 }
 
-/// Schemas that are only mentioned inside others, which are not collected from the handlers.
+/// Schemas that only appear inside others, and are not collected from the handlers.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     paths(crate::notices::hear),
@@ -201,7 +201,8 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
     ))
 }
 
-/// `GET /v1/comprobantes/{id}` would take the path of a batch for that of a voucher.
+/// Gives any other method than POST its answer here: `GET /v1/comprobantes/{id}` would take the path of a batch for
+/// that of a voucher.
 fn batch_by_post_alone(config: &mut web::ServiceConfig) {
     let others = web::resource("/v1/comprobantes/batch").guard(guard::Not(guard::Post()));
     config.service(others.to(unknown));

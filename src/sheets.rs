@@ -11,7 +11,7 @@ use serde_json::Value;
 /// A table, with its columns as CSV.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, without what says how it is written.
+    /// Its name, without the ending of a format.
     pub name: &'static str,
     /// The values of a row, in their order.
     pub columns: &'static [&'static str],
@@ -39,14 +39,14 @@ pub fn cell(body: &Value, column: &str) -> String {
     }
 }
 
-/// What a formula can begin with, also in the wide letters that some programs take for the same.
+/// The characters with which a formula can begin, also in the wide forms that some programs take for the same.
 const FORMULA: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// A text that no spreadsheet takes for a formula. Numbers below zero stay numbers.
+/// Makes a text that no spreadsheet takes for a formula. Negative numbers stay numbers.
 ///
-/// Programs of some countries part columns at `;`, so what follows one is looked at like a beginning.
+/// Programs of some countries split columns at `;`, so the text after one is checked like a beginning.
 pub fn harmless(text: &str) -> Cow<'_, str> {
     let number = text.strip_prefix('-').is_some_and(|digits| {
         let mut parts = digits.splitn(2, '.');
@@ -74,7 +74,7 @@ pub fn harmless(text: &str) -> Cow<'_, str> {
 pub fn row<T: AsRef<[u8]>>(cells: impl IntoIterator<Item = T>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut rows = csv::Writer::from_writer(&mut out);
-    // Memory takes all, and one row cannot differ in length from another.
+    // Memory takes everything, and a single row cannot differ in length from others.
     rows.write_record(cells).ok();
     drop(rows);
     out

@@ -1,13 +1,14 @@
 //! Statements as bytes: JSON, CSV, camt.053 and PDF.
 //!
-//! **Shape.** A [`Form`] is given the statement, then its lines in order, and writes its next bytes each time, so
-//! that a long statement need not be in memory. Each format has one file here, and a row in [`Format`].
+//! **Shape.** A [`Form`] gets the statement, then its lines in order, and each time writes its next bytes, so that a
+//! long statement need not be in memory. Each format has one file here, and a row in [`Format`].
 //!
-//! **The same for ever.** A form knows the statement and its vouchers and nothing else: no clock, no chance, no table
-//! that may grow, no compression whose bytes are another library's choice. A change of what a form writes for a
-//! statement that could be asked for before is a change of published documents; `statements/tests.rs` holds their bytes.
+//! **The same for ever.** A form depends on the statement and its vouchers and nothing else: no clock, no randomness,
+//! no table that may grow, no compression whose bytes another library chooses. To change what a form writes for a
+//! statement that could be asked for before is to change published documents; `statements/tests.rs` holds their
+//! bytes.
 //!
-//! **Bounds.** [`Format::lines_max`] lines. A PDF is in memory whole, all others are written as they are read.
+//! **Bounds.** [`Format::lines_max`] lines. A PDF is in memory whole; all others are written line by line.
 
 mod camt;
 mod json;
@@ -22,12 +23,12 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::{Period, Statement};
 use caudal_ledger::vouchers::Voucher;
 
-/// How many lines a statement has at most that is written as it is read.
+/// The most lines of a statement that is written line by line.
 pub const LINES_MAX: u64 = 200_000;
-/// How many lines a PDF has at most: about 400 pages.
+/// The most lines of a PDF: about 400 pages.
 pub const PDF_LINES_MAX: u64 = 10_000;
 
-/// What a statement is written as.
+/// The format of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// JSON, for programs.
@@ -41,7 +42,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Every format; the first is given where none is asked for.
+    /// Every format; the first is the default.
     pub const ALL: [Self; 4] = [Self::Json, Self::Csv, Self::Camt, Self::Pdf];
 
     /// Its media type.
@@ -64,7 +65,7 @@ impl Format {
         }
     }
 
-    /// How the name of a file of it ends.
+    /// The ending of the name of a file.
     pub const fn ending(self) -> &'static str {
         match self {
             Self::Json => "json",
@@ -74,7 +75,7 @@ impl Format {
         }
     }
 
-    /// How many lines a statement of it has at most.
+    /// The most lines of a statement in this format.
     pub const fn lines_max(self) -> u64 {
         match self {
             Self::Json | Self::Csv | Self::Camt => LINES_MAX,
@@ -95,15 +96,15 @@ impl Format {
 
 /// A statement that is being written.
 pub trait Form: Send {
-    /// What comes before the lines.
+    /// Writes the part before the lines.
     fn head(&mut self, out: &mut Vec<u8>);
-    /// The next line.
+    /// Writes the next line.
     fn line(&mut self, voucher: &Voucher, out: &mut Vec<u8>);
-    /// What comes after the last line.
+    /// Writes the part after the last line.
     fn foot(&mut self, out: &mut Vec<u8>);
 }
 
-/// What a file with the statement of a CVU is called, without quotes or anything that needs them.
+/// The name of a file with the statement of a CVU, without quotes or characters that need them.
 pub fn file_name(cvu: impl Display, period: Period, format: Format) -> String {
     let Period { first, last } = period;
     format!("resumen-{cvu}-{first}-{last}.{}", format.ending())

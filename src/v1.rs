@@ -24,8 +24,8 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::http::errors::ApiError;
 
-/// The route table. Routes are tried in this order, so those that carry the load come first; a path
-/// that is spelled out comes before one with a parameter in its place.
+/// The route table. Routes are tried in this order, so the busiest come first; a literal path comes before one with a
+/// parameter in its place.
 pub fn routes(config: &mut ServiceConfig) {
     config
         .service(vouchers::post)

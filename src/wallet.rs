@@ -1,5 +1,5 @@
-//! The wallet family, `/wallet/v1`: keys are numbers of accounts, names are Spanish, and what its
-//! clients have always sent is accepted as it is.
+//! The wallet family, `/wallet/v1`: keys are numbers of accounts, names are Spanish, and requests are accepted as its
+//! clients have always sent them.
 
 pub mod campos;
 pub mod comprobantes;
@@ -30,11 +30,11 @@ use crate::http::words::Mistake;
 
 /// The name of the field and of the parameter that names an account by its number.
 pub const ACCOUNT: &str = "idCuenta";
-/// The name of the field that names the CVU that sends.
+/// The name of the field for the CVU that sends.
 pub const ORIGIN: &str = "cvuOrigen";
 /// The name of the parameter that names a day.
 pub const DAY: &str = "fecha";
-/// Fields that are days wherever they are.
+/// Fields that are days in every body.
 pub const DAYS: [&str; 6] = [
     "fechaExterna",
     "fechaNacimiento",
@@ -43,7 +43,7 @@ pub const DAYS: [&str; 6] = [
     "fechaPublicacion",
     "fechaValor",
 ];
-/// Fields that are instants wherever they are, but where they say themselves that they are days.
+/// Fields that are instants in every body, unless their own description says that they are days.
 pub const INSTANTS: [&str; 10] = [
     "fecha",
     "fechaActualizacion",
@@ -57,7 +57,7 @@ pub const INSTANTS: [&str; 10] = [
     "fechaUltimoMovimiento",
 ];
 
-/// The route table; see that of the native family.
+/// The route table; for its order see that of the native family.
 pub fn routes(config: &mut ServiceConfig) {
     config
         .service(comprobantes::post)
@@ -114,7 +114,7 @@ impl<T> Pagina<T> {
     }
 }
 
-/// The account that a path names; a number that no account can have is one of none.
+/// The account that a path names; a number that is too large for any account names none.
 fn number(path: &web::Path<String>, name: &str) -> Result<AccountNo, ApiError> {
     let digits = !path.is_empty() && path.bytes().all(|b| b.is_ascii_digit());
     if digits {

@@ -1,5 +1,5 @@
-//! Operations as clients of a walletentidad know them: their kinds, states and words. A transfer is an
-//! operation of whoever sends; money that arrives is one of whoever receives, under the id of its voucher.
+//! Operations as clients of a walletentidad know them: their kinds, states and words. A transfer is an operation of
+//! the sender; money that arrives is an operation of the receiver, under the id of its voucher.
 
 pub mod notices;
 
@@ -8,21 +8,21 @@ use caudal_ledger::balance::Direction;
 use caudal_ledger::transfers::{Counterparty, Transfer, TransferStatus};
 use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
-/// What an operation is.
+/// The kind of an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A transfer that leaves through the bank.
     Sent,
-    /// One that arrived through the bank.
+    /// A transfer that arrived through the bank.
     Received,
     /// A transfer to an account of the realm.
     SentInside,
-    /// One from an account of the realm.
+    /// A transfer from an account of the realm.
     ReceivedInside,
 }
 
 impl Kind {
-    /// That of a transfer, for the account that sends.
+    /// The kind of a transfer, for the account that sends.
     pub const fn of(transfer: &Transfer) -> Self {
         if transfer.receiver.is_some() {
             Self::SentInside
@@ -31,7 +31,7 @@ impl Kind {
         }
     }
 
-    /// That of a voucher by which money arrives; `None` for any other.
+    /// The kind of a voucher by which money arrives; `None` for any other voucher.
     pub const fn of_voucher(voucher: &Voucher) -> Option<Self> {
         match (voucher.direction, voucher.reference_type) {
             (Direction::Credit, ReferenceType::CashIn) => Some(Self::Received),
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// Its number.
+    /// The number of the kind.
     pub const fn number(self) -> u8 {
         match self {
             Self::Sent => 1,
@@ -50,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// Its name for people.
+    /// The name of the kind, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Sent => "Transferencia saliente",
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// How far an operation is.
+/// How far an operation has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// The bank has not answered yet.
@@ -70,18 +70,18 @@ pub enum State {
     Approved,
     /// The bank refused; the money is back.
     Rejected,
-    /// The bank has it, or may have it.
+    /// The bank has the order, or may have it.
     ToConsult,
-    /// A person decides.
+    /// An operator has to decide.
     ToAudit,
-    /// It had left and came back.
+    /// The money had left and came back.
     Returned,
-    /// A part of it came back.
+    /// A part of the money came back.
     PartlyReturned,
 }
 
 impl State {
-    /// That of a transfer.
+    /// The state of a transfer.
     pub fn of(transfer: &Transfer) -> Self {
         match transfer.status {
             TransferStatus::Requested => Self::ToProcess,
@@ -96,7 +96,7 @@ impl State {
         }
     }
 
-    /// Its number.
+    /// The number of the state.
     pub const fn number(self) -> u8 {
         match self {
             Self::ToProcess => 1,
@@ -109,7 +109,7 @@ impl State {
         }
     }
 
-    /// Its name for people.
+    /// The name of the state, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ToProcess => "A procesar",
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// The bank's word for it.
+    /// The bank's word for the state.
     pub const fn bank_word(self) -> &'static str {
         match self {
             Self::ToProcess => "PENDING",
@@ -162,16 +162,16 @@ impl From<Counterparty> for Other {
 }
 
 impl Other {
-    /// Whoever a transfer goes to.
+    /// The receiver of a transfer.
     pub fn of(transfer: &Transfer) -> Self {
         let mut other = transfer.counterparty();
-        // Of an account of the realm the CVU is known, however it was named.
+        // The CVU of an account of the realm is known, however the order named the account.
         let inside = transfer.receiver.map(|(_, cvu)| cvu.to_string());
         other.cbu = other.cbu.or(inside);
         other.into()
     }
 
-    /// Whoever the money of a voucher comes from.
+    /// The sender of the money of a voucher.
     pub fn of_voucher(voucher: &Voucher) -> Self {
         voucher.other_side().map_or_else(Self::default, Self::from)
     }
@@ -187,7 +187,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// That of a voucher; `None` when it is no money that arrives.
+    /// The operation of a voucher; `None` when it brings no money.
     pub fn received(placed: Placed) -> Option<Self> {
         let kind = Kind::of_voucher(&placed.voucher)?;
         Some(Self::Received(kind, placed))

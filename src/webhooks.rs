@@ -1,12 +1,12 @@
-//! The sending side of webhooks: signed events, carried to whatever URL a tenant names.
+//! The sending side of webhooks: signed events, sent to whatever URL a tenant names.
 //!
 //! **Shape.** A tenant chooses the URL, so it is treated as hostile. [`guard`] checks it (also when it is
 //! set), [`resolve`] looks up its host and accepts only addresses that the service may send to, [`seal`]
 //! keeps the secrets, [`caudal_signing`] makes the headers of Standard Webhooks, and [`sink`] delivers one
 //! parcel. The courier decides when and how often.
 //!
-//! **Order.** What was checked is what is connected to: the client is given addresses that have
-//! passed, and never asks again. Addresses that stand in the URL itself pass the guard instead.
+//! **Order.** The addresses that were checked are the ones connected to: the client gets addresses that have passed,
+//! and never resolves the name again. Addresses that stand in the URL itself pass the guard instead.
 //!
 //! **Bounds.** See [`sink::AttemptLimits`]: lookup, connection, the whole attempt, and how much of an answer
 //! is read. No redirects, no proxies, https only outside the loopback of `caudal dev`.

@@ -1,10 +1,10 @@
 //! Brings an operation to the bank: login, deadline, attempts, limits, and a record of each call.
 //!
-//! **Order.** Every operation is idempotent by its reference, so an attempt that left doubt is made
-//! again, at most [`Config::attempts`](super::Config) times within the deadline; an answer that
-//! makes no sense is not, since the next would not either.
+//! **Order.** Every operation is idempotent by its reference, so an attempt that left doubt is repeated, at most
+//! [`Config::attempts`](super::Config) times within the deadline; after an answer that makes no sense it is not,
+//! since the next answer would make none either.
 //!
-//! **Failure.** Nothing here waits past the deadline; the last failure is the one that is given.
+//! **Failure.** Nothing here waits past the deadline; the caller gets the last failure.
 
 use std::time::Duration;
 
@@ -28,10 +28,10 @@ use crate::traces::{TRACEPARENT, leg};
 /// found closed.
 const IDLE_MAX: usize = 16;
 const IDLE_TIME: Duration = Duration::from_secs(3);
-/// The pause after the first failure, and the longest; chance adds up to as much again.
+/// The pause after the first failure, and the longest; a random part adds up to as much again.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(1);
-/// A login is renewed so long before the bank forgets it, and kept no longer than the maximum.
+/// A login is renewed this long before the bank forgets it, and is kept no longer than the maximum.
 const LOGIN_MARGIN: Duration = Duration::from_secs(30);
 const LOGIN_MAX: Duration = Duration::from_secs(24 * 3600);
 const REQUEST_ID: &str = "x-request-id";
@@ -41,7 +41,7 @@ pub(super) fn client(connect_timeout: Duration, https: bool) -> reqwest::Result<
     let builder = if https {
         Client::builder().https_only(true)
     } else {
-        // The sandbox must run where no certificates are installed; and nobody is trusted then.
+        // The sandbox must run where no certificates are installed; then no server is trusted.
         Client::builder().tls_certs_only([])
     };
     builder
@@ -93,7 +93,7 @@ impl Failure {
     }
 }
 
-/// One operation on its way: until when, for whom, and what was said so far.
+/// One operation on its way: its deadline, its request, and the calls so far.
 struct Trip<'a> {
     client: Client,
     deadline: Instant,
@@ -103,7 +103,7 @@ struct Trip<'a> {
     calls: Vec<BankCall>,
 }
 
-/// What the journal says of a call.
+/// The facts about a call for the journal, and the limit of its answer.
 struct Entry<'a> {
     operation: &'a str,
     reference: &'a str,
@@ -128,7 +128,7 @@ impl HttpGateway {
         self.perform_asking(ask, request_id, deadline, &|| ()).await
     }
 
-    /// The same; `asking` is called right before each attempt of the operation itself is sent.
+    /// Like [`Self::perform`]; `asking` is called right before each attempt of the operation itself is sent.
     pub(super) async fn perform_asking<T>(
         &self,
         ask: Ask<T>,
@@ -178,7 +178,7 @@ impl HttpGateway {
         BankReply { result, calls }
     }
 
-    /// One attempt: asks with the login there is, and once more with a new one if that was over.
+    /// One attempt: asks with the present login, and once more with a new one if that login is no longer accepted.
     async fn attempt<T>(&self, ask: &Ask<T>, trip: &mut Trip<'_>) -> Result<Answer, Failure> {
         let mut login = self.login(trip, None).await?;
         let mut renewed = false;
@@ -207,7 +207,7 @@ impl HttpGateway {
                     renewed = true;
                 }
                 200..=299 => return Ok(answer),
-                // Not about this request, but about us or the moment.
+                // Not about this request, but about this service or the moment.
                 408 | 425 | 429 => return Err(Failure::of(&answer, true)),
                 401 | 403 | 407 => return Err(Failure::of(&answer, false)),
                 400..=499 => return Ok(answer),
@@ -219,14 +219,14 @@ impl HttpGateway {
 
     fn url(&self, path: &[String]) -> Url {
         let mut url = self.base.clone();
-        // A base with a host always takes a path.
+        // A base URL with a host always has a path.
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);
         }
         url
     }
 
-    /// The login to use: a new one if there is none, it is over, or it is the one refused.
+    /// The login to use: a new one if there is none, if it has expired, or if it is the refused one.
     async fn login(
         &self,
         trip: &mut Trip<'_>,
@@ -260,7 +260,7 @@ impl HttpGateway {
             let until = Instant::now() + life.saturating_sub(LOGIN_MARGIN);
             Some(Login { header, until })
         });
-        // A login that fails says nothing about the operation: it was not even asked for.
+        // A login that fails tells nothing about the operation, which was not even asked for.
         let again = answer.status >= 500 || answer.status == 429;
         let login = given.ok_or_else(|| Failure::of(&answer, again))?;
         let header = login.header.clone();
@@ -268,7 +268,7 @@ impl HttpGateway {
         Ok(header)
     }
 
-    /// One call, recorded.
+    /// Makes one call and records it.
     async fn call(
         &self,
         request: RequestBuilder,
@@ -354,8 +354,8 @@ async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<V
 
 type Outcome = Result<reqwest::Result<Option<Vec<u8>>>, tokio::time::error::Elapsed>;
 
-/// What the journal says of an outcome, and what it means. An error's own words stay out: they
-/// name the URL, and that may name a person.
+/// The text of an outcome for the journal, and its meaning. An error's own words stay out: they name the URL, which
+/// may name a person.
 fn described(outcome: Outcome, status: Option<StatusCode>) -> (String, Result<Answer, Failure>) {
     let status = status.map(|status| status.as_u16());
     let (said, failure) = match outcome {

@@ -1,5 +1,5 @@
-//! What is asked of the bank beside accounts and transfers: who is behind a key, and how much there
-//! is on the collector account.
+//! Requests to the bank other than accounts and transfers: the holder of a key, and the balance of the collector
+//! account.
 
 use caudal_actors::ports::Found;
 use caudal_ledger::alias::Alias;
@@ -21,7 +21,7 @@ const HOLDERS_MAX: usize = 50;
 const CODE_MAX: usize = 8;
 
 impl Ask<Found> {
-    /// Looks up who is behind a CBU, CVU or alias.
+    /// Looks up the holder of a CBU, CVU or alias.
     pub fn lookup(whom: &Destination) -> Self {
         let (path, redacted) = match whom {
             Destination::Key(key) => {
@@ -29,7 +29,7 @@ impl Ask<Found> {
                 (["accounts", "cbu", key.as_str()], shown)
             }
             Destination::Alias(alias) => {
-                // Many make aliases out of their names.
+                // Many people make aliases out of their names.
                 let shown = json!({"label": "…"});
                 (["accounts", "alias", alias.as_str()], shown)
             }
@@ -59,7 +59,7 @@ impl Ask<(Money, Timestamp)> {
     }
 }
 
-/// A refusal has a code; an answer that cannot be read is doubt.
+/// Judges an answer: a refusal has a code; an answer that cannot be read is doubt.
 fn judge<T>(answer: &Answer, read: impl FnOnce() -> Option<T>) -> Verdict<T> {
     if answer.is_success() {
         return read().map_or(Verdict::Nonsense, Verdict::Done);

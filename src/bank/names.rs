@@ -1,15 +1,15 @@
-//! Names as the bank takes them: `^[a-zA-Z0-9ñÑáéíóúÁÉÍÓÚ.\s]{5,41}$`, at most 40 in its own words
-//!. The name as given stays ours.
+//! Names as the bank accepts them: `^[a-zA-Z0-9ñÑáéíóúÁÉÍÓÚ.\s]{5,41}$`, at most 40 characters by its own documents.
+//! We keep the name as it was given.
 
 /// The longest name that is sent, in characters.
 const NAME_MAX: usize = 40;
-/// The shortest that the bank takes.
+/// The shortest name that the bank accepts.
 const NAME_MIN: usize = 5;
-/// What stands in for a name with nothing that the bank could read.
+/// Stands in for a name without any letter that the bank could read.
 const NAMELESS: &str = "TITULAR";
 
-/// A name that the bank takes: near letters for those it lacks, other characters left out, one
-/// space between words, cut at the maximum, filled with dots up to the minimum.
+/// A name that the bank accepts: near letters for those it lacks, other characters left out, one space between words,
+/// cut at the maximum, filled with dots up to the minimum.
 pub(super) fn for_the_bank(name: &str) -> String {
     let mut letters = String::with_capacity(name.len());
     for c in name.chars() {
@@ -17,11 +17,11 @@ pub(super) fn for_the_bank(name: &str) -> String {
             c if c.is_ascii_alphanumeric() || c == '.' || "ñÑáéíóúÁÉÍÓÚ".contains(c) => {
                 letters.push(c);
             }
-            // What joins two words keeps them apart.
+            // A character that joins two words becomes a space.
             c if c.is_whitespace() || matches!(c, '-' | '/' | '&' | ',' | '_' | '+') => {
                 letters.push(' ');
             }
-            // A mark that follows its letter, as some keyboards and files write it.
+            // A combining mark after its letter, as some keyboards and files write it.
             '\u{300}'..='\u{36f}' => join(&mut letters, c),
             other => letters.push_str(near(other)),
         }
@@ -59,7 +59,7 @@ fn join(letters: &mut String, mark: char) {
     letters.push(whole);
 }
 
-/// The letters that come near one that the bank lacks; nothing for what is no letter.
+/// The letters that come near one that the bank lacks; empty for characters that are no letters.
 const fn near(c: char) -> &'static str {
     match c {
         'à' | 'â' | 'ä' | 'ã' | 'å' => "a",

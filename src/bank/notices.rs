@@ -1,13 +1,11 @@
-//! Notices: what the bank sends unasked. First [`verify`] that it was the bank, then
-//! [`read`] what it says.
+//! Notices: messages that the bank sends unasked. First [`verify`] that the bank sent it, then [`read`] its contents.
 //!
-//! **Signature.** Standard Webhooks: HMAC-SHA256 over `{id}.{timestamp}.{body}`, in base64 after
-//! `v1,`. The key is the secret's own bytes. There may be several signatures, for a secret that is
-//! being changed; one that fits is enough. A notice of another time is not believed, so that one
-//! that was overheard cannot be played again later.
+//! **Signature.** Standard Webhooks: HMAC-SHA256 over `{id}.{timestamp}.{body}`, in base64 after `v1,`. The key is
+//! the secret's own bytes. There may be several signatures, for a secret that is being changed; one that fits is
+//! enough. A notice whose time is too far from ours is refused, so that an overheard one cannot be replayed later.
 //!
-//! **Failure.** A notice that is refused changes nothing. The bank sends it again twice, and what is
-//! still missing then is found by asking.
+//! **Failure.** A notice that is refused changes nothing. The bank sends it again twice, and whatever is still
+//! missing then is found by asking the bank.
 
 use caudal_actors::ports::Notice;
 use caudal_ledger::cvu::Cvu;
@@ -26,14 +24,14 @@ use super::read::{self, BankRecord, Worth};
 pub const NOTICE_MAX: usize = 64 * 1024;
 /// How far a notice's time may be from ours, in seconds, in either direction.
 pub const TOLERANCE_SECONDS: u64 = 5 * 60;
-/// The most signatures that are looked at.
+/// The most signatures that are checked.
 pub const SIGNATURES_MAX: usize = 16;
-/// The shortest secret that is one, in bytes.
+/// The shortest secret that is accepted, in bytes.
 const SECRET_MIN: usize = 32;
-/// The longest word for what happened, in characters.
+/// The longest name of a kind of notice, in characters.
 const KIND_MAX: usize = 64;
 
-/// Why a notice is not believed or understood.
+/// Why a notice is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoticeError {
     /// A header is not there.
@@ -45,13 +43,13 @@ pub enum NoticeError {
     /// It was signed too long ago.
     #[error("the notice is older than 5 minutes")]
     TooOld,
-    /// It was signed in what is the future here.
+    /// It was signed in the future, by our clock.
     #[error("the notice is more than 5 minutes ahead")]
     TooNew,
     /// No signature fits.
     #[error("no signature fits")]
     Signature,
-    /// Our own secret is too short to be one.
+    /// Our own secret is too short to verify with.
     #[error("there is no secret to verify with")]
     NoSecret,
     /// The body is longer than any notice.
@@ -60,26 +58,26 @@ pub enum NoticeError {
     /// The body is not the JSON of a notice.
     #[error("the notice is not one JSON object with its members")]
     NotANotice,
-    /// A member is not what it should be.
+    /// A member has an invalid value.
     #[error("{0} is malformed")]
     Member(&'static str),
 }
 
-/// The headers of a notice, as far as they are there and text.
+/// The headers of a notice, as far as they are present and text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Headers<'a> {
     /// `webhook-id`.
     pub id: Option<&'a str>,
     /// `webhook-timestamp`: seconds since 1970.
     pub timestamp: Option<&'a str>,
-    /// `webhook-signature`: `v1,<base64>`, several with spaces between.
+    /// `webhook-signature`: `v1,<base64>`, several separated by spaces.
     pub signature: Option<&'a str>,
 }
 
-/// Whether the bank signed a notice, and just now.
+/// Checks that the bank signed a notice, and did so recently.
 ///
 /// # Errors
-/// Why it is not to be believed.
+/// Why the notice is not to be believed.
 pub fn verify<'a>(
     secret: &SecretString,
     headers: Headers<'a>,
@@ -120,16 +118,16 @@ pub fn verify<'a>(
     }
 }
 
-/// Seconds since 1970, in the one form that a number has.
+/// Seconds since 1970, as decimal digits only.
 fn seconds(text: &str) -> Option<u64> {
     let good = (1..=12).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_digit());
     good.then(|| text.parse().ok()).flatten()
 }
 
-/// What a notice says; whose it is must have been verified.
+/// Reads a notice; its signature must have been verified.
 ///
 /// # Errors
-/// When it is not a notice, or says of something that concerns us what makes no sense.
+/// When it is not a notice, or a member that concerns us is invalid.
 pub fn read(body: &[u8]) -> Result<Notice, NoticeError> {
     if body.len() > NOTICE_MAX {
         return Err(NoticeError::TooLong);
@@ -216,7 +214,7 @@ fn member<T>(value: Option<T>, name: &'static str) -> Result<T, NoticeError> {
 
 fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
     let data: Received<'_> = parsed(data)?;
-    // Anything else that arrives, such as what comes back, has a notice of its own.
+    // Other arrivals, such as money that comes back, have notices of their own.
     if !matches!(data.kind.as_str(), "TRANSFERENCIA" | "CREDIN") {
         return Err(NoticeError::Member("data.type"));
     }
@@ -236,7 +234,7 @@ fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
 
 fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
     let record: BankRecord<'_> = parsed(data)?;
-    // A notice that contradicts itself says nothing.
+    // A notice that contradicts itself is refused.
     if record.status != status {
         return Err(NoticeError::Member("data.status"));
     }
@@ -244,7 +242,7 @@ fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
     let origin = member(origin, "data.origin_id")?;
     member(read::id(&record.id), "data.id")?;
     member(read::rail_id(record.coelsa_id.as_deref()), "data.coelsa_id")?;
-    // The status is one of the two: what cannot be read is the value.
+    // The status is one of the two, so the value must be the unreadable part.
     let transfer = record.transfer().filter(|_| record.is_valued());
     let transfer = member(transfer, "data.value")?;
     Ok(Notice::Settled { origin, transfer })

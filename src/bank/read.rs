@@ -1,5 +1,5 @@
-//! Readers of what the bank says of money and people: exact about ids and amounts, within limits
-//! about texts, which come from anybody.
+//! Readers of money and people in the bank's answers: exact about ids and amounts, within limits about texts, which
+//! come from anybody.
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
@@ -19,7 +19,7 @@ const ID_MAX: usize = 64;
 pub(super) const NAME_MAX: usize = 100;
 /// The longest reason for a failure, in characters.
 pub(super) const REASON_MAX: usize = 200;
-/// What the bank writes where it knows nothing.
+/// The bank's word for a value that it does not know.
 const UNKNOWN: &str = "UNAVAILABLE";
 /// The longest code of a currency, in characters.
 const CURRENCY_MAX: usize = 8;
@@ -42,7 +42,7 @@ impl Worth<'_> {
         Some(raw.to_owned())
     }
 
-    /// The same of pesos.
+    /// The same text, if the currency is pesos.
     fn digits(&self) -> Option<String> {
         self.written().filter(|_| self.currency == CURRENCY)
     }
@@ -81,7 +81,7 @@ pub(super) fn id(text: &str) -> Option<String> {
     good.then(|| text.to_owned())
 }
 
-/// The id on the rail, which may not be there yet; `None` when it is there and no id.
+/// The id on the rail, which may be absent so far; `None` when it is present and invalid.
 pub(super) fn rail_id(text: Option<&str>) -> Option<Option<String>> {
     match text.filter(|text| !text.is_empty()) {
         None => Some(None),
@@ -100,12 +100,12 @@ pub(super) fn line(text: &str, max: usize) -> String {
     short.trim_end().to_owned()
 }
 
-/// Why something failed, in the bank's words and without anybody's numbers.
+/// The reason of a failure, in the bank's words and with long numbers cut to dots.
 pub(super) fn reason(text: Option<&str>) -> String {
     dotted(&line(text.unwrap_or_default(), REASON_MAX))
 }
 
-/// What a status means; `None` for a word that the bank does not have.
+/// The meaning of a status; `None` for a word that the bank does not have.
 fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
     match status {
         "COMPLETED" => Some(BankWord::Completed),
@@ -119,15 +119,15 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
     }
 }
 
-/// How far a transfer is, as every report of one says it.
+/// The state of a transfer, as every report of the bank has it.
 #[derive(Deserialize)]
 pub(super) struct BankRecord<'a> {
     /// The bank's own id.
     pub id: String,
-    /// Our reference, of what we sent.
+    /// Our reference, for transfers that we sent.
     #[serde(default)]
     pub origin_id: Option<String>,
-    /// The id on the rail; empty or absent before it has one.
+    /// The id on the rail; empty or absent before the transfer has one.
     #[serde(default)]
     pub coelsa_id: Option<String>,
     /// The bank's term for its state.
@@ -143,7 +143,7 @@ pub(super) struct BankRecord<'a> {
 }
 
 impl BankRecord<'_> {
-    /// `None` when an id, the status or an amount is none.
+    /// The transfer; `None` when an id, the status or an amount is invalid.
     pub fn transfer(&self) -> Option<BankTransfer> {
         Some(BankTransfer {
             bank_id: id(&self.id)?,
@@ -153,13 +153,13 @@ impl BankRecord<'_> {
         })
     }
 
-    /// Whether it says how much.
+    /// Whether the record has an amount.
     pub fn is_valued(&self) -> bool {
         self.value.is_some()
     }
 
-    /// What it moves, as far as it says; what the bank writes of CVU and destination is only ever
-    /// compared, and shown to people.
+    /// What the transfer moves, as far as the record says; the bank's CVU and destination are only ever compared, and
+    /// shown to people.
     fn moved(&self) -> Option<BankMoved> {
         let (amount, currency) = match &self.value {
             Some(worth) => worth
@@ -178,8 +178,8 @@ impl BankRecord<'_> {
     }
 }
 
-/// The other side of a movement. What the bank says of it is for people to read: a part that makes
-/// no sense is left out, since the money moved all the same.
+/// The other side of a movement. The bank's data about it is for people to read: an invalid part is left out, since
+/// the money moved all the same.
 pub(super) fn counterparty(party: &Value) -> Counterparty {
     let digits = |text: &String| text.bytes().all(|b| b.is_ascii_digit());
     let cuit = text_of(party, "cuit");
@@ -196,7 +196,7 @@ pub(super) fn counterparty(party: &Value) -> Counterparty {
     }
 }
 
-/// What a movement is for: one of the central bank's codes, or nothing.
+/// The purpose of a movement: one of the central bank's codes, or nothing.
 pub(super) fn concept(text: Option<&str>) -> Option<String> {
     let known = Concept::ALL.into_iter().map(Concept::as_str);
     let mut record = known.filter(|code| Some(*code) == text);

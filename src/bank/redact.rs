@@ -1,5 +1,5 @@
-//! What of the bank's answers may be written down or shown: JSON without persons, numbers that
-//! could be somebody's cut to dots, within a limit.
+//! The parts of the bank's answers that may be recorded or shown: JSON without persons, numbers that could be
+//! somebody's cut to dots, within a limit.
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::ids::OriginId;
@@ -9,21 +9,21 @@ use serde_json::{Map, Value, json};
 
 /// The longest body in the journal, in bytes.
 pub(super) const JOURNAL_MAX: usize = 2 * 1024;
-/// The longest body that is given out, in bytes.
+/// The longest body that is shown to callers, in bytes.
 pub(super) const SHOWN_MAX: usize = 4 * 1024;
-/// The longest body of which it is seen whether it has become short enough without persons, if it is a list; of a longer
-/// one only its length is kept, in bytes.
+/// The longest list, in bytes, that is cleaned of persons to see whether it then fits into the journal; of a longer
+/// one only the number of its items is kept.
 const LIST_READ_MAX: usize = 8 * JOURNAL_MAX;
 /// The longest message that is kept of a body that is too long, in bytes.
 const MESSAGE_MAX: usize = 1_000;
-/// How deep a body may be nested.
+/// How many levels of a body are kept.
 const DEPTH_MAX: usize = 16;
 /// From this many digits on, a number may be somebody's document.
 const SECRET_DIGITS: usize = 7;
-/// From this many digits on, it is an account of which the end may be shown.
+/// From this many digits on, a number is an account, and its last four digits may be shown.
 const ACCOUNT_DIGITS: usize = 20;
 
-/// Members that name a person or let somebody in.
+/// Members that name a person or give access.
 const PERSONAL: [&str; 17] = [
     "owners",
     "owner",
@@ -55,7 +55,7 @@ pub(super) fn last4(cvu: &str) -> String {
 
 /// A body for the journal.
 pub(super) fn for_the_journal(body: &[u8]) -> String {
-    // A page of movements: each is looked at by whoever asked for it, and would be once more here.
+    // A page of movements: its reader checks each of them, and cleaning them here would double that work.
     if body.len() > LIST_READ_MAX
         && let Ok(items) = serde_json::from_slice::<Vec<IgnoredAny>>(body)
     {
@@ -64,12 +64,12 @@ pub(super) fn for_the_journal(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(value) => within(clean(value, 0), JOURNAL_MAX),
         Err(_) if body.is_empty() => String::new(),
-        // Nobody knows whose data is in it.
+        // It is unknown whose data is in it.
         Err(_) => format!("(not JSON: {} bytes)", body.len()),
     }
 }
 
-/// A body to be given out: always the text of a JSON object.
+/// A body to be shown to callers: always the text of a JSON object.
 pub(super) fn to_be_shown(body: &[u8]) -> String {
     match serde_json::from_slice::<Value>(body) {
         Ok(value @ Value::Object(_)) => within(clean(value, 0), SHOWN_MAX),
@@ -77,7 +77,7 @@ pub(super) fn to_be_shown(body: &[u8]) -> String {
     }
 }
 
-/// The text of a body; of a longer one its code and message, of a long list how long it is.
+/// The text of a body; if it is too long, its code and message, or the length of the list.
 fn within(value: Value, max: usize) -> String {
     let text = value.to_string();
     if text.len() <= max {
@@ -101,12 +101,12 @@ fn within(value: Value, max: usize) -> String {
     }
 }
 
-/// What is kept of a list that is too long.
+/// The record of a list that is too long.
 fn counted(items: usize) -> String {
     json!({"items": items}).to_string()
 }
 
-/// A code is a short word.
+/// The bank's codes are short words: anything longer is cut.
 fn code_of(text: &str) -> String {
     text.chars().take(40).collect()
 }
@@ -148,8 +148,8 @@ fn clean(value: Value, depth: usize) -> Value {
     }
 }
 
-/// What may be written of an id or amount, by which a transfer is found again: long numbers are
-/// part of these. `None` for anything else, and for what only claims to be one.
+/// The text of an id or amount as it may be recorded, so that a transfer can be found again: long numbers are part of
+/// these. `None` for any other member, and for a value that is no such id or amount.
 fn plain(key: &str, value: &Value) -> Option<String> {
     let text = value.as_str()?;
     match key {
@@ -161,7 +161,7 @@ fn plain(key: &str, value: &Value) -> Option<String> {
             (text.len() == 22 && letters && text.bytes().all(good)).then(|| text.to_owned())
         }
         "id" => transfer_id(text),
-        // Two decimals make it money.
+        // With two decimals it is money.
         "amount" => {
             let money = text.len() > 3 && text.rfind('.') == Some(text.len().saturating_sub(3));
             (money && Amount::parse_or_zero(text).is_ok()).then(|| text.to_owned())
@@ -256,7 +256,7 @@ mod tests {
                 "to": {"cbu": "…5201", "label": "…", "name": "…", "bank": {"code": "285", "name": "…"}},
             })
         );
-        // What only stands where an id or amount belongs.
+        // Values that are no such id or amount, in the place of one.
         for (key, text, shown) in [
             ("id", "20123456786", "…"),
             ("id", "1-20123456786-20123456786-0", "1-…-…-0"),

@@ -1,9 +1,8 @@
-//! What is asked of the bank about remuneration: an enrolment in a fund, and what it has there.
+//! Requests to the bank about remuneration: an enrolment in a fund, and its position.
 //!
-//! The bank's documents say nothing of it, so the form is ours until they do:
-//! `POST …/owner/wallet/remuneration` and `GET …/owner/wallet/remuneration/{reference}`, which
-//! answer `{reference, status, fund, units, price: {date, value}, previous, month}` with units and
-//! prices as texts; `RM001` is an enrolment that the bank does not know.
+//! The bank's documents do not describe it, so the form is ours until they do: `POST …/owner/wallet/remuneration` and
+//! `GET …/owner/wallet/remuneration/{reference}`, which answer `{reference, status, fund, units, price: {date,
+//! value}, previous, month}` with units and prices as texts; `RM001` is an enrolment that the bank does not know.
 
 use caudal_actors::ports::{EnrolmentOrder, FundReport};
 use caudal_ledger::remuneration::{
@@ -29,7 +28,7 @@ fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
 }
 
 impl Ask<FundWord> {
-    /// Enrols an account, or gives what its reference has made before.
+    /// Enrols an account, or returns the enrolment that its reference has already made.
     pub fn enrol(collector: &str, order: &EnrolmentOrder) -> Self {
         let reference = order.reference.clone();
         let judge = Box::new(move |answer: &Answer| {
@@ -51,7 +50,7 @@ impl Ask<FundWord> {
             "brokerage_account": order.brokerage_account.as_str(),
             "fund": order.fund,
         });
-        // The account at the broker is somebody's as much as a CUIT is.
+        // The account at the broker identifies a person as much as a CUIT does.
         let redacted = json!({"cvu": last4(order.cvu.as_str()), "fund": order.fund});
         Self {
             method: Method::POST,
@@ -64,7 +63,7 @@ impl Ask<FundWord> {
 }
 
 impl Ask<Option<FundReport>> {
-    /// Asks how far an enrolment is and what it has.
+    /// Asks for the state of an enrolment and its position.
     pub fn fund_position(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
         let judge = Box::new(move |answer: &Answer| {
@@ -85,7 +84,7 @@ impl Ask<Option<FundReport>> {
     }
 }
 
-/// An enrolment as the bank reports of it.
+/// An enrolment as the bank reports it.
 #[derive(Deserialize)]
 struct BankRecord {
     reference: String,
@@ -118,7 +117,7 @@ impl Price {
 }
 
 impl BankRecord {
-    /// `None` when it is of another enrolment, or in a state that there is not.
+    /// The state of the enrolment; `None` when it is another enrolment, or in an unknown state.
     fn word(&self, asked: &str) -> Option<FundWord> {
         let state = match self.status.as_str() {
             "PENDING" => EnrolmentState::Pending,
@@ -135,8 +134,8 @@ impl BankRecord {
         })
     }
 
-    /// `None`, too, when a figure is none, or the prices are not in the order of their days: half
-    /// of a position would be read as the whole.
+    /// Also `None` when a figure is invalid, or the prices are not in the order of their days: half of a position
+    /// would be taken for the whole.
     fn read(&self, asked: &str) -> Option<FundReport> {
         let word = self.word(asked)?;
         let (Some(units), Some(price)) = (&self.units, &self.price) else {

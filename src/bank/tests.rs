@@ -24,7 +24,7 @@ const ID: &str = "req-1";
 /// When a test gives up waiting.
 const HANG: Duration = Duration::from_secs(120);
 
-/// Patient enough for a busy machine.
+/// A configuration with times that suffice on a busy machine.
 fn config(url: &str) -> Config {
     Config {
         attempt_timeout: Patience::new(HANG),
@@ -176,7 +176,7 @@ async fn a_timeout_happens_and_is_found_again() {
     found_again(&reply, "create_cvu");
     gateway.config.attempts = ATTEMPTS_MAX;
     assert_eq!(state(&bank).await["accountsTotal"], 1);
-    // Requests that are held do not hold up the end.
+    // Held requests do not delay the end.
     behave(&bank, "create_cvu", "timeout", json!({})).await;
     drop(gateway.create_cvu(2, &holder(), ID).await);
     let stopped = tokio::time::timeout(HANG, bank.stop()).await;
@@ -190,7 +190,7 @@ async fn the_deadline_holds_over_all_attempts() {
     gateway.log_in().await;
     gateway.config.deadline = Duration::from_millis(300);
     behave(&bank, "create_cvu", "timeout", json!({})).await;
-    // An attempt has much longer than the operation, so only the operation's end ends it.
+    // An attempt may take much longer than the operation, so only the operation's deadline ends it.
     let reply = gateway.create_cvu(1, &holder(), ID).await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
     assert_eq!(operations(&reply), [("create_cvu", None)]);
@@ -271,7 +271,7 @@ async fn aliases() {
         operations(&reply),
         [("set_alias", None), ("set_alias", Some(409))]
     );
-    // In other letters it is the same, given back as it was asked for.
+    // In other letters it is the same alias, returned as the order spelled it.
     let loud = Alias::parse("MI.ALIAS").unwrap();
     let reply = gateway.set_alias(cvu, cuit, Some(&loud), ID).await;
     assert_eq!(reply.result.unwrap().as_str(), "MI.ALIAS");
@@ -291,7 +291,7 @@ async fn aliases() {
     let reply = gateway.set_alias(cvu, cuit, Some(&other), ID).await;
     assert_eq!(reply.result, Ok(other));
     assert_eq!(operations(&reply).len(), 3);
-    // Somebody else's, now or in the past; a CVU that does not exist.
+    // Another holder's alias, now or in the past; a CVU that does not exist.
     let second = Holder {
         cuit: Cuit::parse("30717449076").unwrap(),
         ..holder()
@@ -342,7 +342,7 @@ async fn closing_twice_is_closing_once() {
     let seen = [("close", None), ("close", Some(409)), ("lookup", Some(200))];
     assert_eq!(operations(&reply), seen);
     assert_eq!(gateway.close(cvu, holder().cuit, ID).await.result, Ok(()));
-    // Closed or not, nobody knows while the bank does not say.
+    // Whether it is closed is unknown while the bank does not say.
     behave(&bank, "lookup", "error", json!({})).await;
     let reply = gateway.close(cvu, holder().cuit, ID).await;
     assert!(matches!(
@@ -442,7 +442,7 @@ fn runtimes_share_a_gateway_but_no_connection() {
             });
         })
     };
-    // One after the other: the second must not use what the first took with it.
+    // One after the other: the second runtime must not use connections that ended with the first.
     run(100).join().unwrap();
     run(200).join().unwrap();
     let both = [run(300), run(400)];
@@ -453,7 +453,7 @@ fn runtimes_share_a_gateway_but_no_connection() {
 
 #[test]
 fn only_fit_urls_are_taken() {
-    // Not a whole gateway: that would need the machine's certificates.
+    // No gateway is made here: that would need the machine's certificates.
     assert!(fit(Url::parse("https://api.bank.example/x").unwrap(), false).is_ok());
     for good in ["http://127.0.0.1:1/x", "http://[::1]:1", "http://localhost"] {
         assert!(HttpGateway::new(config(good)).is_ok(), "{good}");

@@ -1,8 +1,7 @@
-//! Transfers at the bank: sent, asked for again, and listed for reconciliation.
+//! Transfers at the bank: sent, looked up again, and listed for reconciliation.
 //!
-//! **Belief.** A refusal ends a transfer only when it is about this transfer and nothing of it can
-//! have happened: after an attempt whose end nobody saw, the bank is asked for the transfer before
-//! its refusal is believed.
+//! **Belief.** A refusal ends a transfer only when it is about this transfer and the transfer cannot have happened:
+//! after an attempt with an unknown end, the bank is asked for the transfer before its refusal is believed.
 
 use std::collections::HashMap;
 
@@ -23,11 +22,11 @@ use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
 
 /// The operation that sends, in the journal.
 const SEND: &str = "transfer";
-/// The operation that asks how far a transfer is.
+/// The operation that asks for the state of a transfer, in the journal.
 const STATUS: &str = "transfer_status";
-/// The operation that lists.
+/// The operation that lists movements, in the journal.
 const LIST: &str = "movements";
-/// The bank knows no such transfer.
+/// The bank's code when it knows no such transfer.
 const NOT_FOUND: &str = "TX019";
 /// The longest description that the bank takes, in characters.
 const DESCRIPTION_MAX: usize = 100;
@@ -40,7 +39,7 @@ fn path<'a>(collector: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
 }
 
 impl Ask<BankTransfer> {
-    /// Sends a transfer, or gives the one there is.
+    /// Sends a transfer, or returns the one that its reference has already made.
     fn transfer(collector: &str, order: &TransferOrder) -> Self {
         let (origin, amount) = (order.origin, order.amount);
         let (to, to_redacted) = match &order.to {
@@ -77,7 +76,7 @@ impl Ask<BankTransfer> {
         }
     }
 
-    /// Returns money from the collector account, or gives the return there is.
+    /// Returns money from the collector account, or gives the return that its reference has already made.
     fn give_back(collector: &str, order: &ReturnOrder) -> Self {
         let (origin, amount) = (order.origin, order.amount);
         let value = json!({"currency": "ARS", "amount": amount.to_string()});
@@ -110,8 +109,7 @@ impl Ask<BankTransfer> {
         }
     }
 
-    /// Asks for a transfer that may have been sent a moment ago: what is not there yet is looked
-    /// for again.
+    /// Asks for a transfer that may have been sent a moment ago: if it is not there yet, it is looked for again.
     fn confirmed(collector: &str, origin: OriginId) -> Self {
         let text = origin.to_string();
         let judge = Box::new(move |answer: &Answer| match judge_status(answer, origin) {
@@ -128,7 +126,7 @@ impl Ask<BankTransfer> {
 }
 
 impl Ask<Option<BankTransfer>> {
-    /// Asks how far a transfer is.
+    /// Asks for the state of a transfer.
     pub fn transfer_status(collector: &str, origin: OriginId) -> Self {
         let text = origin.to_string();
         let judge = Box::new(move |answer: &Answer| judge_status(answer, origin));
@@ -166,7 +164,7 @@ impl Ask<Vec<BankMovement>> {
 
 fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     if !answer.is_success() {
-        // Without a code it is no word of the bank; the general ones are not about the transfer.
+        // An answer without a code is not the bank's refusal; general codes are not about the transfer.
         let code = wire::code_of(answer);
         return match code.as_str() {
             "" => Verdict::Nonsense,
@@ -174,7 +172,7 @@ fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
             _ => Verdict::Refused,
         };
     }
-    // What it moves is compared by the ledger; an answer that does not even say how much is none.
+    // The ledger compares what it moves; an answer without even an amount makes no sense.
     match recorded(answer, origin).filter(|record| record.moved.amount.is_some()) {
         Some(transfer) => Verdict::Done(transfer),
         None => Verdict::Nonsense,
@@ -183,7 +181,7 @@ fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
 
 fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfer>> {
     if !answer.is_success() {
-        // Any other refusal is about the question and says nothing of the transfer.
+        // Any other refusal is about the request and tells nothing about the transfer.
         return match wire::code_of(answer).as_str() {
             NOT_FOUND => Verdict::Done(None),
             _ => Verdict::Nonsense,
@@ -236,11 +234,11 @@ fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMo
     else {
         return Verdict::Nonsense;
     };
-    // Whoever does not keep to the page cannot be trusted with the offset.
+    // If the bank exceeds the page size, its offsets cannot be trusted either.
     if record.len() > PAGE {
         return Verdict::Nonsense;
     }
-    // One that cannot be read is a hole: the day would look as if it had not happened.
+    // An unreadable item leaves a hole: it would look as if that movement had not happened.
     let items = record.iter().zip(&listed);
     let items: Option<Vec<_>> = items.map(|(a, b)| movement(a, b, day, way)).collect();
     items.map_or(Verdict::Nonsense, Verdict::Done)
@@ -262,7 +260,7 @@ fn movement(
             &listed.reverses,
         ),
     };
-    // A day that was not asked for: the bank did not understand the question.
+    // The movement is of another day: the bank did not understand the request.
     if Timestamp::parse(&listed.business_date)?.business_day() != day {
         return None;
     }
@@ -270,11 +268,11 @@ fn movement(
     Some(BankMovement {
         bank_id: transfer.bank_id,
         coelsa_id: transfer.coelsa_id,
-        // One that is not ours is shown without: somebody else used the account.
+        // An id that is not ours is left out: somebody else used the account.
         origin: origin.as_deref().and_then(OriginId::parse),
         reversal,
         way,
-        // What leaves the collector account itself has no CVU.
+        // Money that leaves the collector account itself has no CVU.
         cvu: read::id(ours.get("cvu").or_else(|| ours.get("cbu"))?.as_str()?)?,
         counterparty: Counterparty {
             concept: read::concept(listed.concept.as_deref()),
@@ -286,16 +284,16 @@ fn movement(
     })
 }
 
-/// Whether an attempt to send, before the last call, may have had an effect that nobody saw.
+/// Whether an earlier attempt to send, before the last call, may have had an effect that nobody saw.
 fn doubted(calls: &[BankCall]) -> bool {
     let earlier = calls.split_last().map_or(&[][..], |(_, earlier)| earlier);
-    // Without a login nothing is looked at.
+    // A call whose login was refused has had no effect.
     let sent = |call: &BankCall| call.operation == SEND && call.status != Some(401);
     earlier.iter().any(sent)
 }
 
 impl HttpGateway {
-    /// Sends a transfer, or gives the one there is.
+    /// Sends a transfer, or returns the one that its reference has already made.
     pub(super) async fn send(
         &self,
         order: &TransferOrder,
@@ -305,7 +303,7 @@ impl HttpGateway {
         self.sent(ask, order.origin, request_id).await
     }
 
-    /// Returns money, or gives the return there is.
+    /// Returns money, or gives the return that its reference has already made.
     pub(super) async fn returned(
         &self,
         order: &ReturnOrder,
@@ -324,13 +322,13 @@ impl HttpGateway {
         let collector = &self.config.collector;
         let deadline = self.deadline();
         let mut reply = self.perform(ask, request_id, deadline).await;
-        // It may refuse the second attempt because of the first: the day's limit is used up, say.
+        // The bank may refuse the second attempt because of the first: for instance, the day's limit is used up.
         if matches!(reply.result, Err(BankError::Refused(_))) && doubted(&reply.calls) {
             let ask = Ask::confirmed(collector, origin);
             let found = self.perform(ask, request_id, deadline).await;
             reply.calls.extend(found.calls);
             match found.result {
-                // It is not there, so the refusal stands.
+                // The transfer is not there, so the refusal stands.
                 Err(BankError::Refused(_)) => {}
                 record => reply.result = record,
             }
@@ -338,7 +336,7 @@ impl HttpGateway {
         reply
     }
 
-    /// Lists a day's movements, both ways.
+    /// Lists a day's movements in both directions.
     pub(super) async fn list(
         &self,
         day: BusinessDay,
@@ -383,7 +381,7 @@ impl HttpGateway {
                 let at = *places.entry(item.bank_id.clone()).or_insert(listed.len());
                 match listed.get_mut(at) {
                     Some(_) if at >= known => return Err(unlisted("two movements have one id")),
-                    // It moved on to this page meanwhile; the later word counts.
+                    // The movement shifted to this page meanwhile; the later report counts.
                     Some(place) => *place = item,
                     None => listed.push(item),
                 }

@@ -12,16 +12,16 @@ use super::names::for_the_bank;
 use super::redact::last4;
 use super::{BODY_MAX, Config};
 
-/// What an answer says. Only answers with 2xx and 4xx come this far.
+/// The meaning of an answer. Only answers with 2xx and 4xx are judged.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Verdict<T> {
-    /// The bank has done it, and gave this.
+    /// The bank has done it, and gave this value.
     Done(T),
-    /// The bank will not.
+    /// The bank refuses.
     Refused,
-    /// The bank does not know yet what it did a moment ago.
+    /// The bank does not yet know what it did a moment ago.
     NotYet,
-    /// It makes no sense: nobody knows.
+    /// The answer makes no sense: the outcome is unknown.
     Nonsense,
 }
 
@@ -46,14 +46,14 @@ impl Answer {
     }
 }
 
-/// How an answer reads.
+/// Judges an answer.
 pub(super) type Judge<T> = Box<dyn Fn(&Answer) -> Verdict<T>>;
 
 /// An operation of the bank.
 pub(super) struct Ask<T> {
     /// Its name in the journal.
     pub operation: &'static str,
-    /// What makes it idempotent: the client id, by which the bank and we know the account.
+    /// The reference that makes it idempotent: the client id, by which the bank and we know the account.
     pub reference: String,
     /// The HTTP method.
     pub method: Method,
@@ -61,18 +61,18 @@ pub(super) struct Ask<T> {
     pub path: Vec<String>,
     /// The JSON body; `None` sends none.
     pub body: Option<Value>,
-    /// What goes along in headers, beside the login and the request id.
+    /// Headers to send, besides the login and the request id.
     pub headers: Vec<(&'static str, String)>,
     /// The longest answer that is read, in bytes.
     pub body_max: usize,
-    /// The request for the journal: no persons, and of a CVU the last four digits.
+    /// The request for the journal: without persons, and with only the last four digits of a CVU.
     pub redacted: String,
-    /// How its answer reads.
+    /// Judges its answer.
     pub judge: Judge<T>,
 }
 
 impl<T> Ask<T> {
-    /// A question without a body; `path` is what comes after `/v1`.
+    /// A request without a body; `path` is the part after `/v1`.
     pub fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
         let path = [&["v1"], path].concat();
         Self {
@@ -88,14 +88,14 @@ impl<T> Ask<T> {
         }
     }
 
-    /// The same under a reference in the journal.
+    /// The same, with a reference for the journal.
     pub fn about(self, reference: String) -> Self {
         Self { reference, ..self }
     }
 }
 
 impl Ask<Cvu> {
-    /// Creates the CVU of a client id, or gives the one there is.
+    /// Creates the CVU of a client id, or returns the existing one.
     pub fn create_cvu(config: &Config, client_id: u64, holder: &Holder) -> Self {
         let psp = config.psp_code;
         let of_psp = move |cvu: &Cvu| {
@@ -124,8 +124,7 @@ impl Ask<Cvu> {
                     .read()
                     .and_then(|created: Created| Cvu::parse(&created.cvu).ok());
                 match cvu {
-                    // The client id and the PSP are in the CVU: this one is really the answer to our
-                    // question.
+                    // The client id and the PSP are in the CVU: so this is really the answer to our request.
                     Some(cvu) if client_id_of(&cvu) == Some(client_id) && of_psp(&cvu) => {
                         Verdict::Done(cvu)
                     }
@@ -143,7 +142,7 @@ impl Ask<Alias> {
         if let (Some(members), Some(alias)) = (body.as_object_mut(), alias) {
             members.insert("label".into(), json!(alias));
         }
-        // Often it is a name, or made of the holder's CUIT.
+        // The alias is often a name, or made of the holder's CUIT.
         let label = alias.map(|_| "…");
         let wanted = alias.cloned();
         Self {
@@ -224,7 +223,7 @@ impl Ask<bool> {
 fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
     if !answer.is_success() {
         return match (code_of(answer).as_str(), wanted) {
-            // It has that alias already, perhaps from an attempt whose answer was lost.
+            // The CVU already has that alias, perhaps from an attempt whose answer was lost.
             ("VW010", Some(alias)) => Verdict::Done(alias.clone()),
             ("VW006", _) => Verdict::NotYet,
             _ => Verdict::Refused,
@@ -246,7 +245,7 @@ fn judge_done(answer: &Answer) -> Verdict<()> {
     if !answer.is_success() {
         return Verdict::Refused;
     }
-    // "Nothing to say" (204) is a yes as well.
+    // A 204 without a body is a yes as well.
     if answer.status == 204 || answer.read().is_some_and(|status: Status| status.is_ok()) {
         Verdict::Done(())
     } else {
@@ -322,12 +321,12 @@ struct Routing {
     address: String,
 }
 
-/// What a login gives.
+/// The answer to a login.
 #[derive(Deserialize)]
 pub(super) struct LoggedIn {
-    /// The token of the session, which goes along with each operation.
+    /// The token of the session, sent with each operation.
     pub token: String,
-    /// How long the token is good for, in seconds.
+    /// How long the token is valid, in seconds.
     pub expires_in: u64,
 }
 

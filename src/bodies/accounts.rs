@@ -1,4 +1,4 @@
-//! What accounts look like in the native family.
+//! The bodies of accounts in the native family.
 
 use std::collections::BTreeMap;
 

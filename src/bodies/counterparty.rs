@@ -1,5 +1,4 @@
-//! The other side of a movement as it is shown, in both families: every field is present, null if
-//! unknown.
+//! The other side of a movement, as both families show it: every field is present, null if unknown.
 
 use caudal_ledger::transfers::Counterparty;
 use serde::Serialize;

@@ -1,7 +1,7 @@
-//! Events as they are shown: in the feed, in the stream, in a webhook.
+//! The bodies of events: in the feed, in the stream, in a webhook.
 //!
-//! An event reads the same whenever and however it is read. So its account comes with the balance that
-//! it had then, and with its own limits but not with the effective ones, which others change too.
+//! An event reads the same whenever and however it is read. So its account comes with the balance of that time, and
+//! with its own limits but not with the effective ones, which orders on other levels change, too.
 
 pub mod accounts;
 
@@ -89,7 +89,7 @@ pub struct ResolvedBody {
     pub arrived: SuspenseBody,
 }
 
-/// Renders money that no account could take, with what became of it.
+/// Renders money that no account could take, with its resolution.
 pub fn resolved(realm: RealmId, parked: &Parked) -> ResolvedBody {
     let (credited_cvu, voucher_id) = match &parked.state {
         ParkedState::Credited {
@@ -144,7 +144,7 @@ pub struct SuspenseBody {
     pub bank_at: String,
 }
 
-/// The type of a try, which is no event of the log.
+/// The type of a test, which is no event of the log.
 pub const TEST: (&str, &str, &str) = (
     "webhook.test",
     "A try that was asked for with `POST /v1/webhooks/{id}/test`; it is in no list of events.",
@@ -159,7 +159,7 @@ pub fn types() -> impl Iterator<Item = (&'static str, &'static str, &'static str
     kinds.chain([TEST])
 }
 
-/// The name in the document of what an event of a kind is about.
+/// The name in the document of the schema of an event's `data`.
 const fn shape(kind: EventKind) -> &'static str {
     match kind {
         EventKind::AccountRegistered

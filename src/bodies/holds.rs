@@ -1,4 +1,4 @@
-//! A hold as it is shown.
+//! The body of a hold.
 
 use super::words::HoldStatusWord;
 use caudal_actors::accounts::HoldView;

@@ -1,5 +1,5 @@
-//! KYC data on the wire of the native family. Its fields are listed here, and nowhere else outside the ledger:
-//! what is shown and what is read are made of the same list.
+//! KYC data on the wire of the native family. Its fields are listed here, and nowhere else outside the ledger: the
+//! bodies of answers and of requests are made of the same list.
 
 use caudal_ledger::kyc::{Address, Kyc};
 use serde::Serialize;

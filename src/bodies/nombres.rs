@@ -2,7 +2,7 @@
 
 use caudal_ledger::voucher_types::{SYSTEM_TYPES, TypeCode};
 
-/// What the system's types are called here, in their order.
+/// The Spanish names of the system's types, in their order.
 const NOMBRES: [(&str, &str); SYSTEM_TYPES.len()] = [
     ("CREDIT", "Crédito"),
     ("DEBIT", "Débito"),
@@ -19,7 +19,7 @@ const NOMBRES: [(&str, &str); SYSTEM_TYPES.len()] = [
     ("REMUNERATION", "Remuneración de saldo"),
 ];
 
-/// The name of a type as it is printed for clients: the system's in Spanish, a tenant's as it was `given`.
+/// The name of a type as it is printed for clients: in Spanish for the system's types, as `given` for a tenant's.
 pub fn of_type(code: &TypeCode, given: &str) -> String {
     let known = NOMBRES.iter().find(|(known, _)| *known == code.as_str());
     known.map_or(given, |(_, name)| name).to_owned()

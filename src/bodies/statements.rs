@@ -1,5 +1,5 @@
-//! A statement as it is shown. Its bytes are the same for ever, so it has a shape of its own for its lines: a field
-//! that vouchers get later does not come into statements by itself, and nothing in it is looked up in tables that grow.
+//! The body of a statement. Its bytes stay the same for ever, so its lines have a shape of their own: a field that
+//! vouchers get later does not enter statements by itself, and nothing in it is looked up in tables that grow.
 
 use caudal_ledger::balance::{Balance, Direction};
 use caudal_ledger::ids::RealmId;

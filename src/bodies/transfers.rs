@@ -1,4 +1,4 @@
-//! A transfer as it is shown, with the calls to the bank, what a person decided, and why it was refused.
+//! The body of a transfer, with the calls to the bank, the decisions of operators, and the reason of a refusal.
 
 use super::words::{
     BankWordWord, ConceptWord, DifferenceWord, TransferKindWord, TransferStatusWord,
@@ -61,7 +61,7 @@ pub struct RejectionBody {
     pub bank_body: Option<serde_json::Value>,
 }
 
-/// Why a transfer was rejected, in the bank's words where it has said any.
+/// Why a transfer was rejected, in the bank's words if it gave any.
 pub fn reason(rejection: &TransferRejection) -> String {
     let body = rejection.bank.as_ref().map(|refusal| &refusal.body);
     let body = body.and_then(|body| serde_json::from_str::<serde_json::Value>(body).ok());
@@ -296,7 +296,7 @@ pub struct BankCallBody {
     pub request_id: String,
 }
 
-/// JSON as it is, any other text as a string, nothing as null.
+/// JSON as it is, any other text as a string; `None` for an empty text.
 fn shown(text: &str) -> Option<Box<RawValue>> {
     if text.is_empty() {
         return None;

@@ -1,4 +1,4 @@
-//! A voucher type as it is shown.
+//! The body of a voucher type.
 
 use super::words::LedgerTypeWord;
 use caudal_ledger::voucher_types::VoucherType;

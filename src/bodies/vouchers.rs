@@ -1,4 +1,4 @@
-//! A voucher as it is shown.
+//! The body of a voucher.
 
 use super::words::{LedgerTypeWord, ReferenceTypeWord};
 use caudal_actors::accounts::Placed;

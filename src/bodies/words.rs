@@ -20,11 +20,11 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A type of which each value has its word on the wire.
+/// A type whose values each have a word on the wire.
 pub trait Choice: Copy + 'static {
     /// Its name in the document.
     const NAME: &'static str;
-    /// What the document says of it.
+    /// The document's description of the type.
     const ABOUT: &'static str;
     /// Every value, in the order of the document.
     const ALL: &'static [Self];
@@ -33,7 +33,7 @@ pub trait Choice: Copy + 'static {
     fn word(self) -> &'static str;
 }
 
-/// How the document shows one of the words of a type.
+/// The schema of one of the words of a type.
 #[derive(Debug)]
 pub struct OneOf<T>(PhantomData<T>);
 
@@ -49,7 +49,7 @@ impl<T: Choice> ToSchema for OneOf<T> {
     }
 }
 
-/// The schema of one of a few words.
+/// The schema of one word out of a few.
 pub(crate) fn among(about: &str, words: impl Iterator<Item = &'static str>) -> RefOr<Schema> {
     ObjectBuilder::new()
         .schema_type(Type::String)
@@ -272,7 +272,7 @@ words! {
     OrderWord as SortOrder: "asc", "desc";
 }
 
-/// What a webhook or a reader of events can ask for: a type, or every type that begins so.
+/// A filter for webhooks and readers of events: a type, or every type with the same prefix.
 #[derive(Debug)]
 pub struct EventFilterWord;
 

@@ -1,4 +1,4 @@
-//! Accounts: those of a realm, and one with holder, balances, limits, movements, holds, and its actor.
+//! Accounts: the list of a realm, and one account with holder, balances, limits, movements, holds, and its actor.
 
 mod one;
 mod orders;
@@ -21,7 +21,7 @@ pub use one::{one, undated};
 pub use orders::act;
 pub use statements::file as statement;
 
-/// The longest text that is looked for, in characters.
+/// The longest text to search for, in characters.
 pub const TEXT_MAX: usize = 200;
 
 /// A table of accounts.
@@ -68,7 +68,7 @@ async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError
             .into_iter()
             .find(|status| asked == Some(status.as_str())),
         enabled: None,
-        // What the search looks at: it leads here.
+        // The same scope as the search, which leads here.
         scope: AccountScope::ByAnything,
     };
     let page = asked_page(visit, ROWS);

@@ -1,4 +1,4 @@
-//! Actors: how many live in each realm, what waits, and what was replaced.
+//! Actors: how many live in each realm, what waits, and which were replaced.
 
 use actix_web::HttpResponse;
 use caudal_actors::realms::RealmReport;
@@ -10,7 +10,7 @@ use super::words::Word;
 use crate::admin::reports;
 use crate::http::errors::ApiError;
 
-/// Shows them.
+/// Shows the actors.
 pub async fn page(visit: Visit) -> HttpResponse {
     let made = made(&visit).await;
     visit.show(made)

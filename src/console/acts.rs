@@ -1,8 +1,8 @@
-//! What is done from the console, and who looked at what: all of it stands in the audit log.
+//! Acts of operators at the console, and their looks at personal data: all of it is in the audit log.
 //!
-//! **Order.** As at the admin API: that something is about to be done is durable before it is done, and how it ended
-//! stands in a second entry. Without the first nothing is done. Of several nodes the owner of the first cell does what acts on a
-//! realm or on the platform, and writes it down.
+//! **Order.** As at the admin API: the entry that an act begins is durable before the act, and a second entry says
+//! how it ended. Without the first, nothing is done. Of several nodes the owner of the first cell carries out the
+//! acts on a realm or on the platform, and writes their entries.
 
 use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::REASON_MAX;
@@ -14,30 +14,30 @@ use crate::admin::people::{Outcome, Power, audit};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
 
-/// The status that stands for success in the audit log.
+/// The status that stands for a success of the console in the audit log.
 const DONE: u16 = 200;
 
-/// What is about to be done.
+/// An act that is about to be done.
 #[derive(Clone, Copy, Debug)]
 pub struct Act<'a> {
-    /// The id of the operation of the admin API that does the same, where there is one.
+    /// The id of the admin API's operation for the same act, where there is one.
     pub action: &'static str,
-    /// What it is done to.
+    /// The subject of the act.
     pub subject: &'a str,
     /// The power that it takes.
     pub power: Power,
-    /// Whether somebody has to say why, and whether it is done only when it could be written down first.
+    /// Whether it needs a reason, and may be done only once its first entry is durable.
     pub grave: bool,
-    /// The body of that operation, where the owner of the first cell is to do it, whichever node is asked.
+    /// The body of that operation, if the owner of the first cell has to do the act, whichever node is asked.
     pub body: Option<&'a str>,
 }
 
-/// What became of something.
+/// How an act ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
     /// It was done.
     Done,
-    /// It waits for a second person.
+    /// It waits for a second person's approval.
     Asked,
 }
 
@@ -47,7 +47,7 @@ impl Visit {
         audit(door, who, act.action, act.subject, reason, outcome).await
     }
 
-    /// Whether the visitor may do something; that they tried is written down.
+    /// Checks that the visitor may do something; a denied attempt is written down.
     async fn may(&self, act: &Act<'_>) -> Result<(), ApiError> {
         if self.session.who.role.may(act.power) {
             return Ok(());
@@ -86,12 +86,12 @@ impl Visit {
 }
 
 impl Sent {
-    /// Why it is done: it has to be said for what is grave.
+    /// The reason for an act: grave acts need one.
     pub fn reason(&self) -> Result<String, ApiError> {
         self.required("reason", REASON_MAX)
     }
 
-    /// Does something between its two entries in the audit log.
+    /// Does an act between its two entries in the audit log.
     pub async fn does(
         &self,
         act: Act<'_>,
@@ -100,7 +100,7 @@ impl Sent {
         self.does_and_tells(act, async { (work.await, None) }).await
     }
 
-    /// The same of what tells what came of it: its second entry has that before the reason.
+    /// Like [`Self::does`], for an act that reports a result: the second entry has the result before the reason.
     pub async fn does_and_tells(
         &self,
         act: Act<'_>,
@@ -113,7 +113,8 @@ impl Sent {
         self.between(act, done).await.map(drop)
     }
 
-    /// The same of what may come to wait for a second person: then it has its second entry already.
+    /// Like [`Self::does`], for an act that may have to wait for a second person: then it already has its second
+    /// entry.
     pub async fn does_or_asks(
         &self,
         act: Act<'_>,
@@ -122,7 +123,7 @@ impl Sent {
         self.between(act, async { (work.await, None) }).await
     }
 
-    /// Has the owner of the first cell do it, where that is another node.
+    /// Has the owner of the first cell do the act, where that is another node.
     async fn elsewhere(
         &self,
         act: &Act<'_>,
@@ -156,7 +157,7 @@ impl Sent {
                 Some(of)
             }
             Err(why) if act.grave => return Err(why.into()),
-            // A full disk must not keep anybody from verifying or shipping the journal.
+            // A full disk must not keep operators from verifying or shipping the journal.
             Err(why) => {
                 tracing::error!(%why, "a check could not be written into the audit log");
                 None
@@ -167,7 +168,7 @@ impl Sent {
         let outcome = of.and_then(|of| match &done {
             Ok(Ended::Asked) => None,
             Ok(Ended::Done) => Some(Outcome::Done { of, status: DONE }),
-            // It may have been done: that it was begun stands alone.
+            // It may have been done, so the entry that it began stays alone.
             Err(why) if why.is_unknown() => None,
             Err(why) => Some(Outcome::Failed {
                 of,

@@ -1,7 +1,7 @@
-//! Approvals: what one person asked for and another one has to decide.
+//! Approvals: requests of one person that another one has to decide.
 //!
-//! **Order.** What is approved is carried out by the code that would have done it at once, checked again as the world is
-//! by then.
+//! **Order.** An approved act is carried out by the code that would have done it at once, and is checked again
+//! against the state of that time.
 
 use actix_web::{HttpResponse, web};
 use caudal_ledger::people::approvals::Approval;
@@ -18,7 +18,7 @@ use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 use crate::http::words::Mistake;
 
-/// Lists them, the newest first: all that wait, and the last of those that were decided.
+/// Lists approvals, the newest first: all that wait, and the last of those that were decided.
 pub async fn list(visit: Visit) -> HttpResponse {
     let (tongue, approvals) = (visit.tongue(), visit.engine().staff().approvals);
     let columns = [
@@ -53,7 +53,7 @@ pub async fn list(visit: Visit) -> HttpResponse {
     visit.show(Ok(page))
 }
 
-/// Shows one, with the form to decide it.
+/// Shows an approval, with the form to decide it.
 pub async fn one(visit: Visit, path: web::Path<u64>) -> HttpResponse {
     let approvals = visit.engine().staff().approvals;
     let found = approvals.numbered(*path).map_err(ApiError::from);
@@ -118,21 +118,21 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
     visit.page(Part::Approvals, title, blocks).below(above)
 }
 
-/// A body as it is understood: neither blanks nor escapes hide a part of it.
+/// A body as it is parsed: neither blanks nor escapes hide a part of it.
 fn readable(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
     let text = parsed.and_then(|parsed| serde_json::to_string_pretty(&parsed).ok());
     text.unwrap_or_else(|| format!("{body:?}"))
 }
 
-/// Decides one.
+/// Decides an approval.
 pub async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
     match voted(&sent, &path.to_string()).await {
         Ok(()) => {
             let page = format!("/console/approvals/{path}");
             let (staff, now) = (sent.visit.engine().staff(), sent.visit.engine().now());
             let state = staff.approvals.numbered(*path).map(|it| it.state(now));
-            // What failed when it was carried out is not done: the page says with which status.
+            // An act that failed when it was carried out is not done: the page shows its status.
             match state {
                 Ok("done" | "rejected") => sent.visit.done(&page),
                 _ => seen(&page),

@@ -1,7 +1,7 @@
 //! The files of the console: its own style and script, and the libraries that are kept with the project.
 //!
 //! **Shape.** A file's address has a hash of all of them, so that a browser keeps it for good and a new program has
-//! new addresses. Where each library comes from, its licence and its SHA-256 are in [`VENDORED`]; a test compares.
+//! new addresses. The source of each library, its licence and its SHA-256 are in [`VENDORED`]; a test compares.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -75,12 +75,12 @@ const VENDORED: [(&str, &str, &str, &str); 4] = [
 static HASH: LazyLock<String> =
     LazyLock::new(|| hash(FILES.iter().map(|file| file.text.as_bytes())));
 
-/// Where a file is.
+/// The address of a file.
 pub fn address(name: &str) -> String {
     format!("/console/files/{}/{name}", *HASH)
 }
 
-/// Gives a file. Nothing in it is secret: the page to log in needs them, too.
+/// Answers with a file. None of the files is secret: the login page needs them, too.
 pub async fn file(
     request: HttpRequest,
     path: web::Path<(String, String)>,

@@ -11,10 +11,10 @@ use super::words::Word;
 use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 
-/// The longest name, action or subject that is looked for, in characters.
+/// The longest name, action or subject to search for, in characters.
 const TEXT_MAX: usize = 200;
 
-/// Shows it to those who may see it.
+/// Shows the log to those who may see it.
 pub async fn page(visit: Visit) -> HttpResponse {
     let made = made(&visit).await;
     visit.show(made)

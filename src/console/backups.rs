@@ -1,4 +1,4 @@
-//! Backups: where the journal is kept besides, how far that is behind, and shipping now.
+//! Backups: the second place of the journal, how far it is behind, and shipping now.
 
 use actix_web::HttpResponse;
 
@@ -9,13 +9,13 @@ use super::words::Word;
 use crate::admin::people::Power;
 use crate::backup::run::CellProgress;
 
-/// Shows it.
+/// Shows the backup's progress.
 pub async fn page(visit: Visit) -> HttpResponse {
     let page = made(&visit);
     visit.show(Ok(page))
 }
 
-/// Ships what is new, and shows how that went.
+/// Ships the new part of the journal, and shows the result.
 pub async fn ship(sent: Sent) -> HttpResponse {
     let act = Act {
         action: "shipBackup",
@@ -36,7 +36,7 @@ pub async fn ship(sent: Sent) -> HttpResponse {
     }
 }
 
-/// Each cell, where there are several.
+/// A table of the cells, where there are several.
 fn cells(visit: &Visit, progress: &[CellProgress]) -> Option<Block> {
     if progress.len() < 2 {
         return None;
@@ -79,7 +79,7 @@ fn made(visit: &Visit) -> Page {
                 return visit.page(Part::Backups, visit.say(Word::Backups), blocks);
             }
             let last = visit.engine().stats().last_commit;
-            // What a failed round means is said there; that something was done says nothing then.
+            // After a failed round its error is shown: the note that something was done would mean nothing.
             match &progress.error {
                 Some(why) => blocks.push(Block::Note(
                     Tone::Bad,

@@ -1,4 +1,4 @@
-//! Cases: what waits for a person, of all tenants, and the form with which they decide.
+//! Cases: everything that waits for a person, of all tenants, and the form with which they decide.
 //!
 //! **Order.** A decision names who takes it and why; that goes into the journal, the event and the day's
 //! reconciliation. The ledger refuses a second one.
@@ -24,7 +24,7 @@ use crate::http::errors::ApiError;
 
 pub use decide::decide;
 
-/// Lists them, those first that have waited longest.
+/// Lists the cases, those first that have waited longest.
 pub async fn list(visit: Visit) -> HttpResponse {
     let made = listed(&visit).await;
     visit.show(made)
@@ -208,7 +208,7 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     Ok(visit.page(Part::Cases, text, blocks).below(above))
 }
 
-/// Whether there is a realm of that number: ids are what anybody writes.
+/// Checks that the realm exists: anybody can make up ids.
 fn known(visit: &Visit, realm: RealmId) -> Result<(), Rejection> {
     visit
         .realm(realm)

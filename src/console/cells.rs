@@ -1,18 +1,18 @@
-//! One value of a page: its text, how it is written, and where it leads.
+//! One value of a page: its text, its kind, and its link.
 
 use caudal_ledger::chain::Digest;
 
 use crate::backup::names::hex;
 
-/// So many bytes of a hash are shown.
+/// How many bytes of a hash are shown.
 const HASH_SHOWN: usize = 8;
 
-/// How a state is to be taken; colour is never alone, the word says it, too.
+/// How a state is to be judged; colour never stands alone, the word says it, too.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tone {
     /// As it should be.
     Good,
-    /// Somebody should look at it.
+    /// An operator should look at it.
     Warn,
     /// It does not work, or it was refused.
     Bad,
@@ -21,7 +21,7 @@ pub enum Tone {
 }
 
 impl Tone {
-    /// The class of it in the style sheet.
+    /// The class in the style sheet.
     pub const fn class(self) -> &'static str {
         match self {
             Self::Good => "good",
@@ -32,7 +32,7 @@ impl Tone {
     }
 }
 
-/// How a cell is written.
+/// The kind of a cell, which decides how it is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Words.
@@ -50,9 +50,9 @@ pub enum Kind {
 /// One value of a table or of a list of facts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cell {
-    /// Its text; empty is written as a dash.
+    /// The text; an empty one is written as a dash.
     pub text: String,
-    /// Where it leads.
+    /// The address that it links to.
     pub href: Option<String>,
     /// How it is written.
     pub kind: Kind,
@@ -69,12 +69,12 @@ impl Cell {
         Self::of(Kind::Code, text.to_string())
     }
 
-    /// What a hash begins with: as much as people compare.
+    /// The beginning of a hash: as much as people compare.
     pub fn hash(hash: [u8; 32]) -> Self {
         Self::code(hex(&Digest(hash).first::<HASH_SHOWN>()))
     }
 
-    /// A figure that is written already.
+    /// A figure that is already formatted.
     pub fn figure(text: impl ToString) -> Self {
         Self::of(Kind::Figure, text.to_string())
     }
@@ -88,14 +88,14 @@ impl Cell {
         }
     }
 
-    /// The same, as a link.
+    /// The same cell, as a link.
     #[must_use]
     pub fn to(mut self, href: impl Into<String>) -> Self {
         self.href = Some(href.into());
         self
     }
 
-    /// The same, as a link where it leads somewhere.
+    /// The same cell, as a link if there is an address.
     #[must_use]
     pub fn leads(mut self, href: Option<String>) -> Self {
         self.href = href;

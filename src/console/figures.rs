@@ -1,4 +1,4 @@
-//! The figures of now: what the overview begins with, and what its stream sends.
+//! The present figures: the overview begins with them, and its stream sends them.
 
 use caudal_storage::Stats;
 
@@ -6,7 +6,7 @@ use super::view::{Cell, Kind, Tile, Tone};
 use super::visit::Visit;
 use super::words::Word;
 
-/// The figures of now.
+/// The present figures.
 pub fn tiles(visit: &Visit) -> Vec<Tile> {
     let (tongue, engine, point) = (visit.tongue(), visit.engine(), visit.console.pulse.last());
     let stats: Stats = engine.stats();
@@ -55,7 +55,7 @@ pub fn tiles(visit: &Visit) -> Vec<Tile> {
     ]
 }
 
-/// How many requests of clients are answered, and how soon.
+/// The rate of clients' requests, and how quickly they are answered.
 fn requests(visit: &Visit) -> Tile {
     let (tongue, pulse) = (visit.tongue(), &visit.console.pulse);
     let minute = pulse.requests();

@@ -1,11 +1,13 @@
-//! Realms that hold everything that would leave them, because another generation came into force.
+//! Realms that hold all outgoing calls, because another generation came into force.
 //!
-//! **Shape.** A note and a table with a row for each such realm, above all else on the overview and on the page of its
-//! tenant; nothing where no realm holds anything. What has not ended is counted, of which some may be at the bank already, and leads to the
+//! **Shape.** A note and a table with a row for each such realm, above everything else on the overview and on the
+//! page of its tenant; nothing where no realm holds. Unfinished work is counted, some of which may be at the bank
+//! already, and links to the list.
 //! list.
-//!
+//! **Bounds.** [`ROWS`] realms; of each kind of work at most [`COUNTED_MAX`] are counted.
 //! **Bounds.** [`ROWS`] realms; of each kind [`COUNTED_MAX`] are counted.
-//!
+//! **Failure.** A count that cannot be read is left out of the row of its realm: that the realm holds is known
+//! without a read.
 //! **Failure.** What of a realm cannot be read is left out of its row: that it holds is known without a read.
 
 use caudal_actors::engine::leaving::{COUNTED_MAX, Leaving};
@@ -18,7 +20,7 @@ use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::v1::webhooks::bodies::webhook;
 
-/// Those of a tenant, or all.
+/// The realms of a tenant, or of all tenants.
 pub async fn shown(visit: &Visit, tenant: Option<&str>) -> Vec<Block> {
     let platform = visit.engine().platform();
     let held = realms(&platform).filter(|(known, mode)| {
@@ -74,7 +76,7 @@ async fn row(visit: &Visit, platform: &Platform, place: &Place) -> Vec<Cell> {
         Ok(leaving) => waiting(tongue, place, &leaving),
         Err(_) => unread::<4>(),
     });
-    // Each webhook is behind by events of its own: the one that is furthest behind says how many are held.
+    // Webhooks are behind by different numbers of events: the one that is furthest behind gives the number held.
     let behind = engine.webhooks(place.realm).await.map(|hooks| {
         let behind = hooks
             .iter()

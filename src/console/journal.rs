@@ -1,4 +1,4 @@
-//! The journal and the index: their figures, what the background check found, and a verification of everything.
+//! The journal and the index: their figures, the findings of the background check, and a verification of everything.
 
 use actix_web::HttpResponse;
 use caudal_actors::verify::Report;
@@ -11,13 +11,13 @@ use super::visit::{Sent, Visit};
 use super::words::Word;
 use crate::admin::people::Power;
 
-/// Shows it.
+/// Shows the journal.
 pub async fn page(visit: Visit) -> HttpResponse {
     let page = made(&visit, None);
     visit.show(Ok(page))
 }
 
-/// Verifies everything, then shows what was found.
+/// Verifies everything, then shows the findings.
 pub async fn verify(sent: Sent) -> HttpResponse {
     let act = Act {
         action: "verify",
@@ -124,7 +124,7 @@ fn figures(visit: &Visit) -> [Block; 2] {
     ]
 }
 
-/// Each cell, where there are several.
+/// A table of the cells, where there are several.
 fn cells(visit: &Visit) -> Option<Block> {
     let tongue = visit.tongue();
     let all = visit.engine().stats_of_cells();

@@ -1,4 +1,4 @@
-//! Pages of lists: which one a visit asks for, where the next one is, and what is said below it.
+//! Pages of lists: which one a visit asks for, the address of the next one, and the note below it.
 
 use caudal_actors::engine::lists::{ListPage, Listing};
 use caudal_storage::SortOrder;
@@ -9,12 +9,13 @@ use super::visit::Visit;
 use super::words::Word;
 use crate::http::cursors;
 
-/// By what a list of the index goes on.
+/// The parameter with which a list of the index continues.
 const CURSOR: &str = "cursor";
-/// By what a list in memory does.
+/// The parameter with which a list in memory continues.
 const OFFSET: &str = "offset";
 
-/// The part of a list in memory that a visit asks for by its offset, what is to be said below it, and where it goes on.
+/// The part of a list in memory that a visit asks for by its offset, the note below it, and the address of the next
+/// part.
 pub fn cut<T>(visit: &Visit, all: Vec<T>) -> (Vec<T>, String, Option<String>) {
     let (tongue, count) = (visit.tongue(), all.len());
     let asked = visit.asks(OFFSET).and_then(|text| text.parse().ok());
@@ -26,7 +27,7 @@ pub fn cut<T>(visit: &Visit, all: Vec<T>) -> (Vec<T>, String, Option<String>) {
     (part, note, next)
 }
 
-/// The address of the same page with another value of what it goes on by.
+/// The address of the same page with another value of its continuation.
 fn going_on(visit: &Visit, name: &str, value: &str) -> String {
     let kept = visit
         .asked
@@ -49,13 +50,13 @@ pub fn asked_page(visit: &Visit, limit: usize) -> ListPage {
     }
 }
 
-/// The address of the page after a listing, with what else is asked for.
+/// The address of the page after a listing, with the other parameters of the visit.
 pub fn after<T>(visit: &Visit, listing: &Listing<T>) -> Option<String> {
     let cursor = cursors::written(listing)?;
     Some(going_on(visit, CURSOR, &cursor))
 }
 
-/// What is to be said below a listing: how many there are, or how far was looked.
+/// The note below a listing: how many items there are, or how far the search went.
 pub fn note<T>(tongue: Tongue, listing: &Listing<T>) -> String {
     match &listing.looked {
         None => format!(

@@ -1,12 +1,12 @@
-//! The pulse of the service: what is going on now and was in the last minutes, for whoever looks at the overview.
+//! The pulse of the service: its activity now and in the last minutes, for viewers of the overview.
 //!
-//! **Shape.** Every [`EVERY`] a sample of the store's figures is taken and kept; what happened between two of them is a
-//! point of the charts. A stream sends each new point with the figures of now, as the HTML that the page shows.
+//! **Shape.** Every [`EVERY`] a sample of the store's figures is taken and kept; the difference of two of them is a
+//! point of the charts. A stream sends each new point with the present figures, as the HTML that the page shows.
 //!
 //! **Bounds.** [`KEPT`] samples are kept; [`STREAMS_MAX`] streams are open at the same time.
 //!
-//! **Failure.** A stream ends with its session, its credential and the service; the browser comes back by itself, and is led to
-//! the page to log in when it has to.
+//! **Failure.** A stream ends with its session, its credential and the service; the browser comes back by itself, and
+//! is led to the login page when necessary.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,20 +38,20 @@ pub const STREAMS_MAX: usize = 16;
 
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// What happened between two samples.
+/// The activity between two samples.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Point {
-    /// When it ended.
+    /// When the period ended.
     pub at: Timestamp,
-    /// Commits made durable, in tenths a second.
+    /// Commits made durable, in tenths per second.
     pub commits: u64,
-    /// What a flush took on the mean, in microseconds.
+    /// The mean duration of a flush, in microseconds.
     pub flush: u64,
-    /// Commits of a flush on the mean, in tenths.
+    /// The mean number of commits in a flush, in tenths.
     pub group: u64,
-    /// Commits that waited at its end.
+    /// Commits that were waiting at its end.
     pub queued: u64,
-    /// Requests of clients that were answered, in tenths a second.
+    /// Requests of clients that were answered, in tenths per second.
     pub requests: u64,
 }
 
@@ -77,13 +77,13 @@ impl Sample {
         }
     }
 
-    /// What happened from another sample to this one.
+    /// The activity from another sample to this one.
     fn since(&self, before: &Self) -> Point {
         let commits = self.commits.abs_diff(before.commits);
         let flushes = self.flushes.abs_diff(before.flushes);
         let millis = self.at.millis().abs_diff(before.at.millis());
         let flush = self.flush_us.abs_diff(before.flush_us);
-        // Without a flush, or without time between them, nothing happened.
+        // Without a flush, or without time between the samples, nothing happened.
         let mean = |sum: u64, count: u64| sum.checked_div(count).map_or(0, |mean| mean);
         let times = |count: u64, times: u64| count.checked_mul(times).map_or(count, |sum| sum);
         Point {
@@ -101,7 +101,7 @@ impl Sample {
 }
 
 impl Point {
-    /// As the charts read it: the second, then the figures of the charts in their order.
+    /// The point as the charts read it: the second, then the figures of the charts in their order.
     pub fn json(&self) -> String {
         let second = self.at.millis() / 1000;
         let tenths = |tenths: u64| format!("{}.{}", tenths / 10, tenths % 10);
@@ -114,7 +114,7 @@ impl Point {
     }
 }
 
-/// The samples of the last minutes, and how many look.
+/// The samples of the last minutes, and the number of viewers.
 #[derive(Debug, Default)]
 pub struct Pulse {
     samples: Mutex<VecDeque<Sample>>,
@@ -230,7 +230,7 @@ impl Follower {
     }
 }
 
-/// Streams the figures of now (server-sent events).
+/// Streams the present figures (server-sent events).
 pub async fn stream(visit: Visit) -> HttpResponse {
     let console = web::Data::clone(&visit.console);
     let Some(seat) = console.pulse.seat() else {

@@ -1,4 +1,4 @@
-//! The log: how much is logged, and logging more for a while.
+//! The log: its level, and logging more for a while.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ use crate::log::level::{self, CHANGED_MAX, CHANGED_USUAL, DIRECTIVES_MAX, Direct
 /// The longest number of seconds, in digits.
 const SECONDS_DIGITS: usize = 4;
 
-/// Shows it.
+/// Shows the log's settings.
 pub async fn page(visit: Visit) -> HttpResponse {
     let page = made(&visit);
     visit.show(Ok(page))
 }
 
-/// Changes it, or ends a change where no targets are named.
+/// Changes the settings, or ends a change where no targets are named.
 pub async fn change(sent: Sent) -> HttpResponse {
     let act = Act {
         action: "changeLog",
@@ -48,7 +48,7 @@ pub async fn change(sent: Sent) -> HttpResponse {
     }
 }
 
-/// What the form asks for.
+/// The change that the form asks for.
 fn asked(sent: &Sent) -> Result<Option<(Directives, Duration)>, ApiError> {
     let text = |name: &str| sent.fields.get(name).map_or("", |text| text.trim());
     if text("directives").is_empty() {

@@ -1,7 +1,7 @@
-//! Logging in and out, and how pages look.
+//! Logging in and out, and the looks of pages.
 //!
-//! **Order.** A credential is compared in constant time, and wrong ones are slowed as everywhere. A form to log in that
-//! a page of another service sends is refused, so that nobody is logged in without knowing it.
+//! **Order.** A credential is compared in constant time, and wrong ones are slowed as everywhere. A login form that a
+//! page of another service sends is refused, so that nobody is logged in unawares.
 
 use std::time::Instant;
 
@@ -25,7 +25,7 @@ use crate::http::words::Refusal;
 /// How long a browser keeps language and theme, in seconds: a year.
 const LOOKS_SECONDS: u64 = 365 * 24 * 60 * 60;
 
-/// A cookie of the console. It is for encrypted connections alone where this one is: behind a proxy that says so.
+/// A cookie of the console. It is limited to encrypted connections if this one is encrypted, by the word of a proxy.
 fn cookie(request: &HttpRequest, name: &str, value: &str, seconds: u64) -> String {
     let proto = request.headers().get("x-forwarded-proto");
     let secure = proto.is_some_and(|proto| proto.as_bytes().eq_ignore_ascii_case(b"https"));
@@ -47,7 +47,7 @@ fn entered(request: &HttpRequest, secret: &Secret, answer: HttpResponse) -> Http
     )
 }
 
-/// The page to log in.
+/// The login page.
 pub async fn page(request: HttpRequest) -> HttpResponse {
     let asked = fields(request.query_string().as_bytes());
     show::login(Looks::of(&request), &back(asked.get("back")), None)
@@ -90,7 +90,7 @@ pub async fn enter(
     }
 }
 
-/// Begins a session in place of the one that this browser had, which nobody needs any more.
+/// Begins a session in place of the one that this browser had, which is no longer needed.
 fn begun(request: &HttpRequest, console: &Console, who: Operator, now: Instant) -> Option<Secret> {
     if let Some(left) = visit::cookie(request, SESSION) {
         console.sessions.end(left);
@@ -98,8 +98,8 @@ fn begun(request: &HttpRequest, console: &Console, who: Operator, now: Instant) 
     console.sessions.begin(who, now)
 }
 
-/// Writes down who logged in. Where the store takes no writes they are let in all the same: it is then that somebody has
-/// to look.
+/// Writes down who logged in. If the store takes no writes, the operator is let in all the same: just then somebody
+/// has to look.
 async fn noted(desk: &OperatorDesk, operator: &Operator) {
     let who = &operator.name;
     let noted = people::audit(
@@ -118,7 +118,7 @@ async fn noted(desk: &OperatorDesk, operator: &Operator) {
     }
 }
 
-/// Logs in by a link, once, as the configured admin key does.
+/// Logs in by a link that works once, with the powers of the configured admin key.
 pub async fn link(
     request: HttpRequest,
     console: web::Data<Console>,
@@ -145,7 +145,7 @@ pub async fn leave(request: HttpRequest, sent: Sent) -> HttpResponse {
     set(seen("/console/login"), &cookie(&request, SESSION, "", 0))
 }
 
-/// Keeps language and theme in the browser: nothing here changes, so nobody has to be logged in.
+/// Keeps language and theme in the browser: the service's state does not change, so no login is needed.
 pub async fn settings(request: HttpRequest, Bytes(body): Bytes<FORM_BYTES_MAX>) -> HttpResponse {
     let sent = fields(&body);
     let mut answer = seen(&back(sent.get("back")));
@@ -168,12 +168,12 @@ pub async fn settings(request: HttpRequest, Bytes(body): Bytes<FORM_BYTES_MAX>) 
     answer
 }
 
-/// To the first page.
+/// Redirects to the first page.
 pub async fn home() -> HttpResponse {
     seen("/console/")
 }
 
-/// A page that there is not.
+/// The answer for a page that does not exist.
 pub async fn nowhere(visit: Visit) -> HttpResponse {
     let note = Block::Note(Tone::Warn, visit.say(Word::NoSuchPageHint).to_owned());
     let page = visit.page(Part::Search, visit.say(Word::NoSuchPage), vec![note]);

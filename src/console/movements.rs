@@ -1,4 +1,4 @@
-//! Vouchers: those of an account, those of a realm, and one with all that it says.
+//! Vouchers: those of an account, those of a realm, and one with all its details.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::Placed;
@@ -15,7 +15,7 @@ use super::words::Word;
 use crate::bodies::vouchers::voucher;
 use crate::http::errors::ApiError;
 
-/// The longest text that is looked for, in characters.
+/// The longest text to search for, in characters.
 const TEXT_MAX: usize = 100;
 
 /// A table of vouchers.

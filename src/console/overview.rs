@@ -1,4 +1,4 @@
-//! The overview: how the service is, what waits for whom, and what the last minutes were like.
+//! The overview: the state of the service, waiting cases, and the activity of the last minutes.
 
 use actix_web::HttpResponse;
 use caudal_actors::platform::realms;
@@ -11,7 +11,7 @@ use super::words::Word;
 use crate::admin;
 use crate::http::errors::ApiError;
 
-/// Shows it.
+/// Shows the overview.
 pub async fn page(visit: Visit) -> HttpResponse {
     let made = made(&visit).await;
     visit.show(made)
@@ -43,7 +43,7 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
     Ok(visit.page(Part::Overview, visit.say(Word::Overview), blocks))
 }
 
-/// What keeps the service from its work, if anything does.
+/// The reasons that keep the service from its work, if any.
 fn readiness(visit: &Visit) -> Vec<Block> {
     let (engine, door) = (visit.engine(), &visit.desk.door);
     let mut notes = Vec::new();
@@ -76,7 +76,7 @@ fn readiness(visit: &Visit) -> Vec<Block> {
     notes
 }
 
-/// What waits for a person, realm by realm; those where nothing waits are left out.
+/// The waiting cases, realm by realm; realms without any are left out.
 fn waiting(visit: &Visit) -> Result<Table, ApiError> {
     let (tongue, engine) = (visit.tongue(), visit.engine());
     let columns = [

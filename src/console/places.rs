@@ -1,4 +1,4 @@
-//! Where accounts are: by the key in an address, and the address of one.
+//! The places of accounts: found by the key in an address, and the address of one.
 //!
 //! An account is named by its CVU, or by its realm and number (`3-12`) where it has none.
 
@@ -11,7 +11,7 @@ use caudal_ledger::rejection::Rejection;
 use super::visit::{Place, Visit};
 use crate::http::errors::ApiError;
 
-/// The realm and account of a key, and the one key of it that the audit log knows: the same account has to be found
+/// The realm and account of a key, and the one key by which the audit log knows it: the same account has to be found
 /// there under the same subject, however somebody typed it.
 pub async fn found(visit: &Visit, key: &str) -> Result<(Place, Target, String), ApiError> {
     let (cvu, (realm, number)) = match Cvu::parse(key) {
@@ -35,7 +35,7 @@ fn numbered(key: &str) -> Option<(RealmId, AccountNo)> {
     ))
 }
 
-/// Where an account is shown.
+/// The address of an account's page.
 pub fn address(realm: RealmId, account: &Account) -> String {
     format!("/console/accounts/{}", key(realm, account))
 }

@@ -19,7 +19,7 @@ pub const COLUMNS: [(Word, bool); 5] = [
     (Word::About, false),
 ];
 
-/// Lists them, from a number downwards.
+/// Lists the events, from a number downwards.
 pub async fn events(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
     let made = listed(&visit, &path).await;
     visit.show(made)

@@ -1,7 +1,8 @@
-//! The reconciliation of a day: the bank's list beside the ledger's, with what does not agree.
+//! The reconciliation of a day: the bank's list beside the ledger's, with the differences.
 //!
-//! **Shape.** The page has the form and is there at once; the comparison follows as a part, because it takes as long as the
-//! bank takes to give its list of the day, and as many movements as that has. Without scripts a link leads to both together.
+//! **Shape.** The page has the form and is there at once; the comparison follows as a part, because it takes as long
+//! as the bank takes to give its list of the day, however many movements that has. Without scripts a link leads to
+//! both together.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::reconciliation::{Comparison, Wanted};
@@ -18,9 +19,9 @@ use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Say as _};
 use crate::v1::reconciliation::{ReconciledItem, item, summary};
 
-/// What asks for the page with the comparison in it.
+/// The parameter for the page with the comparison in it.
 const WHOLE: &str = "whole";
-/// Movements that are shown of a day; the API gives all of them.
+/// How many movements of a day are shown; the API gives all of them.
 const SHOWN_MAX: usize = 200;
 
 /// The realms whose days can be compared.
@@ -51,13 +52,13 @@ pub async fn choose(visit: Visit) -> HttpResponse {
     )))
 }
 
-/// The page of a day, which the comparison follows.
+/// The page of a day; the comparison follows later.
 pub async fn day(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
     let made = page(&visit, &path).await;
     visit.show(made)
 }
 
-/// The comparison of a day, by itself.
+/// The comparison of a day, as a part by itself.
 pub async fn part(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
     let made = async {
         let (place, asked) = (visit.place(&path)?, asked(&visit)?);
@@ -86,7 +87,7 @@ fn form(visit: &Visit, day: BusinessDay, result: Option<Agreement>) -> Form {
     }
 }
 
-/// The day that is asked for, and the result.
+/// The day and the result that a visit asks for.
 fn asked(visit: &Visit) -> Result<(BusinessDay, Option<Agreement>), ApiError> {
     let today = visit.engine().now().business_day();
     let day = match visit.asks("date") {

@@ -1,16 +1,18 @@
-//! Shows what a request did, by its id (`X-Request-Id` of its answer).
+//! Shows the effects of a request, by its id (`X-Request-Id` of its answer).
 //!
-//! **Shape.** No fact of the ledger keeps the id of its request: that would cost bytes with every voucher. What keeps it is
-//! shown as the request's own: entries of the audit log, calls to the bank, and the newest vouchers of realms with
-//! webhooks, as long as the process remembers them. Beyond that the log has it, line by line. Many ids say when they were
-//! made ([`made_at`]); then what happened in the realms then is shown too, and that it may be of others.
+//! **Shape.** No fact of the ledger keeps the id of its request: that would cost bytes with every voucher. Records
+//! that do keep it are shown as the request's own: entries of the audit log, calls to the bank, and the newest
+//! vouchers of realms with webhooks, as long as the process remembers them. Everything else is in the log, line by
+//! line. Many ids say when they were made ([`made_at`]); then the events of the realms at that time are shown, too,
+//! with a note that they may be of other requests.
 //!
-//! **Bounds.** The realms that the search looks at. [`BRIEF`] rows of each kind of each realm, from what the clocks may
-//! differ by before the request ([`slack`]) to [`WINDOW_MILLIS`] after it. Of the audit log as many entries as one of its pages
-//! looks at: those of about that time where the id says one, else the newest, with the way to those before. All
-//! realms are asked at once, for [`ASKED`] at most: what does not answer is left out.
+//! **Bounds.** The realms that the search covers. [`BRIEF`] rows of each kind of each realm, from the possible
+//! difference of clocks before the request ([`slack`]) to [`WINDOW_MILLIS`] after it. Of the audit log as many
+//! entries as one of its pages covers: those of about that time if the id tells one, else the newest, with a link to
+//! earlier ones. All realms are asked at once, for [`ASKED`] at most: a realm that does not answer is left out.
 //!
-//! **Order.** That somebody looks is durable before the calls about an account or a transfer are read, or a voucher shown.
+//! **Order.** The entry that somebody looks is durable before the calls about an account or a transfer are read, or a
+//! voucher is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -38,23 +40,23 @@ use crate::bodies::vouchers::voucher;
 use crate::http::current::{is_id, is_made, made_at};
 use crate::http::errors::ApiError;
 
-/// How long after its beginning a request may write, in milliseconds: what waits longer was answered already.
+/// How long after its beginning a request may write, in milliseconds: one that waits longer was already answered.
 const WINDOW_MILLIS: u64 = 10_000;
-/// How far the clocks of nodes may be apart, in milliseconds: another may have made the id.
+/// How far the clocks of nodes may be apart, in milliseconds: another node may have made the id.
 const NODES_MILLIS: u64 = 2_000;
-/// The same of the clocks of clients.
+/// The same for the clocks of clients.
 const CLIENTS_MILLIS: u64 = 60_000;
-/// How long after a request the audit log is looked through for it, in milliseconds: clients try again under the same id.
+/// How long after a request the audit log is searched for it, in milliseconds: clients try again under the same id.
 const AUDITED_MILLIS: u64 = 3_600_000;
-/// How long realms are asked what they remember.
+/// How long realms may take to tell what they remember.
 const ASKED: Duration = Duration::from_secs(1);
 
-/// Whether a text is surely an id of a request.
+/// Whether a text is certainly the id of a request.
 pub fn is_sure(text: &str) -> bool {
     made_at(text).is_some()
 }
 
-/// What is known of a request of these realms; nothing where a text cannot be the id of one.
+/// What is known of a request in these realms; empty if the text cannot be the id of one.
 pub async fn found(visit: &Visit, realms: &[Place], id: &str) -> Result<Vec<Block>, ApiError> {
     if !is_id(id) {
         return Ok(Vec::new());
@@ -80,7 +82,7 @@ pub async fn found(visit: &Visit, realms: &[Place], id: &str) -> Result<Vec<Bloc
     Ok(blocks)
 }
 
-/// How long before its id says a request may have come, by the other clock, in milliseconds.
+/// How long before its id says a request may have come by another clock, in milliseconds.
 fn slack(id: &str) -> u64 {
     match is_made(id) {
         true => NODES_MILLIS,
@@ -88,7 +90,7 @@ fn slack(id: &str) -> u64 {
     }
 }
 
-/// What operators did in it, for those who may read the audit log.
+/// The acts of operators in the request, for those who may read the audit log.
 async fn audited(
     visit: &Visit,
     id: &str,
@@ -136,14 +138,14 @@ async fn audited(
     Ok(Some(Block::Table(table.next(whole))))
 }
 
-/// The vouchers that are known to be of it; a realm that rests, or does not answer, remembers none.
+/// The vouchers that are known to be of the request; a realm that rests, or does not answer, remembers none.
 async fn remembered(visit: &Visit, place: &Place, id: &str) -> Vec<Placed> {
     let asked = visit.engine().wrote(place.realm, id, BRIEF);
     let answer = timeout(ASKED, asked).await;
     answer.into_iter().flatten().flatten().collect()
 }
 
-/// Shows them.
+/// Shows these vouchers.
 async fn written(
     visit: &Visit,
     place: &Place,
@@ -170,8 +172,8 @@ async fn written(
     Ok(Some(Block::Table(table)))
 }
 
-/// What happened in a realm about when it came, with the calls to the bank that are of it. What the clocks may differ by is
-/// read apart: in a realm that is busy nothing of the request would be among the first rows.
+/// The events of a realm around the time of the request, with the request's calls to the bank. The period by which
+/// the clocks may differ is read separately: in a busy realm, nothing of the request would be among the first rows.
 async fn around(
     visit: &Visit,
     place: &Place,
@@ -185,7 +187,7 @@ async fn around(
     let first = after.first().map(|event| event.id.number);
     let early = (before(at, slack(id)), at);
     let mut events = engine.events_between(realm, early, BRIEF).await?;
-    // Both have what happened just then.
+    // Both lists have the events of that very instant.
     events.retain(|event| first.is_none_or(|first| event.id.number < first));
     events.extend(after);
     if events.is_empty() {
@@ -195,7 +197,7 @@ async fn around(
     let mut table = Table::new(visit.tongue(), Word::RightAfter, Word::NoEvents, &COLUMNS);
     table.title = format!("{} · {}", table.title, place.title());
     let last = events.last().map(|event| event.id.number);
-    // The list of events goes down from a number: a page from there begins with what is just behind.
+    // The list of events goes down from a number: a page from there begins just behind the last row.
     let more = last.filter(|_| full);
     let size = u64::try_from(ROWS).map_or(1, |size| size);
     let more = more.and_then(|last| last.checked_add(size));
@@ -205,19 +207,19 @@ async fn around(
     Ok(blocks)
 }
 
-/// An instant this many milliseconds before another; the first of all where there is none.
+/// An instant this many milliseconds before another; the earliest instant if that would be before it.
 fn before(at: Timestamp, millis: u64) -> Timestamp {
     let earlier = at.millis().checked_sub(millis);
     earlier.map_or_else(Timestamp::default, Timestamp::from_millis)
 }
 
-/// What calls to the bank are about.
+/// The subject of calls to the bank.
 enum About {
     Transfer(TransferId),
     Account(AccountNo),
 }
 
-/// The calls to the bank that were made for the request, about what some events are about.
+/// The request's calls to the bank, about the subjects of some events.
 async fn calls(
     visit: &Visit,
     place: &Place,

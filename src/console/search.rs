@@ -1,10 +1,13 @@
-//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and requests.
+//! The search: one field for CVU, alias, CUIT, name, the tenant's own ids, vouchers, transfers, cases, webhooks and
+//! requests.
 //!
-//! **Shape.** What names one thing leads right to it. Anything else is looked for in every realm: as the tenant's own id,
-//! by its row; as a text in accounts, by the bounded look of the accounts list; as the id of a request, by what keeps it.
+//! **Shape.** A text that names one thing leads right to it. Any other text is searched for in every realm: as the
+//! tenant's own id, by its row; as a text in accounts, by the bounded search of the accounts list; as the id of a
+//! request, by the records that keep it.
 //!
-//! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each, and one bound for what is looked at in all of them
-//! ([`Engine::find_accounts`](caudal_actors::engine::Engine::find_accounts)): the page says so where that was not all.
+//! **Bounds.** [`REALMS_MAX`] realms, [`BRIEF`] accounts of each, and one bound for the search in all of them
+//! ([`Engine::find_accounts`](caudal_actors::engine::Engine::find_accounts)): the page says so if that did not cover
+//! everything.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +28,10 @@ use super::visit::{Place, Visit};
 use super::words::Word;
 use crate::http::errors::ApiError;
 
-/// How many realms are looked through for a text.
+/// How many realms are searched for a text.
 pub const REALMS_MAX: usize = 32;
 
-/// Finds it.
+/// Shows the results of a search.
 pub async fn page(visit: Visit) -> HttpResponse {
     let text = visit
         .asks("q")
@@ -45,7 +48,7 @@ pub async fn page(visit: Visit) -> HttpResponse {
     visit.show(made)
 }
 
-/// The page of what a text names by itself.
+/// The page of the one thing that a text names.
 fn leads(text: &str) -> Option<String> {
     let cvu = Cvu::parse(text)
         .ok()
@@ -75,13 +78,13 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
         blocks.extend(by_external(visit, place, text).await?);
     }
     if requests::is_sure(text) {
-        // No account is called so.
+        // No account has such a name.
         blocks.extend(requests::found(visit, &all, text).await?);
     } else {
         whole &= by_text(visit, &all, text, &mut blocks).await?;
     }
     if blocks.is_empty() {
-        // Clients choose ids of their requests, too.
+        // Clients choose ids of their requests themselves, too.
         blocks = requests::found(visit, &all, text).await?;
     }
     if blocks.is_empty() {
@@ -107,7 +110,7 @@ async fn looked(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     ))
 }
 
-/// What a tenant knows under an id of its own.
+/// The things that a tenant knows under an id of its own.
 async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<Block>, ApiError> {
     let Ok(id) = ExternalId::parse(text) else {
         return Ok(None);
@@ -150,7 +153,7 @@ async fn by_external(visit: &Visit, place: &Place, text: &str) -> Result<Option<
     Ok((!table.rows.is_empty()).then_some(Block::Table(table)))
 }
 
-/// Accounts that have a text in anything that they are known by; whether all of them were looked at.
+/// Adds accounts in which a text occurs; returns whether all accounts were searched.
 async fn by_text(
     visit: &Visit,
     all: &[Place],
@@ -175,7 +178,7 @@ async fn by_text(
         tables.push(Block::Table(table.next(of.more.then_some(list))));
     }
     for tenant in shown {
-        // Whose people were shown, and not what was asked for: that may name one.
+        // The tenant whose accounts were shown, and not the text: that may name a person.
         visit.looks("listAccounts", tenant).await?;
     }
     blocks.extend(tables);

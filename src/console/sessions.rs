@@ -1,11 +1,11 @@
-//! Who is logged in: sessions and links that log in once, in the memory of this process.
+//! Sessions of operators, and links that log in once, in the memory of this process.
 //!
-//! **Shape.** A session is named by 256 random bits that only its browser has; here their SHA-256 is kept, so that
-//! a dump of this memory logs nobody in. A link is the same for one use. Both end with the process.
+//! **Shape.** A session is named by 256 random bits that only its browser has; only their SHA-256 is kept here, so
+//! that a dump of this memory logs nobody in. A link works in the same way, once. Both end with the process.
 //!
-//! **Bounds.** [`SESSIONS_MAX`] sessions, [`SESSIONS_OF_ONE`] of one person, and [`LINKS_MAX`] links; when one more comes, the one that was used least
-//! recently ends. A session ends after [`IDLE`] without a request and after [`WHOLE`] in any case, a link after
-//! [`LINK`].
+//! **Bounds.** [`SESSIONS_MAX`] sessions, [`SESSIONS_OF_ONE`] of one person, and [`LINKS_MAX`] links; when one more
+//! comes, the least recently used session, or the oldest link, ends. A session ends after [`IDLE`] without a request
+//! and after [`WHOLE`] in any case, a link after [`LINK`].
 //!
 //! **Failure.** Without random bits from the system nobody is logged in.
 
@@ -22,9 +22,9 @@ use crate::admin::people::Operator;
 
 /// How many sessions there may be at the same time.
 pub const SESSIONS_MAX: usize = 64;
-/// How many of one person.
+/// How many sessions one person may have.
 pub const SESSIONS_OF_ONE: usize = 4;
-/// How many links there may be that were not used.
+/// How many unused links there may be.
 pub const LINKS_MAX: usize = 8;
 /// How long a session lasts without a request.
 pub const IDLE: Duration = Duration::from_secs(30 * 60);
@@ -38,7 +38,7 @@ const SECRET: usize = 32;
 
 type Hash = [u8; digest::SHA256_OUTPUT_LEN];
 
-/// A session, as its browser has it: it must not be logged.
+/// The secret of a session, as its browser has it: it must not be logged.
 #[derive(Clone)]
 pub struct Secret(String);
 
@@ -57,30 +57,30 @@ impl Secret {
     }
 }
 
-/// The hash of a secret; the text is whatever somebody sent.
+/// The hash of a secret; the text may be anything that somebody sent.
 fn hash(text: &str) -> Option<Hash> {
     let digest = digest::digest(&digest::SHA256, text.as_bytes());
     digest.as_ref().try_into().ok()
 }
 
-/// Whoever is logged in.
+/// The session of an operator.
 #[derive(Clone)]
 pub struct Session {
-    /// Who it is: what goes with what they decide.
+    /// The operator: recorded with their decisions.
     pub who: Operator,
-    /// What their forms carry, so that no other page can send one.
+    /// The token that its forms carry, so that no other page can send one.
     token: String,
     began: Instant,
     used: Instant,
 }
 
 impl Session {
-    /// The same session of somebody as they are now.
+    /// The same session, with the operator's present role and powers.
     pub fn of(self, who: Operator) -> Self {
         Self { who, ..self }
     }
 
-    /// What forms carry.
+    /// The token that forms carry.
     pub fn token(&self) -> &str {
         &self.token
     }
@@ -112,7 +112,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes room for one more of those that count by letting go of the oldest of them.
+/// Makes room for one more of the entries that `counts` selects, by removing the oldest of them.
 fn make_room<T>(
     all: &mut HashMap<Hash, T>,
     most: usize,
@@ -130,7 +130,7 @@ fn make_room<T>(
 }
 
 impl Sessions {
-    /// Logs somebody in; `None` where the system has no random bits.
+    /// Begins a session; `None` where the system has no random bits.
     pub fn begin(&self, who: Operator, now: Instant) -> Option<Secret> {
         let (secret, hash) = Secret::new()?;
         let (token, _) = Secret::new()?;
@@ -152,7 +152,7 @@ impl Sessions {
         Some(secret)
     }
 
-    /// The session of a secret, which is used now; `None` when there is none or it has ended.
+    /// The session of a secret, marked as used now; `None` when there is none or it has ended.
     pub fn find(&self, secret: &str, now: Instant) -> Option<Session> {
         let hash = hash(secret)?;
         let mut open = lock(&self.open);
@@ -169,7 +169,7 @@ impl Sessions {
         }
     }
 
-    /// Whether a session still lasts; it is not used by that.
+    /// Whether a session still lasts; this does not count as use.
     pub fn lasts(&self, secret: &str, now: Instant) -> bool {
         let found = hash(secret).and_then(|hash| lock(&self.open).get(&hash).cloned());
         found.is_some_and(|session| session.lasts(now))
@@ -192,7 +192,7 @@ impl Sessions {
         Some(secret)
     }
 
-    /// Uses a link up; whether it was one.
+    /// Uses a link up; returns whether it was valid.
     pub fn take(&self, secret: &str, now: Instant) -> bool {
         let made = hash(secret).and_then(|hash| lock(&self.links).remove(&hash));
         made.is_some_and(|made| now.duration_since(made) < LINK)
@@ -227,7 +227,7 @@ mod tests {
         assert!(sessions.lasts(secret, begun + WHOLE - SECOND));
         assert!(!sessions.lasts(secret, begun + WHOLE));
         assert!(sessions.find(secret, begun + WHOLE).is_none());
-        // It does not come back.
+        // It does not come back when the clock does.
         assert!(sessions.find(secret, begun).is_none());
 
         let secret = sessions.begin(operator("ana"), begun).unwrap();

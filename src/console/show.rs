@@ -1,4 +1,4 @@
-//! How pages are written: the frame that all share, refusals as pages, and the headers that keep a browser in bounds.
+//! Writes pages: the frame that all share, refusals as pages, and the headers that keep a browser in bounds.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderValue};
@@ -14,7 +14,8 @@ use crate::http::current;
 use crate::http::errors::ApiError;
 use crate::http::words::Say as _;
 
-/// What a browser may do with a page of the console: load files of this service, nothing inline, and send forms to it.
+/// The policy for a page of the console: it may load files of this service, nothing inline, and send forms to the
+/// service.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
      img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
@@ -24,13 +25,13 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 struct Frame {
     looks: Looks,
     title: String,
-    /// Who is logged in; nobody on the page to log in.
+    /// The operator's name; `None` on the login page.
     who: Option<String>,
-    /// What forms carry.
+    /// The token that forms carry.
     token: String,
-    /// What was looked for.
+    /// The text in the search field.
     sought: String,
-    /// Where changing language and theme leads back to.
+    /// The address to which changing language and theme leads back.
     here: String,
     at: Option<String>,
 }
@@ -85,7 +86,7 @@ struct Entered {
     frame: Frame,
 }
 
-/// An answer of the console with its headers.
+/// Begins an answer of the console, with its headers.
 fn answer(status: StatusCode) -> HttpResponseBuilder {
     let mut answer = HttpResponse::build(status);
     answer
@@ -147,7 +148,7 @@ impl Visit {
         written(status, &whole)
     }
 
-    /// A part of a page that is fetched by itself; what is missing of it is said in its place.
+    /// A part of a page that is fetched by itself; a failure is shown in its place.
     pub fn show_part(&self, made: Result<Vec<Block>, ApiError>) -> HttpResponse {
         let blocks =
             made.unwrap_or_else(|why| vec![Block::Note(Tone::Bad, why.text(self.tongue().0))]);
@@ -158,7 +159,7 @@ impl Visit {
         written(StatusCode::OK, &piece)
     }
 
-    /// Figures of now, as the stream sends them: in lines without an end of their own.
+    /// The present figures, as the stream sends them: on a single line.
     pub fn now(&self, tiles: &[Tile], point: &str) -> Result<String, askama::Error> {
         Ok(Now { tiles, point }.render()?.replace(['\r', '\n'], " "))
     }
@@ -200,7 +201,7 @@ impl Visit {
         }
     }
 
-    /// After something was done: back to a page, which says so.
+    /// After an act: redirects to a page, which says that it was done.
     pub fn done(&self, place: &str) -> HttpResponse {
         seen(&format!(
             "{place}{}done=1",
@@ -208,7 +209,7 @@ impl Visit {
         ))
     }
 
-    /// The note that something was done, where that is so.
+    /// The note that something was done, on a page to which an act led.
     pub fn done_note(&self) -> Option<Block> {
         let done = self.asks("done").is_some();
         done.then(|| Block::Note(Tone::Good, self.say(Word::Done).to_owned()))
@@ -216,7 +217,7 @@ impl Visit {
 }
 
 impl Page {
-    /// With the pages above it.
+    /// Adds the pages above it.
     #[must_use]
     pub fn below(mut self, above: Vec<(String, String)>) -> Self {
         self.above = above;
@@ -224,7 +225,7 @@ impl Page {
     }
 }
 
-/// To another page, which is read anew.
+/// Redirects to another page, which the browser fetches with GET.
 pub fn seen(place: &str) -> HttpResponse {
     HttpResponse::SeeOther()
         .insert_header((header::LOCATION, place))
@@ -243,7 +244,7 @@ fn outside(looks: Looks, title: Word) -> Frame {
     }
 }
 
-/// The page to log in, with what was wrong with the last try.
+/// The login page, with the error of the last try.
 pub fn login(looks: Looks, back: &str, wrong: Option<&ApiError>) -> HttpResponse {
     let status = wrong.map_or(StatusCode::OK, |why| why.status);
     let page = Login {
@@ -259,14 +260,14 @@ pub fn login(looks: Looks, back: &str, wrong: Option<&ApiError>) -> HttpResponse
     answer
 }
 
-/// The page of whoever came by a link: it leads on by itself, since a browser that was led here from elsewhere does not
-/// show the new cookie at once.
+/// The page after a link: it leads on by itself, since a browser that came here from elsewhere does not send the new
+/// cookie at once.
 pub fn entered(looks: Looks) -> HttpResponse {
     let frame = outside(looks, Word::Overview);
     written(StatusCode::OK, &Entered { frame })
 }
 
-/// The page to log in again, with why the last try led nowhere.
+/// The login page again, with the reason why the last try failed.
 pub fn refused(looks: Looks, back: &str, why: Word) -> HttpResponse {
     let page = Login {
         frame: outside(looks, Word::LogIn),

@@ -1,4 +1,4 @@
-//! Tenants: who they are, their keys, and the way to what each realm has.
+//! Tenants: their data, their keys, and links to the contents of each realm.
 
 use std::collections::BTreeMap;
 
@@ -89,7 +89,7 @@ async fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
     Ok(visit.page(Part::Tenants, &found.name, blocks).below(above))
 }
 
-/// The two realms with the way to what is in each.
+/// The two realms with links to the contents of each.
 fn realms(visit: &Visit, tenant: &Tenant) -> Table {
     let columns = [
         Word::Mode,
@@ -142,7 +142,7 @@ fn limits(visit: &Visit, tenant: &Tenant) -> Table {
     Table::new(tongue, Word::LimitsOfTenant, Word::NothingHere, &columns).with(rows)
 }
 
-/// The keys; never their secrets.
+/// The keys, without their secrets.
 fn shown_keys(visit: &Visit, keys: Vec<&ApiKey>) -> Table {
     let (tongue, now) = (visit.tongue(), visit.engine().now());
     let columns = [

@@ -1,4 +1,4 @@
-//! How the console speaks: a language, and how amounts, instants and states are written in it.
+//! The language of the console, and how amounts, instants and states are written in it.
 //!
 //! Amounts come as text with two decimals and are only grouped here: nothing is computed with them.
 
@@ -25,7 +25,7 @@ impl Tongue {
         }
     }
 
-    /// A text in it.
+    /// A text in this language.
     pub const fn say(self, word: Word) -> &'static str {
         word.text(self.0)
     }
@@ -55,7 +55,7 @@ impl Tongue {
         self.count(format!("{}.{}", tenths / 10, tenths % 10))
     }
 
-    /// Digits in groups of three; what is no number stays as it is.
+    /// Digits in groups of three; a text that is no number stays as it is.
     pub fn grouped(self, text: &str) -> String {
         let (thousands, decimals) = match self.0 {
             Language::Spanish => ('.', ','),
@@ -95,7 +95,7 @@ impl Tongue {
         at.map_or_else(|| Cell::text(""), |at| self.time(at))
     }
 
-    /// An instant as bodies of the API have it.
+    /// An instant from its text in bodies of the API.
     pub fn time_of(self, text: &str) -> Cell {
         Timestamp::parse(text).map_or_else(|| Cell::text(text), |at| self.time(at))
     }
@@ -106,12 +106,12 @@ impl Tongue {
         Cell::of(Kind::State(tone), text)
     }
 
-    /// What a state is called; nothing for a word that is not known.
+    /// The name of a state; empty for an unknown word.
     pub fn named(self, word: &str) -> &'static str {
         state(word, self.0).map_or("", |(_, text)| text)
     }
 
-    /// Yes or no, of which yes is good.
+    /// Yes or no, where yes is good.
     pub fn is(self, yes: bool, otherwise: Tone) -> Cell {
         match yes {
             true => Cell::of(Kind::State(Tone::Good), self.say(Word::Yes)),
@@ -155,7 +155,7 @@ impl Tongue {
     }
 }
 
-/// What a clock in Buenos Aires shows at an instant.
+/// The time on a clock in Buenos Aires at an instant.
 fn clock(at: Timestamp) -> String {
     let day = at.business_day();
     let since = at.millis().abs_diff(day.start().millis()) / 1000;

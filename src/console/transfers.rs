@@ -156,7 +156,7 @@ async fn single(visit: &Visit, id: &str) -> Result<Page, ApiError> {
         .below(above))
 }
 
-/// What there is to know of a transfer.
+/// All details of a transfer.
 pub fn details(visit: &Visit, body: TransferBody) -> Vec<Block> {
     let tongue = visit.tongue();
     let to = body.to.cvu.or(body.to.cbu).or(body.to.alias);
@@ -219,7 +219,7 @@ pub fn details(visit: &Visit, body: TransferBody) -> Vec<Block> {
     blocks
 }
 
-/// Who decided, and why.
+/// The decision about a transfer: by whom, and why.
 pub fn decided(visit: &Visit, decision: &crate::bodies::transfers::DecisionBody) -> Block {
     let facts = vec![
         (visit.say(Word::By), Cell::text(&decision.by)),
@@ -237,7 +237,7 @@ pub fn decided(visit: &Visit, decision: &crate::bodies::transfers::DecisionBody)
     Block::Facts(visit.say(Word::Decision).to_owned(), facts)
 }
 
-/// The calls to the bank, with what was asked and answered.
+/// The calls to the bank, with their requests and answers.
 pub fn bank_calls(visit: &Visit, calls: &[BankCallBody]) -> Vec<Block> {
     let tongue = visit.tongue();
     let columns = [

@@ -1,6 +1,6 @@
-//! The treasury: what clients have beside what the bank says that their collector accounts have, client by client, too.
+//! The treasury: the clients' money beside the bank's balance of their collector accounts, also client by client.
 //!
-//! The equation: what the bank has = what belongs to clients + money in suspense + fees that were taken + what is free.
+//! The equation: the bank's balance = the clients' money + money in suspense + fees taken + the free rest.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::treasury::{PositionFilter, Snapshot};
@@ -17,7 +17,7 @@ use crate::v1::treasury::Treasury;
 
 /// How many collector accounts are shown.
 const COLLECTORS_MAX: usize = 64;
-/// The longest text that is looked for, in characters.
+/// The longest text to search for, in characters.
 const TEXT_MAX: usize = 100;
 
 /// A collector account with the realms on it.
@@ -150,7 +150,7 @@ fn shown(visit: &Visit, on: &OnAccount) -> Vec<Block> {
     blocks
 }
 
-/// The terms of the equation, each with the way to what it is made of.
+/// The terms of the equation, each with a link to its parts.
 fn terms(visit: &Visit, on: &OnAccount, it: &Treasury) -> Table {
     let (tongue, totals) = (visit.tongue(), &on.snapshot.totals);
     let columns = [
@@ -204,7 +204,7 @@ fn terms(visit: &Visit, on: &OnAccount, it: &Treasury) -> Table {
     Table::new(tongue, Word::Terms, Word::NothingHere, &columns).with(rows)
 }
 
-/// What each client of a realm has.
+/// The position of each client of a realm.
 pub async fn positions(visit: Visit, path: web::Path<(String, String)>) -> HttpResponse {
     let made = listed(&visit, &path).await;
     visit.show(made)

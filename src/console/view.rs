@@ -1,9 +1,9 @@
-//! What a page consists of, before it is HTML: blocks of facts, tables and forms.
+//! The contents of a page before it is HTML: blocks of facts, tables and forms.
 //!
 //! **Shape.** A page of the console is a value; one template writes all of them. So every page has the same tables,
-//! empty states and forms, and what came from outside is escaped in one place. Nothing is computed in a template.
+//! empty states and forms, and text from outside is escaped in one place. Nothing is computed in a template.
 //!
-//! **Bounds.** A page shows what its doors give: lists have pages of [`ROWS`].
+//! **Bounds.** A page shows what the API gives: lists have pages of [`ROWS`].
 
 use caudal_ledger::time::Timestamp;
 
@@ -20,31 +20,31 @@ pub const BRIEF: usize = 15;
 /// A column of a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// What it is called.
+    /// The heading.
     pub title: &'static str,
-    /// Whether it holds figures, which stand to the right.
+    /// Whether it holds figures, which are aligned to the right.
     pub figure: bool,
 }
 
-/// A table, with what to say when it is empty.
+/// A table, with a text for when it is empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What it shows.
+    /// The heading.
     pub title: String,
     /// Its columns.
     pub columns: Vec<Column>,
     /// Its rows, each with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
-    /// What to say when there is no row: what that means, or what to do.
+    /// The text when there is no row: what that means, or what to do.
     pub empty: &'static str,
-    /// Below the table: how many there are, how far was looked.
+    /// The note below the table: how many items there are, or how far the search went.
     pub note: Option<String>,
-    /// Where it goes on.
+    /// The address of the next page.
     pub next: Option<String>,
 }
 
 impl Table {
-    /// An empty table; a column is named with whether it holds figures.
+    /// An empty table; each column has a name, and whether it holds figures.
     pub fn new(tongue: Tongue, title: Word, empty: Word, columns: &[(Word, bool)]) -> Self {
         let column = |(word, figure): &(Word, bool)| Column {
             title: tongue.say(*word),
@@ -60,21 +60,21 @@ impl Table {
         }
     }
 
-    /// With these rows.
+    /// Adds rows.
     #[must_use]
     pub fn with(mut self, rows: impl IntoIterator<Item = Vec<Cell>>) -> Self {
         self.rows.extend(rows);
         self
     }
 
-    /// Where it goes on, if it does.
+    /// Sets the address of the next page, if there is one.
     #[must_use]
     pub fn next(mut self, next: Option<String>) -> Self {
         self.next = next;
         self
     }
 
-    /// With what is to be said below it, and where it goes on: what it shows is a part of a list.
+    /// Sets the note below the table and the address of the next page: the table shows a part of a list.
     #[must_use]
     pub fn part(mut self, note: String, next: Option<String>) -> Self {
         self.note = Some(note);
@@ -91,7 +91,7 @@ pub enum Takes {
     Lines,
     /// A day.
     Day,
-    /// One of some: its value and what it is called.
+    /// One of several choices: the value and the name of each.
     Choice(Vec<(String, String)>),
     /// Yes or no.
     Tick,
@@ -100,22 +100,22 @@ pub enum Takes {
 /// A field of a form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Field {
-    /// Its name in what is sent.
+    /// Its name in the form that is sent.
     pub name: &'static str,
-    /// What it is called.
+    /// Its label.
     pub label: &'static str,
     /// What it takes.
     pub takes: Takes,
-    /// What is in it.
+    /// Its initial value.
     pub value: String,
     /// Whether it must be filled in.
     pub required: bool,
-    /// How many characters it takes.
+    /// The most characters that it takes.
     pub most: usize,
 }
 
 impl Field {
-    /// A field that has to be filled in.
+    /// A required field.
     pub fn new(tongue: Tongue, name: &'static str, label: Word, takes: Takes, most: usize) -> Self {
         Self {
             name,
@@ -127,7 +127,7 @@ impl Field {
         }
     }
 
-    /// One that may be left empty, with what is in it.
+    /// Makes the field optional, with an initial value.
     #[must_use]
     pub fn maybe(mut self, value: impl Into<String>) -> Self {
         self.value = value.into();
@@ -139,15 +139,15 @@ impl Field {
 /// A form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Form {
-    /// What it does.
+    /// Its heading.
     pub title: String,
-    /// Where it is sent.
+    /// The address to which it is sent.
     pub action: String,
-    /// Whether it only asks: then its fields are in the address, and no token is needed.
+    /// Whether it only queries: then its fields are in the address, and no token is needed.
     pub asks: bool,
     /// Its fields.
     pub fields: Vec<Field>,
-    /// What its button says.
+    /// The text of its button.
     pub submit: &'static str,
     /// Whether it moves money or stops somebody.
     pub grave: bool,
@@ -156,20 +156,20 @@ pub struct Form {
 /// A figure that stands alone.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tile {
-    /// What it is.
+    /// Its label.
     pub label: &'static str,
     /// The figure.
     pub cell: Cell,
-    /// What else is to be known of it.
+    /// Further details about it.
     pub hint: String,
 }
 
 /// Figures that change while the page is open, with their charts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Live {
-    /// What they are when the page is made.
+    /// The figures when the page is made.
     pub tiles: Vec<Tile>,
-    /// The charts: what each is called, and which figure of a point it shows.
+    /// The charts: the name of each, and which figure of a point it shows.
     pub charts: Vec<(&'static str, usize)>,
     /// The points so far, as JSON.
     pub past: String,
@@ -190,17 +190,17 @@ pub enum Block {
     Table(Table),
     /// A form.
     Form(Form),
-    /// Text as it is: what the bank was asked and answered.
+    /// Text as it is: a request to the bank, or its answer.
     Text(String, String),
-    /// Links to what else there is of the same thing.
+    /// Links to other pages about the same thing.
     Tabs(Vec<(String, &'static str, bool)>),
-    /// A part that is fetched once the page is there, because it may take longer.
+    /// A part that is fetched after the page, because it may take longer.
     Later {
         /// Its address.
         part: String,
-        /// What is said meanwhile.
+        /// The text until it arrives.
         waiting: &'static str,
-        /// Where to go without scripts, and what that is called.
+        /// The address to use without scripts, and its name.
         instead: (String, &'static str),
     },
 }
@@ -208,15 +208,15 @@ pub enum Block {
 /// The parts of the console, in the order of the navigation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// What is going on.
+    /// The present state.
     Overview,
     /// Tenants and their realms.
     Tenants,
-    /// Looking for something.
+    /// The search.
     Search,
-    /// What waits for a person.
+    /// Cases that wait for a person.
     Cases,
-    /// What waits for a second person.
+    /// Acts that wait for a second person.
     Approvals,
     /// The collector accounts.
     Treasury,
@@ -228,9 +228,9 @@ pub enum Part {
     Actors,
     /// The journal and its verification.
     Journal,
-    /// Where the journal is kept besides.
+    /// The second place of the journal.
     Backups,
-    /// How much is logged.
+    /// The log's settings.
     Log,
     /// Who did what.
     Audit,
@@ -262,13 +262,13 @@ impl Part {
 /// A page.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// The part of the console that it is of.
+    /// The part of the console to which it belongs.
     pub part: Part,
-    /// The pages above it, from the part on: what they are called and where they are.
+    /// The pages above it, from the part on: their names and addresses.
     pub above: Vec<(String, String)>,
-    /// What is on it.
+    /// Its contents.
     pub blocks: Vec<Block>,
     /// When it was made.
     pub at: Timestamp,

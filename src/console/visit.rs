@@ -1,9 +1,9 @@
-//! A visit: a request of somebody who is logged in, with the language that they read.
+//! A visit: a request of an operator who is logged in, with the language that they read.
 //!
-//! **Shape.** [`Visit`] is an extractor: no visit, no page. [`Sent`] reads a form that acts, and is there only when
-//! the form carries the token of the visit's session and the browser says that it comes from this service.
+//! **Shape.** [`Visit`] is an extractor: no visit, no page. [`Sent`] reads a form that acts, and exists only when the
+//! form carries the token of the visit's session and the browser says that it comes from this service.
 //!
-//! **Bounds.** A form has [`FORM_BYTES_MAX`] and the time of any body.
+//! **Bounds.** A form may have [`FORM_BYTES_MAX`] and take the time of any body.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -36,19 +36,19 @@ pub const SESSION: &str = "caudal_session";
 pub const LANGUAGE: &str = "caudal_language";
 /// The cookie of the theme.
 pub const THEME: &str = "caudal_theme";
-/// The longest address that logging in leads back to, in characters.
+/// The longest address to which logging in leads back, in characters.
 const BACK_MAX: usize = 1024;
 
-/// How a page looks, as its reader chose.
+/// The looks of a page, as its reader chose.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Looks {
     /// The language.
     pub tongue: Tongue,
-    /// `light`, `dark`, or `auto` as the system has it.
+    /// `light`, `dark`, or `auto` for the system's choice.
     pub theme: &'static str,
 }
 
-/// The only value of a cookie.
+/// The first value of a cookie.
 pub fn cookie<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
     let lines = request.headers().get_all(header::COOKIE);
     let mut pairs = lines
@@ -61,7 +61,7 @@ pub fn cookie<'a>(request: &'a HttpRequest, name: &str) -> Option<&'a str> {
 }
 
 impl Looks {
-    /// As the cookies of a request say; without one the language is the browser's, else Spanish.
+    /// The looks by the cookies of a request; without one the language is the browser's, else Spanish.
     pub fn of(request: &HttpRequest) -> Self {
         let language = match cookie(request, LANGUAGE) {
             Some("en") => Language::English,
@@ -91,17 +91,17 @@ fn preferred(request: &HttpRequest) -> Language {
     }
 }
 
-/// A request of somebody who is logged in.
+/// A request of an operator who is logged in.
 pub struct Visit {
-    /// What all pages share.
+    /// The state that all pages share.
     pub console: web::Data<Console>,
-    /// What the admin API works with.
+    /// The desk of the admin API.
     pub desk: web::Data<OperatorDesk>,
-    /// Who it is.
+    /// The operator's session.
     pub session: Session,
-    /// How they read.
+    /// The operator's language and theme.
     pub looks: Looks,
-    /// What they ask for, in the address.
+    /// The parameters of the address.
     pub asked: BTreeMap<String, String>,
     /// The secret of the session.
     pub secret: String,
@@ -109,7 +109,7 @@ pub struct Visit {
     pub path: String,
 }
 
-/// Nobody is logged in: the way to the page to log in.
+/// The answer to a visitor who is not logged in: a redirection to the login page.
 #[derive(Debug)]
 pub struct Stranger {
     back: String,
@@ -133,7 +133,7 @@ impl ResponseError for Stranger {
     fn error_response(&self) -> HttpResponse {
         let back: String = url::form_urlencoded::byte_serialize(self.back.as_bytes()).collect();
         let place = format!("/console/login?back={back}");
-        // A part of a page must not become the page to log in.
+        // The login page must not become a part of another page.
         let name = if self.part { "hx-redirect" } else { "location" };
         HttpResponse::build(self.status_code())
             .insert_header((name, place))
@@ -141,7 +141,7 @@ impl ResponseError for Stranger {
     }
 }
 
-/// Where to go after logging in: a page of the console and nothing else.
+/// The address to go to after logging in: only a page of the console.
 pub fn back(text: Option<&String>) -> String {
     let sane = |text: &&String| {
         let plain = text
@@ -153,7 +153,7 @@ pub fn back(text: Option<&String>) -> String {
         .map_or_else(|| "/console/".to_owned(), Clone::clone)
 }
 
-/// The fields of a form or of an address; of a name that comes twice the last.
+/// The fields of a form or of an address; the last one of those with the same name.
 pub fn fields(text: &[u8]) -> BTreeMap<String, String> {
     url::form_urlencoded::parse(text).into_owned().collect()
 }
@@ -169,7 +169,7 @@ impl FromRequest for Visit {
 
 impl Visit {
     fn of(request: &HttpRequest) -> Result<Self, actix_web::Error> {
-        // What was sent is lost: nothing acts because somebody logs in.
+        // The form that was sent is lost: nothing is done just because somebody logs in.
         let asks = *request.method() == Method::GET;
         let place = request.uri().path_and_query().filter(|_| asks);
         let stranger = || Stranger {
@@ -184,7 +184,7 @@ impl Visit {
         let secret = cookie(request, SESSION).ok_or_else(stranger)?;
         let session = console.sessions.find(secret, Instant::now());
         let session = session.ok_or_else(stranger)?;
-        // Whoever lost their credential, or got another role, since they logged in.
+        // The operator may have lost the credential, or got another role, since the login.
         let Some(who) = people::still(&desk.door, &session.who) else {
             console.sessions.end(secret);
             return Err(stranger().into());
@@ -207,7 +207,7 @@ impl Visit {
         self.looks.tongue
     }
 
-    /// A text in that language.
+    /// A text in the visit's language.
     pub const fn say(&self, word: Word) -> &'static str {
         self.looks.tongue.say(word)
     }
@@ -217,13 +217,13 @@ impl Visit {
         &self.desk.door.engine
     }
 
-    /// What is asked for in the address under a name, unless it is empty.
+    /// The value of a parameter of the address, unless it is empty.
     pub fn asks(&self, name: &str) -> Option<&str> {
         let found = self.asked.get(name).map(|text| text.trim());
         found.filter(|text| !text.is_empty())
     }
 
-    /// The name and mode of a realm, as they are in addresses.
+    /// The tenant and mode of a realm, as addresses name them.
     pub fn realm(&self, realm: RealmId) -> Option<Place> {
         let platform = self.engine().platform();
         let mut all = caudal_actors::platform::realms(&platform);
@@ -266,7 +266,7 @@ impl Place {
         }
     }
 
-    /// The address of something in it.
+    /// The address of a page in the realm.
     pub fn address(&self, what: &str) -> String {
         format!(
             "/console/tenants/{}/{}/{what}",
@@ -275,7 +275,7 @@ impl Place {
         )
     }
 
-    /// What it is called.
+    /// The name of the realm.
     pub fn title(&self) -> String {
         format!("{} · {}", self.name, self.mode.as_str())
     }
@@ -292,31 +292,31 @@ impl Place {
     }
 }
 
-/// A visit with a form that acts: its token was right.
+/// A visit with a form that acts: its token was checked.
 pub struct Sent {
     /// The visit.
     pub visit: Visit,
     /// The fields of the form.
     pub fields: BTreeMap<String, String>,
-    /// The entry of the audit log that says that it was begun; 0 before.
+    /// The number of the act's first entry in the audit log; 0 before there is one.
     pub begun: Cell<u64>,
 }
 
-/// Whether a browser says that a request comes from a page of another service. Those that say nothing are no browsers
-/// of today, and have no session of one.
+/// Whether a browser says that a request comes from a page of another service. A client that says nothing is no
+/// browser of today, and has no browser's session.
 pub fn is_foreign(request: &HttpRequest) -> bool {
     let value = |name: &str| request.headers().get(name).map(|value| value.as_bytes());
     if let Some(site) = value("sec-fetch-site") {
         return !matches!(site, b"same-origin" | b"none");
     }
-    // Browsers say no more than the origin where the connection is not encrypted.
+    // Browsers send only the origin where the connection is not encrypted.
     let host = value("host").and_then(|host| std::str::from_utf8(host).ok());
     let origin = value("origin").map(|origin| std::str::from_utf8(origin).ok());
     let from = |origin: &str| Some(origin.split_once("://")?.1.to_owned());
     origin.is_some_and(|origin| origin.and_then(from).as_deref() != host)
 }
 
-/// A form that no page of this session has sent.
+/// A form that was not sent by a page of this session.
 #[derive(Debug)]
 struct Foreign(Tongue);
 
@@ -348,10 +348,10 @@ impl FromRequest for Sent {
         let body = Bytes::<FORM_BYTES_MAX>::from_request(request, payload);
         let request = request.clone();
         Box::pin(async move {
-            // Strangers are sent away before their form is read.
+            // Visitors who are not logged in are sent away before their form is read.
             visit?;
             let Bytes(body) = body.await?;
-            // Whoever held it back may have lost the session, the credential or the role by now.
+            // A client that held the form back may have lost the session, the credential or the role by now.
             let visit = Visit::of(&request)?;
             let fields = fields(&body);
             let given = fields.get("token").map_or("", String::as_str);
@@ -368,7 +368,7 @@ impl FromRequest for Sent {
 }
 
 impl Sent {
-    /// A field that has to be there, of this many characters at most.
+    /// A required field, of this many characters at most.
     pub fn required(&self, name: &str, most: usize) -> Result<String, ApiError> {
         let text = self.fields.get(name).map_or("", |text| text.trim());
         match text {

@@ -1,6 +1,6 @@
-//! Webhooks of all tenants: how far each is, and what became of its events.
+//! Webhooks of all tenants: how far each has come, and its deliveries.
 //!
-//! Of an address only the host is shown: the rest may be a secret of the tenant's.
+//! Only the host of an address is shown: the rest may be a secret of the tenant.
 
 mod deliveries;
 
@@ -20,14 +20,14 @@ use crate::v1::webhooks::bodies::{self, AttemptBody, WebhookBody, webhook};
 
 pub use deliveries::{one as delivery, redeliver};
 
-/// How a delivery may have ended, by the word on the wire.
+/// The endings of a delivery, by their words on the wire.
 const ENDINGS: [(&str, Ending); 3] = [
     ("delivered", Ending::Delivered),
     ("failing", Ending::Failed),
     ("parked", Ending::Parked),
 ];
 
-/// Lists them.
+/// Lists the webhooks.
 pub async fn list(visit: Visit) -> HttpResponse {
     let made = listed(&visit).await;
     visit.show(made)
@@ -98,7 +98,7 @@ async fn single(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     Ok(visit.page(Part::Webhooks, text, blocks).below(above))
 }
 
-/// What was answered to a try, or why there was no answer.
+/// The answer to a try, or why there was none.
 fn said(attempt: Option<&AttemptBody>) -> Cell {
     let status = |it: &AttemptBody| it.response_status.map(|status| status.to_string());
     Cell::maybe(attempt.and_then(|it| it.error.clone().or_else(|| status(it))))

@@ -1,15 +1,15 @@
 //! Content negotiation: `Accept`, among the media types that an operation has.
 //!
-//! An operation that has one form alone never looks at it. Where none of its forms is welcome, an operation answers in
-//! its first one, as those do: the answer's `Content-Type` says what it is.
+//! An operation with only one form never looks at it. Where the client accepts none of its forms, an operation
+//! answers in its first one, as the others do: the answer's `Content-Type` says which form it is.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::ACCEPT;
 
-/// How welcome a form is, from 0 (not at all) to 1000.
+/// How much a client wants a form, from 0 (not at all) to 1000.
 type Weight = u16;
 
-/// The form that is most welcome; the first of those that are equally so, and the first of all where none is.
+/// The form that the client wants most: the first of equals, and the first of all where it accepts none.
 pub fn preferred<T: Copy>(request: &HttpRequest, forms: &[(&'static str, T)]) -> Option<T> {
     let headers = request.headers().get_all(ACCEPT);
     let headers: Vec<&str> = headers.filter_map(|value| value.to_str().ok()).collect();
@@ -52,7 +52,7 @@ fn thousandths(text: &str) -> Option<Weight> {
     (whole <= 1).then(|| (whole * 1000 + rest).min(1000))
 }
 
-/// The weight of the narrowest range that has a media type.
+/// The weight of the narrowest range that matches a media type.
 fn weight(media: &str, ranges: &[(String, Weight)]) -> Weight {
     let kind = media.split('/').next();
     let narrow = |range: &str| match range.split_once('/') {

@@ -1,8 +1,7 @@
-//! Request bodies: read within limits, taken apart field by field, every mistake named.
+//! Request bodies: read within limits and field by field; every mistake is reported by name.
 //!
 //! A body is one JSON object. Its fields are taken by name as raw text, so that amounts are read
-//! exactly, duplicates are seen, and unknown fields can be refused. Nothing of the parser's own
-//! words reaches a client.
+//! exactly, duplicates are seen, and unknown fields can be refused. The parser's own messages never reach a client.
 
 pub mod read;
 mod same;
@@ -66,7 +65,7 @@ impl Body {
         serde_json::from_str(text).map_err(|_| why::no_body(text).into())
     }
 
-    /// What distinguishes a repeat of a request from another request.
+    /// The hashes that tell a repeat of a request from another request.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(self)
     }
@@ -116,7 +115,7 @@ impl FromRequest for Body {
     }
 }
 
-/// A body that may be left out: then it has no fields.
+/// A body that may be absent, which counts as one without fields.
 #[derive(Debug, Default)]
 pub struct OptionalBody(pub Body);
 
@@ -140,7 +139,7 @@ impl FromRequest for OptionalBody {
     }
 }
 
-/// Whether raw JSON is a text with nothing in it.
+/// Whether raw JSON is a string that is empty or blank.
 pub(super) fn is_blank(raw: &str) -> bool {
     let text = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'));
     text.is_some_and(|text| text.trim().is_empty())
@@ -151,7 +150,7 @@ pub(super) fn is_blank(raw: &str) -> bool {
 pub struct Fields {
     values: BTreeMap<String, Box<RawValue>>,
     prefix: String,
-    /// The names that it may have, as far as they were declared.
+    /// The names of the fields that the object may have, as declared so far.
     known: Vec<&'static [&'static str]>,
     errors: Vec<Wrong>,
     lenient: bool,
@@ -199,7 +198,7 @@ impl Fields {
         self.read(name, &raw, read)
     }
 
-    /// Like [`Self::optional`], of a text for people: a blank one counts as absent.
+    /// Like [`Self::optional`], for a text for people: a blank one counts as absent.
     pub fn unless_blank<T>(
         &mut self,
         name: &str,
@@ -224,7 +223,7 @@ impl Fields {
         }
     }
 
-    /// Like [`Self::nullable`], of what may be inherited: null inherits.
+    /// Like [`Self::nullable`], for a value that may be inherited: null inherits.
     pub fn change<T>(
         &mut self,
         name: &str,
@@ -237,7 +236,7 @@ impl Fields {
         }
     }
 
-    /// A field that has to be there.
+    /// A required field.
     pub fn required<T>(
         &mut self,
         name: &str,
@@ -252,7 +251,7 @@ impl Fields {
         }
     }
 
-    /// An object inside, taken apart by `take`.
+    /// A nested object, taken apart by `take`.
     pub fn object<T>(&mut self, name: &str, take: impl FnOnce(&mut Self) -> T) -> Option<T> {
         let body = self.optional(name, |raw| {
             serde_json::from_str::<Body>(raw).map_err(|_| why::no_object(raw))
@@ -260,7 +259,7 @@ impl Fields {
         Some(self.nested(name, body, take))
     }
 
-    /// Like [`Self::object`], of one that is absent, null, or an object.
+    /// Like [`Self::object`], but the object may also be null.
     pub fn nullable_object<T>(
         &mut self,
         name: &str,
@@ -278,7 +277,7 @@ impl Fields {
         value.is_some_and(|value| self.is_nothing(value))
     }
 
-    /// Notes that a field which has to keep a value was sent without one.
+    /// Notes a mistake if a field that has to keep a value was sent as null.
     pub fn refuse_null(&mut self, name: &str) {
         if self.is_null(name) {
             self.values.remove(name);
@@ -292,7 +291,7 @@ impl Fields {
         value.is_some_and(|value| !self.is_nothing(value))
     }
 
-    /// An object inside that has to be there, taken apart by `take`.
+    /// A required nested object, taken apart by `take`.
     pub fn required_object<T>(
         &mut self,
         name: &str,
@@ -306,7 +305,7 @@ impl Fields {
         self.object(name, take)
     }
 
-    /// A list of objects inside, at most `max`, each taken apart by `take`.
+    /// A nested list of objects, at most `max`, each taken apart by `take`.
     pub fn objects<T>(
         &mut self,
         name: &str,
@@ -330,8 +329,8 @@ impl Fields {
         )
     }
 
-    /// Like [`Self::objects`], of a list that has to be there: whoever declares it says, in a check, what is
-    /// wrong without it.
+    /// Like [`Self::objects`], for a required list: the declaration has a check that reports the mistake when the
+    /// list is missing.
     pub fn required_objects<T>(
         &mut self,
         name: &str,
@@ -366,7 +365,7 @@ impl Fields {
         }
     }
 
-    /// Declares fields that may come: one that is unknown is told which of them was probably meant.
+    /// Declares fields that may come: the mistake of an unknown field names the declared one that was probably meant.
     pub fn know(&mut self, names: &'static [&'static str]) {
         self.known.push(names);
     }
@@ -376,12 +375,12 @@ impl Fields {
         self.wrong(name, mistake);
     }
 
-    /// Leaves a field out that does not count beside another.
+    /// Drops a field that does not count beside another.
     pub fn forget(&mut self, name: &str) {
         self.values.remove(name);
     }
 
-    /// Ends the reading: unknown fields are mistakes too, unless the reading is lenient.
+    /// Ends the reading: unknown fields are mistakes, too, unless the reading is lenient.
     ///
     /// # Errors
     /// 400 with every mistake.
@@ -389,7 +388,7 @@ impl Fields {
         self.finish(Some(()))
     }
 
-    /// Like [`Self::done`], with what was made of the fields: `None` when one that has to be there is
+    /// Like [`Self::done`], and returns the value made of the fields; `made` is `None` when a required field is
     /// missing or wrong.
     ///
     /// # Errors
@@ -400,7 +399,7 @@ impl Fields {
     }
 }
 
-/// What is wrong with a field that is not one of these.
+/// The mistake of a field that is none of the known ones.
 pub(super) fn unknown(name: &str, known: impl IntoIterator<Item = &'static str>) -> Mistake {
     match nearest(name, known) {
         Some(near) => Mistake::MistakenField { near },
@@ -408,7 +407,7 @@ pub(super) fn unknown(name: &str, known: impl IntoIterator<Item = &'static str>)
     }
 }
 
-/// What was made of fields, or every mistake that was found in them.
+/// The value that was made of fields, or every mistake that was found in them.
 ///
 /// # Errors
 /// 400 with every mistake.

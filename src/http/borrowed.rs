@@ -1,5 +1,4 @@
-//! Objects read without copying them: those of which a request has thousands. What has an escape in
-//! it, or is wrong, costs more.
+//! Objects read without copying them, for requests that have thousands. Escapes and mistakes cost extra.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,7 +17,7 @@ const UNKNOWN_MAX: usize = 8;
 /// The fields of an object, by the names that it may have.
 struct Names<const N: usize>([&'static str; N]);
 
-/// What an object has of them, and the mistakes that were found in it.
+/// The fields that an object has, and the mistakes that were found in it.
 #[derive(Debug)]
 pub struct Slots<'a, const N: usize> {
     names: [&'static str; N],
@@ -72,7 +71,7 @@ impl<'de, const N: usize> DeserializeSeed<'de> for Names<N> {
 }
 
 impl<'a, const N: usize> Slots<'a, N> {
-    /// Takes an object apart; `None` when it is none, or has a field twice.
+    /// Takes an object apart; `None` when the text is no object, or has a field twice.
     pub fn read(names: [&'static str; N], text: &'a str) -> Option<Self> {
         let mut parser = serde_json::Deserializer::from_str(text);
         let slots = Names(names).deserialize(&mut parser).ok()?;
@@ -104,7 +103,7 @@ impl<'a, const N: usize> Slots<'a, N> {
         read.map_err(|mistake| self.add(name, mistake)).ok()
     }
 
-    /// Like [`Self::optional`], of a text for people: a blank one counts as absent.
+    /// Like [`Self::optional`], for a text for people: a blank one counts as absent.
     pub fn unless_blank<T>(
         &mut self,
         name: &str,
@@ -115,7 +114,7 @@ impl<'a, const N: usize> Slots<'a, N> {
         self.optional(name, read)
     }
 
-    /// A field that has to be there.
+    /// A required field.
     pub fn required<T>(
         &mut self,
         name: &str,

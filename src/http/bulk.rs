@@ -1,13 +1,13 @@
 //! Slots for bulk: how many items of batches may be on their way at once, and who reads them.
 //!
-//! **Shape.** What a batch needs of the processor before and after it is posted (reading and writing
-//! a megabyte of JSON) is done off the threads that serve requests, a few at a time. The threads that do it give way
-//! to all others: a batch takes milliseconds there, and a voucher that came meanwhile needs a hundredth of that.
+//! **Shape.** The processor work of a batch before and after it is posted (reading and writing a megabyte of JSON) is
+//! done off the threads that serve requests, a few batches at a time. The threads that do it give way to all others: a
+//! batch takes milliseconds there, and a voucher that arrives meanwhile needs a hundredth of that.
 //!
-//! **Bounds.** [`ITEMS_MAX`] items of all realms, [`ITEMS_OF_REALM_MAX`] of one; [`WORKS_MAX`] works
-//! of all realms at once, one of each. Beyond it a batch waits for its turn, first come first served
-//! among those of its realm and then among the realms, and is answered `overloaded` as a whole, with
-//! nothing done, when the turn does not come. So a flooding realm waits only for itself.
+//! **Bounds.** [`ITEMS_MAX`] items of all realms, [`ITEMS_OF_REALM_MAX`] of one; [`WORKS_MAX`] works of all realms at
+//! once, one of each. A batch beyond that waits for its turn, first come first served among those of its realm and
+//! then among the realms. If the turn does not come, the whole batch is answered `overloaded`, with nothing done. So
+//! a flooding realm waits only for itself.
 
 use std::collections::HashMap;
 use std::io;
@@ -21,42 +21,37 @@ use rustix::process::nice;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Half of what the store's queue holds: single postings find place beside the batches.
+/// Half of the store's queue: single postings find room beside the batches.
 const ITEMS_MAX: u32 = 4096;
-/// How many of them are of one realm.
+/// How many of them may be of one realm.
 const ITEMS_OF_REALM_MAX: u32 = 2048;
 /// How many batches are read or written at the same time.
 const WORKS_MAX: usize = 2;
-/// How many bytes are read or written where requests are served: so few cost less than another
-/// thread.
+/// How many bytes are read or written on the thread that serves: so few cost less than another thread.
 pub const INLINE_BYTES: usize = 16 * 1024;
-/// How many items are read or written where requests are served.
+/// How many items are read or written on the thread that serves.
 pub const INLINE_ITEMS: usize = 64;
 
-/// How far the threads that read and write batches give way, in steps of the system's `nice`: beside one busy thread that
-/// serves they get a tenth of a processor, and all of it that nobody else wants.
+/// How far the threads that read and write batches give way, in steps of the system's `nice`: beside one busy thread
+/// that serves they get a tenth of a processor, and all of it that nobody else wants.
 const STEPS: i32 = 10;
 
-/// Makes a thread give way for as long as it runs. A system that refuses is no reason not to work.
+/// Makes a thread give way for as long as it runs. If the system refuses, the thread works like the others.
 fn stand_back() {
-    let steps = std::env::var("X_NICE_BULK")
-        .ok()
-        .and_then(|it| it.parse().ok())
-        .unwrap_or(STEPS);
-    if let Err(why) = nice(steps) {
+    if let Err(why) = nice(STEPS) {
         tracing::debug!(%why, "a thread for batches runs like the others");
     }
 }
 
-/// Lets other threads have the processor after each [`INLINE_ITEMS`] items that were read or written: whoever has just been
-/// asked something small needs it for a moment, and would wait for a whole slice of it.
+/// Lets other threads have the processor after each [`INLINE_ITEMS`] items that were read or written: a thread that
+/// has just got a small request needs it for a moment only, and would otherwise wait for a whole time slice.
 pub fn give_way(item: usize) {
     if item % INLINE_ITEMS == INLINE_ITEMS - 1 {
         std::thread::yield_now();
     }
 }
 
-/// The room of one process.
+/// The slots of one process.
 #[derive(Debug)]
 pub struct BulkSlots {
     items: Arc<Semaphore>,
@@ -67,14 +62,14 @@ pub struct BulkSlots {
     threads: Option<Runtime>,
 }
 
-/// What a realm has of it.
+/// A realm's share of the slots.
 #[derive(Clone, Debug)]
 struct Own {
     items: Arc<Semaphore>,
     work: Arc<Semaphore>,
 }
 
-/// A place in the room, until it is dropped.
+/// A place in the slots, until it is dropped.
 #[derive(Debug)]
 pub struct Turn {
     _permits: [OwnedSemaphorePermit; 2],
@@ -128,8 +123,8 @@ impl BulkSlots {
         realms.entry(realm).or_insert_with(new).clone()
     }
 
-    /// Waits until this many items have room; a batch that is larger than its realm's share has that
-    /// alone. They have it until what is given is dropped.
+    /// Waits until there is room for this many items; a batch that is larger than its realm's share takes the whole
+    /// share. The items keep their room until the [`Turn`] is dropped.
     ///
     /// # Errors
     /// [`Failure::Overloaded`] when that takes too long.
@@ -163,7 +158,7 @@ impl BulkSlots {
         })
     }
 
-    /// Waits among the realm's own first, then among all.
+    /// Waits in the realm's own queue first, then in that of all realms.
     async fn turn(&self, queues: [Arc<Semaphore>; 2], permits: u32) -> Result<Turn, Failure> {
         let [own, all] = queues;
         let both = async {
@@ -196,11 +191,11 @@ mod tests {
         let third = room.enter(RealmId(3), 1).await;
         assert_eq!(third.unwrap_err(), Failure::Overloaded);
         drop((first, other));
-        // The largest has to be alone.
+        // The largest needs the whole share.
         assert!(room.enter(LOUD, 10_000).await.is_err());
         drop(second);
         assert!(room.enter(LOUD, 10_000).await.is_ok());
-        // Who gave up waiting stands in nobody's way.
+        // A batch that gave up waiting blocks nobody.
         assert!(room.enter(LOUD, 1).await.is_ok());
     }
 

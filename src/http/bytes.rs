@@ -1,7 +1,7 @@
 //! Bodies as they arrive: within their limit and their time.
 //!
-//! **Bounds.** [`BODY_BYTES_MAX`] for every body but those that say otherwise; [`BODY_DEADLINE`] for
-//! all of it to arrive.
+//! **Bounds.** [`BODY_BYTES_MAX`] for every body whose operation sets no other limit; [`BODY_DEADLINE`] for all of it
+//! to arrive.
 
 use std::time::Duration;
 
@@ -39,12 +39,12 @@ impl Default for Deadlines {
     }
 }
 
-/// What is set apart on a client's word alone, in bytes.
+/// The most memory that is reserved on the strength of a declared length, in bytes.
 const RESERVED_MAX: usize = 4 * 1024;
 
 type Coming<T> = std::pin::Pin<Box<dyn Future<Output = Result<T, ApiError>>>>;
 
-/// A body as it came, of whatever type, at most so many bytes.
+/// A body as it came, of any content type, at most so many bytes.
 #[derive(Debug)]
 pub struct Bytes<const MAX: usize>(pub web::Bytes);
 
@@ -72,7 +72,7 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
     }
 }
 
-/// A body that is there and says that it is JSON, at most so many bytes.
+/// A body that is not empty and is declared as JSON, at most so many bytes.
 #[derive(Debug)]
 pub struct Json<const MAX: usize>(pub web::Bytes);
 
@@ -94,7 +94,7 @@ impl<const MAX: usize> FromRequest for Json<MAX> {
     }
 }
 
-/// Whether a request says that its body is JSON.
+/// Whether a request declares its body as JSON.
 pub fn is_json(request: &HttpRequest) -> bool {
     let value = request
         .headers()

@@ -1,7 +1,7 @@
-//! Who calls: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
+//! The caller of a request: no `Caller`, no tenant. An extractor, so that a handler without it has no realm.
 //!
-//! **Bounds.** While other realms ask, too, a realm's requests pass at its pace ([`caudal_actors::pace`]), those that are
-//! refused as well. Who would wait longer than [`WAIT_MAX`] is refused after that time.
+//! **Bounds.** While other realms ask, too, a realm's requests pass at its pace ([`caudal_actors::pace`]), refused
+//! ones included. A request that would wait longer than [`WAIT_MAX`] is refused after that time.
 
 use std::future::{Ready, ready};
 use std::pin::Pin;
@@ -27,15 +27,15 @@ use super::wire;
 use super::words::Refusal;
 use crate::keys::Identity;
 
-/// After so many seconds a realm that asks for too much may ask again.
+/// The seconds after which a realm that asks for too much may ask again.
 const RETRY_CROWDED: u32 = 1;
 /// The header that carries the key.
 pub const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The one who calls, with the door through which to ask.
+/// The caller, with the door to the actors.
 #[derive(Clone, Debug)]
 pub struct Caller {
-    /// Whom the key speaks for.
+    /// The tenant, mode and key that call.
     pub identity: Identity,
     /// The door.
     pub door: web::Data<Door>,
@@ -54,11 +54,11 @@ impl Caller {
         &self.door.engine
     }
 
-    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and the
-    /// realm has the history that it had when the answer began.
+    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and
+    /// the realm has the history that it had when the answer began.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] where one of that is over.
+    /// [`Failure::ShuttingDown`] where one of these no longer holds.
     pub fn may_go_on(&self, history: u32) -> Result<(), Failure> {
         let (door, engine) = (&self.door, self.engine());
         let key = engine.key(&self.identity.key);
@@ -98,7 +98,7 @@ impl FromRequest for Caller {
                 let request = request.clone();
                 Either::Right(Box::pin(async move {
                     sleep(wait).await;
-                    // The key may have ended meanwhile.
+                    // The key may have been revoked or expired meanwhile.
                     let (door, known) = recognise(&request)?;
                     identify(&request, door, &known)
                 }))
@@ -111,11 +111,11 @@ impl FromRequest for Caller {
     }
 }
 
-/// The one who calls, or why nobody does.
+/// The caller, or why there is none.
 type Identified = Result<Caller, ApiError>;
 
-/// Refuses parameters that the operation does not have: whoever sends one expects something of it, and of
-/// `dryRun` that nothing happens.
+/// Refuses parameters that the operation does not have: a client that sends one expects an effect, and with `dryRun`
+/// it expects that nothing happens.
 fn refuse_unknown(request: &HttpRequest) -> Result<(), ApiError> {
     if request.query_string().is_empty() {
         return Ok(());
@@ -125,7 +125,7 @@ fn refuse_unknown(request: &HttpRequest) -> Result<(), ApiError> {
     query::refuse_unknown(request, known.unwrap_or(&[]))
 }
 
-/// Whose key a request shows.
+/// The key that a request shows, with the door.
 fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), ApiError> {
     let door = request
         .app_data::<web::Data<Door>>()
@@ -142,7 +142,7 @@ fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), 
     Ok((door, known))
 }
 
-/// Whether the key may ask for this now.
+/// Whether the key may make this request now.
 fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> Identified {
     let identity = Identity::of(known);
     wire::recognise(request);
@@ -150,7 +150,7 @@ fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> I
     request.extensions_mut().insert(identity.clone());
     if let Some(rate) = &door.rate {
         let taken = rate.take(&identity.key, identity.realm);
-        // The headers tell of the limits whether the request passes them or not.
+        // Refused requests get the headers about the limits, too.
         request.extensions_mut().insert(taken);
         taken.check()?;
     }

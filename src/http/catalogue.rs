@@ -1,7 +1,7 @@
 //! Every error code: when it occurs and what to do, for the document and for pages.
 //!
-//! The codes and their statuses come from what refuses; the sentences are here. A test sees that both lists
-//! have the same codes.
+//! The codes and their statuses come from the failures and refusals themselves; the sentences are here. A test checks
+//! that both lists have the same codes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -86,11 +86,11 @@ impl PartialSchema for ErrorCode {
     }
 }
 
-/// What a document says of codes; when each occurs is said once, on the page of errors.
+/// The description of codes in a document; the page of errors alone says when each occurs.
 const ABOUT: &str = "A stable word to switch on; `/docs/errors` says when each occurs and what to do about it. \
 More may be added.";
 
-/// The codes that some get, as a document shows them.
+/// The codes that these audiences get, as a document shows them.
 pub fn codes_for(audiences: &[Audience]) -> RefOr<Schema> {
     let all = errors().into_iter();
     let shown: Vec<_> = all

@@ -5,10 +5,10 @@ pub use crate::bodies::words::{
     Choice, OneOf, PersonTypeWord, SenseWord, ServingWord, SuspensionWord, WebhookFormatWord,
 };
 
-/// The value of a word.
+/// The value that a word names.
 ///
 /// # Errors
-/// When no value has it; names all words.
+/// When no value has this word; the mistake names all words.
 pub fn one_of<T: Choice>(text: &str) -> Result<T, Mistake> {
     let found = T::ALL.iter().find(|value| value.word() == text);
     found.copied().ok_or_else(|| Mistake::NotAmong {

@@ -19,7 +19,7 @@ pub enum Language {
     Spanish,
 }
 
-/// What an error body needs to know of its request.
+/// The facts about its request that an error body needs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Request {
     /// Its id: the client's, if it looks sane, else made here.
@@ -37,7 +37,7 @@ pub fn request() -> Request {
     REQUEST.try_with(Clone::clone).unwrap_or_default()
 }
 
-/// What a future does is done for a request.
+/// Runs a future on behalf of a request, so that [`request`] finds it.
 pub fn answering<F: Future>(request: Request, work: F) -> impl Future<Output = F::Output> {
     REQUEST.scope(request, work)
 }
@@ -67,16 +67,16 @@ pub(super) fn request_id(headers: &HeaderMap, trace: Option<Trace>) -> String {
     }
 }
 
-/// How the ids begin that are made here.
+/// The prefix of ids that are made here.
 const MADE: &str = "req_";
 /// Hexadecimal digits of the milliseconds since 1970 in such an id.
 const MILLIS_DIGITS: usize = 12;
-/// What follows them. Ids were once made of the start of the process and had a `7` there.
+/// The digit that follows them. Earlier ids were made from the start of the process and had a `7` there.
 const TIMED: char = '0';
-/// Ids with a time outside of this are of another making: 2020 to 2120, in milliseconds since 1970.
+/// Ids with a time outside of this range were made in another way: 2020 to 2120, in milliseconds since 1970.
 const SANE_MILLIS: std::ops::Range<u64> = 1_577_836_800_000..4_733_510_400_000;
 
-/// An id that no other request of any process has: when it was made, what is random once for the process, and a count.
+/// An id that no other request of any process has: the time, a part that is random per process, and a count.
 pub(super) fn made_id() -> String {
     static PROCESS: LazyLock<String> = LazyLock::new(|| {
         let random = uuid::Uuid::now_v7().simple().to_string();
@@ -92,13 +92,13 @@ pub(super) fn made_id() -> String {
     )
 }
 
-/// Whether an id looks like one that was made by a service, by the clock of its machine.
+/// Whether an id looks like one that a service made, by the clock of its machine.
 pub fn is_made(id: &str) -> bool {
     id.starts_with(MADE)
 }
 
-/// When the request of an id came, as far as the id says: one that was made here by the clock of this machine, or a UUID
-/// of version 7 by that of whoever made it. Any other id says nothing.
+/// When a request came, as far as its id says so: an id made here has the time of this machine's clock, a UUID of
+/// version 7 that of its maker's clock. Any other id says nothing.
 pub fn made_at(id: &str) -> Option<Timestamp> {
     let made = || {
         let rest = id.strip_prefix(MADE)?;
@@ -158,13 +158,13 @@ mod tests {
                 "req_0199f1e2d3c40aaaaaaaaaaaaaaaaaaa00000001",
                 Some(0x0199_f1e2_d3c4),
             ),
-            // As they were made before: the time is that of the start of the process.
+            // Made the old way: the time would be that of the start of the process.
             ("req_0199f1e2d3c47aaaaaaaaaaaaaaaaaaa00000001", None),
             (
                 "0199f1e2-d3c4-7aaa-8aaa-aaaaaaaaaaaa",
                 Some(0x0199_f1e2_d3c4),
             ),
-            // Version 4; a trace; what only looks like one; not of this age; cut short.
+            // Version 4; a trace; one that only looks like it; not of this age; cut short.
             ("0199f1e2-d3c4-4aaa-8aaa-aaaaaaaaaaaa", None),
             ("4bf92f3577b34da6a3ce929d0e0e4736", None),
             ("req_0199f1e2d3cz0aaaaaaaaaaaaaaaaaaa00000001", None),

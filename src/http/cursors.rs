@@ -1,14 +1,14 @@
-//! Cursors as clients carry them: opaque texts, by which a list goes on behind the last row of a page.
+//! Cursors as clients carry them: opaque texts from which a list continues behind the last row of a page.
 //!
 //! **Shape.** URL-safe base64 of `c1:` and the number of that row, or of `c2:`, the number, the letter of the order
-//! and the value by which the row was sorted when it was shown. Cursors of the first shape go on being read for
+//! and the value by which the row was sorted when it was shown. Cursors of the first shape are still accepted for
 //! every list.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::lists::{Cursor, Listing, Mark};
 
-/// The opaque form of where a list goes on.
+/// The opaque form of the place where a list continues.
 pub fn written<T>(listing: &Listing<T>) -> Option<String> {
     let next = listing.next.as_ref()?;
     let number = next.number;
@@ -21,7 +21,7 @@ pub fn written<T>(listing: &Listing<T>) -> Option<String> {
     }))
 }
 
-/// Reads a cursor: `c1:` and the number of a row, or `c2:` with the value too by which it was sorted.
+/// Reads a cursor: `c1:` and the number of a row, or `c2:` with the value as well by which it was sorted.
 pub fn read(text: &str) -> Option<Cursor> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse::<u64>().ok();

@@ -1,8 +1,8 @@
 //! Answers that are compressed for clients that take gzip.
 //!
-//! **Bounds.** What is read (GET) and has at least [`GZIP_BYTES`]: a voucher's answer never is. Streams go out as they
-//! are made, and an answer with an entity tag as it is, since the tag names its bytes. Compressing is done off the threads
-//! that serve requests.
+//! **Bounds.** Answers to GET with at least [`GZIP_BYTES`]: a voucher's answer never is compressed. Streams go out as
+//! they are made, and an answer with an entity tag as it is, since the tag names its bytes. The compression runs off
+//! the threads that serve requests.
 
 use std::io::{self, Write as _};
 
@@ -14,7 +14,7 @@ use actix_web::web::{self, Bytes};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The smallest body that is compressed, in bytes: of less, a packet or two are all that could be saved.
+/// The smallest body that is compressed, in bytes: with a smaller one, a packet or two are all that could be saved.
 pub const GZIP_BYTES: u64 = 4096;
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
@@ -33,7 +33,7 @@ pub fn takes_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether an answer is one of those that are compressed for who takes it.
+/// Whether an answer is to be compressed for a client that takes gzip.
 fn is_large_reading<B: MessageBody>(answer: &ServiceResponse<B>) -> bool {
     let large = matches!(answer.response().body().size(), BodySize::Sized(n) if n >= GZIP_BYTES);
     let headers = answer.headers();
@@ -46,7 +46,7 @@ fn is_large_reading<B: MessageBody>(answer: &ServiceResponse<B>) -> bool {
         && !headers.contains_key(header::CONTENT_ENCODING)
 }
 
-/// The answer, compressed where that is wanted and worth it.
+/// The answer, compressed where the client wants that and it is worth it.
 pub(super) async fn encode<B: MessageBody + 'static>(
     mut answer: ServiceResponse<B>,
 ) -> ServiceResponse<EitherBody<B, Bytes>> {
@@ -72,7 +72,7 @@ pub(super) async fn encode<B: MessageBody + 'static>(
             answer.headers_mut().insert(header::CONTENT_ENCODING, GZIP);
             packed
         }
-        // It goes out as it is.
+        // The body goes out as it is.
         Ok(Err(_)) | Err(_) => plain,
     };
     ServiceResponse::new(request, answer.set_body(EitherBody::right(bytes)))

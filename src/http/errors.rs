@@ -1,5 +1,5 @@
-//! The one place that turns failures into HTTP: status, code, and a body that explains itself. What
-//! the body says to people is in [`super::words`].
+//! The one place that turns failures into HTTP: status, code, and a body that explains itself. The sentences for
+//! people are in [`super::words`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -65,22 +65,22 @@ pub struct ErrorBody {
 pub enum Why {
     /// Fields or parameters are wrong.
     Fields(Vec<Wrong>),
-    /// It is refused before an actor is asked.
+    /// The request was refused before an actor was asked.
     Refused(Refusal),
     /// An actor said no, or could not be asked.
     Failed(Failure),
-    /// The bank could not be asked for what is only read.
+    /// A reading needed the bank, and the bank could not be asked.
     NotRead(BankError),
     /// The store does not take writes.
     NotReady {
-        /// What an order would get.
+        /// The failure that an order would get.
         failure: Failure,
-        /// What the store says, to whoever runs it.
+        /// The store's own message, for its operators.
         why: String,
     },
 }
 
-/// An error on its way out. It is said in the language of whoever asked when its body is written.
+/// An error on its way out. Its sentence is made when the body is written, in the language of the request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ApiError {
     /// The HTTP status of the answer.
@@ -89,7 +89,7 @@ pub struct ApiError {
     pub why: Why,
     /// Further fields of the body, such as the figures of a limit.
     pub details: Option<Box<serde_json::Value>>,
-    /// In how many seconds trying again makes sense.
+    /// The seconds after which trying again makes sense.
     pub retry_after: Option<u32>,
 }
 
@@ -116,7 +116,8 @@ impl ApiError {
         }])
     }
 
-    /// Why something that is only read was not: as any failure, but nothing goes on when the bank failed.
+    /// The error of a reading: like any failure, except that after a failure of the bank no operation is still going
+    /// on.
     pub fn of_read(why: Failure) -> Self {
         match why {
             Failure::Bank(why @ (BankError::Failed { .. } | BankError::TimedOut)) => Self {
@@ -127,7 +128,7 @@ impl ApiError {
         }
     }
 
-    /// 503 with what the store says.
+    /// 503 with the store's message.
     pub fn not_ready(why: StoreError) -> Self {
         let said = why.to_string();
         let failure = Failure::from(why);
@@ -140,7 +141,7 @@ impl ApiError {
         }
     }
 
-    /// 503 for what another node does, or nobody does yet; `why` says whom to ask, or is what that node says.
+    /// 503 for work that another node does, or none does yet; `why` says whom to ask, or is that node's own answer.
     pub fn not_here(why: String) -> Self {
         let failure = Failure::ShuttingDown;
         Self {
@@ -175,7 +176,7 @@ impl ApiError {
         }
     }
 
-    /// Whether nobody knows if it was done.
+    /// Whether the outcome is unknown.
     pub fn is_unknown(&self) -> bool {
         let failure = match &self.why {
             Why::Failed(failure) | Why::NotReady { failure, .. } => failure,
@@ -204,13 +205,13 @@ impl ApiError {
         }
     }
 
-    /// The same, as it is written.
+    /// The wrong fields as the body shows them, in a language.
     pub fn fields(&self, language: Language) -> Vec<FieldError> {
         let wrong = self.wrong();
         wrong.iter().map(|wrong| wrong.shown(language)).collect()
     }
 
-    /// The bank's status and body, when a call to it gave the error.
+    /// The bank's status and body, when a call to the bank caused the error.
     fn bank(&self) -> (Option<u16>, Option<serde_json::Value>) {
         match &self.why {
             Why::Failed(Failure::Bank(BankError::Refused(why))) => {
@@ -222,7 +223,7 @@ impl ApiError {
         }
     }
 
-    /// The body, as of an instant.
+    /// The body, with this instant as its time.
     pub fn body(&self, request: &current::Request, now: Timestamp) -> ErrorBody {
         let (bank_status, bank_body) = self.bank();
         ErrorBody {
@@ -342,12 +343,12 @@ fn object(body: &str) -> serde_json::Value {
         .unwrap_or_else(|| json!({}))
 }
 
-/// What there is beside what was asked for.
+/// The details of a shortage: the money that is there, and the amount requested.
 fn short(name: &str, there: Money, requested: Amount) -> serde_json::Value {
     json!({name: there.to_string(), "requested": requested.to_string()})
 }
 
-/// Adds what is worth knowing of a refusal by a rule: figures, what holds an id, when to try again.
+/// Adds the details of a refusal by a rule: figures, the holder of an id, when to try again.
 fn about(error: ApiError, rejection: &Rejection) -> ApiError {
     match rejection {
         Rejection::OperationInFlight | Rejection::ExternalIdInFlight => error.later(1),
@@ -377,12 +378,12 @@ fn about(error: ApiError, rejection: &Rejection) -> ApiError {
             "status": ended.status.as_str(),
             "endedAt": ended.at.map(|at| at.to_string()),
         })),
-        // Status, word and sentence say it all: those no rule is without.
+        // For these, status, code and sentence, which every rule has, say it all.
         _ => error,
     }
 }
 
-/// What a client needs to know of a limit to tell its own user when to try again.
+/// The facts about a limit with which a client can tell its own user when to try again.
 fn of_breach(breach: &Breach) -> serde_json::Value {
     let shown = |quantity: Quantity| match quantity {
         Quantity::Money(money) => serde_json::Value::from(money.to_string()),

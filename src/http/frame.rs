@@ -1,4 +1,4 @@
-//! The frame round each request: what is known of it while it is answered, the headers of every answer.
+//! The frame round each request: its context while it is answered, and the headers of every answer.
 
 use actix_web::body::{BodySize, EitherBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -18,7 +18,7 @@ use super::wire;
 /// The middleware of both listeners.
 ///
 /// # Errors
-/// What the inner service gives; every error of ours is an answer already.
+/// The errors of the inner service; every error of ours is an answer already.
 pub async fn frame<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
@@ -34,11 +34,11 @@ pub async fn frame<B: MessageBody + 'static>(
     {
         paths.respell(&mut call);
     }
-    // Nobody waits for the answer: nothing is done. The library drops this when it has read the end.
+    // The client has left, so nothing is done. The library drops this future when it has read the end.
     if !matches!(*call.method(), Method::GET | Method::OPTIONS) && wire::has_left(call.request()) {
         std::future::pending::<()>().await;
     }
-    // The layer outside has given it its id.
+    // The outer layer has given the request its id.
     let request = call.extensions().get::<Request>().cloned();
     let request = request.unwrap_or_default();
     let header = HeaderValue::from_str(&request.id).ok();
@@ -53,26 +53,26 @@ pub async fn frame<B: MessageBody + 'static>(
         headers.insert(REQUEST_ID, value);
     }
     protect(headers);
-    // A body without an end would go on being made, with nobody to send it to.
+    // A body without an end would go on being made, though nobody receives it.
     if head_alone && answer.response().body().size() == BodySize::Stream {
         return Ok(answer.map_body(|_, _| pieces::nothing(under_way)));
     }
     Ok(answer.map_body(|_, body| pieces::carry(body, under_way)))
 }
 
-/// What a browser may do with a page of ours: run its own scripts, show its own pictures, ask this
-/// service. Swagger UI writes styles into its elements.
+/// The policy for a page of ours: it may run its own scripts, show its own pictures, and ask this service. Swagger UI
+/// writes styles into its elements.
 const PAGES_POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
      font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'",
 );
 
-/// The headers that keep a browser from doing with an answer what it should not.
+/// Sets the headers that keep a browser from misusing an answer.
 fn protect(headers: &mut HeaderMap) {
     let html = headers.get(header::CONTENT_TYPE);
     if html.is_some_and(|kind| kind.as_bytes().starts_with(b"text/html")) {
-        // The console is stricter.
+        // The console sets a stricter policy itself.
         if !headers.contains_key(header::CONTENT_SECURITY_POLICY) {
             headers.insert(header::CONTENT_SECURITY_POLICY, PAGES_POLICY);
         }
@@ -81,7 +81,7 @@ fn protect(headers: &mut HeaderMap) {
     }
     let nosniff = HeaderValue::from_static("nosniff");
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
-    // The console wants to know of its forms where they come from.
+    // The console sets its own: it checks where its forms come from.
     if !headers.contains_key(header::REFERRER_POLICY) {
         let none = HeaderValue::from_static("no-referrer");
         headers.insert(header::REFERRER_POLICY, none);

@@ -12,13 +12,13 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// Takes no more requests: health says "not ready", handlers answer 503.
+    /// Stops taking requests: health says "not ready", handlers answer 503.
     pub fn close(&self) {
         self.closed.store(true, Ordering::Release);
         self.closing.notify_waiters();
     }
 
-    /// Has what goes on for long end itself, and takes requests as before: another node owns the cell.
+    /// Makes long answers end, while requests are taken as before: another node owns the cell.
     pub fn interrupt(&self) {
         self.closing.notify_waiters();
     }
@@ -28,7 +28,7 @@ impl Gate {
         !self.closed.load(Ordering::Acquire)
     }
 
-    /// Waits until no more requests are taken, or what goes on for long is interrupted: it ends itself then.
+    /// Waits until no more requests are taken, or long answers are interrupted: a long answer then ends itself.
     pub async fn closed(&self) {
         let closing = self.closing.notified();
         tokio::pin!(closing);
@@ -38,7 +38,7 @@ impl Gate {
         }
     }
 
-    /// Waits until no more requests are taken, whatever is interrupted meanwhile.
+    /// Waits until no more requests are taken; interruptions do not end the wait.
     pub async fn shut(&self) {
         while self.is_open() {
             self.closed().await;

@@ -1,20 +1,20 @@
-//! Which of the names that are known was probably meant by one that is not.
+//! Guesses which known name was meant by an unknown one.
 
-/// The most of an unknown name that is shown, in characters.
+/// How much of an unknown name is shown, in characters.
 const SHOWN: usize = 40;
 
-/// An unknown name as an answer shows it: its beginning, without what cannot be seen.
+/// An unknown name as an answer shows it: its beginning, without control characters.
 pub fn shown(name: &str) -> String {
     let visible = name.chars().filter(|c| !c.is_control());
     visible.take(SHOWN).collect()
 }
 
-/// The known name that is nearest to another one, if at least half of it is right.
+/// The known name that is nearest to another one, if at most half of the longer one's letters differ.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = shown(name).to_lowercase();
     let near = known.into_iter().filter_map(|known| {
         let longest = name.len().max(known.len());
-        // As many letters as one of the two has more have to be wrong.
+        // At least as many letters are wrong as one name is longer than the other.
         if name.len().abs_diff(known.len()).strict_mul(2) > longest {
             return None;
         }

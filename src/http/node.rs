@@ -1,16 +1,17 @@
-//! One node of several that share cells: which of them it serves itself, and to whom it passes on the rest.
+//! One node of several that share cells: which cells it serves itself, and where it passes the other requests.
 //!
-//! **Shape.** Any node takes any request. The owner of the cell in which the realm of its key lies serves it; every other
-//! node passes it on, once ([`pass`]), to the address that the log has for that owner. A node may own any of the cells, each by a
-//! lease of its own. One that is about to own a cell, or to give it away, has its requests wait: to a client that is
-//! a slow request.
+//! **Shape.** Any node takes any request. The owner of the cell in which the realm of the request's key lies serves
+//! it; every other node passes it on, once ([`pass`]), to the owner's address in the log. A node may own any of the
+//! cells, each by a lease of its own. While a node is about to own a cell, or to give it away, its requests wait: a
+//! client sees a slow request.
 //!
-//! **Order.** A request is counted before it is asked whether this node serves, so whoever waits for the last one
-//! ([`Node::emptied`]) misses none. What is served was admitted while no other node could own the cell, so a read shows
-//! the last word. Keys, tenants and where realms lie are the first cell's to say: a node that does not own that one
-//! serves nothing once it has not followed it to its end for [`KNOWN_FOR`], so a key that is revoked works nowhere after that.
+//! **Order.** A request is counted before it is checked that this node serves, so waiting for the last one
+//! ([`Node::emptied`]) misses none. A request is admitted only while no other node can own the cell, so a read shows
+//! the latest state. The first cell decides on keys, tenants and where realms lie: a node that does not own that cell
+//! stops serving once it has not followed it to its end for [`KNOWN_FOR`], so a revoked key works nowhere after that.
 //!
-//! **Bounds.** A request waits for an owner for [`Node::patience`]; the bodies that wait take [`BODIES_BYTES`] at most.
+//! **Bounds.** A request waits for an owner for [`Node::patience`]; the bodies of waiting requests take
+//! [`BODIES_BYTES`] at most.
 
 mod aim;
 pub mod errand;
@@ -38,40 +39,40 @@ use tokio::sync::{Mutex, Notify, Semaphore, watch};
 
 use super::tls::Tls;
 
-/// How long after the end of a lease an owner is waited for.
+/// How long requests wait for an owner after the end of a lease.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many bytes the bodies take at most that are kept while they are passed on.
+/// The most bytes of bodies that are kept while requests are passed on.
 pub const BODIES_BYTES: usize = 64 << 20;
-/// How long another node has to answer a connection.
+/// How long another node may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
-/// How long a connection between nodes is kept that nobody uses; the other side keeps it longer.
+/// How long an unused connection between nodes is kept; the other side keeps it longer.
 const IDLE: Duration = Duration::from_secs(30);
-/// How long what is known of the platform holds where another node writes it.
+/// How long this node may rely on its knowledge of the platform while another node writes it.
 pub const KNOWN_FOR: Duration = Duration::from_secs(2);
-/// A node that was not seen for so long is not there.
+/// A node that was not seen for this long counts as gone.
 pub const SEEN: Duration = Duration::from_secs(4);
 
-/// What nodes have in common that may ask each other.
+/// The facts by which the nodes of a service know and reach each other.
 #[derive(Clone, Debug)]
 pub struct Membership {
     /// The name of this node.
     pub name: Arc<str>,
-    /// Where the others reach it.
+    /// Where the other nodes reach it.
     pub address: Arc<str>,
     /// How long a lease lasts.
     pub lease: Duration,
-    /// What they show each other.
+    /// The secret that nodes show each other.
     pub secret: SecretString,
-    /// How their connections are encrypted, where they are.
+    /// How connections between nodes are encrypted, where they are.
     pub tls: Option<Arc<Tls>>,
 }
 
-/// What was passed on since the start.
+/// Counts of requests passed on, and of changes of owner, since the start.
 #[derive(Debug, Default)]
 pub struct Passed {
     /// Requests that were answered by another node.
     pub answered: AtomicU64,
-    /// Tries that were made again.
+    /// Repeated tries.
     pub again: AtomicU64,
     /// Requests whose outcome is not known here.
     pub unknown: AtomicU64,
@@ -90,7 +91,7 @@ pub struct Seat {
     serves: watch::Sender<bool>,
     inside: AtomicUsize,
     left: Notify,
-    /// Held by whoever gives the cell away.
+    /// Held while the cell is given away.
     giving: Mutex<()>,
 }
 
@@ -110,15 +111,15 @@ impl Seat {
         &self.member
     }
 
-    /// Whether requests are served here, by its own right: nobody else can own the cell now.
+    /// Whether requests are served here by this node's own right: no other node can own the cell now.
     fn is_open(&self) -> bool {
         *self.serves.borrow() && self.member.is_sure()
     }
 }
 
-/// Which cell a notice of a bank is for, by its body; `None` where nothing here says so.
+/// Finds the cell that a bank's notice is for, by its body; `None` where nothing here tells.
 pub type Whose = fn(Arc<Engine>, Bytes) -> Found;
-/// The cell, once it is found.
+/// The cell, once the search for it is done.
 pub type Found = Pin<Box<dyn Future<Output = Result<Option<u32>, Failure>>>>;
 
 /// This node.
@@ -129,14 +130,14 @@ pub struct Node {
     seats: Box<[Seat]>,
     /// Whether tenants and keys are written here, as long as this node owns the first cell.
     writes: AtomicBool,
-    /// As of when this node knows the platform, while another one writes it.
+    /// The instant as of which this node knows the platform, while another one writes it.
     known: RwLock<Option<Instant>>,
     whose: Whose,
     client: RwLock<reqwest::Client>,
     room: Semaphore,
-    /// It was said that the owner is a stranger, and it has not answered as a node of the cell since.
+    /// Set once it was logged that the owner is a stranger; cleared when the owner answers as a node of the cell.
     strange: AtomicBool,
-    /// What was passed on.
+    /// The counts of requests passed on.
     pub passed: Passed,
 }
 
@@ -153,7 +154,7 @@ impl Drop for Inside {
     }
 }
 
-/// Where the owner is, and under which epoch.
+/// The address of the owner, and its epoch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Owner {
     address: Arc<str>,
@@ -189,7 +190,7 @@ impl Node {
         self.membership.tls.as_ref()
     }
 
-    /// Looks whether there are new certificates, and uses them from then on. Whether there were.
+    /// Looks for new certificates, and uses them from then on. Returns whether there were any.
     ///
     /// # Errors
     /// Why they cannot be used.
@@ -200,11 +201,11 @@ impl Node {
         let Some(found) = tls.look()? else {
             return Ok(false);
         };
-        // What is under way ends on the connections of before.
+        // Requests under way finish on the old connections.
         let new = client(Some(found.client())).map_err(|why| why.to_string())?;
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = new;
         tls.put(found);
-        // Whoever is refused from now on is so for another reason.
+        // A refusal from now on has another reason.
         self.strange.store(false, Ordering::Relaxed);
         Ok(true)
     }
@@ -233,7 +234,7 @@ impl Node {
         (0..).take(several)
     }
 
-    /// Whether there is one cell alone, in which everything is.
+    /// Whether there is only one cell, which holds everything.
     pub fn is_whole(&self) -> bool {
         self.seats.len() == 1
     }
@@ -243,18 +244,18 @@ impl Node {
         self.membership.lease + PATIENCE
     }
 
-    /// Whether requests of a cell are served here, and what they read is the last word.
+    /// Whether requests of a cell are served here, and reads show the latest state.
     pub fn serves(&self, cell: u32) -> bool {
         let open = self.seat(cell).is_some_and(Seat::is_open);
         open && (cell == FIRST || self.is_told())
     }
 
-    /// Whether this node owns any cell and serves it, as soon as it knows the platform.
+    /// Whether this node owns any cell, and serves it as soon as it knows the platform.
     pub fn serves_any(&self) -> bool {
         self.seats.iter().any(Seat::is_open)
     }
 
-    /// Why requests of a cell wait that is not served here, nor elsewhere as far as this node knows.
+    /// Why requests of a cell wait which, as far as this node knows, is served neither here nor elsewhere.
     pub fn why_waits(&self, cell: u32) -> String {
         let (here, known) = (self.name(), KNOWN_FOR.as_secs());
         let seat = self.seat(cell);
@@ -272,8 +273,8 @@ impl Node {
         }
     }
 
-    /// Whether tenants, keys and where realms lie are known here as they are now: the platform is written here, or
-    /// was followed just now.
+    /// Whether tenants, keys and where realms lie are known here as they are now: this node writes the platform, or
+    /// has just followed it.
     fn is_told(&self) -> bool {
         self.writes_platform() || self.knows_since(Instant::now().checked_sub(KNOWN_FOR))
     }
@@ -284,24 +285,24 @@ impl Node {
         sure && self.writes.load(Ordering::SeqCst)
     }
 
-    /// From now on tenants and keys are written here, or are not: said before nothing acts for the first cell any more.
+    /// Sets whether tenants and keys are written here; set to false before the first cell's actors stop.
     pub fn platform_is_here(&self, here: bool) {
         self.writes.store(here, Ordering::SeqCst);
     }
 
-    /// Whether the platform is known as of this instant or a later one; `None` is before all.
+    /// Whether the platform is known as of this instant or a later one; `None` is before every instant.
     pub fn knows_since(&self, since: Option<Instant>) -> bool {
         let known = *self.known.read().unwrap_or_else(PoisonError::into_inner);
         known.is_some_and(|known| since.is_none_or(|since| known >= since))
     }
 
-    /// The platform is known here as it was at this instant.
+    /// Notes that the platform is known here as it was at this instant.
     pub fn knows_as_of(&self, at: Instant) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         *known = (*known).max(Some(at));
     }
 
-    /// From now on requests of a cell are served here, or are not.
+    /// Sets whether requests of a cell are served here.
     pub fn serve(&self, cell: u32, serves: bool) {
         let Some(seat) = self.seat(cell) else { return };
         if seat.serves.send_replace(serves) != serves && serves {
@@ -309,7 +310,7 @@ impl Node {
         }
     }
 
-    /// Takes a request of a cell in; `None` where it is not served.
+    /// Admits a request of a cell; `None` where the cell is not served here.
     fn enter(self: &Arc<Self>, cell: u32) -> Option<Inside> {
         let seat = self.seat(cell)?;
         seat.inside.fetch_add(1, Ordering::SeqCst);
@@ -317,7 +318,7 @@ impl Node {
         self.serves(cell).then_some(inside)
     }
 
-    /// Waits until no request of a cell is served here any more, once none is taken in.
+    /// Waits until no request of a cell is served here any more; call it once none is admitted.
     pub async fn emptied(&self, cell: u32) {
         let Some(seat) = self.seat(cell) else { return };
         loop {
@@ -331,7 +332,7 @@ impl Node {
         }
     }
 
-    /// Who owns a cell and who is there, as this node knows, and how long ago it asked.
+    /// The owner and the nodes of a cell, as this node knows them, and how long ago it asked.
     pub fn standing(&self, cell: u32) -> Option<(Standing, Duration)> {
         self.seat(cell)?.member.standing()
     }
@@ -341,13 +342,14 @@ impl Node {
         self.serves(cell) || self.owner(cell).is_some()
     }
 
-    /// The name of the owner of a cell, as far as this node knows. One whose lease has ended since it asked is none.
+    /// The name of the owner of a cell, as far as this node knows. An owner whose lease has ended since counts as
+    /// none.
     pub fn owner_of(&self, cell: u32) -> Option<Arc<str>> {
         let (standing, ago) = self.standing(cell)?;
         standing.owner_after(ago).cloned()
     }
 
-    /// Another node that owns a cell, as far as this one knows.
+    /// The owner of a cell, if this node knows one and is not the owner itself.
     fn owner(&self, cell: u32) -> Option<Owner> {
         let (standing, ago) = self.standing(cell)?;
         if standing.owner.as_deref() == Some(self.name()) {
@@ -358,7 +360,8 @@ impl Node {
         Some(Owner { address, epoch })
     }
 
-    /// The follower to which a cell is given: the one named, or the one that is furthest and was seen last.
+    /// The follower that gets a cell: the one named, or the one that has applied most and, among equals, was seen
+    /// last.
     fn follower(&self, cell: u32, named: Option<&str>) -> Option<Arc<str>> {
         let (standing, ago) = self.standing(cell)?;
         let here = standing.nodes.iter().filter(|seen| seen.ago + ago <= SEEN);
@@ -368,12 +371,12 @@ impl Node {
         furthest.map(|seen| Arc::clone(&seen.node.name))
     }
 
-    /// The owner is a node of this cell: whatever is refused from now on is told again.
+    /// Notes that the owner is a node of this cell: the next refusal is logged again.
     fn met_friend(&self) {
         self.strange.store(false, Ordering::Relaxed);
     }
 
-    /// Says once that the owner's address is not the owner's, or that the two nodes do not fit together.
+    /// Logs once that another process answers at the owner's address, or that the two nodes do not fit together.
     fn met_stranger(&self, address: &str) {
         if !self.strange.swap(true, Ordering::Relaxed) {
             tracing::error!(
@@ -384,7 +387,7 @@ impl Node {
         }
     }
 
-    /// Says once that the owner and this node do not accept each other's certificates.
+    /// Logs once that the owner and this node do not accept each other's certificates.
     fn met_untrusted(&self, address: &str, why: &str) {
         if !self.strange.swap(true, Ordering::Relaxed) {
             tracing::error!(
@@ -395,7 +398,7 @@ impl Node {
         }
     }
 
-    /// How far the log of a cell goes, as this node knows.
+    /// The last commit in the log of a cell, as this node knows it.
     pub fn head(&self, cell: u32) -> Option<CommitNo> {
         Some(self.standing(cell)?.0.tail.commit)
     }
@@ -418,7 +421,7 @@ fn client(tls: Option<ClientConfig>) -> reqwest::Result<reqwest::Client> {
         .http1_only();
     let client = match tls {
         Some(tls) => client.https_only(true).tls_backend_preconfigured(tls),
-        // They talk plainly over a network of their own.
+        // Nodes without TLS talk plainly over a network of their own.
         None => client.tls_certs_only([]),
     };
     client.build()

@@ -130,7 +130,7 @@ impl From<PaginaParams> for ListPage {
 }
 
 impl PaginaParams {
-    /// The page, of so many records where none are asked for.
+    /// The page, with `default` records where the query asks for no size.
     fn of(self, default: u64) -> ListPage {
         let size = self.page_size.unwrap_or(default);
         let before = self
@@ -162,7 +162,7 @@ impl Query {
         PaginaParams::take(self).into()
     }
 
-    /// The same, of so many records where none are asked for.
+    /// Like [`Self::wallet_page`], with `default` records where the query asks for no size.
     pub fn wallet_page_of(&mut self, default: u64) -> ListPage {
         PaginaParams::take(self).of(default)
     }

@@ -1,6 +1,5 @@
-//! The operations as the document has them: which methods a path knows, which parameters each operation
-//! has, and how a path of the wallet family is spelled. One table, made of the document and so of the route
-//! table: no handler can forget.
+//! The operations as the document has them: the methods of each path, the parameters of each operation, and the
+//! spelling of wallet paths. One table, made of the document and so of the route table: no handler can be left out.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -11,12 +10,12 @@ use actix_web::http::uri::{PathAndQuery, Uri};
 use utoipa::openapi::path::{Operation, Parameter, ParameterIn, PathItem};
 use utoipa::openapi::{OpenApi, RefOr};
 
-/// Where parameters of several operations are written.
+/// The place of shared parameters in the document.
 pub const PARAMETERS: &str = "#/components/parameters/";
-/// Where the wallet family is.
+/// The start of the wallet family's paths.
 const WALLET: &str = "/wallet/";
 
-/// Whether a path is of the wallet family, in whatever case it is written.
+/// Whether a path is of the wallet family, in any case.
 pub fn is_wallet(path: &str) -> bool {
     let start = path.as_bytes().get(..WALLET.len());
     start.is_some_and(|start| start.eq_ignore_ascii_case(WALLET.as_bytes()))
@@ -72,7 +71,7 @@ fn is_parameter(known: &str) -> bool {
 }
 
 impl Known {
-    /// Whether a path is one of these, where `same` compares what is spelled out.
+    /// Whether a path fits this one; `same` compares the literal segments.
     fn fits(&self, path: &str, same: fn(&str, &str) -> bool) -> bool {
         let mut asked = path.split('/');
         let fits = |known: &String| {
@@ -84,7 +83,7 @@ impl Known {
         self.segments.iter().all(fits) && asked.next().is_none()
     }
 
-    /// A path that fits, with what is spelled out written as here.
+    /// A path that fits, with its literal segments written as here.
     fn spelled(&self, path: &str) -> String {
         let parts = self.segments.iter().zip(path.split('/'));
         let parts = parts.map(|(known, asked)| match is_parameter(known) {
@@ -103,7 +102,7 @@ pub struct Table {
     places: Places,
 }
 
-/// The paths by their segments, for finding that of each request.
+/// The paths as a tree of segments, for finding that of each request.
 #[derive(Debug, Default)]
 struct Places {
     /// The path that ends here, as its place among the paths of the document.
@@ -124,7 +123,7 @@ impl Places {
         root
     }
 
-    /// What is below a segment, made if need be.
+    /// The node below a segment, made if need be.
     fn under(&mut self, segment: &str) -> &mut Self {
         if is_parameter(segment) {
             return self.any.get_or_insert_default();
@@ -144,11 +143,11 @@ impl Places {
     }
 }
 
-/// The table, made when it is first asked for: the document that it is taken from is large.
+/// The table, made on first use: the document from which it is made is large.
 pub type Paths = &'static LazyLock<Table>;
 
 impl Table {
-    /// That of a document.
+    /// The table of a document.
     pub fn of(document: &OpenApi) -> Self {
         let components = document.components.as_ref();
         let none = Shared::new();
@@ -171,19 +170,19 @@ impl Table {
         self.known.len()
     }
 
-    /// Which of the paths this one is of: below [`Self::count`].
+    /// The index of the document's path that matches this one: below [`Self::count`].
     pub fn place(&self, path: &str) -> Option<usize> {
         self.places.find(path.split('/'))
     }
 
-    /// The path of a place, with its parameters in braces.
+    /// The path at an index, with its parameters in braces.
     pub fn pattern(&self, place: usize) -> Option<String> {
         Some(self.known.get(place)?.segments.join("/"))
     }
 
-    /// The path of the document that a path is of.
+    /// The document's path that matches this one.
     fn find(&self, path: &str, same: fn(&str, &str) -> bool) -> Option<&Known> {
-        // A path that is spelled out goes before one with a parameter in its place.
+        // A literal path goes before one with a parameter in its place.
         let parameters =
             |known: &&Known| known.segments.iter().filter(|it| is_parameter(it)).count();
         let fits = self.known.iter().filter(|known| known.fits(path, same));
@@ -198,7 +197,7 @@ impl Table {
         Some(names.join(", "))
     }
 
-    /// The names of the query parameters of an operation; none of one that is not in the document.
+    /// The names of the query parameters of an operation; empty for one that is not in the document.
     pub fn parameters(&self, method: &Method, path: &str) -> &[String] {
         let operations = self.find(path, str::eq).map(|known| &known.operations);
         let mut operations = operations.into_iter().flatten();
@@ -206,8 +205,8 @@ impl Table {
         found.map_or(&[], |(_, parameters)| parameters)
     }
 
-    /// Writes a path of the wallet family, which its clients send in any case, as the document has it. What
-    /// stands for a parameter stays as it was sent.
+    /// Respells a path of the wallet family, which its clients send in any case, as the document has it. The values
+    /// of its parameters stay as they were sent.
     pub fn respell(&self, call: &mut ServiceRequest) {
         let path = call.path();
         let known = self.find(path, str::eq_ignore_ascii_case);
@@ -223,7 +222,7 @@ impl Table {
         };
         let mut parts = call.uri().clone().into_parts();
         parts.path_and_query = PathAndQuery::try_from(whole).ok();
-        // What is put together of a path that was read can be read.
+        // A path put together from one that parsed also parses.
         if let Ok(uri) = Uri::from_parts(parts) {
             call.match_info_mut().get_mut().update(&uri);
             call.head_mut().uri = uri;

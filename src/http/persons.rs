@@ -1,4 +1,4 @@
-//! The reader of what identifies a person, for both families.
+//! Readers of the identification of a person, for both families.
 
 use caudal_ledger::cuit::{Cuit, CuitError};
 
@@ -6,10 +6,10 @@ use super::body::read as read_body;
 use super::caller::Caller;
 use super::words::Mistake;
 
-/// A CUIT of 11 digits; its check digit counts unless the policy of the caller's realm relaxes it.
+/// A CUIT of 11 digits; its check digit must be right unless the policy of the caller's realm relaxes that.
 ///
 /// # Errors
-/// When it is none.
+/// When the value is no CUIT.
 pub fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + use<> {
     let relaxed = caller.identity.relaxed_cuit;
     read_body::text::<_, CuitError>(move |text| parse_cuit(relaxed, text))
@@ -18,7 +18,7 @@ pub fn cuit(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + use
 /// A CUIT by the rules of a realm.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason why it is no CUIT.
 pub fn parse_cuit(relaxed: bool, text: &str) -> Result<Cuit, CuitError> {
     if relaxed {
         Cuit::parse_relaxed(text)

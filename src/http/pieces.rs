@@ -1,9 +1,8 @@
-//! Bodies on their way out: large ones in pieces, so that what a client does not take is not copied; and
-//! each with the word that its request is under way.
+//! Bodies on their way out: large ones in pieces, so that bytes which a client does not take are not copied; and each
+//! body carries the mark that its request is under way.
 //!
-//! **Bounds.** The HTTP library copies what it is given into the buffer of the connection. It is given
-//! [`PIECE_BYTES`] at a time, when there is room, so that thousands who ask for one document share
-//! its bytes.
+//! **Bounds.** The HTTP library copies what it gets into the buffer of the connection. It gets [`PIECE_BYTES`] at a
+//! time, when there is room, so that thousands of clients that ask for one document share its bytes.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -67,7 +66,7 @@ impl<B: MessageBody + 'static> MessageBody for Carried<B> {
     }
 }
 
-/// The same body, in pieces if it is large and there.
+/// The same body, in pieces if it is large and already in memory.
 pub fn carry<B: MessageBody + 'static>(body: B, under_way: Option<UnderWay>) -> Carried<B> {
     let large = |length| usize::try_from(length).is_ok_and(|length| length > PIECE_BYTES);
     let body = match body.size() {
@@ -80,7 +79,7 @@ pub fn carry<B: MessageBody + 'static>(body: B, under_way: Option<UnderWay>) -> 
     Carried { body, under_way }
 }
 
-/// Nothing, in place of a body.
+/// An empty body, in place of another one.
 pub fn nothing<B>(under_way: Option<UnderWay>) -> Carried<B> {
     let body = EitherBody::right(Pieces::default());
     Carried { body, under_way }

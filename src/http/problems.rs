@@ -1,8 +1,8 @@
-//! What the OpenAPI document says of every operation: its errors.
+//! The errors of every operation, as the OpenAPI document shows them.
 //!
-//! **Shape.** Each error is written once, among the components of the document, and an operation refers to
-//! those that it has. Every operation has [`EVERY`], by [`Problems`]; whoever asks the bank before it answers
-//! says [`BankProblems`]. The rest follows from what an operation takes; the document adds it ([`NOT_FOUND`] and
+//! **Shape.** Each error is written once, among the components of the document, and an operation refers to those that
+//! it has. Every operation has [`EVERY`], by [`Problems`]; operations that ask the bank before they answer use
+//! [`BankProblems`]. The other errors follow from what an operation takes; the document adds them ([`NOT_FOUND`] and
 //! those after it).
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ const fn problem(status: &'static str, name: &'static str, about: &'static str) 
     }
 }
 
-/// Of every operation.
+/// The errors of every operation.
 pub const EVERY: [Problem; 5] = [
     problem(
         "400",
@@ -63,7 +63,7 @@ pub const EVERY: [Problem; 5] = [
         )
     },
 ];
-/// Of whoever asks the bank before it answers.
+/// The errors of operations that ask the bank before they answer.
 pub const BANK: [Problem; 2] = [
     problem(
         "502",
@@ -72,13 +72,13 @@ pub const BANK: [Problem; 2] = [
     ),
     problem("504", "BankTimeout", "The bank did not answer in time."),
 ];
-/// Of whoever names something by an id.
+/// The error of operations that name something by an id.
 pub const NOT_FOUND: Problem = problem(
     "404",
     "NotFound",
     "What the request names does not exist, or belongs to another tenant.",
 );
-/// Of whoever takes an idempotency key or `If-Match`.
+/// The error of operations that take an idempotency key or `If-Match`.
 pub const CONFLICT: Problem = Problem {
     later: true,
     ..problem(
@@ -87,13 +87,13 @@ pub const CONFLICT: Problem = Problem {
         "The request conflicts with the present state, or with a request that is not finished.",
     )
 };
-/// Of whoever takes `If-Match`.
+/// The error of operations that take `If-Match`.
 pub const STALE: Problem = problem(
     "412",
     "PreconditionFailed",
     "`If-Match` names another version than the present one.",
 );
-/// Of whoever takes a body.
+/// The errors of operations that take a body.
 pub const BODY: [Problem; 2] = [
     problem(
         "413",
@@ -108,20 +108,20 @@ pub const BODY: [Problem; 2] = [
 ];
 
 impl Problem {
-    /// All there are.
+    /// All errors.
     pub fn all() -> impl Iterator<Item = Self> {
         let one = [NOT_FOUND, CONFLICT, STALE];
         EVERY.into_iter().chain(BANK).chain(one).chain(BODY)
     }
 
-    /// Its status, and the reference to where it is written.
+    /// Its status, and the reference to its component.
     pub fn mentioned(self) -> (String, RefOr<Response>) {
         let place = Ref::from_response_name(self.name);
         (self.status.to_owned(), RefOr::Ref(place))
     }
 }
 
-/// Says that the errors of every operation are an operation's.
+/// Gives an operation the errors that every operation has.
 #[derive(Debug)]
 pub struct Problems;
 
@@ -131,7 +131,8 @@ impl IntoResponses for Problems {
     }
 }
 
-/// What whoever is known by a signature has instead: no key, and no type of its body to be wrong.
+/// Gives the errors of an operation whose caller is known by a signature: none about a key's scope or rate, and none
+/// about the type of the body.
 #[derive(Debug)]
 pub struct NoticeProblems;
 
@@ -143,7 +144,7 @@ impl IntoResponses for NoticeProblems {
     }
 }
 
-/// Like [`Problems`], of whoever asks the bank before it answers.
+/// Like [`Problems`], for operations that ask the bank before they answer.
 #[derive(Debug)]
 pub struct BankProblems;
 

@@ -1,8 +1,8 @@
-//! Query parameters: read strictly, unknown ones refused, every mistake named.
+//! Query parameters: read strictly, unknown ones refused, every mistake reported by name.
 //!
-//! **Shape.** [`refuse_unknown`] refuses what an operation does not have before its handler runs; a handler
-//! then reads what it knows. The wallet family is lenient, since its clients exist: a blank value counts as
-//! absent, words count in any case, and a date-time without a zone is one of Buenos Aires.
+//! **Shape.** [`refuse_unknown`] refuses parameters that an operation does not have before its handler runs; the
+//! handler then reads those that it knows. The wallet family is lenient, since its clients exist: a blank value
+//! counts as absent, words count in any case, and a date-time without a zone is in the time of Buenos Aires.
 
 use std::collections::BTreeSet;
 
@@ -20,20 +20,20 @@ use super::words::{Mistake, Wrong};
 
 /// How many rows a page may have.
 pub const LIMIT_MAX: u64 = 200;
-/// How many rows a page has when a query says nothing.
+/// How many rows a page has when a query sets no limit.
 pub const LIMIT_DEFAULT: u64 = 50;
-/// How many rows a page may skip; a cursor goes further.
+/// How many rows a page may skip; a cursor can go further.
 pub const OFFSET_MAX: u64 = 10_000_000;
 /// How a list may be ordered.
 pub const ORDERS: [(&str, SortOrder); 2] = [
     ("asc", SortOrder::Ascending),
     ("desc", SortOrder::Descending),
 ];
-/// The parameter of whoever only wants to know what would happen.
+/// The parameter that asks only for what would happen.
 pub const DRY_RUN: &str = "dryRun";
-/// The longest text that is searched for, in characters.
+/// The longest text to search for, in characters.
 const TEXT_MAX: usize = 100;
-/// What a date-time of the wallet family lacks when it has no zone.
+/// The zone that is added to a date-time of the wallet family without one.
 const ZONE: &str = "-03:00";
 
 /// The parameters of a query.
@@ -83,7 +83,7 @@ impl Query {
         }
     }
 
-    /// Reads a parameter that has to be there.
+    /// Reads a required parameter.
     pub fn required<T, E: Into<Mistake>>(
         &mut self,
         name: &str,
@@ -147,8 +147,7 @@ impl Query {
         self.read(name, day)
     }
 
-    /// A day that is asked for as `date` or as `fecha`, which is its name in the interface; not in the
-    /// future.
+    /// A day that is sent as `date` or as `fecha`, which is its name in the interface; not in the future.
     pub fn past_day(
         &mut self,
         today: BusinessDay,
@@ -198,7 +197,7 @@ impl Query {
         self.period_of(from, to, BusinessDay::parse)
     }
 
-    /// Like [`Self::period`], where `read_day` tells how days are written.
+    /// Like [`Self::period`], where `read_day` reads a day as it is written there.
     pub fn period_of(
         &mut self,
         from: &str,
@@ -249,7 +248,7 @@ impl Query {
         })
     }
 
-    /// Where a list goes on; an empty one is the first page, as of clients that always send it.
+    /// The cursor from which a list continues; an empty one is the first page, for clients that always send it.
     pub fn cursor(&mut self, name: &str) -> Option<Cursor> {
         let read = |text: &str| match text {
             "" => Ok(None),
@@ -266,8 +265,8 @@ impl Query {
         self.finish(Some(()))
     }
 
-    /// Like [`Self::done`], with what was made of the parameters: `None` when one that has to be there
-    /// is missing or wrong.
+    /// Like [`Self::done`], and returns the value made of the parameters; `made` is `None` when a required one is
+    /// missing or wrong.
     ///
     /// # Errors
     /// 400 with every mistake.
@@ -279,7 +278,7 @@ impl Query {
 /// A business day, `YYYY-MM-DD`.
 ///
 /// # Errors
-/// When it is none.
+/// When the text is no day.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     BusinessDay::parse(text).ok_or(Mistake::NotADate)
 }
@@ -306,7 +305,7 @@ pub fn refuse_unknown<T: AsRef<str>>(request: &HttpRequest, known: &[T]) -> Resu
     Err(ApiError::invalid(wrong.collect()))
 }
 
-/// What is wrong with a name that an operation does not have.
+/// The mistake of a name that an operation does not have.
 fn mistaken<T: AsRef<str>>(name: &str, known: &[T]) -> Mistake {
     if known.is_empty() {
         return Mistake::NoParameters;
@@ -330,8 +329,8 @@ pub fn is_dry(request: &HttpRequest) -> bool {
     pairs.any(|(name, value)| name == DRY_RUN && value.eq_ignore_ascii_case("true"))
 }
 
-/// How many pages of this size a list has; where only a part of it was looked at, this page, and one more if it
-/// goes on.
+/// How many pages of this size a list has; where only a part of it was read, the number of this page, plus one if the
+/// list continues.
 pub fn pages<T>(listing: &Listing<T>, page: &ListPage) -> u64 {
     let whole = |number: usize| u64::try_from(number).unwrap_or(u64::MAX);
     let size = whole(page.limit).max(1);

@@ -1,4 +1,4 @@
-//! Rate limits: one of each key, off unless configured, and one of each realm, over all its keys.
+//! Rate limits: one for each key, off unless configured, and one for each realm, over all its keys.
 //!
 //! **Bounds.** The buckets are as many as there are keys and realms that were used lately; idle ones
 //! are dropped whenever [`SWEEP_EVERY`] requests have passed.
@@ -17,14 +17,14 @@ use governor::{Quota, RateLimiter};
 use super::errors::ApiError;
 use super::words::Refusal;
 
-/// After so many requests idle buckets are dropped.
+/// Idle buckets are dropped once every so many requests.
 const SWEEP_EVERY: u64 = 10_000;
 
-/// Requests a second in the long run, and at once.
+/// Requests a second in the long run, and in one burst.
 pub type Rate = (NonZeroU32, NonZeroU32);
 
-/// What `serve` grants each realm unless it is told otherwise: more than a realm that works asks for,
-/// and less than one machine can do, so that no realm has all of it.
+/// The allowance that `serve` grants each realm unless it is configured: more than a working realm needs, and less
+/// than one machine can serve, so that no realm takes all of it.
 pub const REALM_RATE: Rate = (whole(5000), whole(10_000));
 
 const fn whole(number: u32) -> NonZeroU32 {
@@ -42,7 +42,7 @@ pub struct RateLimit {
     seen: AtomicU64,
 }
 
-/// What is left of the allowances of a request, for the headers of its answer.
+/// The rest of the allowances after a request, for the headers of its answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Allowances {
     key: Option<Allowance>,
@@ -100,7 +100,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
 }
 
 impl RateLimit {
-    /// These limits of each key and of each realm; `None` is none.
+    /// The limits for each key and for each realm; `None` is no limit.
     pub fn new(key: Option<Rate>, realm: Option<Rate>) -> Self {
         Self {
             key: key.map(Buckets::new),
@@ -109,8 +109,8 @@ impl RateLimit {
         }
     }
 
-    /// Takes one request out of the buckets of a key and of its realm. What a key may not ask counts
-    /// for its realm no more.
+    /// Takes one request out of the buckets of a key and of its realm. A request that the key's limit refuses does
+    /// not count against its realm.
     pub fn take(&self, key: &String, realm: RealmId) -> Allowances {
         let seen = self.seen.fetch_add(1, Ordering::Relaxed);
         if seen % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1) {
@@ -187,8 +187,8 @@ mod tests {
         (text("ratelimit-policy"), text("ratelimit"))
     }
 
-    /// What is taken within less than a second, so that nothing comes back meanwhile: a machine that is
-    /// too slow for that tries again with new buckets.
+    /// The requests taken within less than a second, so that no bucket refills meanwhile: a machine that is too slow
+    /// for that tries again with new buckets.
     fn at_once<T>(take: impl Fn() -> T) -> T {
         loop {
             let since = Instant::now();

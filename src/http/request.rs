@@ -1,5 +1,5 @@
-//! Requests, each declared once. A declaration gives the typed request, the reader that finds every
-//! mistake, and the schema of the OpenAPI document.
+//! Requests, each declared once. A declaration yields the typed request, the reader that finds every mistake, and the
+//! schema of the OpenAPI document.
 //!
 //! **Shape.** Each field has its type, its name on the wire, how it is taken (a method of what the
 //! request is read from, with a reader of raw JSON), and how the document shows it:
@@ -14,12 +14,11 @@
 //! }
 //! ```
 //!
-//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). A `_part` is an
-//! object inside another.
-//! Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
-//! notes a mistake that concerns several; it may name the fields before it, of which each is `None` when
-//! it is absent or wrong. `=> |fields| …` before all looks at what is sent, and `=> let sent = |fields| …`
-//! keeps what it saw for the checks.
+//! A request is `strict` or `lenient` ([`super::body`]), or `borrowed` ([`super::borrowed`]). A `_part` is an object
+//! inside another. Readers may need arguments: `struct CreateAccount(caller: &Caller)`. `=> |fields| …` after a field
+//! notes a mistake that concerns several; it may name the fields before it, each of which is `None` when it is absent
+//! or wrong. `=> |fields| …` before all fields looks at the whole body, and `=> let sent = |fields| …` keeps the
+//! result for the checks.
 //!
 //! **Order.** Fields are read, and mistakes found, in the order of the declaration.
 

@@ -50,7 +50,7 @@ pub fn array<T, R: Serialize>(listing: &Listing<T>, render: impl Fn(&T) -> R) ->
     paged(listing, json(StatusCode::OK, &items))
 }
 
-/// Adds the headers of a page: its total, or, where only a part of the list was looked at, how far that went.
+/// Adds the headers of a page: its total, or, where only a part of the list was read, how far that went.
 pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();
     match listing.looked {
@@ -67,7 +67,7 @@ pub fn paged<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse 
     next(listing, answer)
 }
 
-/// The same of a list with cursors of its own.
+/// Like [`paged`], for a list with cursors of its own.
 pub fn walked(total: usize, next: Option<String>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();
     headers.insert(TOTAL, total.into());
@@ -77,7 +77,7 @@ pub fn walked(total: usize, next: Option<String>, mut answer: HttpResponse) -> H
     answer
 }
 
-/// Adds the header of where a list goes on, for one that does not know its total.
+/// Adds the header with the cursor of the next page, for a list that does not know its total.
 pub fn next<T>(listing: &Listing<T>, mut answer: HttpResponse) -> HttpResponse {
     let headers = answer.headers_mut();
     if let Some(cursor) = cursors::written(listing).and_then(|c| c.try_into().ok()) {
@@ -108,8 +108,8 @@ pub fn idempotency_key(request: &HttpRequest) -> Result<Option<String>, ApiError
     }
 }
 
-/// Who asks, with the idempotency key of the request if it has one. `render` gives the status and
-/// body of a success; failures are rendered as everywhere.
+/// The asker of an order, with the idempotency key of the request if it has one. `render` gives the status and body
+/// of a success; failures are rendered as everywhere.
 ///
 /// # Errors
 /// 400 when the key is malformed.
@@ -122,7 +122,7 @@ pub fn asker<T: 'static>(
     asker_of(request, caller, body, |_| false, render)
 }
 
-/// Like [`asker`], where `again` tells of a success whether it had been done before.
+/// Like [`asker`]; `again` tells whether a success had already been recorded before.
 ///
 /// # Errors
 /// 400 when the key is malformed.
@@ -138,11 +138,11 @@ pub fn asker_of<T: 'static>(
 
 /// Like [`asker_of`], for a body whose fingerprint is worth taking only when there is a key.
 ///
-/// This is the door of every order, so it is here that a dry run loses its key: it is neither looked
-/// up nor used up, and nothing further in asks again.
+/// Every order passes here, so a dry run loses its key here: the key is neither looked up nor used up, and no later
+/// layer has to check again.
 ///
 /// # Errors
-/// 400 when the key is malformed, and what `fields` gives.
+/// 400 when the key is malformed, and the errors of `fields`.
 pub fn asker_for<T: 'static>(
     request: &HttpRequest,
     caller: &Caller,
@@ -168,7 +168,7 @@ pub fn asker_for<T: 'static>(
         fields,
         spelled,
     };
-    // The answer is rendered in the actor's turn, on another thread: it takes the request along.
+    // The actor renders the answer in its turn, on another thread: so the request's context goes along.
     let shown = current::request();
     let render = Box::new(move |outcome: Result<&T, &Failure>| match outcome {
         Ok(value) => {
@@ -235,8 +235,8 @@ impl<F> Success<F> {
     }
 }
 
-/// Who asks for an order, and how its success is answered: `render` makes the body, both of the answer that
-/// is given now and of the one that an idempotency key keeps.
+/// The asker of an order, and how its success is answered: `render` makes the body both of the present answer and of
+/// the one that an idempotency key keeps.
 ///
 /// # Errors
 /// 400 when the key is malformed.
@@ -254,8 +254,8 @@ pub fn order<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'static>(
     Ok((asker, Success { status, render }))
 }
 
-/// Like [`order`], of something that is made once under its external id: 201 when it is made, and when it
-/// had been made before; 200 with what a dry run would make.
+/// Like [`order`], for something that is made once under its external id: 201 when it is made, and when it had been
+/// made before; 200 with what a dry run would make.
 ///
 /// # Errors
 /// 400 when the key is malformed.
@@ -295,7 +295,7 @@ pub fn making_as<T: 'static, R: Serialize, F: Fn(&T) -> R + Clone + Send + 'stat
     Ok((asker, Success { status, render }))
 }
 
-/// Who asks without an idempotency key.
+/// An asker without an idempotency key.
 pub fn plain<T>(caller: &Caller) -> Asker<T> {
     Asker {
         keyed: None,
@@ -303,7 +303,7 @@ pub fn plain<T>(caller: &Caller) -> Asker<T> {
     }
 }
 
-/// Renders what an order gave: a value by `render`, a kept answer as it is.
+/// Renders the result of an order: a value by `render`, a kept answer as it is.
 ///
 /// # Errors
 /// The failure, as an error of the API.
@@ -338,12 +338,12 @@ pub fn mark_replayed(answer: &mut HttpResponse) {
     answer.headers_mut().insert(REPLAYED, yes);
 }
 
-/// The version of an account as an entity tag: it is of its profile, limits and state, and no movement changes it.
+/// The version of an account as an entity tag: it covers the profile, limits and state, and no movement changes it.
 pub fn etag(profile: u64) -> String {
     format!("\"{profile}\"")
 }
 
-/// The versions that `If-Match` lets pass: `None` when it is absent or `*`.
+/// The versions that `If-Match` accepts: `None` when it is absent or `*`.
 pub fn if_match(request: &HttpRequest) -> Option<Versions> {
     let header = actix_web::http::header::IF_MATCH;
     if !request.headers().contains_key(&header) {
@@ -353,7 +353,7 @@ pub fn if_match(request: &HttpRequest) -> Option<Versions> {
     let any = tags.iter().any(|tag| tag == "*");
     let version = |tag: &String| {
         let version = tag.strip_prefix('"')?.strip_suffix('"')?;
-        // The first versions of the program put the count of movements behind it.
+        // The first versions of the program appended the count of movements.
         let profile = version.split_once('-').map_or(version, |(it, _)| it);
         profile.parse().ok()
     };

@@ -1,11 +1,11 @@
 //! How long requests take, by route, method and class of status.
 //!
-//! **Shape.** One per listener. A request finds its route by the segments of its path, in the table of the document,
-//! and its histogram by three small numbers: no text is compared with labels or put together. A histogram is made
-//! when its first request ends.
+//! **Shape.** One set of histograms per listener. A request finds its route by the segments of its path, in the table
+//! of the document, and its histogram by three small numbers: no text is compared with labels or put together. A
+//! histogram is made when its first request ends.
 //!
-//! **Bounds.** Routes of the document, the pages of the console as one, and one for all else; five methods and one for
-//! all else; five classes of status.
+//! **Bounds.** The routes of the document, one for all pages of the console, and one for everything else; five
+//! methods and one for all others; five classes of status.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -16,7 +16,7 @@ use metrics::{Histogram, Label};
 use super::paths::{Paths, Table};
 use crate::measures::{Measures, REQUESTS};
 
-/// What the paths of documents begin with; the others are known without the table, which is large.
+/// The prefixes of documented paths; other paths are placed without the table, which is large.
 const DOCUMENTED: [&str; 4] = ["/v1/", "/wallet/", "/bank/", "/admin/"];
 const CONSOLE: &str = "/console";
 const METHODS: [&str; 6] = ["GET", "POST", "PUT", "PATCH", "DELETE", "other"];
@@ -33,12 +33,12 @@ pub struct Routes {
     known: OnceLock<Vec<OfRoute>>,
     console: OfRoute,
     others: OfRoute,
-    /// Whether clients come in here, whose requests the console shows.
+    /// Whether this is the listener of clients, whose requests the console shows.
     clients: bool,
 }
 
 impl Routes {
-    /// Of a listener with the paths of a document; `clients` says whether clients come in there.
+    /// The histograms of a listener with the paths of a document; `clients` is true for the listener of clients.
     pub fn new(measures: &Arc<Measures>, paths: Paths, clients: bool) -> Self {
         Self {
             measures: Arc::clone(measures),
@@ -50,7 +50,7 @@ impl Routes {
         }
     }
 
-    /// Counts a request that was answered after so long.
+    /// Counts an answered request that took this long.
     pub fn count(&self, (method, path): (&Method, &str), status: StatusCode, took: Duration) {
         let (route, place) = self.route(path);
         let method = match *method {
@@ -104,7 +104,7 @@ impl Routes {
     }
 }
 
-/// Which route a path is of.
+/// The route of a path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Known(usize),

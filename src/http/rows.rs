@@ -1,18 +1,18 @@
-//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as Parquet,
-//! where `Accept` asks for it.
+//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as
+//! Parquet, where `Accept` asks for it.
 //!
-//! **Shape.** The list is walked by its own pages, from each to where the next begins, so a stream costs what its pages
-//! cost and takes its turns among them. A row is written as it is read.
+//! **Shape.** The stream walks the list page by page, each beginning where the last one ended, so it costs what its
+//! pages cost and takes its turns among other requests. A row is written as it is read.
 //!
-//! **Bounds.** [`PAGE`] rows in memory (of a reconciliation a day, of Parquet a group, see `sheets::parquet`),
-//! [`ROWS_MAX`] in one stream, and a seat among the realm's streams. A client that does not read stops its own stream,
-//! and is disconnected as with any answer. Parquet is written off the worker that walks, among the works on batches
-//! (`http::bulk`), one of a realm at a time: a group takes long to pack.
+//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation, a group of Parquet, see `sheets::parquet`),
+//! [`ROWS_MAX`] in one stream, and a seat among the realm's streams. A client that does not read stops its own
+//! stream, and is disconnected as with any answer. Parquet is written off the worker that walks, among the works on
+//! batches (`http::bulk`), one of a realm at a time: a group takes long to pack.
 //!
-//! **Failure.** What is wrong with the question, and what goes wrong with the first page, is an error as everywhere.
-//! Later the stream breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`),
-//! and the transfer coding shows of both that they were cut. It does so too when the service stops, the key ends, or
-//! another generation of the realm is put into force: no stream is of two.
+//! **Failure.** A mistake in the query, or a failure of the first page, is an error as everywhere. Later the stream
+//! breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`), and for both
+//! JSON and CSV the transfer coding shows that they were cut. The stream also breaks off when the service stops, the
+//! key ends, or another generation of the realm is put into force: no stream mixes two.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;
@@ -33,20 +33,20 @@ use super::words::Mistake;
 use crate::sheets::parquet;
 use crate::sheets::{Kind, cell, row};
 
-/// How many rows one stream has at most: about what a spreadsheet takes.
+/// The most rows of one stream: about as many as a spreadsheet takes.
 pub const ROWS_MAX: u64 = 1_000_000;
-/// How many rows are read at once.
+/// How many rows are read at a time.
 const PAGE: usize = 500;
-/// What asks for a page of a list.
+/// The parameters that ask for a page of a list.
 const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
-/// What asks for all of it, for people.
+/// How a client asks for the whole list, as messages for people name it.
 #[cfg(not(feature = "parquet"))]
 const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
-/// The same of a program that writes Parquet.
+/// The same for a program that writes Parquet.
 #[cfg(feature = "parquet")]
 const WHOLE: &str = "Accept: text/csv, application/x-ndjson or application/vnd.apache.parquet";
 
-/// Where a list begins that is walked in one order and has no pages of its own.
+/// The start of a list that is walked in one order and has no pages of its own.
 pub const FIRST: ListPage = ListPage {
     order: SortOrder::Ascending,
     limit: 0,
@@ -54,7 +54,7 @@ pub const FIRST: ListPage = ListPage {
     cursor: None,
 };
 
-/// What a row is written as.
+/// The form in which a row is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// A line of JSON.
@@ -75,12 +75,12 @@ const FORMS: &[(&str, Option<Style>)] = &[
     (parquet::MEDIA, Some(Style::Parquet)),
 ];
 
-/// How rows are asked for; `None` where JSON is.
+/// The style that `Accept` asks for; `None` for pages of JSON.
 pub fn style(request: &HttpRequest) -> Option<Style> {
     preferred(request, FORMS).flatten()
 }
 
-/// The same of a list, which has no pages then.
+/// Like [`style`], for a list, which then takes no parameters of pages.
 pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
     let style = style(request)?;
     for name in OF_PAGES {
@@ -92,7 +92,7 @@ pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether rows are gathered and packed, which takes the processor for long.
+    /// Whether rows are gathered and packed, which takes the processor a long time.
     const fn packs(self) -> bool {
         match self {
             Self::Ndjson | Self::Csv => false,
@@ -111,7 +111,7 @@ impl Style {
     }
 }
 
-/// What writes the rows of a table.
+/// Writes the rows of a table.
 enum Pen {
     Ndjson,
     Csv(Kind),
@@ -119,7 +119,7 @@ enum Pen {
     Parquet(Box<parquet::Table>),
 }
 
-/// What was not written: the log says why, and nobody else can do anything about it.
+/// Logs why rows were not written as Parquet: nobody but the operators can do anything about it.
 #[cfg(feature = "parquet")]
 fn broken(why: parquet::Broken) -> Failure {
     tracing::error!(%why, "rows could not be written as Parquet");
@@ -127,7 +127,7 @@ fn broken(why: parquet::Broken) -> Failure {
 }
 
 impl Pen {
-    /// One for a table, with what comes before its rows.
+    /// The pen of a table; writes what comes before its rows.
     fn begin(style: Style, kind: Kind, out: &mut Vec<u8>) -> Result<Self, Failure> {
         Ok(match style {
             Style::Ndjson => Self::Ndjson,
@@ -167,8 +167,7 @@ impl Pen {
     }
 }
 
-/// Rows on their way into bytes: with the pen, if there is one already, and the end of all so many where these are the
-/// last ones.
+/// Rows to be written as bytes: with the pen, if one has begun, and the count of all rows if these are the last ones.
 struct Rows {
     pen: Option<Pen>,
     style: Style,
@@ -193,7 +192,7 @@ impl Rows {
         Ok((pen, out))
     }
 
-    /// The same off the thread that serves, where they have to be packed.
+    /// Like [`Self::written`], off the thread that serves if the rows have to be packed.
     async fn packed(self, caller: &Caller) -> Result<(Pen, Vec<u8>), Failure> {
         match self.style.packs() {
             true => {
@@ -217,7 +216,7 @@ impl Rows {
     }
 }
 
-/// An answer with a few rows that are there already.
+/// An answer with a few rows that are already in memory.
 ///
 /// # Errors
 /// When a row cannot be written in that style.
@@ -226,7 +225,7 @@ pub fn table(form: (Style, Kind), bodies: Vec<Value>) -> Result<HttpResponse, Ap
     Ok(answer(form.0, out))
 }
 
-/// The same with many rows.
+/// Like [`table`], with many rows.
 ///
 /// # Errors
 /// As [`table`]; 503 where their turn to be packed does not come.
@@ -246,10 +245,10 @@ fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
         .body(out)
 }
 
-/// A list that leaves as it is read.
+/// A list that is sent as it is read.
 struct Walk<T, F, R> {
     caller: Caller,
-    /// Which history the realm had when the walk began.
+    /// The history that the realm had when the walk began.
     history: u32,
     style: Style,
     kind: Kind,
@@ -258,7 +257,7 @@ struct Walk<T, F, R> {
     page: ListPage,
     fetch: F,
     render: R,
-    /// What was read and not written; `None` behind the last page.
+    /// The page that was read and not yet written; `None` behind the last page.
     read: Option<Listing<T>>,
     rows: u64,
     _seat: Seat,
@@ -308,8 +307,8 @@ where
 /// Answers with all rows of a list: `fetch` reads a page of it, `render` shows an item as pages of JSON do.
 ///
 /// # Errors
-/// What the first page gives; 400 where there are more rows than one stream has; 429 where the realm has as many
-/// streams as it may; 503 where the realm was switched meanwhile.
+/// The errors of the first page; 400 where there are more rows than one stream may have; 429 where the realm has as
+/// many streams as it may; 503 where the realm was switched meanwhile.
 pub async fn stream<T, F, R>(
     caller: &Caller,
     (style, kind): (Style, Kind),

@@ -1,8 +1,8 @@
-//! What a key must be allowed to do for an operation, and from which address a request comes.
+//! The scope that a key needs for an operation, and the address from which a request comes.
 //!
 //! **Shape.** [`GROUPS`] is the one place that says which group of operations a route belongs to; its method says
-//! whether that reads or changes. A key without scopes may do everything. A route that is missing here is for
-//! such keys alone.
+//! whether that reads or changes. A key without scopes may do everything. A route that is missing here is open only
+//! to such keys.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ use super::Door;
 use super::errors::ApiError;
 use super::words::Refusal;
 
-/// Beginnings of routes, each with the group of the operations under it. The longest that fits counts.
+/// Prefixes of routes, each with the group of the operations under it. The longest one that fits counts.
 const GROUPS: &[(&str, Group)] = &[
     ("/v1/accounts", Group::Accounts),
     ("/v1/accounts/{cvu}/comprobantes", Group::Vouchers),
@@ -70,8 +70,8 @@ fn under(route: &str, beginning: &str) -> bool {
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// The scope that an operation needs, by its method and the pattern of its route; `None` where only a key
-/// without scopes will do.
+/// The scope that an operation needs, by its method and the pattern of its route; `None` where only a key without
+/// scopes may do it.
 pub fn needed(method: &Method, route: &str) -> Option<Scope> {
     let of_route = GROUPS
         .iter()
@@ -84,7 +84,7 @@ pub fn needed(method: &Method, route: &str) -> Option<Scope> {
     Some(Scope::Of(*group, access))
 }
 
-/// Refuses what the key of a request may not do, and from where it may not be used.
+/// Refuses operations that the key may not do, and addresses from which it may not be used.
 pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<(), ApiError> {
     if !key.networks.is_empty() {
         let from = from(request, &door.proxies);
@@ -109,13 +109,14 @@ pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<
         .into())
 }
 
-/// Where a request comes from: its peer, or, where that is a trusted proxy, whoever the proxies say.
+/// The address that a request comes from: its peer, or, where that is a trusted proxy, the address that the proxies
+/// give.
 fn from(request: &HttpRequest, proxies: &[IpNet]) -> Option<IpAddr> {
     origin(request.peer_addr()?.ip(), request.headers(), proxies)
 }
 
-/// The last address of `X-Forwarded-For` that is no trusted proxy, as far as trusted proxies wrote it. `None`
-/// when they wrote something else there.
+/// The last address of `X-Forwarded-For` that is no trusted proxy, as far as trusted proxies wrote it. `None` when
+/// they wrote something that is no address.
 fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
     let trusted = |ip: IpAddr| proxies.iter().any(|net| net.contains(&ip));
     let mut from = peer.to_canonical();

@@ -1,4 +1,4 @@
-//! How the document shows what may come in two forms: an amount as text or as number, a code likewise, an end
+//! How the document shows values that may come in two forms: an amount as text or as number, a code likewise, an end
 //! of a period as day or as instant.
 
 use std::borrow::Cow;

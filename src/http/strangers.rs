@@ -4,10 +4,10 @@
 //! random bits (the admin key at least 32 characters), so guessing is hopeless, and nobody can lock
 //! others out by trying. The bounds limit what guessing costs everybody else.
 //!
-//! **Bounds.** [`WRONG_BURST`] wrong keys of a peer at once and one more every [`WRONG_EVERY`]; beyond
-//! that the answer is 429. An IPv6 peer is its /64; behind a proxy all clients are one peer, and so
-//! share one allowance of wrong keys. One line of the log for each that is within it, at most
-//! [`LINES_PER_MINUTE`] of all. Idle peers are forgotten each time [`SWEEP_EVERY`] have been counted.
+//! **Bounds.** [`WRONG_BURST`] wrong keys of a peer at once and one more every [`WRONG_EVERY`]; beyond that the
+//! answer is 429. An IPv6 peer is its /64; behind a proxy all clients are one peer, and so share one allowance of
+//! wrong keys. Each wrong key within the allowance gets a line in the log, at most [`LINES_PER_MINUTE`] of all peers.
+//! Idle peers are forgotten each time [`SWEEP_EVERY`] wrong keys have been counted.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -21,13 +21,13 @@ use super::errors::ApiError;
 use super::wire::seats::peer;
 use super::words::Refusal;
 
-/// How many wrong keys of one peer are judged at once.
+/// How many wrong keys of one peer are answered as usual in one burst.
 pub const WRONG_BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
-/// How long after them one more wrong key of the peer is judged.
+/// How long after a burst one more wrong key of the peer is answered as usual.
 pub const WRONG_EVERY: Duration = Duration::from_secs(3);
 /// Lines of the log about wrong keys and signatures, of all peers together.
 pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
-/// After so many wrong keys those that have been quiet are forgotten.
+/// Idle peers are forgotten once every so many wrong keys.
 const SWEEP_EVERY: u64 = 10_000;
 
 /// Counts wrong keys by the address that they come from, and slows those that send many.
@@ -46,7 +46,7 @@ impl Default for Strangers {
 }
 
 impl Strangers {
-    /// So many wrong keys of each peer at once.
+    /// The limits, with this many wrong keys of each peer in one burst.
     pub fn new(burst: NonZeroU32) -> Self {
         let every = Quota::with_period(WRONG_EVERY).unwrap_or(Quota::per_second(NonZeroU32::MIN));
         Self {
@@ -57,7 +57,7 @@ impl Strangers {
         }
     }
 
-    /// What a wrong key is answered: the usual refusal, or 429 when the peer has shown too many.
+    /// The answer to a wrong key: the usual refusal, or 429 when the peer has shown too many.
     pub fn wrong(&self, from: Option<SocketAddr>, what: &str, usual: Refusal) -> ApiError {
         if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
         {
@@ -96,7 +96,7 @@ mod tests {
             (refusal.status.as_u16(), refusal.retry_after.unwrap_or(0))
         };
         let since = Instant::now();
-        // What a clock allows that nobody holds still: one more each time, and one that had begun.
+        // Time goes by during the test: one more is judged per period, and one that had begun.
         let more = |every: u64| usize::try_from(since.elapsed().as_secs() / every + 1).unwrap();
         let answers: Vec<_> = (0..40).map(|_| try_from("192.0.2.7")).collect();
         assert!(

@@ -11,10 +11,9 @@ use super::words::Refusal;
 
 /// How many streams of one realm may be open at the same time.
 pub const STREAMS_MAX: usize = 64;
-/// How soon one that found no place should come back, in seconds.
+/// The seconds after which a client that found no seat should come back.
 const RETRY_FULL: u32 = 5;
-/// How long a stream is silent at most. Its key is looked at as often, so a stream ends that soon
-/// after its key.
+/// How long a stream is silent at most. Its key is checked as often, so a stream ends within this time after its key.
 pub const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Bounds and pace of streams.
@@ -22,7 +21,7 @@ pub const HEARTBEAT: Duration = Duration::from_secs(15);
 pub struct StreamOptions {
     /// How many streams of one realm may be open at the same time.
     pub streams_max: usize,
-    /// How long a stream is silent at most, and how soon it ends after its key.
+    /// How long a stream is silent at most, and how soon it ends after its key does.
     pub heartbeat: Duration,
 }
 
@@ -37,7 +36,7 @@ impl Default for StreamOptions {
 
 type Seats = Arc<Mutex<HashMap<RealmId, usize>>>;
 
-/// How many streams each realm has.
+/// The number of open streams of each realm.
 #[derive(Debug, Default)]
 pub struct Streams {
     options: StreamOptions,
@@ -52,7 +51,7 @@ pub struct Seat {
 }
 
 impl Streams {
-    /// Room for streams, of which there are none yet.
+    /// Seats for streams, none of them taken.
     pub fn new(options: StreamOptions) -> Self {
         Self {
             options,
@@ -60,7 +59,7 @@ impl Streams {
         }
     }
 
-    /// How many streams there may be, and how often each says that it is alive.
+    /// The bounds of streams, and how often each sends a sign of life.
     pub fn options(&self) -> StreamOptions {
         self.options
     }
@@ -68,7 +67,7 @@ impl Streams {
     /// A seat for one more stream of a realm.
     ///
     /// # Errors
-    /// 429 while the realm has as many as it may, with when to come back.
+    /// 429 while the realm has as many as it may, with the seconds after which to come back.
     pub fn seat(&self, realm: RealmId) -> Result<Seat, ApiError> {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         let count = seats.entry(realm).or_default();

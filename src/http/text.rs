@@ -1,12 +1,12 @@
-//! The JSON of bodies that are ours. An answer that an idempotency key keeps is made here, so it is whole
-//! or it is none: an empty one would be kept, too.
+//! The JSON of bodies that are ours. An answer that an idempotency key keeps is made here, so it is written whole or
+//! not at all: an empty answer would be kept, too.
 
 use serde::Serialize;
 
 /// The JSON of a body.
 ///
 /// # Panics
-/// When the body is none of ours: structs of texts, numbers and lists can always be written.
+/// When the body is not one of ours: structs of texts, numbers and lists can always be written.
 #[expect(
     clippy::expect_used,
     reason = "no key of a body is anything but a text, and memory takes all"
@@ -15,7 +15,7 @@ pub fn json<T: Serialize>(body: &T) -> String {
     serde_json::to_string(body).expect("a body that can be written")
 }
 
-/// The JSON of a body that is about so many bytes long.
+/// The JSON of a body that is about this many bytes long.
 ///
 /// # Panics
 /// As [`json`] does.

@@ -1,17 +1,20 @@
-//! Encrypted connections between nodes: whoever shows a certificate of the nodes' own authority, and nobody else.
+//! Encrypted connections between nodes: only for holders of a certificate of the nodes' own authority.
 //!
-//! **Shape.** [`Tls`] is what three files say ([`Files`]): this node's certificate, its key, and the authorities by which
-//! nodes know each other. The listener of nodes takes connections with it, and their client makes them. TLS 1.3 alone;
-//! each side shows its certificate and checks the other's, a client that it is for the host that was asked.
+//! **Shape.** [`Tls`] is made of three files ([`Files`]): this node's certificate, its key, and the authorities by
+//! which nodes know each other. The listener of nodes accepts connections with it, and their client makes them. TLS
+//! 1.3 only; each side shows its certificate and checks the other's, and a client also checks that it is for the host
+//! that was asked.
 //!
-//! **Order.** What is in force counts for connections that are made from then on. The files are read again every
-//! [`LOOK_EVERY`], and taken when two looks in a row find the same: nobody replaces three files in one moment.
+//! **Order.** New files apply to connections made after they were put into force. The files are read again every
+//! [`LOOK_EVERY`], and taken when two looks in a row find the same content: nobody replaces three files in one
+//! moment.
 //!
-//! **Bounds.** A file has [`FILE_BYTES_MAX`] bytes at most. Whoever connects has the listener's time for heads. Refusals
-//! are counted, and told once in [`TELL_EVERY`].
+//! **Bounds.** A file has [`FILE_BYTES_MAX`] bytes at most. A handshake may take as long as the listener allows for
+//! heads. Refusals are counted, and logged once every [`TELL_EVERY`].
 //!
-//! **Failure.** At a start, files that cannot be used are refused with the name of the setting. Later ones leave what is in
-//! force as it is, and the log says why; they are tried again at each look, as a certificate may only not be valid yet.
+//! **Failure.** At a start, files that cannot be used are refused with the name of the setting. Later, the files in
+//! force stay so, and the log says why; the new ones are tried again at each look, as a certificate may only be not
+//! valid yet.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -40,20 +43,20 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// How often the files are looked at.
+/// How often the files are read again.
 pub const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// The largest of the files, in bytes.
+/// The largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
-/// How often it is told that connections were refused.
+/// How often the log says at most that connections were refused.
 const TELL_EVERY: Duration = Duration::from_secs(10);
-/// How long a client that was refused is listened to, so that it reads why.
+/// How long a refused client is listened to, so that it can read why.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How much of what it still sends is thrown away meanwhile, in bytes.
+/// How much of what it still sends is discarded meanwhile, in bytes.
 const GOODBYE_BYTES_MAX: u64 = 1 << 16;
 /// An instant at which no certificate is valid any more, in seconds since 1970: the end of the year 9999.
 const NEVER: u64 = 253_402_300_799;
 
-/// Where the certificates are.
+/// The paths of the certificates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Files {
     /// This node's certificate, and those between it and the authority (PEM).
@@ -64,27 +67,27 @@ pub struct Files {
     pub authority: PathBuf,
 }
 
-/// Both ends of connections, and until when they can be used.
+/// The settings of both ends of connections, and the end of their validity.
 pub struct Ends {
     server: Arc<ServerConfig>,
     client: ClientConfig,
     until: Option<Timestamp>,
-    /// What the files were.
+    /// The digest of the files that they were made from.
     mark: Digest,
 }
 
 impl Ends {
-    /// How the other nodes are connected to.
+    /// The settings for connecting to the other nodes.
     pub fn client(&self) -> ClientConfig {
         self.client.clone()
     }
 }
 
-/// What the files were when they were looked at.
+/// The digests of the files.
 struct Looks {
-    /// When they were taken.
+    /// Of the files in force.
     taken: Digest,
-    /// At the last look.
+    /// Of the files at the last look.
     last: Digest,
 }
 
@@ -95,7 +98,7 @@ struct Refused {
     told: Option<Instant>,
 }
 
-/// What is in force.
+/// The files and settings in force.
 pub struct Tls {
     files: Files,
     host: String,
@@ -116,8 +119,8 @@ impl Tls {
     /// Reads the files of a node that the others reach at `host`, a name or an address.
     ///
     /// # Errors
-    /// What has to be done about them, with the names of the settings: a file that is missing or has nothing that can be
-    /// read; a key of another certificate; a certificate that is not valid now, for this host, for both ends, or by
+    /// How to mend the files, with the names of the settings: a file is missing or has nothing that can be read; the
+    /// key is that of another certificate; the certificate is not valid now, for this host, for both ends, or by
     /// these authorities.
     pub fn read(files: Files, host: &str) -> Result<Self, String> {
         let found = Found::read(&files)?;
@@ -135,10 +138,11 @@ impl Tls {
         })
     }
 
-    /// Looks whether the files have changed; what they say then, which is not in force yet.
+    /// Checks whether the files have changed, and returns their settings, which are not in force yet.
     ///
     /// # Errors
-    /// As [`Tls::read`], at each look until it is mended: a certificate that is not valid yet becomes so by itself.
+    /// As [`Tls::read`], at each look until it is mended: a certificate that is not valid yet becomes valid by
+    /// itself.
     pub fn look(&self) -> Result<Option<Ends>, String> {
         let found = Found::read(&self.files)?;
         let mark = found.mark();
@@ -151,7 +155,7 @@ impl Tls {
         found.ends(&self.files, &self.host).map(Some)
     }
 
-    /// Puts into force what [`Tls::look`] found.
+    /// Puts the settings that [`Tls::look`] found into force.
     pub fn put(&self, found: Ends) {
         let mut looks = self.looks.lock().unwrap_or_else(PoisonError::into_inner);
         looks.taken = found.mark;
@@ -162,17 +166,17 @@ impl Tls {
         Arc::clone(&self.ends.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// How the other nodes are connected to.
+    /// The settings for connecting to the other nodes.
     pub fn client(&self) -> ClientConfig {
         self.ends().client()
     }
 
-    /// Until when this node's certificate is valid; none where it has no end before the year 10000.
+    /// The end of this node's certificate; `None` where it does not end before the year 10000.
     pub fn until(&self) -> Option<Timestamp> {
         self.ends().until
     }
 
-    /// Takes a connection of a node.
+    /// Accepts a connection of a node.
     ///
     /// # Errors
     /// When it shows no certificate of the authority, does not speak TLS 1.3, or takes longer than `most`.
@@ -188,7 +192,7 @@ impl Tls {
             Ok(Ok(taken)) => return Ok(taken),
             Ok(Err((why, io))) => {
                 self.tell(from, &why);
-                // Whatever it does, it is refused.
+                // It is refused, whether the goodbye reaches it or not.
                 tokio::time::timeout(GOODBYE, goodbye(io)).await.ok();
                 return Err(why);
             }
@@ -198,7 +202,7 @@ impl Tls {
         Err(why)
     }
 
-    /// Says of a connection that it was refused, or counts it.
+    /// Logs that a connection was refused, or only counts it.
     fn tell(&self, from: Option<SocketAddr>, why: &io::Error) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.count += 1;
@@ -217,7 +221,7 @@ impl Tls {
     }
 }
 
-/// Hears out who was refused: a socket that is closed with something unread takes back what was said.
+/// Reads on from a refused client: closing a socket with unread bytes would also discard the alert that was sent.
 async fn goodbye(mut io: TcpStream) -> io::Result<()> {
     io.shutdown().await?;
     let mut heard = tokio::io::AsyncReadExt::take(io, GOODBYE_BYTES_MAX);
@@ -226,7 +230,7 @@ async fn goodbye(mut io: TcpStream) -> io::Result<()> {
         .map(drop)
 }
 
-/// What the files hold.
+/// The contents of the files.
 struct Found {
     certificate: Vec<u8>,
     key: Vec<u8>,
@@ -250,7 +254,7 @@ impl Found {
         whole.finish()
     }
 
-    /// Both ends of connections, of files that fit together.
+    /// The settings of both ends, if the files fit together.
     fn ends(&self, files: &Files, host: &str) -> Result<Ends, String> {
         let wrong = |setting: &str, file: &Path, why: &dyn fmt::Display| {
             Err(format!("{setting}: {}: {why}", file.display()))
@@ -285,7 +289,7 @@ const CERTIFICATE: &str = "cell.tls.certificate_file";
 const KEY: &str = "cell.tls.key_file";
 const AUTHORITY: &str = "cell.tls.authority_file";
 
-/// Both ends of connections, of a certificate that others will accept.
+/// The settings of both ends, with a certificate that others will accept.
 fn made(
     provider: &Arc<CryptoProvider>,
     roots: Arc<RootCertStore>,
@@ -385,7 +389,7 @@ fn instant(time: UnixTime) -> Timestamp {
     Timestamp::from_millis(time.as_secs().min(NEVER) * 1000)
 }
 
-/// What an error says, for people.
+/// An error in words for people.
 fn words(why: &rustls::Error) -> String {
     use CertificateError as Of;
     let text = match why {
@@ -420,7 +424,7 @@ fn words(why: &rustls::Error) -> String {
     text.to_owned()
 }
 
-/// What TLS said in an error, if that is why.
+/// The error of TLS behind an error, if there is one.
 fn cause<'a>(why: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     let mut at = Some(why);
     while let Some(why) = at {
@@ -435,12 +439,12 @@ fn cause<'a>(why: &'a (dyn StdError + 'static)) -> Option<&'a rustls::Error> {
     None
 }
 
-/// Why TLS refused something, if that is why.
+/// Why TLS refused something, if TLS is the cause.
 pub fn refusal(why: &(dyn StdError + 'static)) -> Option<String> {
     cause(why).map(words)
 }
 
-/// Whether the other side has refused this one's certificate: it has read nothing of what was asked.
+/// Whether the other side has refused this one's certificate: it has not read any of the request.
 pub fn is_refused(why: &(dyn StdError + 'static)) -> bool {
     use AlertDescription as Said;
     matches!(

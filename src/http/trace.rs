@@ -1,17 +1,17 @@
 //! One line for each request, and the trace that it belongs to.
 //!
-//! **Shape.** [`Requests`] is the outermost layer of both listeners. It gives the request its id (the
-//! client's own, the trace's, or a new one), opens its span, and writes its line when the answer is
-//! there: request id, tenant, mode, method, the pattern of its route, status, our code of a refusal,
-//! and how long it took. What handlers log meanwhile carries the id by the span; what actors, the bank's
-//! gateway and the courier log on behalf of it names the id itself, since they work elsewhere.
+//! **Shape.** [`Requests`] is the outermost layer of both listeners. It gives the request its id (the client's own,
+//! the trace's, or a new one), opens its span, and writes its line when the answer is there: request id, tenant,
+//! mode, method, the pattern of its route, status, our code of a refusal, and how long it took. Log lines of handlers
+//! carry the id by the span; those of actors, the bank's gateway and the courier on behalf of the request name the id
+//! themselves, since they work elsewhere.
 //!
 //! Every answer is counted by its route ([`super::routes`]), whether it has a line or not.
 //!
-//! **Order.** A refusal always has its line; of what succeeds it may be one in so many
-//! ([`Door::log_every`](super::Door)). A server error is a WARN, all else INFO.
+//! **Order.** A refusal always has its line; of successes only one in so many may have one
+//! ([`Door::log_every`](super::Door)). A server error is a WARN, everything else INFO.
 //!
-//! **Traces.** A request that continues a trace has it remembered ([`crate::traces`]).
+//! **Traces.** The trace of a request that continues one is remembered ([`crate::traces`]).
 
 use std::cell::Cell;
 use std::time::{Duration, Instant, SystemTime};
@@ -31,11 +31,11 @@ use crate::keys::Identity;
 use crate::log::REQUESTS;
 use crate::traces::{Trace, remember};
 
-/// The stable word of a refusal, left with the answer for the line.
+/// The stable word of a refusal, attached to the answer for its line in the log.
 #[derive(Clone, Debug)]
 pub struct Code(pub std::borrow::Cow<'static, str>);
 
-/// When a request came, and how it was asked for.
+/// When a request came, and its method.
 #[derive(Clone, Debug)]
 struct Began {
     at: Instant,
@@ -95,7 +95,7 @@ impl RootSpanBuilder for Requests {
                     answered(answer, trace, at);
                 }
             }
-            // Every error of ours is an answer by then.
+            // Every error of ours is an answer by this layer.
             Err(why) => {
                 let status = why.as_response_error().status_code().as_u16();
                 tracing::warn!(target: REQUESTS, status, "request");
@@ -126,7 +126,7 @@ fn answered<B: MessageBody>(answer: &ServiceResponse<B>, trace: Trace, at: Syste
     trace.answered(name, at, about, status.is_server_error());
 }
 
-/// Whether what succeeded has its line: one in so many of each thread, none of none.
+/// Whether a success has its line: one in `every` of each thread, none if that is 0.
 fn chosen(every: u32) -> bool {
     thread_local!(static COUNT: Cell<u32> = const { Cell::new(0) });
     COUNT.with(|count| {

@@ -1,4 +1,4 @@
-//! Pages of short lists, which are read whole: everything unless a page is asked for.
+//! Pages of short lists, which are held in memory whole: everything unless a page is asked for.
 
 use caudal_actors::engine::lists::{Cursor, Listing};
 
@@ -19,7 +19,7 @@ params! {
 }
 
 impl WholeParams {
-    /// Reads them where an operation has no others.
+    /// Reads the parameters of an operation that has no others.
     ///
     /// # Errors
     /// 400 with every mistake.
@@ -29,7 +29,8 @@ impl WholeParams {
         Ok(sent)
     }
 
-    /// The page of a list; `key` gives a number that an item has alone and keeps, from the item and its place.
+    /// The page of a list; `key` gives a number that is unique to an item and stays the same, from its place and the
+    /// item.
     ///
     /// # Errors
     /// 400 when the last item of the page before is gone: the walk has to begin again.

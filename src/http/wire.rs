@@ -1,21 +1,20 @@
 //! The connections of a listener, between the socket and the HTTP library.
 //!
-//! **Shape.** [`listen`] serves an application over [`Wire`]s: [`line::Line`]s that look at what passes.
-//! A [`scan::Scanner`] follows the framing of what comes in and stops what the library would let
-//! pass; a [`seats::Seat`] counts the connection; two clocks run only while somebody is waited for.
+//! **Shape.** [`listen`] serves an application over [`Wire`]s: [`line::Line`]s that watch the bytes that pass. A
+//! [`scan::Scanner`] follows the framing of the incoming bytes and stops what the library would let pass; a
+//! [`seats::Seat`] counts the connection; two clocks run only while the client is waited for.
 //!
-//! **Bounds.** A head: [`scan::HEAD_BYTES_MAX`] bytes (431) within [`Listening::head`] (408), the
-//! first of a connection as any later one. An answer: whoever does not take [`ANSWER_BYTES_MIN`]
-//! bytes of one within [`Listening::answer`] is cut off; the kernel holds at most
-//! [`SEND_BUFFER_BYTES`] (twice that, as it counts) for each, and gives up after
-//! [`Listening::answer`] as well. Connections: see [`seats`].
+//! **Bounds.** A head: [`scan::HEAD_BYTES_MAX`] bytes (431) within [`Listening::head`] (408), the first of a
+//! connection as any later one. An answer: a client that does not take [`ANSWER_BYTES_MIN`] bytes of one within
+//! [`Listening::answer`] is cut off; the kernel holds at most [`SEND_BUFFER_BYTES`] (twice that, as it counts) for
+//! each, and gives up after [`Listening::answer`] as well. Connections: see [`seats`].
 //!
-//! **Order.** A refusal is written after the answers to what came before it, since the library first
-//! finishes those: the wire shows it the end of the stream, and speaks when it is asked to close.
+//! **Order.** A refusal is written after the answers to the requests before it, since the library finishes those
+//! first: the wire reports the end of the stream to the library, and sends the refusal when it is asked to close.
 //!
-//! **Failure.** Cutting off is a reset: nothing of the connection stays in this process or in the
-//! kernel. When the service stops, whoever takes nothing for [`STOP_PATIENCE`] is cut off. A process
-//! that stood still itself cuts nobody off who has read meanwhile.
+//! **Failure.** Cutting off is a reset: nothing of the connection stays in this process or in the kernel. When the
+//! service stops, a client that takes nothing for [`STOP_PATIENCE`] is cut off. If this process itself stood still,
+//! it cuts off no client that has read meanwhile.
 
 pub mod line;
 mod listen;
@@ -37,19 +36,19 @@ use scan::{Refusal, Scanner};
 use seats::Seat;
 pub use seats::{Bounds, ConnectionLimits, UnderWay, has_left, recognise, under_way};
 
-/// How long an answer may stand still that its client does not read, unless set.
+/// How long a client may leave an answer unread, unless set.
 pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
-/// How much of an answer has to be taken meanwhile, in bytes.
+/// How many bytes of an answer the client has to take in that time.
 pub const ANSWER_BYTES_MIN: u64 = 32 * 1024;
-/// What the kernel keeps of an answer that is not taken, in bytes.
+/// How many bytes of an unread answer the kernel keeps.
 pub const SEND_BUFFER_BYTES: usize = 64 * 1024;
-/// How often a connection that stands still is looked at.
+/// How often a connection that stands still is checked.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long an answer may stand still while the service stops.
 pub const STOP_PATIENCE: Duration = LOOK;
-/// How long a client that was refused is listened to, so that it reads why.
+/// How long a refused client is listened to, so that it can read why.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// How much of what it still sends is thrown away meanwhile, in bytes.
+/// How much of what it still sends is discarded meanwhile, in bytes.
 const GOODBYE_BYTES_MAX: usize = 1 << 20;
 
 /// How long clients are waited for.
@@ -66,20 +65,20 @@ struct Patience {
 struct Stall {
     look: Pin<Box<Sleep>>,
     since: Instant,
-    /// What had been sent then.
+    /// The bytes that had been sent then.
     sent: u64,
-    /// What had been sent at the last look.
+    /// The bytes that had been sent at the last look.
     seen: u64,
 }
 
-/// How a connection is closed.
+/// How far the closing of a connection has come.
 #[derive(Debug)]
 enum Closing {
-    /// It is not yet.
+    /// It has not begun.
     No,
-    /// The refusal is written.
+    /// The refusal is being written.
     Saying(Bytes),
-    /// What still comes is thrown away, this many bytes of it.
+    /// The bytes that still arrive are discarded; this many have been so far.
     Hearing(usize),
 }
 
@@ -90,11 +89,11 @@ pub struct Wire {
     seat: Seat,
     patience: Patience,
     scan: Scanner,
-    /// Until when the head with this number has to be whole.
+    /// The number of a head, and the clock by which it has to be whole.
     head: Option<(u64, Pin<Box<Sleep>>)>,
     stall: Option<Stall>,
     sent: u64,
-    /// Nothing more is read.
+    /// Whether nothing more is read.
     over: bool,
     refusal: Option<Refusal>,
     closing: Closing,
@@ -104,7 +103,7 @@ pub struct Wire {
 impl Wire {
     fn new(io: Line, seat: Seat, patience: Patience) -> Self {
         let socket = io.socket();
-        // A socket that cannot be set up so is broken, and its first use says so.
+        // A socket that refuses these options is broken, and its first use reports that.
         rustix::net::sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES).ok();
         let millis = u32::try_from(patience.answer.as_millis()).unwrap_or(u32::MAX);
         rustix::net::sockopt::set_tcp_user_timeout(socket, millis).ok();
@@ -124,7 +123,7 @@ impl Wire {
         }
     }
 
-    /// Whether its client has not taken enough of an answer.
+    /// Whether the client has not taken enough of an answer.
     fn overdue(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(stall) = &mut self.stall else {
             return false;
@@ -132,7 +131,7 @@ impl Wire {
         while stall.look.as_mut().poll(cx).is_ready() {
             let (now, seen) = (Instant::now(), stall.seen);
             stall.seen = self.sent;
-            // There is room for more: the client has read, and this process has not come to write.
+            // There is room for more: the client has read, and only this process has not yet got to write.
             let taken = self.io.socket().poll_write_ready(cx).is_ready();
             if self.seat.stopping() && seen == self.sent && !taken {
                 return true;
@@ -151,7 +150,7 @@ impl Wire {
         false
     }
 
-    /// An answer stands still from now on, if it has not before.
+    /// Starts the clock of an answer that stands still, if it does not run yet.
     fn stand<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
         let (sent, since) = (self.sent, Instant::now());
         let look = LOOK.min(self.patience.answer);
@@ -161,16 +160,16 @@ impl Wire {
             sent,
             seen: sent,
         });
-        // The clock has to know whom to wake.
+        // The poll registers the waker with the clock.
         if self.overdue(cx) {
             return Poll::Ready(Err(self.cut()));
         }
         Poll::Pending
     }
 
-    /// Ends it so that the kernel keeps nothing either.
+    /// Resets the connection, so that the kernel keeps nothing of it either.
     fn cut(&mut self) -> io::Error {
-        // What cannot be reset is closed.
+        // If it cannot be reset, it is closed.
         self.io.socket().set_zero_linger().ok();
         self.seat.count_cut();
         io::Error::new(io::ErrorKind::TimedOut, "the client does not read")
@@ -180,7 +179,7 @@ impl Wire {
     fn head_is_late(&mut self, cx: &mut Context<'_>) -> bool {
         let heads = self.scan.heads();
         if heads > 0 && !self.scan.amid_head() {
-            // It is idle, or a body comes: that has other clocks.
+            // The connection is idle, or a body is coming: these have other clocks.
             self.head = None;
             return false;
         }
@@ -202,8 +201,8 @@ impl Wire {
         self.refusal = Some(refusal);
     }
 
-    /// The end of what is read: at once when nothing is under way, or when a body is broken off, which
-    /// its handler has to hear; else after the answers to what came before.
+    /// The end of the incoming stream: at once when nothing is under way, or when the framing of a body broke, which
+    /// its handler has to learn; else after the answers to the earlier requests.
     fn end(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
         if self.seat.is_idle() || self.refusal == Some(Refusal::Framing) {
             return Poll::Ready(Ok(()));
@@ -212,7 +211,7 @@ impl Wire {
         Poll::Pending
     }
 
-    /// Waits until the client has heard why it was refused, or no longer.
+    /// Waits until the client has heard why it was refused, for [`GOODBYE`] at most.
     fn poll_goodbye(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let goodbye = self.goodbye.get_or_insert_with(|| Box::pin(sleep(GOODBYE)));
         if goodbye.as_mut().poll(cx).is_ready() {
@@ -259,14 +258,14 @@ impl AsyncRead for Wire {
         let before = buf.filled().len();
         if pin!(&mut this.io).poll_read(cx, buf)?.is_pending() {
             if this.head_is_late(cx) {
-                // Whoever has said nothing is not answered.
+                // A client that has sent nothing gets no answer.
                 this.refuse(match this.scan.amid_head() {
                     true => Refusal::Slow,
                     false => Refusal::Silent,
                 });
                 return this.end(cx);
             }
-            // What has come already is still answered.
+            // Requests that have already arrived are still answered.
             if this.seat.has_to_leave() && this.seat.is_idle() {
                 this.over = true;
                 return Poll::Ready(Ok(()));
@@ -310,7 +309,7 @@ impl AsyncWrite for Wire {
         this.stand(cx)
     }
 
-    /// Called when all that was to be written has been; what is encrypted may still have to leave.
+    /// Called when everything has been written; encrypted bytes may still have to leave.
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if pin!(&mut this.io).poll_flush(cx)?.is_pending() {
@@ -326,7 +325,7 @@ impl AsyncWrite for Wire {
             this.closing = Closing::Saying(refusal.answer());
         }
         match this.closing {
-            // It learns that this side is closed when its request has been dropped, with this.
+            // The client sees this side close only when its request has been dropped, together with this wire.
             Closing::No if this.seat.has_left() => Poll::Ready(Ok(())),
             Closing::No => pin!(&mut this.io).poll_shutdown(cx),
             Closing::Saying(_) | Closing::Hearing(_) => this.poll_goodbye(cx),

@@ -1,10 +1,10 @@
-//! The sentences that people read. Whatever is wrong with a request is a value until its answer is
-//! written; only here it becomes a sentence, in the language of the client.
+//! The sentences that people read. The reason why a request is refused is a value until its answer is written; only
+//! here it becomes a sentence, in the language of the client.
 //!
-//! **Shape.** [`Mistake`] is what is wrong with one field or parameter, [`Refusal`] what the service
-//! refuses before an actor is asked; each is a table in which both languages stand side by side. What
-//! the actors and the ledger say is in [`ledger`]: their own text is the English, and the Spanish is
-//! one match each. A mistake or rule without a sentence does not compile.
+//! **Shape.** [`Mistake`] is what is wrong with one field or parameter, [`Refusal`] a refusal of the service before
+//! an actor is asked; each is a table with both languages side by side. The sentences of the actors and the ledger
+//! are in [`ledger`]: their own text is the English, and the Spanish is one match each. A mistake or rule without a
+//! sentence does not compile.
 
 pub mod codes;
 pub mod ledger;
@@ -18,21 +18,21 @@ use super::current::Language;
 pub use mistakes::{FieldError, Mistake, Wrong};
 pub use refusals::{Expected, Refusal};
 
-/// What is said to people, in any language.
+/// A sentence for people, in any language.
 pub trait Say {
-    /// Writes it in a language.
+    /// Writes the sentence in a language.
     ///
     /// # Errors
     /// When the formatter fails.
     fn say(&self, language: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result;
 
-    /// Its text in a language.
+    /// The sentence as text.
     fn text(&self, language: Language) -> String {
         In(language, self).to_string()
     }
 }
 
-/// Something said in a language.
+/// A sentence in a language.
 struct In<'a, T: ?Sized>(Language, &'a T);
 
 impl<T: Say + ?Sized> fmt::Display for In<'_, T> {
@@ -41,7 +41,7 @@ impl<T: Say + ?Sized> fmt::Display for In<'_, T> {
     }
 }
 
-/// What is written alike in every language: figures, names of fields, words of the interface.
+/// Values that are written alike in every language: figures, names of fields, words of the interface.
 macro_rules! alike {
     ($($type:ty),+) => {$(
         impl Say for $type {
@@ -54,7 +54,7 @@ macro_rules! alike {
 
 alike!(u32, u64, usize, &'static str, String);
 
-/// Words of the interface, of which one is to be sent.
+/// The words of the interface of which a client has to send one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Choices(Vec<&'static str>);
 
@@ -89,8 +89,8 @@ impl Say for [Wrong] {
     }
 }
 
-/// An enumeration with a sentence in each language for each variant; `{name}` stands for the field of
-/// that name, said in the same language.
+/// Declares an enumeration with a sentence in each language for each variant; `{name}` stands for the field of that
+/// name, in the same language.
 macro_rules! words {
     (
         $(#[$meta:meta])*

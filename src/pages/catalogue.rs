@@ -1,5 +1,5 @@
-//! The catalogue of event types as Markdown, from the service's own enum: what the page of events and the
-//! document say of them.
+//! The catalogue of event types as Markdown, from the service's own enum: for the page of events and for the
+//! document.
 
 use crate::bodies::events::types;
 

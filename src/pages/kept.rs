@@ -1,4 +1,4 @@
-//! What does not change while the process runs: its bytes, the same compressed, and the tag of both.
+//! Bodies that do not change while the process runs: their bytes, plain and compressed, and the tag of both.
 
 use std::io::{Read as _, Write as _};
 
@@ -17,9 +17,9 @@ use crate::http::respond::unchanged;
 /// How long a client may use its copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lasting {
-    /// It asks each time whether the copy is still good; the entity tag answers that in a few bytes.
+    /// The client asks each time whether its copy is still good; the entity tag answers that in a few bytes.
     Asked,
-    /// For good: the address has a hash of what is there.
+    /// For good: the address contains a hash of the content.
     Forever,
 }
 
@@ -32,7 +32,7 @@ impl Lasting {
     }
 }
 
-/// A body that is kept. An answer shares its bytes: however many ask, only the buffers of their connections grow.
+/// A kept body. Answers share its bytes: with more clients, only the buffers of their connections grow.
 #[derive(Debug)]
 pub struct Kept {
     kind: &'static str,
@@ -72,7 +72,7 @@ impl Kept {
         }
     }
 
-    /// The answer to a request for it.
+    /// The answer to a request for this body.
     pub fn answer(&self, request: &HttpRequest, lasting: Lasting) -> HttpResponse {
         let unchanged = unchanged(request, &self.tag);
         let mut answer = HttpResponse::build(match unchanged {

@@ -2,7 +2,7 @@
 
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 
-/// A document as a page needs it.
+/// A document rendered for a page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rendered {
     /// The body.
@@ -15,7 +15,7 @@ pub struct Rendered {
 pub fn render(text: &str) -> Rendered {
     let mut sections = Vec::new();
     let mut events: Vec<Event<'_>> = Vec::new();
-    // Where the heading that is being read began.
+    // The place in `events` where the current heading began.
     let mut heading = None;
     for event in Parser::new_ext(text, Options::ENABLE_TABLES) {
         match event {
@@ -66,7 +66,7 @@ pub fn render(text: &str) -> Rendered {
     }
     let mut body = String::with_capacity(text.len() * 2);
     html::push_html(&mut body, events.into_iter());
-    // Code that is wider than the page can be scrolled with the keyboard, too.
+    // This way code that is wider than the page can be scrolled with the keyboard, too.
     let body = body.replace("<pre>", r#"<pre tabindex="0">"#);
     Rendered {
         html: body,
@@ -92,7 +92,7 @@ fn slug(heading: &str) -> String {
         .collect()
 }
 
-/// A link to another document leads to its page.
+/// Turns a link to another document into one to its page.
 fn page(link: CowStr<'_>) -> CowStr<'_> {
     let (path, anchor) = link.split_once('#').unwrap_or((&link, ""));
     match path.strip_suffix(".md") {

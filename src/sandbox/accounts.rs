@@ -5,7 +5,7 @@ use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use serde::{Deserialize, Serialize};
 
-/// The form of a line on disk.
+/// The format of a line on disk.
 pub(super) const FORMAT: u8 = 1;
 /// How many given-up aliases of a CVU are remembered as reserved to its holder.
 const PAST_ALIASES_MAX: usize = 100;
@@ -22,18 +22,18 @@ pub(super) struct Account {
     pub alias: Option<Alias>,
     /// When the alias was set, in milliseconds since 1970.
     pub alias_at: Option<u64>,
-    /// Aliases that it gave up: reserved to its holder.
+    /// Aliases that the account gave up: reserved to its holder.
     pub past_aliases: Vec<Alias>,
     pub active: bool,
     pub opened_at: u64,
     pub closed_at: Option<u64>,
-    /// The collector account that it hangs on; none before there were worlds.
+    /// The collector account to which it belongs; `None` if it was kept before there were worlds.
     #[serde(default)]
     pub collector: Option<Cbu>,
 }
 
 impl Account {
-    /// Gives up its alias, which stays reserved to its holder.
+    /// Gives up the account's alias, which stays reserved to its holder.
     pub fn give_up_alias(&mut self) {
         if let Some(alias) = self.alias.take() {
             self.past_aliases.push(alias);

@@ -1,5 +1,4 @@
-//! How an operation is answered: who is asking, how it behaves at the moment, its effect, the
-//! answer, in this order.
+//! How an operation is answered, in this order: the login, its present behaviour, its effect, the answer.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -26,11 +25,11 @@ use super::refusals::{Refusal, Trouble};
 use super::worlds::Rail;
 use super::{HELD_MAX, SandboxOptions};
 
-/// How long a token is good.
+/// How long a token is valid.
 const TOKEN_LIFE: Duration = Duration::from_secs(3600);
-/// How many tokens are good at a time; the oldest goes first.
+/// How many tokens are valid at a time; the oldest is dropped first.
 const TOKENS_MAX: usize = 1_024;
-/// How long the bank waits before it tries again what the disk refused.
+/// How long the bank waits before it repeats a write that the disk refused.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 /// Everything that the handlers share.
@@ -39,7 +38,7 @@ pub(super) struct Bank {
     book: Mutex<Book>,
     pub behaviours: Mutex<Behaviours>,
     pub notices: Notices,
-    /// What happens next by itself has changed.
+    /// Notified when the time of the next event that happens by itself has changed.
     next_changed: Notify,
     tokens: Mutex<VecDeque<(String, Instant, Rail)>>,
     leaving: watch::Sender<bool>,
@@ -86,7 +85,7 @@ impl Bank {
         locked(&self.book)
     }
 
-    /// Lets happen what is due, then the effect, and takes what is to be sent: in this order.
+    /// Makes everything happen that is due, then the effect, and posts the notices: in this order.
     fn happen(
         &self,
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
@@ -108,19 +107,19 @@ impl Bank {
         result
     }
 
-    /// Lets things happen when they are due, until the bank stops.
+    /// Makes things happen when they are due, until the bank stops.
     pub async fn keep_time(&self) {
         let mut leaving = self.leaving.subscribe();
         let keeping = async {
             loop {
-                // An effect of nothing cannot fail; what is due tells of its own failures.
+                // An empty effect cannot fail; failures of what is due are logged there.
                 self.happen(|_, _| Ok(Value::Null)).ok();
                 let next = self.book().transfers.next_due();
                 let changed = self.next_changed.notified();
                 match next.map(|at| at.saturating_sub(now())) {
                     None => changed.await,
                     Some(0) => rt::time::sleep(TRY_AGAIN).await,
-                    // Either end will do.
+                    // Both the timeout and the notification end the wait.
                     Some(wait) => rt::time::timeout(Duration::from_millis(wait), changed)
                         .await
                         .unwrap_or_default(),
@@ -138,7 +137,7 @@ impl Bank {
         self.notices.run(self.leaving.subscribe()).await;
     }
 
-    /// Does what the page's own switches order, without login or behaviour.
+    /// Carries out an order of the sandbox's own switches, without login or behaviour.
     pub fn obey(
         &self,
         effect: impl FnOnce(&mut Book, u64) -> Result<Value, Trouble>,
@@ -146,17 +145,17 @@ impl Bank {
         answer_of(self.happen(effect))
     }
 
-    /// Lets all held requests go.
+    /// Releases all held requests.
     pub fn leave(&self) {
         self.leaving.send_replace(true);
     }
 
-    /// No more effects, and the file is free.
+    /// Allows no more effects, and frees the file.
     pub fn shut(&self) {
         self.book().shut();
     }
 
-    /// A new token, good on one rail.
+    /// A new token, valid on one rail.
     pub fn token(&self, rail: Rail) -> Option<(String, u64)> {
         let mut chance = [0_u8; 24];
         aws_lc_rs::rand::fill(&mut chance).ok()?;
@@ -169,7 +168,7 @@ impl Bank {
         Some((token, TOKEN_LIFE.as_secs()))
     }
 
-    /// Forgets all tokens, as if their time were over.
+    /// Forgets all tokens, as if they had expired.
     pub fn expire_tokens(&self) {
         locked(&self.tokens).clear();
     }
@@ -263,12 +262,12 @@ impl Bank {
         }
     }
 
-    /// Lets the answers go that are held at this moment.
+    /// Releases the answers that are held at this moment.
     pub fn hurry(&self) {
         self.hurried.notify_waiters();
     }
 
-    /// Waits so long, or until the bank stops or is hurried.
+    /// Waits this long, or until the bank stops or is hurried.
     async fn hold(&self, time: Duration) {
         let mut leaving = self.leaving.subscribe();
         tokio::select! {
@@ -300,7 +299,7 @@ fn refused(why: &Refusal) -> HttpResponse {
     error(StatusCode::CONFLICT, &why.code, why.message)
 }
 
-/// The bank is at a loss.
+/// The answer when the bank itself fails.
 pub(super) fn failed() -> HttpResponse {
     error(StatusCode::INTERNAL_SERVER_ERROR, "GE500", "Error interno")
 }
@@ -322,7 +321,7 @@ pub(super) fn remember_connection(connection: &dyn Any, extensions: &mut Extensi
 #[cfg(unix)]
 fn hang_up(request: &HttpRequest) {
     if let Some(socket) = request.conn_data::<Socket>() {
-        // A connection that is gone already is what was wanted.
+        // If the connection is already gone, that is what was wanted.
         socket.0.shutdown(std::net::Shutdown::Both).ok();
     }
 }
@@ -330,6 +329,6 @@ fn hang_up(request: &HttpRequest) {
 #[cfg(not(unix))]
 pub(super) fn remember_connection(_: &dyn Any, _: &mut Extensions) {}
 
-/// Without a handle of the socket the answer goes out: `reset` needs Unix.
+/// Without a handle of the socket the answer is sent: `reset` needs Unix.
 #[cfg(not(unix))]
 fn hang_up(_: &HttpRequest) {}

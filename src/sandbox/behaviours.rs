@@ -73,7 +73,7 @@ words! {
 }
 
 impl Mode {
-    /// Whether it is about notices, not about answers.
+    /// Whether the mode concerns notices and not answers.
     pub(super) const fn is_of_notices(self) -> bool {
         matches!(
             self,
@@ -83,7 +83,7 @@ impl Mode {
 }
 
 impl Operation {
-    /// What `reject` answers when it does not name a code.
+    /// The code that `reject` answers when it names none.
     fn usual_refusal(self) -> &'static str {
         match self {
             Self::CreateCvu => "VW013",
@@ -98,7 +98,7 @@ impl Operation {
     }
 }
 
-/// The order to behave: the body of `POST /sandbox/behaviour`.
+/// An order for a behaviour: the body of `POST /sandbox/behaviour`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BehaviourOrder {
@@ -118,7 +118,7 @@ const DELAY_MAX_MILLIS: u64 = 60_000;
 pub(super) struct Behaviour {
     pub operation: Operation,
     pub mode: Mode,
-    /// The calls that it still holds for; for good when there is none.
+    /// The calls for which it still applies; `None` applies for good.
     pub remaining: Option<u64>,
     pub delay_millis: u64,
     /// The code of a rejection.
@@ -212,14 +212,14 @@ impl Behaviours {
         Ok(behaviour)
     }
 
-    /// Counts a call and says how it behaves.
+    /// Counts a call and returns its behaviour.
     pub fn take(&mut self, operation: Operation) -> Behaviour {
         let calls = self.calls.entry(operation).or_default();
         *calls += 1;
         self.use_up(operation)
     }
 
-    /// How a notice behaves: as ordered when its transfer was sent, else as ordered by now.
+    /// The behaviour of a notice: as ordered when its transfer was sent, else as ordered by now.
     pub fn take_for_notice(&mut self, operation: Operation, ordered: Option<Mode>) -> Behaviour {
         if let Some(mode) = ordered {
             let usual = Behaviour::ok(operation);
@@ -228,7 +228,7 @@ impl Behaviours {
         if operation != Operation::Transfer {
             return self.take(operation);
         }
-        // The calls of `transfer` are counted where it is sent.
+        // The calls of `transfer` are counted when it is sent.
         match self.now.get(&operation) {
             Some(found) if found.mode.is_of_notices() => self.use_up(operation),
             _ => Behaviour::ok(operation),

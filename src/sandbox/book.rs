@@ -1,8 +1,8 @@
-//! The sandbox's book: the CVUs of each world and their aliases, and the bank's rules about them.
-//! What happens to its transfers is in `rail`.
+//! The sandbox's book: the CVUs of each world and their aliases, and the bank's rules about them. For transfers see
+//! `rail`.
 //!
-//! **Order.** Each operation decides on the account as it is, makes the account as it shall be,
-//! and `keep`s that: first on disk, then in memory. What cannot be written has not happened.
+//! **Order.** Each operation decides by the present account, makes the new one, and `keep`s that: first on disk, then
+//! in memory. An effect that cannot be written has not happened.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -32,14 +32,14 @@ const DAY_MILLIS: u64 = 24 * 60 * 60 * 1000;
 /// Rules of the bank that can be switched.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Rules {
-    /// An alias may be changed once in 24 hours (`VW011`).
+    /// Whether an alias may be changed only once in 24 hours (`VW011`).
     pub alias_once_a_day: bool,
 }
 
 /// An account of a world by its client id.
 pub(super) type Place = (World, u64);
 
-/// To whom an alias is reserved, and which CVU has it now.
+/// The holder to whom an alias is reserved, and the CVU that has it now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
     cuit: Cuit,
@@ -50,14 +50,14 @@ pub(super) struct Claim {
 #[derive(Debug)]
 pub(super) struct Book {
     pub(super) psp: u16,
-    /// The world of who names no other.
+    /// The world of clients that name no other.
     main: World,
     rules: Rules,
     /// The days on which banks are closed.
     pub(super) calendar: Arc<Calendar>,
     pub(super) accounts: BTreeMap<Place, Account>,
     places: HashMap<Cvu, Place>,
-    /// By rail and alias.
+    /// The claims by rail and alias.
     pub(super) claims: HashMap<(Rail, String), Claim>,
     /// The worlds that were used.
     pub(super) worlds: BTreeSet<World>,
@@ -65,23 +65,23 @@ pub(super) struct Book {
     pub(super) transfers: Transfers,
     /// Enrolments in remuneration, by their references.
     pub(super) fund: BTreeMap<String, Enrolled>,
-    /// What happened and has not been sent yet, oldest first.
+    /// Notices that were not yet posted, oldest first.
     pub(super) notices: Vec<Notice>,
 }
 
-/// Where what happened is kept.
+/// Where the book is kept.
 #[derive(Debug)]
 pub(super) enum Keeping {
     /// In memory only.
     Memory,
     /// On disk.
     Disk(Log),
-    /// Nowhere any more: nothing can happen.
+    /// Nowhere any more: no effect is possible.
     Shut,
 }
 
 impl Book {
-    /// `None` when [`COLLECTOR`] were no collector account.
+    /// The book; `None` if [`COLLECTOR`] were no collector account.
     pub fn new(
         psp: u16,
         (rules, calendar): (Rules, Arc<Calendar>),
@@ -129,7 +129,7 @@ impl Book {
         Some(book)
     }
 
-    /// Finds out anew which alias is whose.
+    /// Computes anew the holder of each alias.
     fn claim_all(&mut self) {
         self.claims.clear();
         let all = self.accounts.iter();
@@ -139,7 +139,7 @@ impl Book {
                 self.claim(home.rail, alias, account.cuit, None);
             }
         }
-        // After all the past ones: a holder may use on one CVU what another of theirs gave up.
+        // After all the past ones: a holder may use on one CVU an alias that another of theirs gave up.
         for (at, account) in &all {
             if let Some(alias) = &account.alias {
                 self.claim(at.0.rail, alias, account.cuit, Some(*at));
@@ -147,8 +147,8 @@ impl Book {
         }
     }
 
-    /// Enters the world of a collector account: what was kept for its realm before there were
-    /// worlds moves there.
+    /// Enters the world of a collector account: accounts that were kept for its realm before there were worlds move
+    /// there.
     pub fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
         let world = World::for_login(collector, self.psp, rail)?;
         if !self.worlds.insert(world) {
@@ -185,7 +185,7 @@ impl Book {
         self.worlds.iter()
     }
 
-    /// Lets nothing more happen, and lets go of the file, so that another sandbox may have it.
+    /// Allows no more effects, and closes the file, so that another sandbox may use it.
     pub fn shut(&mut self) {
         self.keeping = Keeping::Shut;
     }
@@ -239,7 +239,7 @@ impl Book {
         Ok(())
     }
 
-    /// An account of whatever world.
+    /// An account of any world.
     pub(super) fn by_cvu(&self, cvu: &str) -> Option<(World, &Account)> {
         let at = self.places.get(&Cvu::parse(cvu).ok()?)?;
         Some((at.0, self.accounts.get(at)?))
@@ -261,7 +261,7 @@ impl Book {
         Ok(account)
     }
 
-    /// Creates the CVU of a client id, opens a closed one again, or gives the one there is.
+    /// Creates the CVU of a client id, reopens a closed one, or returns the existing one.
     pub fn create(&mut self, world: World, order: &Create, now: u64) -> Result<Value, Trouble> {
         let client_id = order.client_id().ok_or_else(|| refusal("VW001"))?;
         let cuit = Cuit::parse_relaxed(&order.cuit).map_err(|_| refusal("PA004"))?;
@@ -303,7 +303,7 @@ impl Book {
         Ok(answer)
     }
 
-    /// Sets an alias, or draws one when there is none yet.
+    /// Sets an alias, or draws one if the order names none and the account has none.
     pub fn set_alias(
         &mut self,
         world: World,
@@ -317,7 +317,7 @@ impl Book {
         let assign = order.label.is_none();
         let alias = match (&order.label, &account.alias) {
             (Some(label), _) => Alias::parse(label).map_err(|_| refusal("TX009"))?,
-            // Asking again for an assigned alias must not change it.
+            // A repeated request for an assigned alias must not change it.
             (None, Some(own)) => return Ok(json!({"status": "OK", "label": own})),
             (None, None) => self.drawn(world.rail).ok_or_else(|| refusal("VW008"))?,
         };

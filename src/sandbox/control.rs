@@ -1,4 +1,4 @@
-//! Beside the bank's own API: switches, a view of the state, and a page that explains both.
+//! The sandbox's own part beside the bank's API: switches, a view of the state, and a page that explains both.
 
 use std::fmt::Write;
 
@@ -21,7 +21,7 @@ use super::{COLLECTOR, external, shapes};
 
 /// The most accounts that the view of the state shows.
 const ACCOUNTS_SHOWN_MAX: usize = 10_000;
-/// The most transfers that it shows.
+/// The most transfers that the view of the state shows.
 const TRANSFERS_SHOWN_MAX: usize = 1_000;
 /// The longest secret of notices, in bytes.
 const SECRET_MAX: usize = 256;
@@ -63,7 +63,7 @@ async fn settle(bank: Data<Bank>, id: Path<String>, order: Json<Settle>) -> Http
 }
 
 async fn reverse(bank: Data<Bank>, id: Path<String>, body: Bytes) -> HttpResponse {
-    // No body at all means the whole transfer; a broken one means nothing.
+    // An empty body reverses the whole transfer; a broken one is refused.
     let order = match body.as_ref() {
         b"" => Ok(Reverse::default()),
         some => serde_json::from_slice(some),
@@ -156,7 +156,7 @@ async fn state(bank: Data<Bank>) -> HttpResponse {
     HttpResponse::Ok().json(state)
 }
 
-/// The rows of a table. All texts are our own: nothing needs escaping.
+/// The rows of a table. All texts are ours: nothing needs escaping.
 fn rows<'a>(pairs: impl Iterator<Item = (String, &'a str)>) -> String {
     let mut rows = String::new();
     for (word, says) in pairs {

@@ -1,4 +1,4 @@
-//! The sandbox's directory: what a CBU, CVU or alias names for who asks on a rail.
+//! The sandbox's directory: the account behind a CBU, CVU or alias, as seen from a rail.
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
@@ -10,18 +10,18 @@ use super::refusals::{Trouble, refusal};
 use super::worlds::{Rail, World};
 use super::{PSP_NAME, external};
 
-/// An account at the sandbox, if it is one, and its key.
+/// An account at the sandbox, if the key is one of its own, and the key.
 pub(super) type Found<'a> = (Option<(World, &'a Account)>, Cbu);
 
 impl Book {
-    /// Whether a key is a CVU of a PSP at the sandbox, open or not, given out or not.
+    /// Whether a key is a CVU of a PSP at the sandbox, open or closed, or not even assigned.
     pub(super) fn is_own(&self, key: &Cbu) -> bool {
         let code = key.entity();
         code.len() == 4 && self.worlds.iter().any(|it| code.parse() == Ok(it.psp))
     }
 
-    /// What a CBU or CVU names for who asks on a rail: an account of a PSP of that rail, or one of
-    /// the rest of the country. What is on the other rail does not exist.
+    /// The account behind a CBU or CVU, as seen from a rail: one of a PSP of that rail, or one of the rest of the
+    /// country. Accounts of the other rail do not exist.
     pub(super) fn find_key(&self, rail: Rail, address: &str) -> Result<Found<'_>, Trouble> {
         let unknown = || {
             refusal(if address.starts_with("000") {
@@ -38,7 +38,7 @@ impl Book {
         Ok((account, key))
     }
 
-    /// What an alias names on a rail.
+    /// The account behind an alias on a rail.
     pub(super) fn find_alias(&self, rail: Rail, alias: &Alias) -> Result<Found<'_>, Trouble> {
         let claim = self.claims.get(&(rail, alias.folded()));
         let holder = claim.and_then(|claim| {
@@ -52,12 +52,12 @@ impl Book {
         }
     }
 
-    /// Who is behind a CBU or CVU.
+    /// The holder of a CBU or CVU.
     pub fn lookup(&self, rail: Rail, address: &str) -> Result<Value, Trouble> {
         Ok(shown_found(self.find_key(rail, address)?))
     }
 
-    /// Who is behind an alias.
+    /// The holder of an alias.
     pub fn lookup_alias(&self, rail: Rail, text: &str) -> Result<Value, Trouble> {
         let alias = Alias::parse(text).map_err(|_| refusal("PA006"))?;
         Ok(shown_found(self.find_alias(rail, &alias)?))

@@ -1,4 +1,4 @@
-//! What happens to enrolments of CVUs in the fund: made, asked for, and changed as the bank is told to.
+//! The effects on enrolments of CVUs in the fund: made, asked for, and changed by the sandbox's switches.
 
 use caudal_ledger::remuneration::{BrokerageAccount, Units};
 use caudal_ledger::time::BusinessDay;
@@ -10,7 +10,7 @@ use super::fund::{Enrolled, Status, today};
 use super::refusals::{Trouble, refusal};
 use super::worlds::World;
 
-/// The fund of who names none.
+/// The fund of an enrolment that names none.
 const FUND: &str = "CAUDAL MONEY MARKET";
 /// The longest reference, in bytes.
 const REFERENCE_MAX: usize = 40;
@@ -39,8 +39,8 @@ pub(super) struct Tell {
 }
 
 impl Book {
-    /// Enrols a CVU, or gives what the reference has made before. The last character of the
-    /// brokerage account decides: 1 is rejected, 2 waits until the bank is told.
+    /// Enrols a CVU, or returns the enrolment that the reference has already made. The last character of the
+    /// brokerage account decides: with 1 it is rejected, with 2 it waits for an order to the bank.
     pub fn enrol(&mut self, world: World, order: &Enrol, now: u64) -> Result<Value, Trouble> {
         let reference = &order.reference;
         let good = (1..=REFERENCE_MAX).contains(&reference.len())
@@ -87,7 +87,7 @@ impl Book {
         Ok(shown)
     }
 
-    /// How far an enrolment is; that of a closed CVU has ended.
+    /// The state of an enrolment; that of a closed CVU has ended.
     pub fn enrolled(&self, world: World, reference: &str, now: u64) -> Result<Value, Trouble> {
         let known = self.fund.get(reference);
         let known = known.filter(|it| self.home_of(&it.cvu) == world);
@@ -102,7 +102,7 @@ impl Book {
         Ok(known.shown(now, &self.calendar))
     }
 
-    /// Changes the last enrolment of a CVU, as the bank is told to.
+    /// Changes an enrolment of a CVU, as the order says: the one that is not over, if there is one.
     pub fn tell_enrolled(&mut self, cvu: &str, order: &Tell, now: u64) -> Result<Value, Trouble> {
         let units = order.units.as_deref().map(Units::parse);
         let day = order.day.as_deref().map(BusinessDay::parse);
@@ -110,7 +110,7 @@ impl Book {
             return Err(Trouble::Bad("units or day is none"));
         }
         let of_it = self.fund.values().filter(|it| it.cvu.as_str() == cvu);
-        // One that is not over is the only one of its kind.
+        // Only one enrolment of a CVU can be not yet over.
         let last = of_it.min_by_key(|it| it.is_over());
         let known = last.ok_or_else(|| refusal("RM001"))?;
         let enrolled = Enrolled {

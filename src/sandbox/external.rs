@@ -1,5 +1,5 @@
-//! The rest of the country: any account with right check digits exists, has an invented holder
-//! that is always the same, and behaves by the last digit of its account number.
+//! The rest of the country: any account with right check digits exists, has an invented holder that is always the
+//! same, and behaves by the last digit of its account number.
 
 use caudal_ledger::cuit::{Cuit, PersonType};
 use caudal_ledger::cvu::Cbu;
@@ -30,7 +30,7 @@ const LAST: [&str; 16] = [
     "Quiroga",
 ];
 
-/// What the last digit of an account number means for a transfer to it.
+/// What the last digit of the destination's account number does to a transfer.
 pub(super) const DIGITS: [(u8, &str); 5] = [
     (0, "the transfer completes"),
     (1, "the transfer is rejected"),
@@ -51,7 +51,7 @@ pub(super) fn agreed(digit: u64) -> Option<Cbu> {
     Cbu::compose(285, 590, 10_000_u64.saturating_add(digit))
 }
 
-/// Whether an account exists: all do, but those whose number is all nines.
+/// Whether an account exists: all do except those whose number is all nines.
 pub(super) fn exists(key: &Cbu) -> bool {
     // The account of a CVU begins with a reserved 0.
     let from = if key.cvu().is_some() { 9 } else { 8 };
@@ -64,7 +64,7 @@ pub(super) fn digit(key: &Cbu) -> Option<u8> {
     key.as_str().as_bytes().get(20).copied()
 }
 
-/// A number that is always the same for a text (FNV-1a).
+/// A hash of a text (FNV-1a).
 fn number_of(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, |sum, byte| {
         (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)

@@ -1,10 +1,9 @@
-//! The fund of the sandbox: an enrolment of a CVU with its units, as it is kept and shown, and a price for
-//! each business day. What happens to enrolments is in `enrolments`.
+//! The fund of the sandbox: an enrolment of a CVU with its units, as it is kept and shown, and a price for each
+//! business day. For the effects on enrolments see `enrolments`.
 //!
-//! **Prices** follow from the day alone: they grow by the same sum every calendar day, and are
-//! published on days on which banks are open, so that a weekend's yield is in the price of the next
-//! business day. Units are what [`FIRST`] pesos bought on the day of the enrolment, unless the bank
-//! is told otherwise.
+//! **Prices** follow from the day alone: they grow by the same sum every calendar day, and are published on days on
+//! which banks are open, so that a weekend's yield is in the price of the next business day. The units are those that
+//! [`FIRST`] pesos bought on the day of the enrolment, unless an order to the bank sets others.
 
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::cvu::Cvu;
@@ -14,21 +13,21 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-/// The form of a line of an enrolment on disk.
+/// The format of a line of an enrolment on disk.
 pub(super) const FORMAT: u8 = 1;
-/// The word that sets a line of an enrolment apart.
+/// The word that distinguishes a line of an enrolment.
 pub(super) const KIND: &str = "remuneration";
-/// What is subscribed on the day of the enrolment, in pesos.
+/// The sum that is subscribed on the day of the enrolment, in pesos.
 const FIRST: &str = "100000.00";
 /// The price on 2020-01-01, and what it gains every calendar day, in millionths of a peso.
 const PRICE: i64 = 1_000_000_000;
 const GAIN: i64 = 941_570;
-/// How far back the price for the yearly rate is, in days.
+/// How many days back the earlier price is from which the yearly rate follows.
 const MONTH: usize = 30;
-/// More days than banks are ever closed at a stretch.
+/// More days than banks are ever closed in a row.
 const CLOSED_MAX: usize = 31;
 
-/// Where an enrolment stands.
+/// The state of an enrolment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum Status {
@@ -47,14 +46,14 @@ pub(super) struct Enrolled {
     pub cvu: Cvu,
     pub brokerage_account: BrokerageAccount,
     pub fund: String,
-    /// The fund that was asked for.
+    /// The fund that the order asked for.
     pub asked: Option<String>,
     pub status: Status,
     /// The day of its first subscription.
     pub since: BusinessDay,
-    /// The units that the bank reported.
+    /// The units that an order to the bank set.
     pub units: Option<String>,
-    /// The day as of which the bank was told to value it, instead of today.
+    /// The day as of which an order had the bank value it, instead of today.
     pub day: Option<BusinessDay>,
 }
 
@@ -76,7 +75,7 @@ impl EnrolmentLine {
     }
 }
 
-/// Whether banks are open; in years that nobody has listed, weekends are all that a sandbox knows of.
+/// Whether banks are open; in years that the calendar does not list, they are closed only at weekends.
 fn open(day: BusinessDay, calendar: &Calendar) -> bool {
     calendar.is_banking_day(day).unwrap_or(!day.is_weekend())
 }
@@ -85,7 +84,7 @@ fn back(day: BusinessDay, days: usize) -> BusinessDay {
     (0..days).fold(day, |day, _| day.before())
 }
 
-/// The last business day up to and with a day.
+/// The last business day up to and including a day.
 fn published(day: BusinessDay, calendar: &Calendar) -> BusinessDay {
     let days = std::iter::successors(Some(day), |day| Some(day.before()));
     let mut days = days.take(CLOSED_MAX);
@@ -105,7 +104,7 @@ fn shown_price(day: BusinessDay) -> Value {
 }
 
 impl Enrolled {
-    /// Whether it can come to nothing more.
+    /// Whether its state is final.
     pub fn is_over(&self) -> bool {
         matches!(self.status, Status::Rejected | Status::Ended)
     }
@@ -119,7 +118,7 @@ impl Enrolled {
         self.units.clone().or_else(bought)
     }
 
-    /// As an answer shows it.
+    /// The enrolment as an answer shows it.
     pub fn shown(&self, now: u64, calendar: &Calendar) -> Value {
         let published = |day| published(day, calendar);
         let mut shown = json!({
@@ -162,10 +161,10 @@ mod tests {
             ("2026-03-06", "2026-03-06", "2026-03-05"),
             ("2026-03-07", "2026-03-06", "2026-03-05"),
             ("2026-03-09", "2026-03-09", "2026-03-06"),
-            // A bridge and a holiday after a weekend.
+            // A bridge day and a holiday after a weekend.
             ("2026-03-24", "2026-03-20", "2026-03-19"),
             ("2026-03-25", "2026-03-25", "2026-03-20"),
-            // Beyond the list, weekends alone.
+            // Beyond the list, only weekends.
             ("2031-01-05", "2031-01-03", "2031-01-02"),
         ] {
             let found = published(day(asked), &calendar);

@@ -1,20 +1,19 @@
 //! The sandbox bank: a real HTTP server with the API of the sponsor bank (API BANK, bank 322),
 //! so that the service always talks through the client that it uses in production.
 //!
-//! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for
-//! transfers, `enrolments` for the fund; `worlds` says which collector account is whose), `log` keeps them
-//! on disk, `behaviours` says how each operation misbehaves at the moment, `answers` puts the three
-//! together, `notices` tells the service, `routes` and `payments` are the bank's own API and `control` the
-//! pages and switches beside it. A crate of its own: it shares rules of form (CVUs, amounts, days) and
-//! signatures with the service, and no line of the protocol.
+//! **Shape.** `book` decides and remembers (accounts and aliases; `rail` does so for transfers, `enrolments` for the
+//! fund; `worlds` tells whose a collector account is), `log` keeps them on disk, `behaviours` tells how each
+//! operation misbehaves at the moment, `answers` puts the three together, `notices` notifies the service, `routes`
+//! and `payments` are the bank's own API and `control` the pages and switches beside it. A crate of its own: it
+//! shares rules of form (CVUs, amounts, days) and signatures with the service, and no line of the protocol.
 //!
 //! **Order.** An operation's effect is on disk (with a data folder) before anything of its answer
 //! leaves, and happens without waiting for anything: a client that goes away cannot cut it in two.
 //!
-//! **Bounds.** One worker thread; bodies of [`BODY_MAX`] bytes; a connection that is held without
-//! an answer is let go after [`HELD_MAX`].
+//! **Bounds.** One worker thread; bodies of [`BODY_MAX`] bytes; a connection that is held without an answer is
+//! released after [`HELD_MAX`].
 //!
-//! **Failure.** A disk that refuses an effect makes it not happen: 500 `GE500`.
+//! **Failure.** If the disk refuses an effect, it does not happen: 500 `GE500`.
 
 mod accounts;
 mod answers;
@@ -62,59 +61,59 @@ pub use worlds::{collector, psp};
 
 use answers::Bank;
 
-/// The user of the test rail that the sandbox lets in.
+/// The user that the sandbox accepts on the test rail.
 pub const USERNAME: &str = "caudal";
-/// The user of the live rail, which knows nothing of the other.
+/// The user of the live rail, which knows nothing of the test rail.
 pub const LIVE_USERNAME: &str = "caudal-live";
-/// The password of both.
+/// The password of both users.
 pub const PASSWORD: &str = "sandbox";
 /// The collector account that needs no realm, on the test rail; [`collector`] gives each realm one.
 pub const COLLECTOR: &str = "3220001805007351350083";
 /// The PSP code in the CVUs of [`COLLECTOR`], unless another is configured.
 pub const PSP: u16 = 999;
-/// What signs notices unless another is given. It is known to everyone: `caudal dev` draws one of its
-/// own, and `caudal serve` takes none.
+/// The secret that signs notices unless another is given. Everyone knows it: `caudal dev` draws one of its own, and
+/// `caudal serve` does not accept it.
 pub const NOTICE_SECRET: &str = "caudal-sandbox-notices-are-signed-with-this";
 /// The name of the PSP at the sandbox.
 const PSP_NAME: &str = "CAUDAL SANDBOX";
-/// How long after the order the bank completes or reverses what it does late.
+/// How long after the order the bank completes or reverses a late transfer.
 const SETTLE_AFTER: Duration = Duration::from_secs(2);
 /// The longest body that is read, in bytes.
 pub const BODY_MAX: usize = 64 * 1024;
-/// The longest that `timeout` holds a connection.
+/// The longest time for which `timeout` holds a connection.
 pub const HELD_MAX: Duration = Duration::from_secs(60);
-/// How long `late` waits, unless it says otherwise.
+/// How long `late` waits, unless the order says otherwise.
 pub const LATE_DEFAULT: Duration = Duration::from_secs(2);
-/// Connections at the same time.
+/// How many connections there may be at the same time.
 const CONNECTIONS_MAX: usize = 512;
 /// How long requests in flight have to finish when the sandbox stops, in seconds.
 const GRACE_SECONDS: u64 = 2;
 
-/// How a sandbox bank is run.
+/// The settings of a sandbox bank.
 #[derive(Clone, Debug)]
 pub struct SandboxOptions {
-    /// Where it listens; port 0 picks a free one.
+    /// The address on which it listens; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Where it keeps its accounts; in memory when there is none.
+    /// The folder in which it keeps its accounts; in memory when there is none.
     pub data_dir: Option<PathBuf>,
     /// The PSP code in the CVUs of [`COLLECTOR`], 1 to 9999.
     pub psp: u16,
     /// Rules that can be switched.
     pub rules: Rules,
-    /// The days on which banks are closed; in years that it does not cover, weekends alone.
+    /// The days on which banks are closed; in years that it does not cover, only weekends.
     pub calendar: Arc<Calendar>,
-    /// Where notices of transfers go; until there is an address, the last ones wait.
+    /// The address to which notices of transfers go; until there is one, the last notices wait.
     pub notice_url: Option<String>,
-    /// What notices are signed with.
+    /// The secret that signs notices.
     pub notice_secret: SecretString,
-    /// What each collector account has before anything is moved, in centavos. It is not kept.
+    /// The balance of each collector account before any transfer, in centavos. It is not kept on disk.
     pub endowment: u64,
-    /// How fast they are sent.
+    /// How fast notices are sent.
     pub pace: Pace,
 }
 
 impl Default for SandboxOptions {
-    /// In memory, on a free port of the loopback; closed on weekends alone.
+    /// In memory, on a free port of the loopback; banks are closed only at weekends.
     fn default() -> Self {
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
@@ -135,8 +134,8 @@ impl Default for SandboxOptions {
 pub struct Sandbox;
 
 impl Sandbox {
-    /// Starts a sandbox bank on threads of its own: any runtime, or none, may call this, and as
-    /// often as it likes. When this returns, the port accepts connections.
+    /// Starts a sandbox bank on threads of its own: this may be called from any runtime, or from none, and any number
+    /// of times. When it returns, the port accepts connections.
     pub fn start(options: SandboxOptions) -> io::Result<Running> {
         let bank = web::Data::new(Bank::open(&options)?);
         let listener = TcpListener::bind(options.listen)?;
@@ -149,7 +148,7 @@ impl Sandbox {
             .spawn(move || {
                 let result = rt::System::new().block_on(serve(listener, served, &send));
                 drop(send);
-                // Nobody waits when the handle is gone already.
+                // If the handle is already gone, nobody waits for this.
                 end.send(result).ok();
             })?;
         let handle = started
@@ -186,10 +185,10 @@ async fn serve(
     match server {
         Ok(server) => {
             let running = server.run();
-            // Both end with this thread, or when the bank is told to leave.
+            // Both end with this thread, or when the bank stops.
             rt::spawn(async move { timer.keep_time().await });
             rt::spawn(async move { teller.keep_telling().await });
-            // The one who started us waits for this; if it went away, nobody minds us running.
+            // `start` waits for this; if its caller went away, the bank may still run.
             send.send(Ok(running.handle())).ok();
             running.await
         }
@@ -200,12 +199,12 @@ async fn serve(
     }
 }
 
-/// A sandbox bank that runs. Dropping it stops the bank at once; [`Running::stop`] is kinder.
+/// A running sandbox bank. Dropping it stops the bank at once; [`Running::stop`] lets requests finish.
 #[must_use = "dropping it stops the sandbox bank"]
 pub struct Running {
-    /// Where it listens.
+    /// The address on which it listens.
     pub addr: SocketAddr,
-    /// Its server.
+    /// The handle of its server.
     pub handle: ServerHandle,
     bank: Arc<Bank>,
     ended: Option<oneshot::Receiver<io::Result<()>>>,
@@ -217,14 +216,14 @@ impl Running {
         format!("http://{}", self.addr)
     }
 
-    /// From now on notices go to this address, signed with this secret or else the one of before;
-    /// without an address they are not sent.
+    /// Sends notices to this address from now on, signed with this secret or else the present one; without an address
+    /// they are not sent.
     pub fn notify(&self, url: Option<&str>, secret: Option<SecretString>) -> io::Result<()> {
         let addressed = self.bank.notices.address(url, secret);
         addressed.map_err(|why| io::Error::new(io::ErrorKind::InvalidInput, why))
     }
 
-    /// Stops taking connections, lets held requests go, and ends when all threads have answered.
+    /// Stops taking connections, releases held requests, and ends when all threads have answered.
     pub async fn stop(mut self) -> io::Result<()> {
         self.bank.leave();
         self.handle.stop(true).await;
@@ -253,7 +252,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.bank.leave();
         self.bank.shut();
-        // The order is given when the future is made; there is nobody to wait for it here.
+        // The server gets the order when the future is made; nothing here could wait for it.
         drop(self.handle.stop(false));
     }
 }

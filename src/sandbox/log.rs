@@ -1,11 +1,11 @@
 //! The sandbox's accounts and transfers on disk: one file, one line of JSON for each state of an
 //! account or of the transfers that change together; the last state counts.
 //!
-//! **Order.** A line is synced before the effect that it is about is shown to anybody.
+//! **Order.** A line is synced before its effect is shown to anybody.
 //!
-//! **Failure.** A last line without its end is what a crash left: it was never acknowledged and is
-//! cut off. A broken line before the end is damage: the sandbox does not start. After a failed
-//! write the file is cut back to its last good end before the next one.
+//! **Failure.** A last line without its end was left by a crash: it was never acknowledged and is cut off. A broken
+//! line before the end is damage: the sandbox does not start. After a failed write the file is cut back to its last
+//! good end before the next write.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions, Permissions};
@@ -21,12 +21,12 @@ use super::transfers::{self, Transfer};
 
 /// The file in the data folder.
 pub(super) const FILE: &str = "sandbox-bank.jsonl";
-/// A file with more than this many times as many lines as things is written anew at start.
+/// A file with more than this many times as many lines as records is rewritten at start.
 const STALE_FACTOR: usize = 4;
 /// Files with fewer lines are left alone.
 const STALE_MIN: usize = 1_000;
 
-/// What a folder keeps.
+/// The records of a folder.
 #[derive(Default, Debug)]
 pub(super) struct Kept {
     pub accounts: Vec<Account>,
@@ -49,7 +49,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Opens the file of a folder, and gives what is in it.
+    /// Opens the file of a folder, and returns its records.
     pub fn open(folder: &Path) -> io::Result<(Self, Kept)> {
         fs::create_dir_all(folder)?;
         let path = folder.join(FILE);
@@ -118,7 +118,7 @@ impl Log {
         })
     }
 
-    /// Writes the state of an account or of some transfers; on disk when this returns.
+    /// Writes the state of an account, an enrolment or some transfers; it is on disk when this returns.
     pub fn write(&mut self, record: &impl Serialize) -> io::Result<()> {
         let line = line(record)?;
         let length = u64::try_from(line.len()).map_err(io::Error::other)?;
@@ -132,7 +132,7 @@ impl Log {
         result
     }
 
-    /// Removes what a failed or interrupted write left after the last good end.
+    /// Removes the bytes that a failed or interrupted write left after the last good end.
     fn cut(&mut self) -> io::Result<()> {
         if self.file.metadata()?.len() != self.good {
             self.file.set_len(self.good)?;
@@ -150,7 +150,7 @@ fn opened(path: &Path) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(path)?;
-    // One of an earlier version may be open to others: it holds names and CUITs.
+    // A file of an earlier version may be readable by others: it holds names and CUITs.
     file.set_permissions(Permissions::from_mode(0o600))?;
     file.try_lock().map_err(|why| {
         let text = format!("{} is used by another sandbox bank: {why}", path.display());
@@ -165,7 +165,7 @@ enum Entry {
     Enrolled(Box<Enrolled>),
 }
 
-/// What says how a line is to be read. Lines of accounts have no kind.
+/// The part of a line that tells how to read it. Lines of accounts have no kind.
 #[derive(Deserialize)]
 struct Head {
     kind: Option<String>,
@@ -206,7 +206,7 @@ fn line(record: &impl Serialize) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// The lines that have their end, and where the last of them ends.
+/// The lines that have their end, and the offset where the last of them ends.
 fn whole_lines(bytes: &[u8]) -> (Vec<&[u8]>, u64) {
     let mut good = 0_usize;
     let mut lines = Vec::new();

@@ -32,10 +32,10 @@ pub(super) const WORDS: [&str; 256] = [
     "VIOLA", "VOLCAN", "YATE", "YEMA", "YOGUR", "YUNQUE", "ZANJA", "ZORRO", "ZORZAL",
 ];
 
-/// What the rail's ids are made of.
+/// The characters of the rail's ids.
 const LETTERS: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// An id like those of the rail, 22 letters and digits by chance; `None` when there is no chance.
+/// A random id like those of the rail, 22 letters and digits; `None` if the machine has no randomness.
 pub(super) fn rail_id() -> Option<String> {
     let mut chance = [0_u8; 22];
     rand::fill(&mut chance).ok()?;
@@ -43,7 +43,7 @@ pub(super) fn rail_id() -> Option<String> {
     chance.iter().map(letter).collect()
 }
 
-/// Three words by chance; `None` when the machine has no chance to give.
+/// Three random words; `None` if the machine has no randomness.
 pub(super) fn three_words() -> Option<String> {
     // One byte names one of 256 words, evenly.
     let mut chance = [0_u8; 3];

@@ -1,13 +1,13 @@
 //! Notices to the service: a bounded queue and one sender.
 //!
-//! **Order.** First attempts go out in the order in which things happened, unless a behaviour says
-//! otherwise; redeliveries come between them when their time has come, at the [`Pace`] of the bank.
+//! **Order.** First attempts go out in the order in which things happened, unless a behaviour says otherwise;
+//! redeliveries come between them when they are due, at the [`Pace`] of the bank.
 //!
-//! **Bounds.** [`QUEUE_MAX`] notices wait; more are lost, and counted as failed. While there is no
-//! address the last [`UNADDRESSED_MAX`] wait for one. An attempt ends after [`Pace::attempt`].
+//! **Bounds.** At most [`QUEUE_MAX`] notices wait; further ones are lost, and counted as failed. While there is no
+//! address, the last [`UNADDRESSED_MAX`] wait for one. An attempt ends after [`Pace::attempt`].
 //!
-//! **Failure.** The queue is in memory: what waits when the bank ends is never sent, as with any
-//! bank that loses a notice. The lists of transfers have it all.
+//! **Failure.** The queue is in memory: a notice that waits when the bank ends is never sent, as with any bank that
+//! loses a notice. The lists of transfers have everything.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ use super::shapes::Notice;
 const QUEUE_MAX: usize = 10_000;
 /// How many wait at most while there is no address.
 const UNADDRESSED_MAX: usize = 100;
-/// How many of the last ones are shown.
+/// How many of the last notices are shown.
 const SHOWN_MAX: usize = 100;
 
 /// How fast notices are sent.
@@ -55,7 +55,7 @@ impl Default for Pace {
     }
 }
 
-/// Where notices go.
+/// The address of notices, with its client.
 #[derive(Clone, Debug)]
 struct Target {
     url: Url,
@@ -68,13 +68,13 @@ struct Delivery {
     id: String,
     notice: Arc<Notice>,
     redeliveries: usize,
-    /// It waits for a later one to be sent before it.
+    /// Whether it waits until a later notice has been sent before it.
     kept_back: bool,
     /// Its place in the order in which things happened.
     place: u64,
 }
 
-/// What is shown of a notice.
+/// A notice as the view of the state shows it.
 #[derive(Debug)]
 struct Shown {
     place: u64,
@@ -150,7 +150,7 @@ impl State {
         self.queue.insert((due, delivery.place), delivery);
     }
 
-    /// Lets those go that were kept back for one like this to be sent before them.
+    /// Releases notices that were kept back until a later one was sent before them.
     fn let_go(&mut self, sent: u64) {
         let keys = self
             .queue
@@ -193,14 +193,14 @@ impl State {
     }
 }
 
-/// What the sender does next.
+/// The next step of the sender.
 enum Step {
     Send(Box<(Delivery, Target, SecretString)>),
     WaitUntil(Instant),
     Wait,
 }
 
-/// All notices that wait, and how those before them fared.
+/// All waiting notices, and the results of the earlier ones.
 #[derive(Debug)]
 pub(super) struct Notices {
     state: Mutex<State>,
@@ -208,7 +208,7 @@ pub(super) struct Notices {
 }
 
 impl Notices {
-    /// None yet, to be sent at a pace.
+    /// An empty queue that sends at a pace.
     pub fn at(pace: Pace) -> Self {
         let state = State {
             pace,
@@ -220,7 +220,7 @@ impl Notices {
         }
     }
 
-    /// From now on notices go here; without an address they wait.
+    /// Sends notices to this address from now on; without an address they wait.
     pub fn address(&self, url: Option<&str>, secret: Option<SecretString>) -> Result<(), String> {
         let mut state = locked(&self.state);
         let target = url.map(|url| target(url, state.pace)).transpose()?;
@@ -233,14 +233,14 @@ impl Notices {
         Ok(())
     }
 
-    /// What notices are signed with from now on.
+    /// The secret that signs notices from now on.
     pub fn secret(&self) -> String {
         let state = locked(&self.state);
         let secret = state.secret.as_ref().map(ExposeSecret::expose_secret);
         secret.unwrap_or_default().to_owned()
     }
 
-    /// Takes a notice that happened after all those before.
+    /// Adds a notice that happened after all the earlier ones.
     pub fn post(&self, notice: Notice, behaviour: &Behaviour) {
         let id = rail_id().unwrap_or_default();
         let id = format!("NT{id}");
@@ -292,7 +292,7 @@ impl Notices {
         Step::Send(Box::new((delivery, target, secret)))
     }
 
-    /// Sends what comes, until the bank stops.
+    /// Sends notices as they come, until the bank stops.
     pub async fn run(&self, mut leaving: watch::Receiver<bool>) {
         let sending = async {
             loop {
@@ -306,7 +306,7 @@ impl Notices {
                         locked(&self.state).ended(delivery, result);
                     }
                     Step::WaitUntil(due) => {
-                        // Either end will do.
+                        // Both the timeout and the notification end the wait.
                         tokio::time::timeout_at(due.into(), self.news.notified())
                             .await
                             .ok();
@@ -351,7 +351,7 @@ fn target(url: &str, pace: Pace) -> Result<Target, String> {
     let url = Url::parse(url).map_err(|why| format!("the address of notices: {why}"))?;
     let builder = match url.scheme() {
         "https" => Client::builder().https_only(true),
-        // The sandbox must run where no certificates are installed; and nobody is trusted then.
+        // The sandbox must run where no certificates are installed; then no server is trusted.
         "http" => Client::builder().tls_certs_only([]),
         _ => return Err("the address of notices must be http or https".into()),
     };
@@ -361,7 +361,7 @@ fn target(url: &str, pace: Pace) -> Result<Target, String> {
         .redirect(redirect::Policy::none())
         .retry(retry::never())
         .no_proxy()
-        // A connection that the service has given up must not cost a redelivery.
+        // A connection that the service has already closed must not cost a redelivery.
         .pool_max_idle_per_host(0)
         .build()
         .map_err(|why| format!("the client of notices: {why}"))?;

@@ -15,7 +15,7 @@ use super::transfers::{Query, Status};
 
 /// How many transfers a page has, unless the request says otherwise.
 const PAGE: usize = 50;
-/// How many it has at most.
+/// The most transfers of a page.
 const PAGE_MAX: usize = 200;
 
 pub(super) fn configure(config: &mut ServiceConfig) {
@@ -96,7 +96,7 @@ async fn balance(request: HttpRequest, bank: Data<Bank>, path: Path<String>) -> 
     .await
 }
 
-/// Reads the headers that say which transfers are wanted.
+/// Reads the headers that select transfers.
 pub(super) fn query(headers: &HeaderMap) -> Result<Query, Trouble> {
     let text = |name: &str| match headers.get(name) {
         None => Ok(None),

@@ -1,5 +1,5 @@
-//! What happens to transfers: sent, settled, come back, come in. Each decides on what is, makes
-//! the records as they shall be, keeps them together, and only then leaves a notice of it.
+//! The effects on transfers: sent, settled, returned, received. Each decides by the present records, makes the new
+//! ones, keeps them together, and only then leaves a notice.
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cuit::Cuit;
@@ -18,11 +18,11 @@ use super::transfers::{Due, Kind, Next, Party, Status, Transfer};
 use super::worlds::{Rail, World};
 use super::{SETTLE_AFTER, external, shapes};
 
-/// The word of the rail for what it does not know of the other side.
+/// The rail's word for an unknown fact about the other side.
 const UNAVAILABLE: &str = "UNAVAILABLE";
-/// Why a destination that ends in 1 rejects.
+/// The reason with which a destination that ends in 1 rejects.
 const REJECTED: &str = "La cuenta destino no admite créditos";
-/// The longest name of a sender and reason of a rejection, in characters.
+/// The longest name of a sender, and the longest reason of a rejection, in characters.
 const WORDS_MAX: usize = 200;
 
 /// The body of the order to send a transfer.
@@ -89,7 +89,7 @@ pub(super) struct Reverse {
     amount: Option<Value>,
 }
 
-/// Where a transfer goes.
+/// The destination of a transfer.
 enum Target {
     /// To a CVU of this or another PSP at the sandbox.
     Own(World, Account),
@@ -134,7 +134,7 @@ impl Send {
 }
 
 impl Book {
-    /// Sends a transfer, or gives the one there is for the origin id.
+    /// Sends a transfer, or returns the existing one of the origin id.
     pub fn send(
         &mut self,
         world: World,
@@ -154,8 +154,8 @@ impl Book {
         self.pay(world, order, Some(&origin), (mode, now))
     }
 
-    /// Sends a transfer from the collector account itself, in the name of no CVU, or gives the one
-    /// there is for the origin id.
+    /// Sends a transfer from the collector account itself, in the name of no CVU, or returns the existing one of the
+    /// origin id.
     pub fn send_own(
         &mut self,
         world: World,
@@ -259,7 +259,7 @@ impl Book {
         Ok(found.ok_or_else(|| refusal("TX019"))?.clone())
     }
 
-    /// Says what becomes of a transfer that is not final.
+    /// Sets the outcome of a transfer that is not final.
     pub fn settle(&mut self, id: &str, order: &Settle, now: u64) -> Result<Value, Trouble> {
         let status = Status::parse(&order.status)
             .filter(|it| !matches!(it, Status::Pending | Status::InProgress))
@@ -295,7 +295,7 @@ impl Book {
         Ok(shown)
     }
 
-    /// Lets a completed transfer come back, whole or in part.
+    /// Returns a completed transfer, whole or in part.
     pub fn reverse(&mut self, id: &str, order: &Reverse, now: u64) -> Result<Value, Trouble> {
         let amount = order.amount.as_ref().map(amount_of).transpose()?;
         let transfer = self.outgoing(id)?;
@@ -308,7 +308,7 @@ impl Book {
         amount: Option<Amount>,
         now: u64,
     ) -> Result<Value, Trouble> {
-        // Between CVUs of the PSP there is no rail that could send anything back.
+        // Transfers between CVUs of the PSP do not use the rail, so the rail cannot return them.
         let own = Cbu::parse(&transfer.other.cbu).is_ok_and(|key| self.is_own(&key));
         let rest = transfer.amount.centavos().saturating_sub(transfer.returned);
         let amount = amount.map_or_else(|| Amount::from_centavos(rest), Ok);
@@ -339,7 +339,7 @@ impl Book {
         Ok(shown)
     }
 
-    /// Lets a transfer arrive from outside; with a rail id that arrived already, only its notice.
+    /// Receives a transfer from outside; if its rail id has already arrived, only the notice is sent again.
     pub fn cash_in(&mut self, order: &CashIn, now: u64) -> Result<Value, Trouble> {
         let good = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit();
         if let Some(id) = &order.coelsa_id {
@@ -385,7 +385,7 @@ impl Book {
         Ok(json!({"coelsaId": coelsa_id}))
     }
 
-    /// Lets happen what is due by now.
+    /// Makes everything happen that is due by now.
     pub fn catch_up(&mut self, now: u64) -> Result<(), Trouble> {
         while let Some(transfer) = self.transfers.due(now).cloned() {
             match transfer.due.map(|due| due.next) {
@@ -423,7 +423,7 @@ fn party(home: World, account: &Account) -> Party {
     }
 }
 
-/// What a transfer between CVUs at the sandbox is for the one who gets it.
+/// A transfer between CVUs at the sandbox, as its receiver has it.
 fn arrival(transfer: &Transfer, (home, account): (World, &Account), other: Party) -> Transfer {
     Transfer {
         number: transfer.number.saturating_add(1),
@@ -461,7 +461,7 @@ fn decide(transfer: &mut Transfer, key: &Cbu, now: u64) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// Who sent what comes in: what the order says, and for the rest the holder of the account.
+/// The sender of an incoming transfer: as the order says, and otherwise the holder of the account.
 fn sender(order: &CashIn) -> Result<Party, Trouble> {
     let unavailable = || UNAVAILABLE.to_owned();
     let key = match order.from_cbu.as_deref() {

@@ -1,4 +1,4 @@
-//! What the bank refuses, with its own codes: HTTP 409 and `{"code", "message"}`.
+//! The bank's refusals, with its own codes: HTTP 409 and `{"code", "message"}`.
 
 use std::borrow::Cow;
 use std::io;
@@ -8,18 +8,18 @@ use std::io;
 pub(super) struct Refusal {
     /// The bank's code, for instance `VW007`.
     pub code: Cow<'static, str>,
-    /// Its words.
+    /// The bank's words for it.
     pub message: &'static str,
 }
 
 /// Why an operation had no effect.
 #[derive(Debug)]
 pub(super) enum Trouble {
-    /// The bank will not.
+    /// The bank refuses.
     Refused(Refusal),
-    /// The request makes no sense to the bank, and why.
+    /// The request makes no sense to the bank, with the reason.
     Bad(&'static str),
-    /// The bank could not write it down.
+    /// The bank could not write the effect to disk.
     Disk(io::Error),
 }
 
@@ -73,7 +73,7 @@ const CODES: [(&str, &str); 31] = [
     ("RM004", "El fondo rechazó la adhesión"),
 ];
 
-/// The refusal with a code; any other code gets a general word.
+/// The refusal with a code; an unknown code gets a general message.
 pub(super) fn refusal(code: impl Into<Cow<'static, str>>) -> Refusal {
     let code = code.into();
     let message = CODES

@@ -1,5 +1,5 @@
-//! The bank's own API, as far as the service uses it: at `/v1` and, as its documentation writes
-//! it, without that.
+//! The bank's own API, as far as the service uses it: under `/v1`, and also without that, as its documentation writes
+//! it.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Json, JsonConfig, Path, ServiceConfig};

@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::behaviours::{Mode, Operation};
 use super::transfers::{Kind, Party, Status, Transfer};
 
-/// What the bank says of a transfer that comes back.
+/// The bank's reason for a transfer that comes back.
 const REVERSAL_REASON: &str = "Problemas con el Crédito. REVERSAR";
 
-/// Something that happened and that the service is told of.
+/// A notice for the service about something that happened.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Notice {
     /// The `type` of the notice.
@@ -17,7 +17,7 @@ pub(super) struct Notice {
     pub data: Value,
     /// The operation whose behaviour it follows.
     pub operation: Operation,
-    /// The behaviour that it has for sure.
+    /// The behaviour that was fixed in advance, if any.
     pub mode: Option<Mode>,
     /// When it happened.
     pub at: u64,

@@ -1,4 +1,4 @@
-//! The sandbox bank as its own clients see it: what all tests need of it.
+//! The sandbox bank as its own clients see it: the parts that all tests share.
 
 mod accounts;
 mod kept;
@@ -111,7 +111,7 @@ fn kept_in(folder: &Path) -> SandboxOptions {
     }
 }
 
-/// Waits, with a deadline, until something is so.
+/// Waits, with a deadline, until a condition holds.
 async fn soon(what: &str, so: impl AsyncFn() -> bool) {
     let mut looks = tokio::time::interval(Duration::from_millis(10));
     let asking = async {
@@ -123,7 +123,7 @@ async fn soon(what: &str, so: impl AsyncFn() -> bool) {
     assert!(asked.is_ok(), "in time: {what}");
 }
 
-/// The external account that ends in a digit.
+/// An external account whose number ends in a digit.
 fn destination(digit: u64) -> String {
     Cbu::compose(285, 590, 7_770 + digit).unwrap().to_string()
 }

@@ -1,5 +1,4 @@
-//! What the bank remembers of transfers: the records as they are on disk, and the ways to find
-//! them again.
+//! The bank's memory of transfers: the records as they are on disk, and the ways to find them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::behaviours::Mode;
 
-/// The form of a line of transfers on disk.
+/// The format of a line of transfers on disk.
 pub(super) const FORMAT: u8 = 1;
-/// The word that sets a line of transfers apart from an account.
+/// The word that distinguishes a line of transfers from one of an account.
 pub(super) const KIND: &str = "transfers";
 
-/// Where a transfer stands.
+/// The state of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(super) enum Status {
@@ -53,13 +52,13 @@ impl Status {
         Self::ALL.into_iter().find(|it| it.as_str() == word)
     }
 
-    /// Whether nothing comes after it.
+    /// Whether the state is final.
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Completed | Self::Failed)
     }
 }
 
-/// Which way the money goes.
+/// The direction of the money.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -71,7 +70,7 @@ pub(super) enum Kind {
     Reversal,
 }
 
-/// What will happen to a transfer by itself.
+/// The next thing that happens to a transfer by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Next {
@@ -79,7 +78,7 @@ pub(super) enum Next {
     Reverse,
 }
 
-/// What will happen to a transfer, and when.
+/// The next thing that happens to a transfer by itself, and when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Due {
     /// In milliseconds since 1970.
@@ -87,7 +86,7 @@ pub(super) struct Due {
     pub next: Next,
 }
 
-/// The other side of a transfer. All texts: what a bank knows of it may be `UNAVAILABLE`.
+/// The other side of a transfer. All fields are texts: a bank may know them only as `UNAVAILABLE`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Party {
@@ -103,10 +102,10 @@ pub(super) struct Party {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Transfer {
-    /// Its place in the order of all transfers; at least the instant in which it began.
+    /// Its number in the order of all transfers; not less than the instant in which it began.
     pub number: u64,
     pub kind: Kind,
-    /// The service's own id of an outgoing one.
+    /// The service's own id of an outgoing transfer.
     pub origin_id: Option<String>,
     /// The rail's id; empty until the rail has it.
     pub coelsa_id: String,
@@ -115,7 +114,7 @@ pub(super) struct Transfer {
     pub amount: Amount,
     pub concept: String,
     pub description: String,
-    /// The CVU; none when the collector account itself sends.
+    /// The CVU; `None` when the collector account itself sends.
     #[serde(default)]
     pub cvu: Option<Cvu>,
     /// The holder of the CVU.
@@ -126,12 +125,12 @@ pub(super) struct Transfer {
     pub at: u64,
     /// How many centavos of it came back.
     pub returned: i64,
-    /// For a reversal: the origin id of what comes back.
+    /// For a reversal: the origin id of the transfer that comes back.
     pub reverses: Option<String>,
-    /// How its notices behave, as ordered when it was sent.
+    /// The behaviour of its notices, as ordered when it was sent.
     pub notices: Option<Mode>,
     pub due: Option<Due>,
-    /// The collector account that it moves; none before there were worlds.
+    /// The collector account that it moves; `None` if it was kept before there were worlds.
     #[serde(default)]
     pub collector: Option<Cbu>,
 }
@@ -149,7 +148,7 @@ impl Transfer {
         self.kind != Kind::Out
     }
 
-    /// What it does to the collector account, in centavos.
+    /// Its effect on the balance of the collector account, in centavos.
     fn moves(&self) -> i128 {
         match (self.kind, self.status) {
             (Kind::In | Kind::Reversal, _) => i128::from(self.amount.centavos()),
@@ -159,12 +158,12 @@ impl Transfer {
     }
 }
 
-/// Which transfers a list gives: all that fit, from `offset` on, at most `limit`.
+/// Selects transfers for a list: all that fit, from `offset` on, at most `limit`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Query {
     pub limit: usize,
     pub offset: usize,
-    /// Those of this collector account.
+    /// Only those of this collector account.
     pub collector: Option<Cbu>,
     /// The first and the last instant, in milliseconds since 1970.
     pub from: Option<u64>,
@@ -191,7 +190,7 @@ pub(super) struct Transfers {
     received: HashMap<String, u64>,
     due: BTreeSet<(u64, u64)>,
     balances: HashMap<Option<Cbu>, i128>,
-    /// What each collector account has beside them, in centavos.
+    /// The balance of each collector account before any transfer, in centavos.
     endowment: u64,
 }
 
@@ -201,13 +200,13 @@ impl Transfers {
         self.endowment = centavos;
     }
 
-    /// The number for a transfer that begins now: never one of before, nor of another sandbox.
+    /// The number for a transfer that begins now: no earlier transfer has it, nor one of another sandbox.
     pub fn number(&self, now: u64) -> u64 {
         let last = self.all.last_key_value().map_or(0, |(number, _)| *number);
         now.max(last.saturating_add(1))
     }
 
-    /// Takes a transfer as it is from now on.
+    /// Stores the present state of a transfer.
     pub fn put(&mut self, transfer: Transfer) {
         let number = transfer.number;
         if let Some(before) = self.all.get(&number) {
@@ -245,7 +244,7 @@ impl Transfers {
         })
     }
 
-    /// The same, of whatever collector account.
+    /// Like [`Self::find`], in any collector account.
     pub fn find_anywhere(&self, id: &str) -> Option<&Transfer> {
         let mut all = self.balances.keys();
         let key = |collector: &Option<Cbu>| (*collector, id.to_owned());
@@ -265,7 +264,7 @@ impl Transfers {
         self.all.get(self.by_origin.get(&key)?)
     }
 
-    /// Gives the transfers of some CVUs another collector account.
+    /// Moves the transfers of some CVUs to another collector account.
     pub fn move_to(&mut self, collector: Cbu, is_theirs: impl Fn(&Cvu) -> bool) {
         let theirs: Vec<_> = self
             .all
@@ -286,7 +285,7 @@ impl Transfers {
         self.all.get(self.received.get(coelsa_id)?)
     }
 
-    /// A page of those that fit, oldest first.
+    /// A page of the transfers that fit, oldest first.
     pub fn list(&self, query: &Query) -> impl Iterator<Item = &Transfer> {
         // A number is never less than the instant in which its transfer began.
         self.all
@@ -297,12 +296,12 @@ impl Transfers {
             .take(query.limit)
     }
 
-    /// All, newest first.
+    /// All transfers, newest first.
     pub fn newest(&self) -> impl Iterator<Item = &Transfer> {
         self.all.values().rev()
     }
 
-    /// How many there are.
+    /// How many transfers there are.
     pub fn count(&self) -> usize {
         self.all.len()
     }
@@ -312,7 +311,7 @@ impl Transfers {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// A transfer to which something happens now.
+    /// A transfer to which something is due now.
     pub fn due(&self, now: u64) -> Option<&Transfer> {
         let (at, number) = self.due.first()?;
         self.all.get(number).filter(|_| *at <= now)
@@ -324,13 +323,13 @@ impl Transfers {
         self.has(moved.unwrap_or_default())
     }
 
-    /// What transfers have moved on all collector accounts together, with two decimals.
+    /// The sum that transfers have moved on all collector accounts, with two decimals.
     pub fn balance_of_all(&self) -> String {
         let all = self.balances.values();
         written(all.fold(0, |sum, more| i128::saturating_add(sum, *more)))
     }
 
-    /// What a collector account has from which transfers have moved so much.
+    /// The balance of a collector account on which transfers have moved this sum.
     fn has(&self, moved: i128) -> String {
         written(moved.saturating_add(i128::from(self.endowment)))
     }

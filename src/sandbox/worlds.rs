@@ -6,12 +6,11 @@
 //! [`COLLECTOR`] has the code that the sandbox is started with. The service uses [`collector`], which
 //! gives each realm one.
 //!
-//! **Rails.** The branch is the rail: worlds of one rail know each other's CVUs and aliases (an alias
-//! is taken once on a rail) and can pay each other, as PSPs can. Between the two rails nothing is
-//! known and nothing passes. A login is of one rail: [`USERNAME`] of branch 1, [`LIVE_USERNAME`] of
-//! branch 2.
+//! **Rails.** The branch is the rail: worlds of one rail know each other's CVUs and aliases (an alias is taken once
+//! on a rail) and can pay each other, as PSPs can. The two rails know nothing of each other, and nothing passes
+//! between them. A login belongs to one rail: [`USERNAME`] to branch 1, [`LIVE_USERNAME`] to branch 2.
 //!
-//! **Before there were worlds**, all CVUs hung on [`COLLECTOR`]. A realm's own world takes over what
+//! **Before there were worlds**, all CVUs belonged to [`COLLECTOR`]. A realm's own world takes over the accounts that
 //! the sandbox kept for that realm then, as soon as it is used.
 
 use caudal_ledger::cvu::Cbu;
@@ -23,14 +22,14 @@ use super::{COLLECTOR, LIVE_USERNAME, USERNAME};
 
 /// The bank whose API this is.
 const BANK: u16 = 322;
-/// The number of a realm's collector account, before the realm and the PSP code are in it.
+/// The number of a realm's collector account, before the realm and the PSP code are added.
 const NUMBERS: u64 = 6_000_000_000_000;
-/// Realms beyond these share their accounts.
+/// Realms with numbers beyond this share their accounts.
 const REALMS: u32 = 100_000_000;
-/// PSP codes of realms are from here on, and this many.
+/// The first PSP code of realms, and how many codes there are.
 const PSP_FIRST: u16 = 1_000;
 const PSPS: u32 = 9_000;
-/// Who can pay whom.
+/// The rail of a world: worlds can pay each other only on the same one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) enum Rail {
     /// Branch 1.
@@ -49,7 +48,7 @@ impl Rail {
         }
     }
 
-    /// Its word in the view of the state.
+    /// The word for the rail in the view of the state.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -58,7 +57,7 @@ impl Rail {
     }
 }
 
-/// A collector account with what it says of its PSP.
+/// A collector account, with the rail and PSP code that follow from it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(super) struct World {
     pub collector: Cbu,
@@ -85,13 +84,13 @@ impl World {
         })
     }
 
-    /// The same for who has logged in on a rail.
+    /// Like [`Self::of`], for a client that has logged in on a rail.
     pub fn for_login(collector: &str, psp: u16, rail: Rail) -> Result<Self, Trouble> {
         let world = Self::of(collector, psp).filter(|world| world.rail == rail);
         world.ok_or_else(|| refusal("VW003").into())
     }
 
-    /// The first client id of the realm whose own world this is, and the first one after them.
+    /// The first client id of the realm to which this world belongs, and the first id behind that realm's.
     pub fn clients(&self) -> Option<(u64, u64)> {
         let number: u64 = self.collector.as_str().get(8..21)?.parse().ok()?;
         let realm = number.checked_sub(NUMBERS)?.checked_div(10_000)?;

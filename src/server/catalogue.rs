@@ -1,5 +1,4 @@
-//! The catalogues of error codes and of event types, as Markdown: what the document says of them, and what
-//! pages show.
+//! The catalogues of error codes and of event types as Markdown, for the document and for pages.
 
 use crate::http::catalogue::{Audience, Entry, errors as entries};
 use crate::pages::catalogue::events;

@@ -1,8 +1,8 @@
-//! What the document is made of beyond what each operation and each type says of itself: what it is about,
-//! its tags, the answers and headers that operations share, and the events.
+//! The parts of the document that do not come from its operations and types: its description, its tags, the answers
+//! and headers that operations share, and the events.
 //!
-//! **Order.** The operations are collected first, then finished in passes over the whole, so that whatever
-//! is added to an interface is finished like the rest.
+//! **Order.** The operations are collected first, then finished in passes over the whole, so that every operation
+//! that is added later is finished like the rest.
 
 mod answers;
 pub(super) mod events;
@@ -17,7 +17,7 @@ use utoipa::openapi::server::Server;
 use utoipa::openapi::tag::Tag;
 use utoipa::openapi::{Info, OpenApi};
 
-/// What is called once a document has its operations and their types.
+/// Finishes a document that has its operations and their types.
 pub fn finish(document: &mut OpenApi) {
     about(document);
     parameters::declare(document);

@@ -1,4 +1,4 @@
-//! The columns of each table as CSV. They are appended to, never moved: spreadsheets count them.
+//! The columns of each table as CSV. New columns are appended, and none is ever moved: spreadsheets count them.
 
 use super::Kind;
 
@@ -53,7 +53,7 @@ pub const VOUCHERS: Kind = Kind {
         "createdAt",
     ],
 };
-/// Holds, likewise.
+/// Holds, with the number of their account.
 pub const HOLDS: Kind = Kind {
     name: "holds",
     columns: &[
@@ -99,7 +99,7 @@ pub const TRANSFERS: Kind = Kind {
         "updatedAt",
     ],
 };
-/// Accounts as they are listed: without their balances.
+/// Accounts as lists show them: without their balances.
 pub const LISTED_ACCOUNTS: Kind = Kind {
     name: "accounts",
     columns: &[
@@ -120,7 +120,7 @@ pub const LISTED_ACCOUNTS: Kind = Kind {
         "closedAt",
     ],
 };
-/// What clients have.
+/// The positions of clients.
 pub const POSITIONS: Kind = Kind {
     name: "positions",
     columns: &[
@@ -136,7 +136,7 @@ pub const POSITIONS: Kind = Kind {
         "lastMovementAt",
     ],
 };
-/// Events; what each is about is a text of JSON.
+/// Events; the data of each is a text of JSON.
 pub const EVENTS: Kind = Kind {
     name: "events",
     columns: &["id", "sequence", "type", "timestamp", "data"],

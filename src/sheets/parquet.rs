@@ -1,15 +1,16 @@
-//! Rows as Apache Parquet: a file whose columns have types, for programs that analyse.
+//! Rows as Apache Parquet: a file whose columns have types, for programs of analysis.
 //!
-//! **Shape.** The columns are those of the same table as CSV, under the same names, each with a type that follows from its
-//! name ([`Type::of`]). Amounts are `DECIMAL(18,2)` kept as whole centavos in 64 bits: exact, summed without conversion,
-//! and read as pesos by whoever knows decimals. Instants are milliseconds since 1970 in UTC. What CSV leaves
-//! empty is null. Texts are as they are: nothing takes a cell of Parquet for a formula.
+//! **Shape.** The columns are those of the same table as CSV, under the same names, each with a type that follows
+//! from its name ([`Type::of`]). Amounts are `DECIMAL(18,2)` kept as whole centavos in 64 bits: exact, summed without
+//! conversion, and read as pesos by programs that know decimals. Instants are milliseconds since 1970 in UTC. A cell
+//! that CSV leaves empty is null. Texts stay as they are: no program takes a cell of Parquet for a formula.
 //!
-//! **Bounds.** A group of rows is kept until it has [`GROUP_ROWS`] rows or [`GROUP_BYTES`] of values; then it is packed and
-//! leaves. Beside it the file's own list of groups is in memory, some hundred bytes for each column of each.
+//! **Bounds.** A group of rows is kept until it has [`GROUP_ROWS`] rows or [`GROUP_BYTES`] of values; then it is
+//! packed and sent. The file's own list of groups stays in memory as well, some hundred bytes for each column of each
+//! group.
 //!
-//! **Failure.** The end of a file says where everything is, so one that was cut off cannot be read at all. A value
-//! that is not of its column's type breaks the file off: it would be another amount.
+//! **Failure.** The end of a file says where everything is, so a file that was cut off cannot be read at all. A value
+//! that is not of its column's type breaks the file off: it could only be written as another value.
 
 use std::sync::Arc;
 
@@ -28,13 +29,13 @@ use super::{Kind, found};
 pub const MEDIA: &str = "application/vnd.apache.parquet";
 /// The most rows of a group.
 pub const GROUP_ROWS: usize = 10_000;
-/// The most bytes of values of a group, about: 8 MiB.
+/// About how many bytes of values a group may have: 8 MiB.
 pub const GROUP_BYTES: usize = 8 << 20;
-/// Digits of an amount, all and behind the point.
+/// The digits of an amount: all, and those behind the point.
 const DIGITS: (i32, i32) = (18, 2);
 /// The largest amount of this many digits, in centavos.
 const CENTAVOS_MAX: i64 = 999_999_999_999_999_999;
-/// Bytes that a value counts beside its text.
+/// The bytes that a value counts besides its text.
 const VALUE_BYTES: usize = 8;
 
 /// Why a file cannot go on.
@@ -43,12 +44,12 @@ pub enum Broken {
     /// A value is not of the type of its column.
     #[error("a value of the column {0} is not of its type")]
     Value(&'static str),
-    /// The library refuses.
+    /// The library refuses to write it.
     #[error("{0}")]
     Library(#[from] ParquetError),
 }
 
-/// What the values of a column are.
+/// The type of the values of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Type {
     Text,
@@ -60,7 +61,7 @@ enum Type {
 }
 
 impl Type {
-    /// The type of a column: its name says it wherever it stands.
+    /// The type of a column: its name determines it in every table.
     fn of(column: &str) -> Self {
         match column.rsplit('.').next().map_or(column, |last| last) {
             "walletAccountId" | "sequence" => Self::Whole,
@@ -106,7 +107,7 @@ impl Type {
     }
 }
 
-/// The values of a column that are there, and for each row whether it has one.
+/// The values of a column, and for each row whether it has one.
 #[derive(Debug)]
 struct Column {
     name: &'static str,
@@ -123,7 +124,7 @@ enum Values {
     Flags(Vec<bool>),
 }
 
-/// `12.34` as 1234; nothing that is not exactly that many centavos.
+/// Reads `12.34` as 1234; `None` for a text without exactly two decimals.
 fn centavos(text: &str) -> Option<i64> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(rest) => (-1, rest),
@@ -163,7 +164,7 @@ impl Column {
         }
     }
 
-    /// Takes the value of a row; how many bytes that took.
+    /// Takes the value of a row, and returns how many bytes it counts.
     fn take(&mut self, body: &Value) -> Result<usize, Broken> {
         let value = found(body, self.name);
         self.there.push(i16::from(value.is_some()));
@@ -193,7 +194,7 @@ impl Column {
         Ok(VALUE_BYTES)
     }
 
-    /// Writes what it has, and has nothing then.
+    /// Writes the column's values and empties it.
     fn write(&mut self, mut to: SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let there = std::mem::take(&mut self.there);
         let there = Some(there.as_slice());
@@ -228,7 +229,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// An empty one.
+    /// An empty file.
     ///
     /// # Errors
     /// When the library refuses its columns.
@@ -253,7 +254,7 @@ impl Table {
         })
     }
 
-    /// Takes a row, and gives what leaves meanwhile.
+    /// Takes a row, and writes the bytes of a full group to `out`.
     ///
     /// # Errors
     /// When a value is not of its column's type.
@@ -280,7 +281,7 @@ impl Table {
         self.leave(out)
     }
 
-    /// Packs the rows that are there into a group.
+    /// Packs the waiting rows into a group.
     fn pack(&mut self, out: &mut Vec<u8>) -> Result<(), Broken> {
         let mut group = self.file.next_row_group()?;
         for column in &mut self.columns {
@@ -373,7 +374,7 @@ mod tests {
         assert_eq!(groups, 3);
         let numbers = rows.iter().map(|row| value(row, "walletAccountId"));
         assert!(numbers.eq((0..count).map(Found::Long)));
-        // Long texts end a group before it has its rows.
+        // Long texts end a group before it has all its rows.
         let text = "x".repeat(GROUP_BYTES / 2);
         let bodies = (0..4).map(|_| json!({"description": text}));
         let (bytes, most) = written(VOUCHERS, bodies);
@@ -420,7 +421,7 @@ mod tests {
         let texts: std::collections::BTreeSet<_> = texts
             .map(|column| column.rsplit('.').next().unwrap())
             .collect();
-        // A new column is a text only if somebody has said so here.
+        // A new column is text only if it is listed here.
         let known = "alias bank bankTransferId by cbu code coelsaId concept coverageRatio cuit currency cvu data \
             description email externalId fromCvu holderName id idExterno kind ledgerType metadata name originId \
             personType phone realms reason referenceId referenceType result direction reversal state status \

@@ -5,16 +5,16 @@ use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-/// The header with the id of what is sent; the same over all attempts.
+/// The header with the id of the message; the same at every attempt.
 pub const ID: &str = "webhook-id";
 /// The header with the time of the attempt, in seconds since 1970.
 pub const TIMESTAMP: &str = "webhook-timestamp";
-/// The header with the signatures, with spaces between.
+/// The header with the signatures, separated by spaces.
 pub const SIGNATURE: &str = "webhook-signature";
 /// The version of the signatures.
 const VERSION: &str = "v1,";
 
-/// What is signed: exactly what is sent.
+/// The signed parts of a message, exactly as they are sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<'a> {
     /// The text of [`ID`].
@@ -31,13 +31,13 @@ impl Message<'_> {
         format!("{VERSION}{}", STANDARD.encode(self.tag(secret)))
     }
 
-    /// Whether one of some signatures fits; no more than so many are looked at.
+    /// Whether one of the signatures fits; at most `most` of them are checked.
     pub fn is_signed(&self, secret: &[u8], signatures: &str, most: usize) -> bool {
         let right = self.tag(secret);
         let fits = |one: &str| {
             let tag = one.strip_prefix(VERSION);
             let tag = tag.and_then(|tag| STANDARD.decode(tag).ok());
-            // In constant time.
+            // Compares in constant time.
             tag.is_some_and(|tag| verify_slices_are_equal(right.as_ref(), &tag).is_ok())
         };
         signatures.split(' ').take(most).any(fits)

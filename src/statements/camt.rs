@@ -1,12 +1,13 @@
 //! A statement as ISO 20022 camt.053.001.08 (bank to customer statement), as accounting programs read it.
 //!
-//! **Shape.** The booked balance of camt is the total. So credits are `CRDT` entries, debits and confirmed holds `DBIT`
-//! entries, and `OPBD + CRDT − DBIT = CLBD`. Holds and their releases leave the total as it is: they are no entries,
-//! and `AddtlStmtInf` says how many there are. `CLAV` is what is available at the end.
+//! **Shape.** The booked balance of camt is the total. So credits are `CRDT` entries, debits and confirmed holds
+//! `DBIT` entries, and `OPBD + CRDT − DBIT = CLBD`. Holds and their releases do not change the total: they are no
+//! entries, and `AddtlStmtInf` says how many there are. `CLAV` is the available balance at the end.
 //!
-//! **Of the schema.** Texts are cut to the lengths that it allows, and what XML has no place for is left out. An id has
-//! 35 characters there at most, so that of a voucher is without its `cmp_`, and a longer `idExterno` is in
-//! `AddtlTxInf`. The instants of creation are the end of the period: there is no now in a statement.
+//! **Of the schema.** Texts are cut to the lengths that it allows, and characters that XML cannot have are left out.
+//! An id has 35 characters there at most, so that of a voucher is written without its `cmp_`, and a longer
+//! `idExterno` is in `AddtlTxInf`. The instants of creation are the end of the period: a statement has no present
+//! time.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::chain::Canonical;
@@ -38,7 +39,7 @@ pub(super) struct Camt {
     statement: Statement,
 }
 
-/// Elements on their way out.
+/// An XML element that is being written.
 struct Xml<'a>(&'a mut Vec<u8>);
 
 impl Xml<'_> {
@@ -46,14 +47,14 @@ impl Xml<'_> {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// An element with others in it.
+    /// Writes an element with others in it.
     fn within(&mut self, name: &str, inner: impl FnOnce(&mut Self)) {
         self.raw(&format!("<{name}>"));
         inner(self);
         self.raw(&format!("</{name}>"));
     }
 
-    /// Elements in each other, with a text of at most this many characters in the innermost; nothing without a text.
+    /// Writes nested elements, with a text of at most this many characters in the innermost; nothing without a text.
     fn text(&mut self, names: &[&str], text: &str, max: usize) {
         let clean = cleaned(text, max);
         if clean.is_empty() {
@@ -85,7 +86,7 @@ impl Xml<'_> {
         });
     }
 
-    /// A person's or firm's name and tax id.
+    /// Writes the name and tax id of a person or firm.
     fn party(&mut self, name: &str, cuit: Option<&str>) {
         self.text(&["Nm"], name, NAME_MAX);
         let Some(cuit) = cuit.filter(|cuit| !cleaned(cuit, ID_MAX).is_empty()) else {
@@ -106,7 +107,7 @@ impl Xml<'_> {
         });
     }
 
-    /// The other side of an entry: who paid or who was paid.
+    /// Writes the other side of an entry: the payer or the payee.
     fn other(&mut self, other: &Counterparty, adds: bool) {
         let (party, account) = match adds {
             true => ("Dbtr", "DbtrAcct"),
@@ -140,7 +141,7 @@ impl Xml<'_> {
     }
 }
 
-/// A text without what XML cannot have, and not longer than this many characters.
+/// A text without characters that XML cannot have, of at most this many characters.
 fn cleaned(text: &str, max: usize) -> String {
     let has = |c: &char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let clean: String = text.chars().filter(has).take(max).collect();
@@ -148,12 +149,12 @@ fn cleaned(text: &str, max: usize) -> String {
 }
 
 impl Camt {
-    /// Begins one.
+    /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
         Self { realm, statement }
     }
 
-    /// The id of the statement: one of other lines or other days has another.
+    /// The id of the statement: other lines or other days give another id.
     fn id(&self) -> String {
         let it = &self.statement;
         let digest = Canonical::after(it.hash)

@@ -7,7 +7,7 @@ use caudal_ledger::vouchers::Voucher;
 use super::Form;
 use crate::bodies::statements::{StatementBody, StatementLine};
 
-/// What the frame ends with, while it has no lines.
+/// The end of the frame while it has no lines.
 const END: &[u8] = b"]}";
 
 /// A statement that is being written as JSON.
@@ -18,7 +18,7 @@ pub(super) struct Json {
 }
 
 impl Json {
-    /// Begins one.
+    /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
         Self {
             realm,
@@ -30,7 +30,7 @@ impl Json {
 
 impl Form for Json {
     fn head(&mut self, out: &mut Vec<u8>) {
-        // memory takes all, and no key is anything but a text
+        // Memory takes everything, and every key is a text.
         serde_json::to_writer(&mut *out, &StatementBody::frame(&self.statement)).ok();
         if out.ends_with(END) {
             out.truncate(out.len() - END.len());

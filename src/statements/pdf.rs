@@ -1,10 +1,11 @@
 //! A statement as pages of A4, for people, in Spanish.
 //!
-//! **Shape.** Each movement has two lines of fixed height, so the number of pages follows from the number of lines and
-//! each page can be written when it is full. Places are whole tenths of a point, and a page is scaled by ten.
+//! **Shape.** Each movement has two lines of fixed height, so the number of pages follows from the number of lines,
+//! and each page can be written when it is full. Coordinates are whole tenths of a point, and a page is scaled
+//! accordingly.
 //!
-//! **The same for ever.** The file has no date of its making and no id, its pages are not compressed, and its fonts are
-//! the standard ones that every reader has (see [`text`]). What a movement is called is in [`names`], which is frozen.
+//! **The same for ever.** The file has no date of creation and no id, its pages are not compressed, and its fonts are
+//! the standard ones that every reader has (see [`text`]). The names of movements are in [`names`], which is frozen.
 
 mod names;
 mod page;
@@ -23,11 +24,11 @@ use super::Form;
 
 /// The height of a movement.
 const ROW: i16 = 250;
-/// Where the table of the first page begins, and that of each other page.
+/// Where the table begins on the first page, and on each other page.
 const TABLES: (i16, i16) = (6060, 7700);
-/// No movement is lower.
+/// The lowest place of a movement.
 const BOTTOM: i16 = 900;
-/// Right ends of the columns of amounts: debit, credit, balance, what of it is available.
+/// The right ends of the columns of amounts: debit, credit, balance, available balance.
 const COLUMNS: [i16; 4] = [3600, 4250, 4920, RIGHT];
 /// Where the text of a movement begins, and how wide it may be beside the amounts.
 const TEXT: (i16, i16) = (1250, 1680);
@@ -37,11 +38,11 @@ pub(super) struct Pdf {
     statement: Statement,
     pages: Vec<Vec<u8>>,
     page: Page,
-    /// Where the next movement goes.
+    /// The place of the next movement.
     at: i16,
 }
 
-/// How many movements the first page has, and each other one.
+/// How many movements the first page holds, and each other page.
 const fn rows_of_pages() -> (u64, u64) {
     let (mut first, mut other) = (0, 0);
     let mut at = TABLES.0 - ROW;
@@ -64,7 +65,7 @@ fn money(money: Money) -> String {
 }
 
 impl Pdf {
-    /// Begins one.
+    /// Begins a statement.
     pub(super) fn new(statement: Statement) -> Self {
         Self {
             statement,
@@ -86,7 +87,7 @@ impl Pdf {
         format!("Del {} al {}", day(period.first), day(period.last))
     }
 
-    /// The head of the first page: whose statement it is, and what it comes to.
+    /// Writes the head of the first page: the holder and the totals.
     fn title(&mut self) {
         let period = self.period();
         let (it, page) = (&self.statement, &mut self.page);
@@ -117,7 +118,7 @@ impl Pdf {
         }
     }
 
-    /// The box with the sums.
+    /// Writes the box with the sums.
     fn sums(&mut self) {
         let (it, page) = (&self.statement, &mut self.page);
         let (credits, debits) = (it.flows.credits(), it.flows.debits());
@@ -147,7 +148,7 @@ impl Pdf {
         page.grey(460, 6450, 70, &rest, RIGHT - 520);
     }
 
-    /// The head of every other page.
+    /// Writes the head of every other page.
     fn running_title(&mut self) {
         let text = format!("CVU {} · {}", self.statement.of.cvu, self.period());
         let page = &mut self.page;
@@ -170,7 +171,7 @@ impl Pdf {
         self.at = top - ROW;
     }
 
-    /// Ends a page.
+    /// Writes the foot of a page, and ends the page.
     fn footer(&mut self) {
         let number = self.pages.len() + 1;
         let count = self.page_count();
@@ -217,7 +218,7 @@ impl Pdf {
     }
 }
 
-/// What a movement is called; where it leaves the balance as it is, with its amount.
+/// The name of a movement; with its amount, if it does not change the total.
 fn named(voucher: &Voucher) -> String {
     let name = names::of_type(&voucher.type_code, &voucher.type_name);
     let amount = || money(voucher.amount.money());
@@ -228,7 +229,7 @@ fn named(voucher: &Voucher) -> String {
     }
 }
 
-/// What there is to say of a movement: its text, the other side, the tenant's own id.
+/// The description of a movement: its text, the other side, the tenant's own id.
 fn about(voucher: &Voucher) -> String {
     let other = voucher.counterparty.as_deref();
     let cuit = other.and_then(|other| other.cuit.as_deref());

@@ -1,7 +1,8 @@
 //! A statement as CSV: a row for the opening balance, one for each movement, one for the closing balance.
 //!
 //! Amounts have a point and two decimals, instants are RFC 3339, CVUs have all their digits, and a text that a
-//! spreadsheet would take for a formula gets an apostrophe in front. Columns are appended to, never moved.
+//! spreadsheet would take for a formula gets an apostrophe in front. New columns are appended, and none is ever
+//! moved.
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::Statement;
@@ -13,7 +14,7 @@ use super::Form;
 use crate::bodies::statements::{StatementBalance, StatementLine};
 use crate::sheets::{cell, row};
 
-/// The columns: those of a line, behind what kind of row it is and whose.
+/// The columns: those of a line, with the kind of row and the CVU before them.
 const COLUMNS: [&str; 19] = [
     "record",
     "cvu",
@@ -43,7 +44,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Begins one.
+    /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
         Self { realm, statement }
     }

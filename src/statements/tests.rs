@@ -1,4 +1,4 @@
-//! The bytes of a statement, of each format: what was published once is written for ever.
+//! The bytes of a statement in each format: published once, they stay the same for ever.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use caudal_ledger::alias::Alias;
@@ -16,7 +16,7 @@ use caudal_ledger::vouchers::{ReferenceType, Voucher};
 
 use super::Format;
 
-/// The hash of each format, as it was published. A change here is a change of documents that clients have.
+/// The hash of each format, as it was published. A change here changes documents that clients have.
 const PUBLISHED: [(Format, &str); 4] = [
     (
         Format::Json,
@@ -36,9 +36,9 @@ const PUBLISHED: [(Format, &str); 4] = [
     ),
 ];
 
-/// A name with what each format has to escape, and what its fonts do not have.
+/// A name with characters that a format has to escape, and with some that the fonts lack.
 const NAMED: &str = "=A1&<b>]]> (Ñandú \\ & Cía) \u{5d0}\u{20ac}";
-/// Enough for three pages, with types of the system, of a tenant, and one that came later.
+/// The types of the movements, which fill three pages: the system's, a tenant's, and one that came later.
 const TYPES: [(Direction, &str, &str); 6] = [
     (Direction::Credit, "TRANSFER_IN", "Transfer received"),
     (Direction::Hold, "HOLD", "Hold"),
@@ -57,7 +57,7 @@ fn cvu() -> Cvu {
     Cvu::compose(7, 1).unwrap()
 }
 
-/// A movement that follows from what was before it.
+/// A movement that follows a balance, a hash and an instant.
 fn voucher(sequence: u64, (before, hash, at): (Balance, Digest, Timestamp)) -> Voucher {
     let (direction, code, name) = TYPES[usize::try_from(sequence).unwrap() % TYPES.len()];
     let centavos = match direction {

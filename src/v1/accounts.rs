@@ -1,5 +1,5 @@
-//! Accounts of the native family: open, read, change, suspend, close. Who holds one: [`identity`],
-//! and what is known of them: [`kyc`]; what it may: [`limits`].
+//! Accounts of the native family: open, read, change, suspend, close. The holders: [`identity`]; the data about them:
+//! [`kyc`]; the limits: [`limits`].
 
 pub mod identity;
 pub mod kyc;
@@ -82,7 +82,7 @@ request! {
     }
 }
 
-/// A person's type follows from the CUIT: whoever says it has to say the same.
+/// Notes a mistake where the type of person does not agree with the CUIT, from which it follows.
 fn agree(fields: &mut Fields, cuit: Option<Cuit>, person_type: Option<PersonType>) {
     if let (Some(given), Some(cuit)) = (person_type, cuit)
         && given != cuit.person_type()
@@ -263,7 +263,7 @@ async fn change(
     give(answered, |view| account(StatusCode::OK, &view))
 }
 
-/// Like [`change`], for the POSTs, which honour an idempotency key.
+/// Like [`change`], for the POSTs, which take an idempotency key.
 async fn change_by_post(
     request: &HttpRequest,
     caller: &Caller,

@@ -1,4 +1,4 @@
-//! Balances of the native family: as they are and as they were.
+//! Balances of the native family, present and past.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
@@ -82,7 +82,7 @@ pub async fn historical(caller: Caller, path: web::Path<String>, query: Query) -
     past(&caller, &path, query).await
 }
 
-/// The balance of the past that a query asks for.
+/// Answers with the past balance that a query asks for.
 pub(super) async fn past(caller: &Caller, path: &web::Path<String>, mut query: Query) -> Answer {
     let target = target(path)?;
     let now = caller.engine().now();

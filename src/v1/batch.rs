@@ -1,8 +1,8 @@
 //! Many adjustments at once, each with its own result, or all or nothing.
 //!
-//! **Shape.** The body is split into its items without copying, each item is read by itself, and the
-//! answer is written straight from the vouchers: what a single posting costs in JSON is most of what
-//! a thousand of them would.
+//! **Shape.** The body is split into its items without copying, each item is read by itself, and the answer is
+//! written straight from the vouchers: with the JSON work of a single posting for each item, that work would be most
+//! of the cost of a batch.
 //!
 //! **Bounds.** [`BATCH_BYTES_MAX`] and [`ITEMS_MAX`].
 
@@ -48,7 +48,7 @@ use items::Sent;
 pub const BATCH_BYTES_MAX: usize = 1024 * 1024;
 /// The most items of a batch.
 pub const ITEMS_MAX: usize = 10_000;
-/// What is set apart for an answer before it is written, in bytes.
+/// The bytes that are reserved for an answer before it is written.
 const ANSWER_BYTES: usize = 64 * 1024;
 
 /// The answer to a batch.
@@ -120,20 +120,20 @@ pub struct BatchSummary {
     not_posted: usize,
 }
 
-/// What is known of a batch before it is asked for.
+/// The facts about a batch before its items are posted.
 struct Plan {
     realm: RealmId,
     atomic: bool,
     total: usize,
-    /// The items that cannot be read, by their place.
+    /// The items that cannot be read, by their place in the batch.
     unreadable: BTreeMap<usize, ApiError>,
     request: current::Request,
 }
 
-/// What became of a batch, ready to be written.
+/// The outcome of a batch, ready to be written.
 struct Report<'a> {
     plan: &'a Plan,
-    /// Of the items that could be read, in their order; all of them, or none when none was tried.
+    /// Of the readable items, in their order: all of them, or none when none was tried.
     outcomes: &'a [ItemOutcome],
 }
 
@@ -150,7 +150,7 @@ impl Report<'_> {
         let unreadable = self.plan.unreadable.len();
         let rejected = unreadable.strict_add(count(Result::is_err));
         let refused = self.is_refused();
-        // Where something is refused, what would have been recorded or was not even tried is not posted.
+        // In a refused batch, items that would have been recorded or were not even tried are not posted.
         let known = replayed.saturating_add(rejected);
         BatchSummary {
             recorded: if refused { 0 } else { recorded },
@@ -163,7 +163,7 @@ impl Report<'_> {
         }
     }
 
-    /// Whether nothing was posted because the batch is atomic and not all of it could be.
+    /// Whether nothing was posted because the batch is atomic and some of it could not be.
     fn is_refused(&self) -> bool {
         self.plan.atomic
             && (!self.plan.unreadable.is_empty() || self.outcomes.iter().any(Result::is_err))
@@ -203,7 +203,7 @@ impl Serialize for Report<'_> {
     }
 }
 
-/// One result, as it is written.
+/// One result, as the answer shows it.
 #[derive(Serialize)]
 struct Row<'a> {
     index: usize,
@@ -252,7 +252,7 @@ impl Serialize for Results<'_> {
     }
 }
 
-/// The result of an item that was posted, or would have been if all were.
+/// The result of an item that was posted, or would have been if the batch were not refused.
 fn written<'a>(
     realm: RealmId,
     index: usize,
@@ -273,7 +273,7 @@ fn written<'a>(
     }
 }
 
-/// The result of an item that nothing is wrong with, in a batch that is refused for others.
+/// The result of a good item in a batch that is refused because of other items.
 const fn not_posted<'a>(index: usize) -> Row<'a> {
     Row {
         index,
@@ -283,15 +283,15 @@ const fn not_posted<'a>(index: usize) -> Row<'a> {
     }
 }
 
-/// A voucher that is written without being copied: the same text as of a [`VoucherBody`].
+/// A voucher that is written without being copied: the same text as that of a [`VoucherBody`].
 struct Written<'a> {
     realm: RealmId,
     placed: &'a Placed,
-    /// When it was posted.
+    /// When the voucher was posted.
     at: &'a str,
 }
 
-/// The instant of the voucher before, as text: most of a batch have the same one.
+/// The instant of the last voucher, as text: most vouchers of a batch have the same one.
 #[derive(Default)]
 struct Stamp {
     at: Option<Timestamp>,
@@ -310,7 +310,7 @@ impl Stamp {
     }
 }
 
-/// Whatever can be shown, as a string.
+/// Any value that can be displayed, as a string.
 struct Text<T>(T);
 
 impl<T: Display> Serialize for Text<T> {
@@ -387,7 +387,7 @@ pub async fn post(
     });
     let none_to_try = orders.is_empty() || (atomic && !plan.unreadable.is_empty());
     if none_to_try {
-        // As any malformed request: nothing is done, and no idempotency key is used.
+        // Like any malformed request: nothing is done, and no idempotency key is used.
         let (plan, outcomes) = (&*plan, &[]);
         let (status, text) = Report { plan, outcomes }.answer();
         return Ok(raw(status, text));
@@ -411,8 +411,7 @@ pub async fn post(
     show(&caller, plan, answered).await
 }
 
-/// Reads a batch, and takes its fingerprint where it has a key; a long one off the thread that
-/// serves.
+/// Reads a batch, and takes its fingerprint if the request has a key; a long batch off the thread that serves.
 async fn read(
     request: &HttpRequest,
     caller: &Caller,
@@ -436,7 +435,7 @@ async fn read(
     })
 }
 
-/// Writes what became of a batch; a long one off the thread that serves.
+/// Writes the outcome of a batch; a long one off the thread that serves.
 async fn show(
     caller: &Caller,
     plan: Arc<Plan>,
@@ -452,7 +451,7 @@ async fn show(
         Report { plan, outcomes }.answer()
     };
     let (status, text) = match long {
-        // It is done: who has to wait too long for the answer does not know that.
+        // The batch is done, but a client that would wait too long for the answer does not learn that.
         true => {
             let written = caller.door.room.work(caller.realm(), work).await;
             written.map_err(|_| Failure::OutcomeUnknown)?

@@ -1,4 +1,4 @@
-//! Events of the native family: what happened, in order, to read again from any place.
+//! Events of the native family, in order, to be read again from any place.
 
 pub mod stream;
 
@@ -36,20 +36,20 @@ pub struct EventsPage {
     pub next: Option<String>,
 }
 
-/// The event after which a reader wants to go on, in a log that goes up to `last`.
+/// The event after which a reader wants to continue, in a log that goes up to `last`.
 pub fn place(realm: RealmId, last: u64, text: &str) -> Result<EventId, Mistake> {
     let id = EventId::parse(text).filter(|id| id.realm == realm);
     match id.ok_or(Mistake::NoEvent)? {
-        // Whoever waited there would miss all until then.
+        // A reader that waited there would miss all events until then.
         id if id.number > last => Err(Mistake::EventToCome),
         id => Ok(id),
     }
 }
 
-/// The number of an event that was named in a field, when the log has just this event.
+/// The number of an event that a field names, if the log has this very event.
 ///
 /// # Errors
-/// When the log has another one there: an older copy of the store was put back.
+/// When the log has another event there: an older copy of the store was put back.
 pub async fn placed(caller: &Caller, field: &str, id: EventId) -> Result<u64, ApiError> {
     let known = caller.engine().event_place(id).await?;
     known.ok_or_else(|| ApiError::field(field, Mistake::OtherHistory))
@@ -103,11 +103,11 @@ fn walk(
 pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    // Before any place is looked at: what is read is of the same history, or nothing.
+    // Taken before any place is checked: everything that is read is of this history, or the request fails.
     let of = (realm, caller.engine().cells().history(realm));
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
-    // An empty one is the first page, as in every list.
+    // An empty cursor is the first page, as in every list.
     let cursor = query.read("cursor", |text| match text {
         "" => Ok(None),
         text => place(realm, last, text).map(Some),

@@ -1,4 +1,4 @@
-//! What a movement would cost.
+//! The cost of a movement, before it is made.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};

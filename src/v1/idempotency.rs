@@ -1,4 +1,4 @@
-//! What an idempotency key did.
+//! The outcome of the request that used an idempotency key.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};

@@ -1,4 +1,4 @@
-//! Who is behind a CBU, a CVU or an alias, according to the bank.
+//! The holder of a CBU, a CVU or an alias, according to the bank.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};

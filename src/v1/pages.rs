@@ -1,4 +1,4 @@
-//! Pages of lists: the same four fields, whatever is listed.
+//! Pages of lists: the same fields, whatever is listed.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -30,23 +30,23 @@ impl From<Part> for Looked {
 /// A page of a list.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct PageOf<T> {
-    /// What is listed.
+    /// The items of the page.
     pub items: Vec<T>,
-    /// How many match in all; with `looked` how many there are at least.
+    /// How many items match in all; with `looked`, how many at least.
     pub total: u64,
     /// The size of the page.
     pub limit: usize,
-    /// What was skipped.
+    /// How many items were skipped.
     pub offset: usize,
-    /// What to send as `cursor` for the next page; null when there is no more.
+    /// The `cursor` of the next page; null when there is none.
     pub next: Option<String>,
-    /// How far the page has looked, where that was not the whole list.
+    /// How far the page's search went, where it did not cover the whole list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked: Option<Looked>,
 }
 
 impl<T: Serialize> PageOf<T> {
-    /// What was found for a page.
+    /// The page of a listing.
     pub fn of<V>(found: &Listing<V>, page: &ListPage, render: impl Fn(&V) -> T) -> Self {
         Self {
             items: found.items.iter().map(render).collect(),
@@ -58,7 +58,7 @@ impl<T: Serialize> PageOf<T> {
         }
     }
 
-    /// Answers with what was found for a page.
+    /// Answers with the page of a listing.
     pub fn answer<V>(
         found: &Listing<V>,
         page: &ListPage,
@@ -69,7 +69,7 @@ impl<T: Serialize> PageOf<T> {
     }
 }
 
-/// Declares how the document shows a page: its name there, what it says of the page and of its items.
+/// Declares how the document shows a page: its name there, and the descriptions of the page and of its items.
 macro_rules! page {
     ($(#[$about:meta])+ $vis:vis $name:ident as $shown:ident { $(#[$items:meta])+ $item:ty }) => {
         $(#[$about])+

@@ -1,4 +1,4 @@
-//! Reconciliation: what the bank lists of a day, or of some days, beside what the ledger has of them.
+//! Reconciliation: the bank's movements of a day, or of some days, beside those of the ledger.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
@@ -172,7 +172,7 @@ fn transfer_id(realm: RealmId, view: &TransferView) -> String {
     view.transfer.id(realm, view.account).to_string()
 }
 
-/// The way, CVU, amount and other side of a movement by the ledger's word.
+/// The direction, CVU, amount and other side of a movement, as the ledger has them.
 fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
     let transfer = found.transfer.as_ref().map(|view| &view.transfer);
     let other = transfer.map(|transfer| transfer.counterparty().into());
@@ -187,7 +187,7 @@ fn by_ledger(found: &Reconciled) -> (Way, String, String, CounterpartyBody) {
         return (way, cvu, amount, named.or(other).unwrap_or_default());
     }
     if let Some(parked) = &found.suspense {
-        // Without the bank's word there is only what was returned.
+        // Without the bank's side, only the money that was returned is known.
         let arrived = &parked.suspense.cash_in;
         let (cvu, amount) = (arrived.cvu.to_string(), arrived.amount.to_string());
         return (Way::Out, cvu, amount, arrived.counterparty().into());
@@ -283,12 +283,12 @@ fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation
     }
 }
 
-/// What begins a cursor that has the place alone, as earlier versions gave them.
+/// The prefix of cursors that have only the place, as earlier versions gave them.
 const PLACE: &str = "r1:";
-/// What begins every other one: the counts and sums of the walk come along.
+/// The prefix of all other cursors: they carry the counts and sums of the walk, too.
 const WALK: &str = "r2:";
 
-/// Where a walk goes on, what it is over, and what its first page counted.
+/// Where a walk continues, its range, and the counts of its first page.
 #[derive(Serialize, Deserialize)]
 struct Walk {
     from: String,
@@ -306,7 +306,7 @@ impl Walk {
         Some((BusinessDay::parse(&self.day)?, at, self.id.clone()))
     }
 
-    /// What was counted, where it was over the same rows.
+    /// The counts of the first page, if they are over the same rows.
     fn counted(&self, wanted: &Wanted) -> Option<Counted> {
         let days = [&self.from, &self.to].map(|day| BusinessDay::parse(day));
         let result = wanted.result.map(Agreement::as_str);
@@ -315,7 +315,7 @@ impl Walk {
     }
 }
 
-/// The opaque form of where the list goes on.
+/// The opaque form of the place where the list continues.
 fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<String> {
     let walk = Walk {
         from: wanted.from.to_string(),
@@ -330,7 +330,7 @@ fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<Str
     Some(URL_SAFE_NO_PAD.encode(format!("{WALK}{text}")))
 }
 
-/// Reads a cursor: the place, and the walk that it is of.
+/// Reads a cursor: the place, and its walk where it has one.
 fn walk(text: &str) -> Option<(Mark, Option<Walk>)> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     let text = std::str::from_utf8(&bytes).ok()?;
@@ -348,7 +348,7 @@ fn mark(text: &str) -> Option<Mark> {
     Some((BusinessDay::parse(day)?, at, id.to_owned()))
 }
 
-/// The days that a query asks for: one by its name, or a range; today when it says nothing.
+/// The days that a query asks for: a single one, or a range; today when it names none.
 fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
     let named = query.past_day(today, day);
     let (from, to) = (query.date("from"), query.date("to"));
@@ -377,7 +377,7 @@ fn days(query: &mut Query, today: BusinessDay) -> (BusinessDay, BusinessDay) {
     (first, last)
 }
 
-/// Reads a range as a list with a page for each day, so that each is compared once and one is in memory.
+/// Reads a range as a list with a page for each day, so that each day is compared once and only one is in memory.
 fn by_days(
     realm: RealmId,
     wanted: Wanted,

@@ -1,15 +1,15 @@
-//! Statements of an account, in the form that the client would like, or that an operator asks for in the console.
+//! Statements of an account, in the form that `Accept` asks for, or that an operator asks for in the console.
 //!
-//! **Shape.** The vouchers are pinned, recounted, and written twice at most: once for the hash of the bytes, which is
-//! the `ETag`, and once more as they leave where they were too many to keep.
+//! **Shape.** The vouchers are pinned, recounted, and written at most twice: once for the hash of the bytes, which is
+//! the `ETag`, and once more as they leave, if they were too many to keep.
 //!
-//! **Bounds.** [`Format::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF and what has more lines than that take a
-//! seat among the realm's streams before anything is read, and keep it until they have left; of them [`KEPT_MAX`] bytes
-//! are in memory, of a PDF all.
+//! **Bounds.** [`Format::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF, or a statement with more lines than
+//! that, takes a seat among the realm's streams before anything is read, and keeps it until its bytes have left;
+//! [`KEPT_MAX`] of its bytes are kept in memory, of a PDF all.
 //!
-//! **Failure.** What cannot be read is an error before the first byte. If that comes later, the answer breaks off
-//! before its end, as the client sees by the length that was promised. It does so too when another generation of the
-//! realm is put into force.
+//! **Failure.** A failed read is an error before the first byte. If it fails later, the answer breaks off before its
+//! end, as the client sees by the promised length. It also breaks off when another generation of the realm is put
+//! into force.
 
 use std::sync::Arc;
 
@@ -43,22 +43,22 @@ use crate::http::words::Mistake;
 use crate::http::{Door, Hooks};
 use crate::statements::{Form, Format, file_name};
 
-/// How many vouchers are read at once.
+/// How many vouchers are read at a time.
 const PAGE: usize = 500;
-/// How many bytes are kept from the first writing for the answer: 1 MiB.
+/// How many bytes of the first writing are kept for the answer: 1 MiB.
 const KEPT_MAX: usize = 1 << 20;
-/// How many of the bytes that were kept leave at once: 64 KiB.
+/// How many of the kept bytes leave at a time: 64 KiB.
 const PART: usize = 64 << 10;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// Where a statement is read: the actors, the seats of long answers, and the realm.
+/// The source of a statement: the actors, the seats of long answers, and the realm.
 #[derive(Clone)]
 pub(crate) struct Source {
     engine: Arc<Engine>,
     hooks: Arc<Hooks>,
     realm: RealmId,
-    /// Whose seats it takes.
+    /// The realm whose seats the statement takes.
     seats: RealmId,
 }
 
@@ -73,7 +73,7 @@ impl Source {
         }
     }
 
-    /// The same for an operator, who takes no seat of the tenant's.
+    /// The same for an operator, who takes no seat of the tenant.
     pub(crate) fn for_operators(self) -> Self {
         let seats = RealmId(0);
         Self { seats, ..self }
@@ -98,7 +98,7 @@ impl Source {
     }
 }
 
-/// The days that a query asks for: both, in order, not after today, and not too many.
+/// The days that a query asks for: both ends, in order, not after today, and not too many.
 pub(crate) fn period(today: BusinessDay, query: &mut Query) -> Option<Period> {
     let (first, last) = (query.required("from", day), query.required("to", day));
     let (first, last) = (first?, last?);
@@ -138,7 +138,7 @@ impl Writing {
         }
     }
 
-    /// The next bytes, some of which may be none; `None` behind the last ones.
+    /// The next bytes, which may be empty; `None` behind the last ones.
     async fn more(&mut self) -> Result<Option<Vec<u8>>, Failure> {
         if self.done {
             return Ok(None);
@@ -167,7 +167,7 @@ impl Writing {
     }
 }
 
-/// What the first writing gave: the hash of all bytes, how many there are, and the bytes if they are few.
+/// The result of the first writing: the hash and the number of all bytes, and the bytes themselves if they are few.
 struct Written {
     tag: String,
     length: u64,
@@ -190,7 +190,7 @@ async fn written(mut writing: Writing, whole: bool) -> Result<Written, Failure> 
     Ok(Written { tag, length, kept })
 }
 
-/// A seat for a statement that is long to make or to send; none is needed for any other.
+/// A seat for a statement that takes long to make or to send; no other statement needs one.
 fn seat(source: &Source, pin: Pin, format: Format) -> Result<Option<Seat>, ApiError> {
     if format != Format::Pdf && is_short(pin) {
         return Ok(None);
@@ -243,7 +243,7 @@ async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format
     Ok(answer.body(SizedStream::new(length, Box::pin(bytes))))
 }
 
-/// Bytes that keep their seat until the last of them has left.
+/// Sends bytes that keep their seat until the last of them has left.
 fn parts(bytes: Bytes, seat: Seat) -> impl Stream<Item = Result<Bytes, Failure>> + Unpin {
     Box::pin(unfold((bytes, seat), async |(mut rest, seat)| {
         let part = rest.split_to(rest.len().min(PART));

@@ -1,4 +1,4 @@
-//! Transfers of the native family: to an account of the realm at once, to any other through the bank.
+//! Transfers of the native family: at once to an account of the realm, through the bank to any other.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
@@ -60,10 +60,10 @@ page! {
     }
 }
 
-/// Reads what a transfer is for: the central bank's code.
+/// Reads the concept of a transfer: the central bank's code for its purpose.
 ///
 /// # Errors
-/// When it is none of them.
+/// When the text is no concept.
 pub fn concept(text: &str) -> Result<Concept, Mistake> {
     let mut all = Concept::ALL.into_iter();
     let found = all.find(|concept| concept.as_str().eq_ignore_ascii_case(text));
@@ -72,7 +72,7 @@ pub fn concept(text: &str) -> Result<Concept, Mistake> {
     })
 }
 
-/// The fields that say where a transfer goes.
+/// The fields that can name the destination of a transfer.
 const WAYS: [&str; 3] = ["cvu", "cbu", "alias"];
 
 request! {
@@ -201,7 +201,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
     query.done()?;
     let fetch = async move |engine: &Engine, page| {
         match engine.transfers(realm, filter.clone(), page).await {
-            // Another's CVU sent nothing here, as one that does not exist.
+            // The CVU of another realm sent nothing here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
         }

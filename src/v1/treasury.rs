@@ -1,7 +1,7 @@
-//! Treasury of the native family: the snapshot, and what each client has.
+//! Treasury of the native family: the snapshot, and the position of each client.
 //!
-//! A position answers from what is on disk, like the snapshot, and so agrees with it; the movements
-//! and the balance of a day are those of the account.
+//! A position is read from disk, like the snapshot, and so agrees with it; the movements and the balance of a day are
+//! those of the account.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, web};
@@ -320,8 +320,7 @@ pub struct Positions {
     pub client_funds: Option<ClientFunds>,
 }
 
-/// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where
-/// it says nothing.
+/// The instant that a query asks for: the end of a day, or any that is not in the future. `None` where it names none.
 pub fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
     let (day, at) = (query.date("date"), query.instant("asOf"));
     if day.is_some() && at.is_some() {
@@ -336,7 +335,7 @@ pub fn instant(query: &mut Query, now: Timestamp) -> Option<Timestamp> {
     at.or(day.map(BusinessDay::end))
 }
 
-/// The sums of the instant that positions are of: made once for a walk, with its first page.
+/// The sums at the instant of a list of positions: made once for a walk, with its first page.
 pub async fn cut_of(
     caller: &Caller,
     at: Option<Timestamp>,
@@ -349,7 +348,7 @@ pub async fn cut_of(
     }
 }
 
-/// A snapshot as JSON, or as a row where one is asked for.
+/// A snapshot as JSON, or as a row if the client asks for one.
 fn formed(request: &HttpRequest, treasury: &Treasury) -> Result<HttpResponse, ApiError> {
     match rows::style(request) {
         Some(style) => rows::table((style, TREASURY), vec![json!(treasury)]),

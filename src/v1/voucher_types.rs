@@ -26,7 +26,7 @@ fn code(path: &web::Path<String>) -> Result<TypeCode, ApiError> {
     TypeCode::parse(path).map_err(|why| ApiError::field("code", why))
 }
 
-/// A number that a type has alone: built-in ones, which come first, have their place.
+/// A number that is unique to a type: for built-in ones, which come first, their place.
 pub fn type_number(place: u64, found: &VoucherType) -> u64 {
     found.legacy_id.unwrap_or(place)
 }

@@ -55,10 +55,10 @@ const SORTS: [(&str, VoucherSort); 2] = [
     ("amount", VoucherSort::Amount),
 ];
 
-/// The vouchers of one direction, or of one type.
+/// A filter for the vouchers of one direction, or of one type.
 type Kind = (Option<Direction>, Option<TypeCode>);
 
-/// A direction or the code of a type.
+/// Reads a direction or the code of a type.
 fn kind(text: &str) -> Result<Kind, Mistake> {
     match text.parse::<Direction>() {
         Ok(direction) => Ok((Some(direction), None)),
@@ -89,7 +89,7 @@ params! {
     }
 }
 
-/// A voucher as a row: with the number of its account.
+/// A voucher as a row, with the number of its account.
 fn shown(realm: RealmId, placed: &Placed) -> Value {
     let mut body = json!(voucher(realm, placed));
     if let Some(body) = body.as_object_mut() {
@@ -98,7 +98,7 @@ fn shown(realm: RealmId, placed: &Placed) -> Value {
     body
 }
 
-/// The movements of an account that a query asks for.
+/// Answers with the movements of an account that a query asks for.
 pub(super) async fn history(
     request: &HttpRequest,
     caller: &Caller,
@@ -293,7 +293,7 @@ pub async fn internal(request: HttpRequest, caller: Caller, mut query: Query) ->
         };
         let target = Target::Cvu(cvu);
         match engine.movements(realm, target, filter, sort, page).await {
-            // Another's CVU has no vouchers here, as one that does not exist.
+            // The CVU of another realm has no vouchers here, like one that does not exist.
             Err(Failure::Rejected(Rejection::AccountNotFound)) => Ok(Listing::default()),
             found => found,
         }

@@ -1,4 +1,4 @@
-//! Webhooks of the native family: where events go, what became of each, and once more.
+//! Webhooks of the native family: their addresses, the deliveries of events to them, and redelivery.
 
 pub mod bodies;
 mod secrets;
@@ -36,11 +36,11 @@ use secrets::NewSecret;
 
 /// The longest description, in characters.
 const DESCRIPTION_MAX: usize = 200;
-/// The most types that a webhook names.
+/// The most types that a webhook may name.
 const TYPES_MAX: usize = 64;
-/// How long the old secret of a rotation signs when nothing is said, in seconds: a day.
+/// How long the old secret still signs after a rotation, unless the request says so, in seconds: a day.
 const OVERLAP: u64 = 24 * 60 * 60;
-/// The longest that it may: 7 days.
+/// The longest overlap that a request may ask for: 7 days.
 const OVERLAP_MAX: u64 = 7 * OVERLAP;
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -67,7 +67,7 @@ fn types(raw: &str) -> Result<Vec<String>, Mistake> {
     }
 }
 
-/// A URL that may be sent to.
+/// Reads a URL, and checks that the service may send to it.
 fn url(caller: &Caller) -> impl Fn(&str) -> Result<String, UrlError> {
     let reach = caller.door.hooks.reach.clone();
     move |text| {
@@ -273,7 +273,7 @@ pub async fn rotate(
 ) -> Answer {
     let number = number(&caller, &path)?;
     let secret = NewSecret::make(&caller)?;
-    // A new secret changes nothing of how far it has come.
+    // A new secret does not change how far the webhook has come.
     let known = caller.engine().webhook(caller.realm(), number).await.ok();
     let asker = secret.asker(StatusCode::OK, &request, &caller, &body, known.clone())?;
     let sent = RotateSecret::read(body)?;
@@ -407,7 +407,7 @@ request! {
     }
 }
 
-/// An event of a realm that has had so many.
+/// Reads the id of an event of a realm whose last event has the number `last`.
 fn event(realm: RealmId, last: u64, id: &str) -> Result<EventId, Mistake> {
     let found = place(realm, last, id).ok().filter(|id| id.number > 0);
     found.ok_or(Mistake::NoEvent)

@@ -1,5 +1,5 @@
-//! Readers of what clients of the wallet family send: codes as text or number, dates either way
-//! round, a CUIT with its dashes.
+//! Readers of values as clients of the wallet family send them: codes as text or number, dates either way round, a
+//! CUIT with its dashes.
 
 use std::borrow::Cow;
 
@@ -44,7 +44,7 @@ pub fn as_sent<T>(answered: Result<T, Failure>) -> Result<T, Failure> {
     })
 }
 
-/// Whole numbers are as good as their text.
+/// Quotes a whole number, so that it reads like its text.
 fn quoted(raw: &str) -> String {
     if !raw.is_empty() && raw.bytes().all(|b| b.is_ascii_digit()) {
         format!("\"{raw}\"")
@@ -53,12 +53,12 @@ fn quoted(raw: &str) -> String {
     }
 }
 
-/// A text or a whole number, as text of at most `max` characters.
+/// Reads a text or a whole number, as text of at most `max` characters.
 pub fn code(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
     move |raw| read_body::line(max)(&quoted(raw))
 }
 
-/// A text or a whole number, as text read further by `parse`.
+/// Reads a text or a whole number, as text that `parse` reads further.
 pub fn code_as<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> impl FnOnce(&str) -> Result<T, Mistake> {
@@ -71,7 +71,7 @@ pub fn number(raw: &str) -> Result<u64, Mistake> {
     text.trim().parse().map_err(|_| Mistake::NotWhole)
 }
 
-/// true or false, or a text that says so, in any case.
+/// `true` or `false`, also as text, in any case.
 pub fn boolean(raw: &str) -> Result<bool, Mistake> {
     read_body::boolean(&raw.trim_matches('"').trim().to_ascii_lowercase())
 }
@@ -97,7 +97,7 @@ pub fn cuit_of(caller: &Caller) -> impl FnOnce(&str) -> Result<Cuit, Mistake> + 
     code_as(move |text| cuit(relaxed, text))
 }
 
-/// `YYYY-MM-DD` of a date that comes so, the other way round, or with a time after it.
+/// Turns a date into `YYYY-MM-DD`: it may come so, the other way round, or with a time after it.
 fn turned(text: &str) -> String {
     let date = text.split(['T', ' ']).next().unwrap_or_default();
     let parts: Vec<_> = date.split('-').collect();
@@ -107,12 +107,12 @@ fn turned(text: &str) -> String {
     }
 }
 
-/// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`. With a time after it, it is the day that is written.
+/// A business day, `YYYY-MM-DD` or `DD-MM-YYYY`. If a time follows, the day counts as it is written.
 pub fn day(text: &str) -> Result<BusinessDay, Mistake> {
     dated(text).ok_or(Mistake::NotADateEitherWay)
 }
 
-/// How the document shows the tenant's own date of a movement, which is shown as it was sent.
+/// How the document shows the tenant's own date of a movement, which answers repeat as it was sent.
 #[derive(Debug)]
 pub struct FechaExterna;
 
@@ -156,7 +156,7 @@ fn dated(text: &str) -> Option<BusinessDay> {
     match time {
         None => Some(day),
         Some(time) => {
-            // Of a zone that came in a query without being encoded, the sign has become a space.
+            // In a query that was not encoded, the plus sign of a zone has become a space.
             let at = format!("{day}T{}", time.replace(' ', "+"));
             let zoned = Timestamp::parse(&at).or_else(|| Timestamp::parse(&(at + "Z")));
             zoned.map(|_| day)
@@ -164,12 +164,12 @@ fn dated(text: &str) -> Option<BusinessDay> {
     }
 }
 
-/// The day of somebody's birth, either way round.
+/// The day of a birth, either way round.
 fn birth_date(text: &str) -> Result<String, Mistake> {
     kyc::birth_date(&turned(text)).map_err(|_| Mistake::NotADateEitherWay)
 }
 
-/// Like [`birth_date`], as a text of a body; nobody is born in the future.
+/// Like [`birth_date`], as a text of a body, and not in the future.
 pub fn born(caller: &Caller) -> impl FnOnce(&str) -> Result<String, Mistake> + use<> {
     let today = caller.engine().now().business_day().to_string();
     read_body::text(move |text| match birth_date(text)? {
@@ -188,7 +188,7 @@ pub fn dni(raw: &str) -> Result<String, Mistake> {
     code_as(|text| kyc::document(&undotted(text)))(raw)
 }
 
-/// Six digits; a number has lost its zeros in front.
+/// Six digits; a JSON number has lost its leading zeros, which are put back.
 pub fn activity(raw: &str) -> Result<String, Mistake> {
     let read = code_as(|text| kyc::afip_activity(&undotted(text)));
     if raw.bytes().all(|b| b.is_ascii_digit()) {

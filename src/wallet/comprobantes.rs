@@ -35,7 +35,7 @@ use crate::http::words::Mistake;
 
 /// The longest reference, in characters.
 const REFERENCIA_MAX: usize = 50;
-/// Of a voucher without a type.
+/// The mistake of a voucher without a type.
 const UNNAMED: Mistake = Mistake::RequiredOr { other: "codigo" };
 
 type Answer = Result<HttpResponse, ApiError>;
@@ -110,12 +110,12 @@ fn posted(realm: RealmId, placed: &Placed) -> ComprobanteCreado {
     }
 }
 
-/// The sign of a direction: what the client sees come in, or go.
+/// The sign of a direction: `1` where money comes in for the client, `-1` where it goes out.
 pub const fn sentido(direction: Direction) -> &'static str {
     if direction.adds() { "1" } else { "-1" }
 }
 
-/// The same as a number.
+/// Like [`sentido`], as a number.
 pub const fn signo(direction: Direction) -> i8 {
     if direction.adds() { 1 } else { -1 }
 }
@@ -229,7 +229,7 @@ async fn adjustment(
     })
 }
 
-/// A type that is named twice has to be the same both times.
+/// Reads a type that is named by number and by code: both have to name the same one.
 async fn both(caller: &Caller, id: u64, code: TypeCode) -> Result<TypeRef, ApiError> {
     let types = caller.engine().voucher_types(caller.realm()).await?;
     let known = types.find_legacy(id).map(|it| it.code);

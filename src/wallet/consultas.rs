@@ -1,4 +1,4 @@
-//! Who is behind a CBU, a CVU or an alias, according to the bank, for clients of a walletentidad.
+//! The holder of a CBU, a CVU or an alias, according to the bank, for clients of a walletentidad.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get};
@@ -88,7 +88,7 @@ impl From<Found> for CuentaExterna {
     }
 }
 
-/// Reads a parameter of which published examples send the word `null`, or nothing, where there is none.
+/// Reads a parameter for which published examples send the word `null`, or nothing, to leave it out.
 fn present<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> impl FnOnce(&str) -> Result<Option<T>, E> {

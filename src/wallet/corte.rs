@@ -1,4 +1,4 @@
-//! The instant of a list of balances in the wallet family, and what belonged to all clients then.
+//! The instant of a list of balances in the wallet family, and the money of all clients then.
 
 use caudal_actors::engine::lists::ListPage;
 use caudal_actors::engine::treasury::Cut;
@@ -63,7 +63,7 @@ pub struct Corte {
 }
 
 impl Corte {
-    /// What is said of an instant with a page.
+    /// The facts about an instant that a page shows.
     pub async fn of(
         caller: &Caller,
         at: Option<Timestamp>,

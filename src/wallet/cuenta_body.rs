@@ -1,4 +1,4 @@
-//! What a wallet account looks like.
+//! The body of a wallet account.
 
 use caudal_ledger::accounts::{Account, Status};
 use caudal_ledger::ids::RealmId;
@@ -138,7 +138,7 @@ impl CuentaBody {
                 provincia_nombre: address.province_name,
             },
             codigo: account.code.clone(),
-            // Realms are numbered in pairs, one pair a tenant.
+            // Realms are numbered in pairs, one pair for each tenant.
             id_organizacion: Some(realm.0.div_ceil(2)),
             cvu: account.cvu.map(|cvu| cvu.to_string()),
             alias: account.alias.as_ref().map(ToString::to_string),
@@ -156,7 +156,7 @@ impl CuentaBody {
     }
 }
 
-/// What the tenant calls the CVU; the holder's name where it gave none.
+/// The name that the tenant gave the CVU; the holder's name if it gave none.
 pub fn cvu_name(account: &Account) -> String {
     let name = account.cvu_name.as_ref();
     name.unwrap_or(&account.holder.name).clone()

@@ -1,4 +1,4 @@
-//! What clients say of a wallet account: all of it when it is made, and what changes afterwards.
+//! Requests about a wallet account: all its particulars when it is made, and changes afterwards.
 
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::kyc::{self, Address, AddressMarks, Kyc, KycMarks, Marks as _};
@@ -41,7 +41,7 @@ request! {
     }
 }
 
-/// Of two fields for one thing the first that has a value; cleared when none has and one is null.
+/// Of two fields for the same value, the first that has one; cleared when neither has one and one is null.
 fn either<T>(first: Sent<T>, second: Sent<T>) -> Sent<T> {
     match (first, second) {
         (Some(Some(value)), _) | (_, Some(Some(value))) => Some(Some(value)),
@@ -67,7 +67,7 @@ impl DomicilioRequest {
     }
 }
 
-/// What is cleared of an address, and what is set, of its two names in a request.
+/// The parts of an address that a request clears, and those that it sets, under both of its names.
 fn address(own: Sent<DomicilioRequest>, other: Sent<DomicilioRequest>) -> (AddressMarks, Address) {
     let nothing = (AddressMarks::default(), Address::default());
     let (own, other) = match (own, other) {
@@ -124,8 +124,8 @@ fn address(own: Sent<DomicilioRequest>, other: Sent<DomicilioRequest>) -> (Addre
     (marks, set)
 }
 
-/// Declares a request with the particulars of a wallet account: the first field and the document's words
-/// about `habilitado` are its own, the others are the same in all.
+/// Declares a request with the particulars of a wallet account: the first field and the document's words about
+/// `habilitado` are each request's own, the other fields are the same in all.
 macro_rules! cuenta {
     (
         $(#[$about:meta])+
@@ -265,13 +265,13 @@ cuenta! {
     }
 }
 
-/// What an account always has cannot be cleared.
+/// Refuses to clear the fields that every account has.
 fn keep_the_required(fields: &mut Fields) {
     fields.refuse_null("cuitCuil");
     fields.refuse_null("habilitado");
 }
 
-/// A new account names a person, or a firm.
+/// Checks that a new account names a person, or a firm.
 fn name_the_holder(fields: &mut Fields) {
     if fields.has("razonSocial") {
         return;

@@ -76,7 +76,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     answer.give(made.await)
 }
 
-/// The account that a request asks for.
+/// The registration that a request describes.
 fn registration(sent: CreateWalletAccount) -> Result<Registration, ApiError> {
     let cuit = sent.cuit_cuil;
     let sent = Particulars::from(sent);
@@ -203,7 +203,7 @@ const SORTS: [(&str, AccountSort); 4] = [
     ("cuitCuil", AccountSort::Cuit),
 ];
 
-/// What a list of wallet accounts is sorted by.
+/// The orders of a list of wallet accounts.
 #[derive(Debug)]
 pub struct CuentaSort;
 
@@ -278,7 +278,7 @@ pub async fn list(caller: Caller, mut query: Query) -> Answer {
 )]
 #[get("/wallet/v1/CuentaByCuit")]
 pub async fn by_cuit(caller: Caller, mut query: Query) -> Answer {
-    // A wrong check digit is that of nobody; only a wrong shape is a mistake.
+    // Nobody has a CUIT with a wrong check digit; only a wrong shape is a mistake.
     let cuit = query.required("cuit", |text| campos::cuit(true, text));
     let page = WholeParams::take(&mut query);
     query.done()?;

@@ -1,5 +1,4 @@
-//! The CVU of a wallet account: made, given an alias, closed. Its record has an id of its own, by which
-//! clients name it.
+//! The CVU of a wallet account: made, given an alias, closed. Its record has an id of its own, which clients use.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, patch, post, web};
@@ -58,7 +57,7 @@ fn body(realm: RealmId, view: &AccountView) -> CvuBody {
     }
 }
 
-/// 201 with a new CVU, 200 with the one that the account has already or has again.
+/// 201 with a new CVU, 200 with one that the account already has or has again.
 const fn status(view: &AccountView) -> StatusCode {
     if view.changed && view.account.reopened_at.is_none() {
         StatusCode::CREATED
@@ -114,7 +113,7 @@ pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) ->
     give(answered, |view| json(status(&view), &body(realm, &view)))
 }
 
-/// The account whose CVU has this record; one of another realm, or of none, is not found.
+/// The account whose CVU has this record; a record of another realm, or of no account, is not found.
 fn account(caller: &Caller, id: u64) -> Result<AccountNo, ApiError> {
     let found = AccountNo::of_bank_client_id(id, caller.realm());
     Ok(found.ok_or(Rejection::AccountNotFound)?)

@@ -1,4 +1,4 @@
-//! Parameters of the wallet family that several of its operations have, as the document shows them: see
+//! Parameters that several operations of the wallet family have, as the document shows them: see
 //! [`crate::http::declared`].
 
 use crate::http::declared::declared;

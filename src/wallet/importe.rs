@@ -10,12 +10,12 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// An amount that goes out as a number with two decimals, from its text and through nothing else.
+/// An amount that is written as a JSON number with two decimals, straight from its text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Importe(String);
 
 impl Importe {
-    /// The number that a decimal writes itself as.
+    /// The JSON number with the text of a decimal.
     pub fn of(decimal: impl Display) -> Self {
         Self(decimal.to_string())
     }
@@ -43,13 +43,13 @@ impl ToSchema for Importe {
     }
 }
 
-/// A number that goes out with as many decimals as what it is of has, from its text.
+/// A decimal that is written as a JSON number with all its own decimals, straight from its text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(transparent)]
 pub struct Exacto(Importe);
 
 impl Exacto {
-    /// The number that a decimal writes itself as.
+    /// The JSON number with the text of a decimal.
     pub fn of(decimal: impl Display) -> Self {
         Self(Importe::of(decimal))
     }

@@ -1,5 +1,5 @@
-//! Remuneration of balances: enrols an account in a fund, and reads what it has there. None of it
-//! is part of the balance.
+//! Remuneration of balances: enrols an account in a fund, and reads its position there. The position is no part of
+//! the balance.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get, post, web};
@@ -27,7 +27,7 @@ use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// How far an enrolment is, on the wire.
+/// The word for how far an enrolment has come.
 const fn estado(state: Option<EnrolmentState>) -> &'static str {
     match state {
         None => "NO_ENROLADA",
@@ -133,7 +133,7 @@ impl From<&RemunerationView> for RemuneracionEstado {
     }
 }
 
-/// Of an enrolment of no account.
+/// The mistake of an enrolment without an account.
 const UNNAMED: Mistake = Mistake::RequiredOr { other: "idCuenta" };
 
 request! {
@@ -200,13 +200,13 @@ pub async fn enrol(request: HttpRequest, caller: Caller, request_body: Body) -> 
     })
 }
 
-/// The account that a request names; named twice, it has to be the same both times.
+/// The account that a request names; if it is named twice, both have to name the same one.
 async fn target(caller: &Caller, sent: &EnrollRemuneracion) -> Result<Target, ApiError> {
     match (sent.cvu, sent.id_cuenta) {
         (Some(cvu), Some(number)) => {
             let named = Target::Cvu(cvu);
             let owner = caller.engine().view(caller.realm(), named).await;
-            // One that is not there is refused by the order itself.
+            // The order itself refuses an account that does not exist.
             if owner.is_ok_and(|view| view.account.number.0 != number) {
                 let other = "cvu";
                 return Err(ApiError::field("idCuenta", Mistake::Contradicts { other }));

@@ -1,4 +1,4 @@
-//! Balances of the wallet family: of all accounts and of one as they are, of one as it was.
+//! Balances of the wallet family: of all accounts and of one at present, of one in the past.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, get, web};
@@ -95,7 +95,7 @@ impl From<&Position> for Saldo {
     }
 }
 
-/// What the accounts with a CVU have now, or had at an instant.
+/// The balances of the accounts with a CVU, now or at an instant.
 async fn balances(
     caller: &Caller,
     at: Option<Timestamp>,
@@ -241,12 +241,12 @@ async fn now(caller: &Caller, target: Target) -> Answer {
     Ok(json(StatusCode::OK, &Saldo::from(&view)))
 }
 
-/// The day that is asked for, under either name.
+/// The day that a query asks for, under either name.
 fn day(caller: &Caller, query: &mut Query) -> Option<BusinessDay> {
     query.past_day(caller.engine().now().business_day(), campos::day)
 }
 
-/// What an account had at the end of a day.
+/// Answers with the balance of an account at the end of a day.
 async fn closing(caller: &Caller, target: Target, day: Option<BusinessDay>) -> Answer {
     let other = "date";
     let day = day.ok_or_else(|| ApiError::field("fecha", Mistake::RequiredOr { other }))?;

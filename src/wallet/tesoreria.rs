@@ -1,4 +1,4 @@
-//! Treasury of the wallet family: the snapshot, and what each client has.
+//! Treasury of the wallet family: the snapshot, and the position of each client.
 
 pub mod bodies;
 pub mod queries;

@@ -119,7 +119,7 @@ pub async fn remove(caller: Caller, path: web::Path<String>) -> Result<HttpRespo
     let types = engine.voucher_types(realm).await?;
     let code = match types.find_legacy(id) {
         Some(found) => found.code,
-        // The number stands for the code that nobody knows.
+        // The number stands in for the code, which is not known.
         None => {
             let code = TypeCode::parse(&format!("{id:02}"));
             let code = code.map_err(|why| ApiError::field("id", why))?;
@@ -182,12 +182,12 @@ request! {
     }
 }
 
-/// Of a type without a sense.
+/// The mistake of a type without a sense.
 const SENSELESS: Mistake = Mistake::RequiredOr { other: "signo" };
 
 fn name_the_sense(fields: &mut Fields) {
     if fields.has("sentido") {
-        // What does not count is not looked at.
+        // The other field does not count, so it is not read.
         fields.forget("signo");
     } else if !fields.has("signo") {
         fields.mistake("sentido", SENSELESS);

@@ -1,5 +1,5 @@
-//! Transfers of the wallet family: the same as the native ones, under the names of a walletentidad. A
-//! transfer is an operation of whoever sends; money that arrives is one under the id of its voucher.
+//! Transfers of the wallet family: the same as the native ones, under the names of a walletentidad. A transfer is an
+//! operation of the sender; money that arrives is an operation of the receiver, under the id of its voucher.
 
 pub mod bodies;
 
@@ -34,7 +34,7 @@ use bodies::{Operacion, Transferencia};
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// Of a transfer from nowhere, and of one to nowhere or to two places.
+/// The mistakes of a transfer without an origin, without a destination, and with two destinations.
 const NO_ORIGIN: Mistake = Mistake::Required;
 const NO_DESTINATION: Mistake = Mistake::RequiredOr {
     other: "alias_destino",
@@ -75,7 +75,7 @@ request! {
     }
 }
 
-/// Sees that there is one origin and one destination.
+/// Checks that there is an origin, and exactly one destination.
 fn origin_and_destination(fields: &mut Fields) {
     if !fields.has("cvuOrigen") && !fields.has("cvu_origen") {
         fields.mistake("cvuOrigen", NO_ORIGIN);
@@ -108,7 +108,7 @@ impl Transferir {
     }
 }
 
-/// An external id for a transfer that its tenant does not name.
+/// Makes an external id for a transfer to which its tenant gives none.
 fn unnamed() -> Result<ExternalId, ApiError> {
     let id = format!("sin-idExterno-{}", uuid::Uuid::now_v7().simple());
     ExternalId::parse(&id).map_err(|why| ApiError::field("idExterno", why))

@@ -1,4 +1,4 @@
-//! Flat notices: what a webhook of the format `walletentidad` is sent instead of an event.
+//! Flat notices: the bodies that a webhook of the format `walletentidad` gets in place of events.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::bodies::transfers;
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Notice {
-    /// Of an operation.
+    /// About an operation.
     Operation(Box<OperationNotice>),
-    /// Of an account.
+    /// About an account.
     Account(AccountNotice),
-    /// Of nothing: a try that the tenant asked for.
+    /// A test that the tenant asked for.
     Test(TestNotice),
 }
 
-/// Of an operation that ended.
+/// About an operation that ended.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OperationNotice {
@@ -51,7 +51,7 @@ pub struct OperationNotice {
     fecha_actualizacion: String,
 }
 
-/// Of an account that was disabled.
+/// About an account that was disabled.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AccountNotice {
@@ -62,7 +62,7 @@ pub struct AccountNotice {
     mensaje: &'static str,
 }
 
-/// A try that the tenant asked for.
+/// A test that the tenant asked for.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TestNotice {
@@ -72,7 +72,7 @@ pub struct TestNotice {
 }
 
 impl Kind {
-    /// What its notice is called.
+    /// The word for the event of its notice.
     const fn event(self) -> &'static str {
         match self {
             Self::Sent => "TRANSFERENCIA_SALIENTE",
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// What its notice calls the operation.
+    /// The word for the operation in its notice.
     const fn word(self) -> &'static str {
         match self {
             Self::Sent => "TransferenciaSaliente",
@@ -98,10 +98,10 @@ fn number(amount: Amount) -> Result<Box<RawValue>, serde_json::Error> {
     RawValue::from_string(amount.to_string())
 }
 
-/// The notice of an event; `None` where there is none of it.
+/// The notice of an event; `None` for events without one.
 ///
 /// # Errors
-/// When it cannot be rendered.
+/// When the notice cannot be rendered.
 pub fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error> {
     let operation = match &event.subject {
         Subject::Transfer(found) if ends(event.kind) => Operation::Sent(Box::new(TransferView {
@@ -127,7 +127,7 @@ pub fn notice(event: &Event) -> Result<Option<Notice>, serde_json::Error> {
     Ok(Some(Notice::Operation(Box::new(notice?))))
 }
 
-/// A try that the tenant asked for.
+/// The notice of a test that the tenant asked for.
 pub fn test(id: &str, webhook: &str) -> Notice {
     Notice::Test(TestNotice {
         mensaje_id: id.to_owned(),
@@ -136,7 +136,7 @@ pub fn test(id: &str, webhook: &str) -> Notice {
     })
 }
 
-/// Whether an event of a transfer says how it ended.
+/// Whether an event says how a transfer ended.
 const fn ends(kind: EventKind) -> bool {
     matches!(
         kind,

@@ -1,9 +1,9 @@
-//! Which URLs and addresses the service may send to: none that leads to this machine or to a
-//! private network, unless the settings allow it.
+//! The URLs and addresses to which the service may send: none that leads to this machine or to a private network,
+//! unless the settings allow it.
 //!
-//! **Order.** A URL is read when it is set, so that the tenant is told, and again before each
-//! attempt, since rules and settings change. The text must say what the URL parser reads: it takes
-//! `0x7f.1` for 127.0.0.1, and a person would not.
+//! **Order.** A URL is checked when it is set, so that the tenant is told, and again before each attempt, since rules
+//! and settings change. The host has to be written as the URL parser reads it: the parser takes `0x7f.1` for
+//! 127.0.0.1, and a person would not.
 //!
 //! **Bounds.** [`URL_MAX`] bytes, [`PORTS`].
 
@@ -19,7 +19,7 @@ pub const PORTS: [u16; 2] = [443, 8443];
 /// The one name that is this machine.
 const LOCALHOST: &str = "localhost";
 
-/// Addresses that nobody's public server has, and what they are.
+/// Addresses that no public server has, and their kinds.
 const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
     (v4([0, 0, 0, 0], 8), "an address of this network"),
     (v4([10, 0, 0, 0], 8), "a private address"),
@@ -43,10 +43,10 @@ const FORBIDDEN_V4: [(Ipv4Net, &str); 17] = [
     (v4([255, 255, 255, 255], 32), "an address of all receivers"),
     (v4([240, 0, 0, 0], 4), "a reserved address"),
 ];
-/// The only addresses of version 6 that a public server has.
+/// The only IPv6 addresses that a public server has.
 const PUBLIC_V6: Ipv6Net = v6([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
-/// Addresses of version 6 that it does not have. The first that fits says what they are; those that
-/// carry an address of version 4 are refused whole, whatever it is.
+/// IPv6 addresses that no public server has. The first entry that matches gives the kind; ranges that carry an IPv4
+/// address are refused whole, whichever address they carry.
 const FORBIDDEN_V6: [(Ipv6Net, &str); 18] = [
     (
         v6([0, 0, 0, 0, 0, 0, 0, 0], 128),
@@ -101,7 +101,7 @@ const fn v6([a, b, c, d, e, f, g, h]: [u16; 8], prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, d, e, f, g, h), prefix)
 }
 
-/// How far the service's webhooks go.
+/// The addresses that the service's webhooks may reach.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reach {
     networks: Vec<IpNet>,
@@ -109,8 +109,8 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Public addresses, and networks that the operator opens, such as `10.20.0.0/16`. They lift
-    /// the rule about addresses and no other: it is https on [`PORTS`] there too.
+    /// Public addresses, and networks that the operator opens, such as `10.20.0.0/16`. Opening a network lifts only
+    /// the rule about addresses: it still takes https on [`PORTS`].
     pub const fn public(networks: Vec<IpNet>) -> Self {
         Self {
             networks,
@@ -127,19 +127,19 @@ impl Reach {
         }
     }
 
-    /// Whether this machine may be sent to.
+    /// Whether webhooks may be sent to this machine.
     pub const fn is_loopback(&self) -> bool {
         self.loopback
     }
 
-    /// What an address is that a URL gives; `None` when it may be sent to.
+    /// The kind of an address that a URL gives; `None` when it may be sent to.
     fn refuses_literal(&self, ip: IpAddr) -> Option<&'static str> {
         let ours = self.loopback && ip.is_loopback();
         forbidden(ip).filter(|_| !ours && !self.opens(ip))
     }
 
-    /// What an address is that a name resolves to; `None` when it may be sent to. A name gets
-    /// nobody to the loopback but the one that says so, and that one gets nobody elsewhere.
+    /// The kind of an address that a name resolves to; `None` when it may be sent to. Only the name `localhost` may
+    /// lead to the loopback, and it may lead nowhere else.
     pub fn refuses(&self, name: &str, ip: IpAddr) -> Option<&'static str> {
         if name == LOCALHOST {
             let ours = self.loopback && ip.is_loopback();
@@ -153,7 +153,7 @@ impl Reach {
     }
 }
 
-/// What an address is when it is none of a public server.
+/// The kind of an address that no public server has.
 fn forbidden(ip: IpAddr) -> Option<&'static str> {
     match ip {
         IpAddr::V4(ip) => {
@@ -170,13 +170,13 @@ fn forbidden(ip: IpAddr) -> Option<&'static str> {
     }
 }
 
-/// Why a URL is none that the service sends to, and what would be right.
+/// Why the service does not send to a URL, and what would be right.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum UrlError {
     /// It is too long.
     #[error("is longer than {URL_MAX} bytes: use a shorter one")]
     TooLong,
-    /// It has characters that no URL has as it travels.
+    /// It has characters that a URL cannot have when it is sent.
     #[error(
         "has a space, a backslash or a character outside of ASCII: write the path \
          percent-encoded and the host in its `xn--` form"
@@ -199,16 +199,16 @@ pub enum UrlError {
     /// It has a fragment.
     #[error("must not have a fragment: no server would see what follows the `#`")]
     Fragment,
-    /// It has a port that is not sent to.
+    /// It has a port to which the service does not send.
     #[error("has port {0}: use 443 or 8443")]
     Port(u16),
-    /// The host reads otherwise than it is written.
+    /// The parser reads the host otherwise than it is written.
     #[error("names a host that would be read as `{0}`: write it so")]
     Disguised(String),
-    /// The host is a name of this machine, or one that means something only near it.
+    /// The host is a name of this machine, or a name that is known only near it.
     #[error("names a host by no public name: use one such as hooks.example.com")]
     LocalName,
-    /// The host is an address that may not be sent to.
+    /// The host is an address to which the service may not send.
     #[error("points to {ip}, {what}: use one that is reached from the internet")]
     Address {
         /// The address that may not be reached.
@@ -218,11 +218,10 @@ pub enum UrlError {
     },
 }
 
-/// Reads a URL to send to. A host that is a name has still to be resolved: what it resolves to is
-/// judged then.
+/// Reads a URL to send to. A host that is a name must still be resolved, and its addresses are checked then.
 ///
 /// # Errors
-/// What is wrong with it and what would be right, as the rest of a sentence about it.
+/// Why the URL is refused and what would be right, as the rest of a sentence about it.
 pub fn parse(text: &str, reach: &Reach) -> Result<Url, UrlError> {
     if text.len() > URL_MAX {
         return Err(UrlError::TooLong);
@@ -267,7 +266,7 @@ fn host_of(written: &str) -> &str {
     }
 }
 
-/// Judges the host; says whether it is this machine, and may be.
+/// Checks the host; returns whether it is this machine, where that is allowed.
 fn host(url: &Url, written: &str, reach: &Reach) -> Result<bool, UrlError> {
     let literal = |ip: IpAddr| match reach.refuses_literal(ip) {
         Some(what) => Err(UrlError::Address { ip, what }),
@@ -286,7 +285,7 @@ fn host(url: &Url, written: &str, reach: &Reach) -> Result<bool, UrlError> {
         Some(Host::Domain(LOCALHOST)) if reach.loopback => Ok(true),
         Some(Host::Domain(name)) => {
             let last = name.rsplit_once('.').map(|(_, last)| last);
-            // One that ends with a dot has an empty last part.
+            // A name that ends with a dot has an empty last part.
             let public = last.is_some_and(|last| !last.is_empty() && last != LOCALHOST);
             public.then_some(false).ok_or(UrlError::LocalName)
         }

@@ -1,10 +1,10 @@
-//! Names to addresses: every address of an answer is judged, and the client connects to what was judged.
+//! Resolves names: every address of an answer is checked, and the client connects to addresses that were checked.
 //!
-//! **Order.** One lookup for each connection. Its addresses are what the client tries, so a name
-//! that says something else a moment later (DNS rebinding) gains nothing.
+//! **Order.** One lookup for each connection. The client tries the addresses of that lookup, so a name that resolves
+//! otherwise a moment later (DNS rebinding) gains nothing.
 //!
-//! **Failure.** One address that may not be sent to spoils the whole answer: it is either a mistake
-//! of the receiver, who should know, or an attack that would try again until it is lucky.
+//! **Failure.** One address to which the service may not send spoils the whole answer: it is either a mistake of the
+//! receiver, who should know, or an attack that would try again until it is lucky.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -24,22 +24,22 @@ use super::guard::Reach;
 /// How many addresses of an answer are tried.
 pub const ADDRESSES_MAX: usize = 8;
 
-/// What a lookup gives.
+/// The addresses that a lookup finds, once it is done.
 pub type LookingUp = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>> + Send>>;
 
-/// Whoever knows the addresses of names.
+/// Looks up the addresses of names.
 pub trait Lookup: Send + Sync + fmt::Debug + 'static {
     /// The addresses of a name.
     fn lookup(&self, name: &str) -> LookingUp;
 }
 
-/// How a name is asked for, on a thread that waits until the machine has said something.
+/// Resolves a name, and blocks the thread until the machine's resolver has answered.
 pub type Ask = fn(&str) -> io::Result<Vec<IpAddr>>;
 
 /// The machine's own resolver.
 ///
-/// **Bounds.** A name server that is silent holds a thread for longer than anybody waits for it, so
-/// a name is asked for once at a time; who wants the same name waits for that.
+/// **Bounds.** A name server that is silent holds a thread for longer than any caller waits, so a name is asked for
+/// once at a time; others who need the same name wait for their turn.
 #[derive(Debug)]
 pub struct SystemLookup {
     ask: Ask,
@@ -53,7 +53,7 @@ impl Default for SystemLookup {
 }
 
 impl SystemLookup {
-    /// One that asks in another way.
+    /// A resolver that asks in another way.
     pub fn asking(ask: Ask) -> Self {
         Self {
             ask,
@@ -61,7 +61,7 @@ impl SystemLookup {
         }
     }
 
-    /// The turn of a name.
+    /// The semaphore of a name.
     fn turn(&self, name: &str) -> Arc<Semaphore> {
         let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         names.retain(|_, turn| turn.strong_count() > 0);
@@ -81,7 +81,7 @@ impl Lookup for SystemLookup {
             let held = turn.acquire_owned().await.map_err(io::Error::other)?;
             let asked = spawn_blocking(move || {
                 let found = ask(&name);
-                // Not before: whoever waited may have left long ago.
+                // Only now: the caller that waited may have left long ago.
                 drop(held);
                 found
             });
@@ -90,13 +90,13 @@ impl Lookup for SystemLookup {
     }
 }
 
-/// Why a name leads nowhere.
+/// Why a name cannot be sent to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum ResolveError {
     /// It has no address, or none in time.
     #[error("the name does not resolve")]
     Unresolved,
-    /// It has an address that may not be sent to.
+    /// It has an address to which the service may not send.
     #[error("the name resolves to {ip}, {what}")]
     Forbidden {
         /// The address that may not be reached.
@@ -106,7 +106,7 @@ pub enum ResolveError {
     },
 }
 
-/// Resolves for the client, and lets only judged addresses pass.
+/// Resolves names for the client, and passes on only checked addresses.
 #[derive(Clone, Debug)]
 pub struct Checked {
     reach: Arc<Reach>,
@@ -115,7 +115,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// A resolver over a lookup that may take so long.
+    /// A resolver over a lookup that may take this long.
     pub fn new(reach: Arc<Reach>, lookup: Arc<dyn Lookup>, limit: Duration) -> Self {
         Self {
             reach,

@@ -1,11 +1,11 @@
-//! Secrets of webhooks: how they look, and how they lie in the store.
+//! Secrets of webhooks: their text, and their form in the store.
 //!
 //! A secret is `whsec_` and the base64 of random bytes, as Standard Webhooks has it. It must be read
 //! again for each signature, so it cannot be kept as a digest: it is sealed with AES-256-GCM under a
-//! key derived from the service's pepper, for one tenant. Whoever has the store but not the pepper
-//! has no secret; a row that got to another tenant does not open.
+//! key derived from the service's pepper, for one tenant. Somebody who has the store but not the pepper has no
+//! secret; a row that got to another tenant does not open.
 //!
-//! **Bytes on disk.** One byte of format, 12 of nonce, then what is sealed with its tag of 16.
+//! **Bytes on disk.** One byte of format, 12 of nonce, then the sealed bytes with their tag of 16.
 
 use std::fmt;
 
@@ -17,25 +17,25 @@ use caudal_actors::ports::webhooks::Sealed;
 use secrecy::zeroize::Zeroize as _;
 use secrecy::{ExposeSecret as _, SecretSlice, SecretString};
 
-/// What the text of a secret begins with.
+/// The prefix of the text of a secret.
 pub const PREFIX: &str = "whsec_";
 /// The fewest and the most bytes of a secret.
 pub const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
-/// How many bytes a new one has.
+/// How many bytes a new secret has.
 const NEW: usize = 32;
-/// The one format there is.
+/// The only format.
 const FORMAT: u8 = 1;
-/// What the key is for: another use of the pepper has another key.
+/// The purpose of the key: another use of the pepper derives another key.
 const SALT: &[u8] = b"caudal";
 const PURPOSE: &[u8] = b"secrets of webhooks, format 1";
 
-/// Why there is no secret.
+/// Why a secret cannot be made, read, sealed or opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SealError {
-    /// The text is none of a secret.
+    /// The text is not that of a secret.
     #[error("is no secret: it must be `whsec_` and the base64 of 24 to 64 bytes")]
     NoSecret,
-    /// What lies in the store was sealed under another pepper, for another tenant, or has changed.
+    /// The sealed bytes were sealed under another pepper or for another tenant, or have changed.
     #[error("the secret cannot be unsealed: another pepper, another tenant, or damaged")]
     Sealed,
     /// The machine has no randomness, or its cryptography fails.
@@ -43,12 +43,12 @@ pub enum SealError {
     Crypto,
 }
 
-/// A secret to sign with. It shows itself to nobody by accident.
+/// A secret to sign with. `Debug` does not show it.
 #[derive(Clone, Debug)]
 pub struct Secret(SecretSlice<u8>);
 
 impl Secret {
-    /// A new one.
+    /// A new secret.
     ///
     /// # Errors
     /// When the machine has no randomness.
@@ -58,10 +58,10 @@ impl Secret {
         Ok(Self(bytes.into()))
     }
 
-    /// Reads the text of one.
+    /// Reads the text of a secret.
     ///
     /// # Errors
-    /// When it is none.
+    /// When the text is not that of a secret.
     pub fn parse(text: &str) -> Result<Self, SealError> {
         let bytes = text.strip_prefix(PREFIX);
         let bytes = bytes.and_then(|text| STANDARD.decode(text).ok());
@@ -77,13 +77,13 @@ impl Secret {
         }
     }
 
-    /// Its text, to be shown when it is made.
+    /// The text of the secret, to be shown when it is made.
     pub fn text(&self) -> SecretString {
         let text = STANDARD.encode(self.bytes());
         format!("{PREFIX}{text}").into()
     }
 
-    /// What signs.
+    /// The bytes of the key that signs.
     pub fn bytes(&self) -> &[u8] {
         self.0.expose_secret()
     }
@@ -125,7 +125,7 @@ impl Sealer {
     /// Opens a secret of a tenant.
     ///
     /// # Errors
-    /// When it was not sealed so.
+    /// [`SealError::Sealed`] when the bytes were not sealed for this tenant under this pepper.
     pub fn open(&self, tenant: &str, sealed: &[u8]) -> Result<Secret, SealError> {
         let rest = sealed.strip_prefix(&[FORMAT]).ok_or(SealError::Sealed)?;
         let (nonce, text) = rest

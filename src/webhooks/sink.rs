@@ -1,16 +1,16 @@
-//! The port over HTTP: renders one parcel, signs it, brings it to its URL, and says how that ended.
+//! The courier's port over HTTP: renders one parcel, signs it, sends it to its URL, and reports the result.
 //!
-//! **Shape.** The status line decides. What follows it is read only so that the connection may serve
-//! again, and thrown away.
+//! **Shape.** The status line decides. The rest of the answer is read only so that the connection can be used again,
+//! and is discarded.
 //!
-//! **Bounds.** [`AttemptLimits`]; as many idle connections for each receiver as tries of one webhook may be
-//! under way, for [`IDLE_TIME`]; [`RETRY_AFTER_MAX`] for what a receiver may ask for.
+//! **Bounds.** [`AttemptLimits`]; as many idle connections for each receiver as tries of one webhook may be under
+//! way, for [`IDLE_TIME`]; [`RETRY_AFTER_MAX`] for the pause that a receiver may ask for.
 //!
 //! **Threads.** One sink serves all tenants and any number of arbiters, with one client for each
 //! runtime.
 //!
-//! **Failure.** Each kind of failure is one trouble of the port. That the connection broke or the
-//! time was over does not mean that the receiver has nothing: it knows repeats by their id.
+//! **Failure.** Each kind of failure is one trouble of the port. A broken connection or a timeout does not mean that
+//! the receiver has got nothing: it recognises repeats by their id.
 
 use std::error::Error;
 use std::fmt;
@@ -40,10 +40,10 @@ use crate::walletentidad::notices;
 pub const IDLE_TIME: Duration = Duration::from_secs(3);
 /// The longest pause that a receiver may ask for.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_hours(24);
-/// The type of a try.
+/// The type of a test.
 const TEST: &str = "webhook.test";
 
-/// How much of an attempt is waited for and read.
+/// How long an attempt may take, and how much of an answer is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AttemptLimits {
     /// How long a name may take to resolve.
@@ -54,7 +54,7 @@ pub struct AttemptLimits {
     pub total: Duration,
     /// How long the rest of the answer may take, within `total`.
     pub rest: Duration,
-    /// How many bytes of it are read.
+    /// How many bytes of that rest are read.
     pub body: usize,
 }
 
@@ -62,7 +62,7 @@ impl AttemptLimits {
     /// How long an attempt may take, in milliseconds, unless set.
     pub const MILLIS: u64 = 10_000;
 
-    /// Those of an attempt that may take so long: its parts may take no longer.
+    /// The limits of an attempt that may take this long: no part of it may take longer.
     pub fn within(total: Duration) -> Self {
         let part = |seconds| Duration::from_secs(seconds).min(total);
         Self {
@@ -94,7 +94,7 @@ impl HttpSink {
     /// parcel.
     ///
     /// # Errors
-    /// When there can be no client, for instance where no certificates are installed.
+    /// When a client cannot be made, for instance where no certificates are installed.
     pub fn new(reach: Reach, sealer: Sealer) -> reqwest::Result<Self> {
         Self::with(
             reach,
@@ -104,7 +104,7 @@ impl HttpSink {
         )
     }
 
-    /// The same with limits and a resolver of the caller's.
+    /// Like [`Self::new`], with the caller's limits and resolver.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -120,7 +120,7 @@ impl HttpSink {
         let make = move || {
             let usual = Client::builder().https_only(!local);
             let made = client(usual, checked.clone(), limits);
-            // A first look must work where no certificates are installed; and nobody is trusted then.
+            // A first look must work where no certificates are installed; then no server is trusted.
             made.or_else(|why| match local {
                 true => client(
                     Client::builder().tls_certs_only([]),
@@ -166,14 +166,14 @@ impl HttpSink {
         };
         let until = since + self.limits.total;
         let rest = until.min(Instant::now() + self.limits.rest);
-        // However it ends: what is not read whole takes its connection with it.
+        // However this ends: a connection whose answer was not read whole is closed.
         timeout_at(rest, read(response, self.limits.body))
             .await
             .ok();
         sent
     }
 
-    /// Posts a parcel; the answer's head is there when this returns.
+    /// Posts a parcel; when this returns, the head of the answer has arrived.
     async fn post(
         &self,
         parcel: &Parcel,
@@ -197,7 +197,7 @@ impl HttpSink {
             Err(_) => Err(Trouble::TimedOut),
             Ok(Err(why)) => {
                 let trouble = trouble(&why);
-                // What is in a URL may be as good as a key.
+                // A URL may hold something as good as a key.
                 let why = why.without_url();
                 let why: &(dyn Error + 'static) = &why;
                 tracing::debug!(why, "a webhook got no answer");
@@ -244,7 +244,7 @@ impl HttpSink {
                 ("x-request-id", Some(id.as_ref().to_owned())),
                 (TRACEPARENT, leg.map(|leg| leg.header())),
             ] {
-                // What is for tracing alone is left out where it is no text of a header.
+                // A value that only serves tracing is left out if it cannot stand in a header.
                 if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
                     headers.insert(name, value);
                 }
@@ -254,7 +254,7 @@ impl HttpSink {
     }
 }
 
-/// A try's line: with the event and what it is about, by which the request that caused it is found.
+/// The log line of a try: with the event and its subject, by which the request that caused it is found.
 fn log(parcel: &Parcel, result: Result<u16, Trouble>, millis: u64) {
     let (event, about) = match &parcel.contents {
         Contents::Event(event) => (event.id.to_string(), events::about(event)),
@@ -334,7 +334,7 @@ fn client(
         .build()
 }
 
-/// The id and the body.
+/// The id of a parcel and its body.
 fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
     match &parcel.contents {
         Contents::Event(event) => {
@@ -343,7 +343,7 @@ fn render(parcel: &Parcel) -> Result<(String, Vec<u8>), serde_json::Error> {
             {
                 return Ok((event.id.to_string(), serde_json::to_vec(&notice)?));
             }
-            // Of what is told in no other way an event goes, where it was asked for by name.
+            // Events without a notice go out in the usual form, if the webhook names their type.
             let body = events::event(&parcel.tenant, event);
             let bytes = serde_json::to_vec(&body)?;
             Ok((body.id, bytes))
@@ -376,7 +376,7 @@ async fn read(mut response: Response, most: usize) {
     }
 }
 
-/// What a failure without an answer means.
+/// The trouble of a failure without an answer.
 fn trouble(why: &reqwest::Error) -> Trouble {
     let mut cause: Option<&(dyn Error + 'static)> = Some(why);
     while let Some(one) = cause {
@@ -386,7 +386,7 @@ fn trouble(why: &reqwest::Error) -> Trouble {
             None => cause = one.source(),
         }
     }
-    // A connection that took too long is no connection: the receiver has seen nothing.
+    // A connection that took too long was never made: the receiver has seen nothing.
     if why.is_connect() {
         Trouble::Unconnected
     } else if why.is_timeout() {
@@ -402,7 +402,7 @@ fn retry_after(headers: &HeaderMap, now: u64) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let asked = if digits {
-        // More digits than a number can have are a long time.
+        // A number that is too large means a long time.
         text.parse().map_or(RETRY_AFTER_MAX, Duration::from_secs)
     } else {
         let date: HttpDate = text.parse().ok()?;

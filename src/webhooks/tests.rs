@@ -1,4 +1,5 @@
-//! What the sending side of webhooks refuses, keeps and signs; how it carries is tested from outside.
+//! URLs and names that the sending side of webhooks refuses, secrets that it keeps, and signatures; the tests outside
+//! cover delivery.
 
 mod guard;
 mod resolve;

@@ -1,4 +1,4 @@
-//! A bank that answers as a test says, for what the sandbox bank would never do.
+//! A bank that answers as a test orders, for answers that the sandbox bank would never give.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use super::*;
 /// What the bank does with a request.
 #[derive(Clone, Debug)]
 pub enum Act {
-    /// It answers: a status line's end and a body.
+    /// It answers, with the rest of a status line and a body.
     Say(&'static str, String),
     /// It hangs up.
     Hang,
@@ -28,8 +28,8 @@ pub fn no(code: &str) -> Act {
     Act::Say("409 Conflict", body.to_string())
 }
 
-/// A server that logs everybody in and does with everything else what `act` says. Gives its URL and
-/// the requests (head and body) as they come.
+/// A server that accepts every login and treats all other requests as `act` says. Returns its URL and the requests
+/// (head and body) as they come.
 pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/base/", listener.local_addr().unwrap());
@@ -58,7 +58,7 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                 true => yes(&json!({"token": "t0k", "expires_in": 3600})),
                 false => act(&request),
             };
-            // Told before it is answered, so that whoever has the answer finds the request.
+            // Reported before the answer is sent, so that a test that has the answer finds the request.
             if send.send(request).is_err() {
                 return;
             }
@@ -68,7 +68,7 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                     let head = format!(
                         "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
                     );
-                    // The client may hang up on what is too long.
+                    // The client may hang up on an answer that is too long.
                     stream.write_all(format!("{head}{body}").as_bytes()).ok();
                 }
                 Act::Hang => drop(stream),
@@ -90,8 +90,8 @@ pub fn scripted(acts: Vec<Act>) -> (String, mpsc::Receiver<String>) {
     (url, calls)
 }
 
-/// The same, and how long it may take for what it does next: it is given up soon where it says nothing,
-/// and waited for where it answers, however busy the machine is.
+/// Like [`scripted`], and returns the gateway's patience for the next act: short if the bank will be silent, and long
+/// if it will answer, however busy the machine is.
 pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
     let mut acts = acts.into_iter().peekable();
     let fit = |next: Option<&Act>| match next {

@@ -106,7 +106,7 @@ async fn an_answer_that_never_ends_is_no_answer() {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let head = b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{";
-            // An answer before the question would be something else.
+            // An answer before the request would be another case.
             assert!(stream.read(&mut [0; 4_096]).unwrap() > 0);
             stream.write_all(head).ok();
             open.push(stream);

@@ -1,4 +1,4 @@
-//! A day's movements: both ways, page by page, and nothing that is half read.
+//! A day's movements: both ways, page by page, and never half a list.
 
 use std::collections::BTreeMap;
 
@@ -288,7 +288,7 @@ async fn one_that_cannot_be_read_fails_the_whole_day() {
 async fn lists_that_do_not_add_up_fail() {
     let many = |from: usize, to: usize| yes(&(from..to).map(sent).collect());
     for (acts, record) in [
-        // The offset is not understood: the same page for ever.
+        // The bank does not understand the offset: the same page for ever.
         (vec![many(0, 200)], "same page"),
         (vec![many(0, 201)], ""),
         (vec![yes(&json!([sent(1), sent(1)]))], "one id"),
@@ -305,7 +305,7 @@ async fn lists_that_do_not_add_up_fail() {
         };
         assert!(said.contains(record), "{said}");
     }
-    // One that moved on to the next page while it was read is there once, with its later word.
+    // A movement that shifted to the next page during the reading is listed once, with its later report.
     let late = merged(sent(5), &json!({"status": "FAILED", "reject_reason": "no"}));
     let (url, _requests) =
         bank(

@@ -1,4 +1,4 @@
-//! Who is behind a key, and what is on the collector account.
+//! The holder of a key, and the balance of the collector account.
 
 use caudal_ledger::cvu::Cbu;
 
@@ -57,7 +57,7 @@ async fn keys_and_aliases_are_looked_up() {
             }
         }
     }
-    // The sandbox bank knows everybody.
+    // The sandbox bank knows every account.
     let (_bank, gateway) = rig();
     for whom in whom().iter().take(1) {
         let reply = gateway.lookup(whom, ID).await;

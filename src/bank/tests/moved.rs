@@ -1,4 +1,4 @@
-//! What a report of a transfer says that it moves: read as it is, and judged by the ledger.
+//! What a transfer moves, by the bank's reports: read as it is, and judged by the ledger.
 
 use caudal_ledger::money::Amount;
 use caudal_ledger::transfers::BankMoved;

@@ -1,4 +1,4 @@
-//! Notices: who may speak for the bank, and how what it says reads.
+//! Notices: whose signature is accepted, and how their contents are read.
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -111,7 +111,7 @@ fn only_the_bank_is_believed() {
     ] {
         assert_eq!(signature(&text), expected, "{text}");
     }
-    // Nothing of what was signed may change.
+    // No signed part may change.
     let all = [Some(ID), Some(now.as_str()), Some(good.as_str())];
     let earlier = (NOW - 1).to_string();
     for (headers, body) in [
@@ -214,7 +214,7 @@ fn reversed() -> Value {
     notice("transfer.cvu.reversed", data)
 }
 
-/// A notice with a member of another value; `/data/value/amount` says where.
+/// A notice with another value at a place such as `/data/value/amount`.
 fn with(mut notice: Value, place: &str, value: Value) -> Value {
     let (parent, name) = place.rsplit_once('/').unwrap();
     notice.pointer_mut(parent).unwrap()[name] = value;
@@ -469,7 +469,7 @@ fn hostile_bodies_are_refused() {
     let deep = format!("{}1{}", "[".repeat(20_000), "]".repeat(20_000));
     let within = |place: &str| text.replacen(place, &format!("{place}\"x\":{deep},"), 1);
     let nested = within("\"origin_debit\":{");
-    // What is skipped costs no stack.
+    // Skipped members cost no stack.
     assert!(read(within("\"data\":{").as_bytes()).is_ok());
     let exponent = text.replace("\"10.50\"", "1.05e1");
     let infinite = text.replace("\"10.50\"", "1e999");

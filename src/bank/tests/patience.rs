@@ -1,11 +1,11 @@
-//! Gateways that give a silent bank up, and what is left of a bank that was late.
+//! Gateways that soon give up on a silent bank, and the calls that a late bank leaves.
 
 use super::*;
 
-/// How long a bank has that will not answer.
+/// How long an attempt may take at a bank that will not answer.
 pub const HASTY: Duration = Duration::from_millis(250);
 
-/// For banks that do not answer: an attempt is soon given up, and nothing else ends an operation.
+/// For banks that do not answer: an attempt is given up soon, and nothing else ends an operation.
 pub fn hasty(url: &str) -> HttpGateway {
     let config = Config {
         attempt_timeout: Patience::new(HASTY),
@@ -14,7 +14,7 @@ pub fn hasty(url: &str) -> HttpGateway {
     HttpGateway::new(config).unwrap()
 }
 
-/// The same, with a login that was waited for.
+/// Like [`hasty`], logged in first with full patience.
 pub async fn hasty_at_work(url: &str) -> HttpGateway {
     let gateway = gateway(url);
     gateway.log_in().await;
@@ -22,10 +22,10 @@ pub async fn hasty_at_work(url: &str) -> HttpGateway {
     gateway
 }
 
-/// More attempts than a busy machine may cost.
+/// More attempts than a busy machine can use up.
 pub const MANY: usize = 100;
 
-/// The first attempt got no answer, and the last one did; on a busy machine one between may be late.
+/// The first attempts got no answer, and the last one did; on a busy machine more than one may be late.
 pub fn found_again<T>(reply: &BankReply<T>, operation: &str) {
     let calls = operations(reply);
     let (last, before) = calls.split_last().unwrap();

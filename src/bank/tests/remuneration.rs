@@ -1,4 +1,4 @@
-//! Remuneration: enrolled once by a reference, and positions that make sense or none.
+//! Remuneration: enrolled once by a reference, and positions that are either sound or absent.
 
 use caudal_actors::ports::EnrolmentOrder;
 use caudal_ledger::remuneration::{BrokerageAccount, EnrolmentState};

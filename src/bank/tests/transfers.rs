@@ -1,4 +1,4 @@
-//! Transfers: what is sent, what each answer means, and what a refusal is worth after a doubt.
+//! Transfers: the requests, the meaning of each answer, and whether a refusal is believed after a doubt.
 
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
@@ -64,7 +64,7 @@ fn done(word: BankWord) -> BankTransfer {
     }
 }
 
-/// What every report of the transfer says that it moves.
+/// The amount and parties in every report of the transfer.
 pub(super) fn moved() -> BankMoved {
     BankMoved {
         amount: Some(order().amount),
@@ -75,7 +75,7 @@ pub(super) fn moved() -> BankMoved {
     }
 }
 
-/// What came out, without what the bank said.
+/// The outcome without the bank's words.
 fn outcome<T: std::fmt::Debug>(reply: &BankReply<T>) -> String {
     match &reply.result {
         Ok(done) => format!("{done:?}"),
@@ -187,7 +187,7 @@ async fn an_answer_about_something_else_is_doubt() {
         let asked = gateway.transfer_status(origin(3), ID).await;
         assert_eq!(outcome(&asked), "failed Some(200)", "{record}");
     }
-    // An answer has to say how much.
+    // An answer has to have an amount.
     for value in [json!({"currency": "ARS", "amount": "1e3"}), json!(null)] {
         let record = with("COMPLETED", json!({"value": value}));
         let (url, _requests) = scripted(vec![yes(&record)]);
@@ -212,7 +212,7 @@ async fn refusals_and_what_only_looks_like_one() {
         (say("400 Bad Request", "TX046"), refused, none),
         (no("TX500"), "refused TX500", "failed Some(409)"),
         (no("TX019"), "refused TX019", "None"),
-        // A code is missing, general, or it is about us or the moment.
+        // The code is missing or general, or the status is about us or the moment.
         (say("400 Bad Request", ""), none, none),
         (Act::Say("400 Bad Request", "<html>".into()), none, none),
         (no("GE500"), "failed Some(409)", "failed Some(409)"),
@@ -256,7 +256,7 @@ async fn refusals_and_what_only_looks_like_one() {
     }
 }
 
-/// What the bank does, what comes of it, and the calls after the login.
+/// The acts of the bank, the outcome, and the calls after the login.
 type Row = (Vec<Act>, String, Vec<(&'static str, Option<u16>)>);
 
 #[actix_web::test]
@@ -361,7 +361,7 @@ async fn a_bank_that_says_nothing_leaves_doubt_and_one_that_comes_back_ends_it()
     let reply = hasty_at_work(&url).await.transfer(&order(), ID).await;
     assert_eq!(reply.result, Err(BankError::TimedOut));
     assert_eq!(operations(&reply), [(SEND, None); 3]);
-    // Each attempt is the same question.
+    // Each attempt sends the same request.
     let sent: Vec<_> = requests.try_iter().skip(1).collect();
     assert!(
         sent.iter()

@@ -107,7 +107,7 @@ impl From<&Enrolment> for EnrolmentBody {
     }
 }
 
-/// Renders an account as it was at an instant, with the balance after so many movements.
+/// Renders an account as it was at an instant, with its balance after this many movements.
 pub(super) fn account(
     account: &Account,
     balance: Balance,

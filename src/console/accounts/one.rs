@@ -1,4 +1,4 @@
-//! One account: what is known of it, and what its actor knows beside the disk.
+//! One account: its data on disk, and what its actor has in memory besides.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::{AccountView, BalanceView, Observed};
@@ -25,7 +25,7 @@ use crate::bodies::transfers::BankCallBody;
 use crate::http::errors::ApiError;
 use crate::http::words::Mistake;
 
-/// The longest instant that is read, in characters.
+/// The longest text of an instant, in characters.
 const INSTANT_MAX: usize = 40;
 
 /// Shows an account.
@@ -75,7 +75,7 @@ async fn made(visit: &Visit, key: &str) -> Result<Page, ApiError> {
         .below(place.above(visit.tongue())))
 }
 
-/// Its newest events.
+/// The newest events of an account.
 async fn events(visit: &Visit, place: &Place, account: &Account) -> Result<Table, ApiError> {
     let (engine, realm) = (visit.engine(), place.realm);
     let found = engine.account_events(realm, account.number, BRIEF);
@@ -83,7 +83,7 @@ async fn events(visit: &Visit, place: &Place, account: &Account) -> Result<Table
     let rows = items.iter().map(|event| row(visit, realm, event));
     let mut table = Table::new(visit.tongue(), Word::Events, Word::NoEvents, &COLUMNS).with(rows);
     if more && items.len() < BRIEF {
-        // They are found among those of the realm, which are not looked through to the end.
+        // They come from the newest events of the realm, which are not searched to the end.
         table.title = format!("{} · {}", table.title, visit.say(Word::NewestOfRealm));
     }
     Ok(table)
@@ -331,7 +331,7 @@ async fn holds(visit: &Visit, place: &Place, target: Target) -> Result<Table, Ap
     Ok(Table::new(tongue, Word::Holds, Word::NoHolds, &columns).with(rows))
 }
 
-/// What its actor knows, beside what the disk says, with the last calls to the bank.
+/// The actor's state in memory, beside the state on disk, with the last calls to the bank.
 async fn actor(visit: &Visit, place: &Place, account: &Account) -> Result<Vec<Block>, ApiError> {
     let engine = visit.engine();
     let target = Target::Account(account.number);
@@ -349,7 +349,7 @@ async fn actor(visit: &Visit, place: &Place, account: &Account) -> Result<Vec<Bl
     Ok(blocks)
 }
 
-/// Whether it is in memory, and what it has to do.
+/// Whether the account is in memory, and what its actor has to do.
 fn observed(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Block {
     let tongue = visit.tongue();
     let agrees = match live {
@@ -378,7 +378,7 @@ fn observed(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Block {
     Block::Facts(visit.say(Word::Actor).to_owned(), facts)
 }
 
-/// What memory and disk have, next to each other.
+/// The states in memory and on disk, next to each other.
 fn beside(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Table {
     let tongue = visit.tongue();
     let columns = [
@@ -399,7 +399,7 @@ fn beside(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Table {
             tongue.money(it.balance.available)
         }),
         row(Word::Held, |tongue, it| tongue.money(it.balance.held)),
-        // Among figures, and so one of them.
+        // The column has figures, so the hash is written as one.
         row(Word::Chain, |_, it| {
             Cell::figure(Cell::hash(it.hash.0).text)
         }),
@@ -407,13 +407,13 @@ fn beside(visit: &Visit, live: Option<&Observed>, disk: &Account) -> Table {
     Table::new(tongue, Word::MemoryBesideDisk, Word::NothingHere, &columns).with(rows)
 }
 
-/// What a movement changes and both sides must agree about.
+/// Whether both sides agree about everything that a movement changes.
 fn same(live: &Account, disk: &Account) -> bool {
     let key = |it: &Account| (it.sequence, it.profile_seq, it.balance, it.hash);
     key(live) == key(disk)
 }
 
-/// The calls of an account are kept without their time: the column would only mislead.
+/// Removes the column of times: the calls of an account are kept without theirs, so it would only mislead.
 pub fn undated(blocks: Vec<Block>) -> impl Iterator<Item = Block> {
     blocks.into_iter().filter_map(|block| match block {
         Block::Table(mut table) => {

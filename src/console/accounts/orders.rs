@@ -1,6 +1,6 @@
-//! What an operator may do to an account: suspend it, let it go on, send its actor away.
+//! An operator's orders about an account: suspend it, reactivate it, send its actor away.
 //!
-//! **Order.** A suspension needs a reason, which stands in the journal, in the event and on the account.
+//! **Order.** A suspension needs a reason, which is kept in the journal, in the event and on the account.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal};
 
-/// The forms that make sense in the state of an account.
+/// The forms that make sense for the account's state.
 pub fn forms(visit: &Visit, key: &str, account: &Account) -> Vec<Block> {
     let tongue = visit.tongue();
     let form = |title: Word, act: &str, fields: Vec<Field>, grave: bool| {
@@ -60,7 +60,7 @@ pub fn forms(visit: &Visit, key: &str, account: &Account) -> Vec<Block> {
     blocks
 }
 
-/// Does it.
+/// Carries an order out.
 pub async fn act(sent: Sent, path: web::Path<String>) -> HttpResponse {
     let done = ordered(&sent, &path).await;
     match done {
@@ -85,7 +85,7 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
         _ => return Err(Refusal::NoPage.into()),
     };
     let (place, target, key) = found(&sent.visit, key).await?;
-    // Other nodes are asked by its CVU, and it has none.
+    // Other nodes are asked by the account's CVU, and this one has none.
     let door = &sent.visit.desk.door;
     let here = door.is_owners() && door.serves(place.realm);
     if Cvu::parse(&key).is_err() && !here {
@@ -106,7 +106,7 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
         body: Some(&body),
     };
     let visit = &sent.visit;
-    // Where it is missing, nothing is done.
+    // If a required reason is missing, nothing is done.
     let reason = sent.reason().unwrap_or_else(|_| String::new());
     let work = changed(sent, (&place, target), action);
     let of = (&visit.session.who, place.realm);

@@ -1,11 +1,12 @@
-//! The statement of an account as a file: what its holder would get, for whoever is asked about it.
+//! The statement of an account as a file: the one that its holder would get, for an operator who is asked about it.
 //!
-//! **Shape.** The page of an account has a form with the days and the format; it leads to the file itself, made by what
-//! answers `/v1/accounts/{cvu}/statements`.
+//! **Shape.** The page of an account has a form with the days and the format; it leads to the file itself, made by
+//! the code that answers `/v1/accounts/{cvu}/statements`.
 //!
-//! **Bounds.** Those of any statement, and a seat among the operators' long answers: the tenant's are its own.
+//! **Bounds.** Those of any statement, and a seat among the operators' long answers: it takes none of the tenant's.
 //!
-//! **Order.** That somebody looks is durable before anything is read, as for every look at a person's affairs.
+//! **Order.** The entry that somebody looks is durable before anything is read, as for every look at a person's
+//! affairs.
 
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -22,7 +23,7 @@ use crate::v1::statements::{Source, period};
 
 /// The characters of a day in a field.
 const DAY: usize = 10;
-/// The formats by the word of each in addresses, and what each is called.
+/// The formats: the word of each in addresses, and its name.
 const FORMATS: [(&str, Format, &str); 4] = [
     ("pdf", Format::Pdf, "PDF"),
     ("csv", Format::Csv, "CSV"),
@@ -30,7 +31,7 @@ const FORMATS: [(&str, Format, &str); 4] = [
     ("json", Format::Json, "JSON"),
 ];
 
-/// The form that asks for one: this month so far, unless other days are chosen.
+/// The form that asks for a statement: this month so far, unless other days are chosen.
 pub fn form(visit: &Visit, key: &str) -> Block {
     let (tongue, today) = (visit.tongue(), visit.engine().now().business_day());
     let day = |name, word, value| Field {
@@ -53,7 +54,7 @@ pub fn form(visit: &Visit, key: &str) -> Block {
     })
 }
 
-/// Gives it as a file.
+/// Answers with the statement as a file.
 pub async fn file(
     visit: Visit,
     request: HttpRequest,
@@ -67,7 +68,7 @@ pub async fn file(
 fn asked(visit: &Visit, mut query: Query) -> Result<(Period, Format), ApiError> {
     let period = period(visit.engine().now().business_day(), &mut query);
     let formats = FORMATS.map(|(word, format, _)| (word, format));
-    // The first of the form is the one of those who choose none.
+    // The form's first format, if none is chosen.
     let format = query.choice("format", &formats);
     let format = format.or_else(|| formats.first().map(|(_, format)| *format));
     query.finish(period.zip(format))

@@ -1,4 +1,4 @@
-//! The decision about a case: its form, and what becomes of it when it is sent.
+//! The decision about a case: its form, and its handling.
 
 use actix_web::{HttpResponse, web};
 use caudal_actors::accounts::TransferView;
@@ -22,11 +22,11 @@ const CVU_DIGITS: usize = 22;
 
 fn form(visit: &Visit, id: &str, outcomes: &[(&str, Word)], more: Vec<Field>) -> Block {
     let tongue = visit.tongue();
-    // Nothing is chosen before somebody chooses.
+    // No outcome is chosen in advance.
     let none = [("", Word::Choose)];
     let choices = none.iter().chain(outcomes);
     let choices = choices.map(|(value, word)| ((*value).to_owned(), visit.say(*word).to_owned()));
-    // A person decides by their own name.
+    // A person decides under their own name.
     let nameless = !visit.session.who.is_person();
     let by = nameless.then(|| Field::new(tongue, "by", Word::By, Takes::Line, BY_MAX));
     let mut fields = vec![Field::new(
@@ -59,7 +59,7 @@ fn form(visit: &Visit, id: &str, outcomes: &[(&str, Word)], more: Vec<Field>) ->
     })
 }
 
-/// The form for a transfer that waits; none for one that does not.
+/// The form for a transfer that waits; `None` for one that does not.
 pub fn about_transfer(visit: &Visit, id: &str, view: &TransferView) -> Option<Block> {
     let open = matches!(
         view.transfer.status,
@@ -69,7 +69,7 @@ pub fn about_transfer(visit: &Visit, id: &str, view: &TransferView) -> Option<Bl
         ("rejected", Word::OutcomeRejected),
         ("completed", Word::OutcomeCompleted),
     ];
-    // The bank may still say something unless it has given up.
+    // Until the bank has given up, it may still report how the transfer ended.
     let force = Field::new(visit.tongue(), "force", Word::Force, Takes::Tick, 3);
     let more = match view.transfer.status {
         TransferStatus::Audit => Vec::new(),
@@ -95,7 +95,7 @@ pub fn about_suspense(visit: &Visit, id: &str, outcome: &str) -> Option<Block> {
     (outcome == "waiting").then(|| form(visit, id, &outcomes, vec![cvu]))
 }
 
-/// The form for what could not be booked and waits.
+/// The form for a waiting case of something that could not be booked.
 pub fn about_unbooked(visit: &Visit, id: &str, unbooked: &Unbooked) -> Option<Block> {
     let outcomes = [("dismiss", Word::OutcomeDismiss)];
     unbooked
@@ -123,9 +123,9 @@ pub async fn decide(sent: Sent, path: web::Path<String>) -> HttpResponse {
     }
 }
 
-/// The body of the operation.
+/// The body of the admin API's operation.
 fn body(sent: &Sent) -> String {
-    // The fields are named as those of the operation; an empty one is one that is not sent.
+    // The fields have the names of the operation's; an empty field counts as not sent.
     let names = ["outcome", "by", "reason", "bankReference", "cvu"];
     let given = |name: &str| {
         let text = sent.fields.get(name).map(|text| text.trim());

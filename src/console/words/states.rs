@@ -1,4 +1,4 @@
-//! States as people read them: what the interface calls something, with how it is to be taken.
+//! States as people read them: the name of each, with how it is to be judged.
 
 use super::super::cells::Tone;
 use crate::http::current::Language;

@@ -1,7 +1,7 @@
 //! Readers of raw JSON values.
 //!
-//! **Shape.** Each takes the text of one value, as it was sent and without white space around it, and gives
-//! what it means, or the mistake in it. Numbers never pass through binary floating point.
+//! **Shape.** Each takes the text of one value, as it was sent and without white space around it, and gives its
+//! meaning or the mistake in it. Numbers never pass through binary floating point.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ pub fn string(raw: &str) -> Option<Cow<'_, str>> {
 /// A string, read further by `parse`.
 ///
 /// # Errors
-/// When the value is no string, and what `parse` gives.
+/// When the value is no string, and the errors of `parse`.
 pub fn text<T, E: Into<Mistake>>(
     parse: impl FnOnce(&str) -> Result<T, E>,
 ) -> impl FnOnce(&str) -> Result<T, Mistake> {
@@ -44,7 +44,7 @@ pub fn line(max: usize) -> impl FnOnce(&str) -> Result<String, Mistake> {
     text(move |text| caudal_ledger::text::line(text, max).map_err(|why| Mistake::Line { why, max }))
 }
 
-/// `true` or `false`, and no text that says so.
+/// `true` or `false`, not as strings.
 ///
 /// # Errors
 /// When it is anything else.

@@ -1,8 +1,8 @@
-//! When two bodies are the same: when their JSON values are. Order of members, blanks, escapes and zeros at the end
-//! of a fraction do not count. A number with an exponent is compared as it is spelled.
+//! When two bodies are the same: when their JSON values are equal. The order of members, blanks, escapes and trailing
+//! zeros of a fraction do not count. A number with an exponent is compared as it is spelled.
 //!
-//! **Bounds.** A value is looked at to a depth of [`DEPTH`]; what lies deeper is compared as it is spelled, and so is
-//! what is no value (a member twice, an escape of half a character).
+//! **Bounds.** A value is read to a depth of [`DEPTH`]; anything deeper is compared as it is spelled, and so is text
+//! that is no value (a member twice, an escape of half a character).
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use serde_json::value::RawValue;
 use super::{Body, read};
 use crate::http::text;
 
-/// How deep a value is looked at.
+/// How many levels of a value are read.
 const DEPTH: u8 = 32;
 
-/// What distinguishes a repeat of a request from another request.
+/// The hashes that tell a repeat of a request from another request.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Fingerprint {
     /// A hash of each field of the body, the same for equal values.
     pub fields: BTreeMap<String, Digest>,
-    /// The hashes that the first versions of the program took, of those fields of which they differ: answers
-    /// that were kept then are found by them.
+    /// The hashes as the first versions of the program took them, for the fields where they differ: answers kept by
+    /// those versions are found by them.
     pub spelled: BTreeMap<String, Digest>,
 }
 
 impl Fingerprint {
-    /// That of a body's fields.
+    /// The fingerprint of a body's fields.
     pub fn of(body: &Body) -> Self {
         let mut print = Self::default();
         for (name, value) in &body.0 {
@@ -35,7 +35,7 @@ impl Fingerprint {
         print
     }
 
-    /// Adds a field, with its hash of today and of the first versions.
+    /// Adds a field, with its hash of today and that of the first versions.
     pub fn add(&mut self, name: &str, today: Digest, before: Digest) {
         if before != today {
             self.spelled.insert(name.to_owned(), before);
@@ -48,7 +48,7 @@ fn hash(text: &str) -> Digest {
     Canonical::default().text(text).digest()
 }
 
-/// As the first versions of the program took it: what is not nested counted as it was spelled.
+/// The hash as the first versions of the program took it: a value that is not nested counted as it was spelled.
 fn spelled(raw: &str) -> Digest {
     let raw = raw.trim();
     let nested = raw.starts_with(['{', '[']);
@@ -59,7 +59,7 @@ fn spelled(raw: &str) -> Digest {
     }
 }
 
-/// A text that equal values have in common, and different ones do not.
+/// A text that is the same for equal values and differs for different ones.
 pub fn canonical(raw: &str) -> String {
     let mut out = String::with_capacity(raw.len());
     write(raw, DEPTH, &mut out);
@@ -104,7 +104,7 @@ fn write(raw: &str, depth: u8, out: &mut String) {
     }
 }
 
-/// A number without the zeros that say nothing, never through binary floating point.
+/// A number without trailing zeros of its fraction; it never passes through binary floating point.
 fn number(raw: &str) -> &str {
     match raw.contains('.') && !raw.contains(['e', 'E']) {
         true => raw.trim_end_matches('0').trim_end_matches('.'),
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_was_kept_before_is_found_by_its_spelling() {
         let kept = |raw: &str| Canonical::default().text(raw).digest();
-        // Nothing differs where nothing is escaped, so nothing more is carried.
+        // Nothing is escaped, so both hashes agree and only one is kept.
         let plain = print(r#"{"a":"ñ","b":12.5,"c":{"x":1,"y":["z"]}}"#);
         assert_eq!(
             (plain.fields["a"], plain.spelled.len()),

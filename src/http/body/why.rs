@@ -1,4 +1,4 @@
-//! Why a text is no body: what was refused is read a second time, and the reason is said in our own words.
+//! Why a text is no body: a refused text is read a second time, and the reason is given in our own words.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde_json::value::RawValue;
 use crate::http::nearest::shown;
 use crate::http::words::{Expected, Mistake, Refusal};
 
-/// Of an object: the first name that it has twice.
+/// The first name that an object has twice.
 struct Twice(Option<String>);
 
 impl<'de> Deserialize<'de> for Twice {
@@ -66,7 +66,7 @@ pub fn no_object(raw: &str) -> Mistake {
     }
 }
 
-/// Why a value of a body is not a list of such objects.
+/// Why a value of a body is not a list of objects without duplicate fields.
 pub fn no_objects(raw: &str) -> Mistake {
     let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(raw) else {
         return Mistake::NotObjects;
@@ -83,8 +83,8 @@ fn column(text: &str, why: &serde_json::Error) -> usize {
     before.map_or(why.column(), |before| before.chars().count())
 }
 
-/// What would have been right where the parser stopped. It says so in words alone, which are its own: of those
-/// that are not known here, only the place is told.
+/// What would have been right where the parser stopped. The parser says so only in words of its own: if these are not
+/// known here, the answer has only the place.
 fn expected(why: &serde_json::Error) -> Expected {
     let said = why.to_string();
     let known = EXPECTED.iter().find(|(words, _)| said.starts_with(words));

@@ -1,13 +1,14 @@
-//! For which cell a request is: that of the realm of its key, that of whatever a bank tells, or the one that an errand names.
+//! Finds the cell that a request is for: that of its key's realm, that of a bank's notice, or the one that an errand
+//! names.
 //!
-//! **Order.** It is asked before each try, so what this node hears meanwhile of keys and of where realms lie counts. Whoever
-//! serves asks for itself: two nodes that do not agree try again until they do.
+//! **Order.** The aim is found anew before each try, so news of keys and of where realms lie that arrive meanwhile
+//! count. The node that serves finds it for itself: two nodes that disagree try again until they agree.
 //!
-//! **Bounds.** A notice about which nothing is known here waits [`CATCH_UP`] at most until this node has all that had
-//! been written when it came.
+//! **Bounds.** A notice whose subject is not known here waits [`CATCH_UP`] at most until this node has everything
+//! that had been written when the notice came.
 //!
-//! **Failure.** A key that is not known here is for the owner of the first cell, who knows all that there are, and refuses
-//! it. So is a notice about nothing that is known here, once this node has caught up.
+//! **Failure.** A request with a key that is not known here goes to the owner of the first cell, which knows all keys
+//! and refuses it. A notice whose subject is still unknown once this node has caught up goes there, too.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,12 +27,12 @@ use crate::http::Door;
 use crate::http::caller::{API_KEY, only};
 use crate::keys;
 
-/// How long a notice waits until this node has caught up: then the bank is to send it again.
+/// How long a notice waits until this node has caught up: after that the bank has to send it again.
 const CATCH_UP: Duration = Duration::from_secs(5);
-/// How often it is looked whether it has.
+/// How often this node checks whether it has caught up.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// Whose errand it is to do.
+/// The node that has to do an errand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum For {
     /// The owner of a cell.
@@ -41,7 +42,7 @@ pub enum For {
 }
 
 impl For {
-    /// As it stands in [`FOR`].
+    /// The value of [`FOR`].
     pub(super) fn word(self) -> String {
         match self {
             Self::Cell(cell) => format!("cell {cell}"),
@@ -49,13 +50,13 @@ impl For {
         }
     }
 
-    /// Whose errand a request of a node is; `None` of what a node only passes on, which cannot say so.
+    /// The owner that a request of a node is meant for; `None` for a client's request, which cannot say so.
     pub(super) fn of(call: &ServiceRequest) -> Option<Self> {
         let word = call.headers().get(FOR)?.to_str().ok()?;
         Self::read(word)
     }
 
-    /// What stands in [`FOR`].
+    /// Reads the value of [`FOR`].
     fn read(word: &str) -> Option<Self> {
         let (kind, number) = word.split_once(' ')?;
         let number = number.parse().ok()?;
@@ -67,20 +68,20 @@ impl For {
     }
 }
 
-/// By what the cell of a request is found.
+/// The means by which the cell of a request is found.
 pub(super) enum Aim {
-    /// It is the first one.
+    /// The request is for the first cell.
     First,
     /// The id of its key.
     Key(String),
     /// The body of a notice.
     Notice(Bytes),
-    /// It says so itself.
+    /// The request names the cell or realm itself.
     At(For),
 }
 
 impl Aim {
-    /// That of a request; of a notice without its body.
+    /// The aim of a request; of a notice, still without its body.
     pub(super) fn of(call: &ServiceRequest, node: &Node) -> Self {
         if node.is_whole() {
             return Self::First;
@@ -95,7 +96,7 @@ impl Aim {
         key.map_or(Self::First, |id| Self::Key(id.to_owned()))
     }
 
-    /// The same once the body is there.
+    /// The same aim, once the body has been read.
     pub(super) fn with(self, body: &Bytes) -> Self {
         match self {
             Self::Notice(_) => Self::Notice(body.clone()),
@@ -103,12 +104,13 @@ impl Aim {
         }
     }
 
-    /// Whether the body says it.
+    /// Whether the body tells the cell.
     pub(super) const fn needs_body(&self) -> bool {
         matches!(self, Self::Notice(_))
     }
 
-    /// The cell, as this node knows it now; `None` while nobody serves the realm, because it goes into another one.
+    /// The cell, as this node knows it now; `None` while no cell serves the realm, because it is moving into another
+    /// one.
     ///
     /// # Errors
     /// When a notice cannot be looked up now.
@@ -153,10 +155,10 @@ impl Aim {
 }
 
 impl Node {
-    /// Waits until this node has of some cells all that their logs had when this was asked.
+    /// Waits until this node has all that the logs of some cells had when this was called.
     ///
     /// # Errors
-    /// When it has not in time.
+    /// [`Failure::ShuttingDown`] when this node has not caught up in time.
     pub async fn caught_up(&self, door: &Door, cells: &[u32]) -> Result<(), Failure> {
         let since = Instant::now();
         let ends = |cell| {
@@ -172,10 +174,10 @@ impl Node {
         Ok(())
     }
 
-    /// Waits until tenants, keys, people and the audit log are known here as they were when this was asked.
+    /// Waits until tenants, keys, people and the audit log are known here as they were when this was called.
     ///
     /// # Errors
-    /// When they are not in time.
+    /// [`Failure::ShuttingDown`] when they are not in time.
     pub async fn told(&self) -> Result<(), Failure> {
         let since = Instant::now();
         while !self.writes_platform() && !self.knows_since(Some(since)) {
@@ -187,8 +189,8 @@ impl Node {
         Ok(())
     }
 
-    /// Waits until this node knows what another one has just done, so that whoever asks here next sees it. One that does not
-    /// know in time follows later: it is done.
+    /// Waits until this node knows what another one has just done, so that the next request here sees it. If this
+    /// node does not catch up in time, it follows later: the work itself is done.
     pub async fn follows_now(&self, door: &Door) {
         let all: Vec<u32> = self.cells().collect();
         let known = self.caught_up(door, &all).await;
@@ -197,15 +199,16 @@ impl Node {
         }
     }
 
-    /// Whether this node has in its store all that the log of a cell had at an instant or later.
+    /// Whether this node's store has all that the log of a cell had at an instant or later.
     pub fn has_all_since(&self, store: &dyn Store, cell: u32, since: Instant) -> bool {
-        // An owner has it by itself.
+        // An owner's store always has it.
         let owned = self.seat(cell).is_some_and(Seat::is_open);
         let at = self.has_all_as_of(store, cell);
         owned || at.is_some_and(|at| at >= since)
     }
 
-    /// As of when this node has all of a cell in its store, as far as the log said what there is; `None` while it lacks some.
+    /// The instant as of which this node's store has all of a cell, as far as the log's standing tells; `None` while
+    /// it lacks some.
     pub fn has_all_as_of(&self, store: &dyn Store, cell: u32) -> Option<Instant> {
         let (standing, ago) = self.standing(cell)?;
         let applied = store.applied();

@@ -1,13 +1,14 @@
-//! What a node asks the owner of a cell for by itself: an errand of an operator, or of the node.
+//! Errands: work that a node asks of the owner of a cell, for an operator or for itself.
 //!
-//! **Shape.** An errand is a request like those that are passed on ([`super::pass`]), made here and not by a client. It
-//! names the cell or the realm that it is about ([`For`]), so whoever gets it judges by its own knowledge whether it is the
-//! owner, and does nothing where it is not. For whom it is done stands in [`ACTING`], which is believed at the listener of nodes
-//! alone, behind their secret.
+//! **Shape.** An errand is a request like those that are passed on ([`super::pass`]), made here and not by a client.
+//! It names the cell or the realm that it is about ([`For`]), so the node that gets it judges by its own knowledge
+//! whether it is the owner, and does nothing if it is not. [`ACTING`] says on whose behalf it is done, and is
+//! believed only at the listener of nodes, behind their secret.
 //!
-//! **Bounds.** It waits for an owner as a request does, or for as long as it says; its body and its answer are those of a request.
+//! **Bounds.** It waits for an owner as a request does, or less if it says so; its body and answer have the bounds of
+//! a request.
 //!
-//! **Failure.** What had been sent and was not answered is tried again only where the errand may be done twice.
+//! **Failure.** An errand that was sent and not answered is tried again only if it may be done twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,35 +31,36 @@ pub use super::parcel::ACTING;
 /// An errand.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// Who is to do it.
+    /// The node that has to do it.
     pub to: For,
     /// The method of its request.
     pub method: Method,
     /// The path.
     pub path: String,
-    /// What stands in [`ACTING`].
+    /// The value of [`ACTING`].
     pub acting: Option<String>,
     /// The body: JSON, or nothing.
     pub body: Bytes,
     /// Whether it may be done twice.
     pub repeats: bool,
-    /// How long it waits for an owner, where that is less than a request does.
+    /// How long it waits for an owner, where that is less than for a request.
     pub most: Option<Duration>,
 }
 
 /// How an errand ended.
 pub enum Done {
-    /// It is this node's to do; the cell is not given away before this is dropped.
+    /// This node has to do it; the cell is not given away before this is dropped.
     Here(Inside),
     /// Another node has answered it.
     There(HttpResponse<BoxBody>),
 }
 
 impl Node {
-    /// Has an errand done by whoever is to do it.
+    /// Sends an errand to the node that has to do it, or finds that this is the node.
     ///
     /// # Errors
-    /// [`Failure::ShuttingDown`] where nobody did it in time, [`Failure::OutcomeUnknown`] where nobody knows.
+    /// [`Failure::ShuttingDown`] where no node did it in time, [`Failure::OutcomeUnknown`] where the outcome is
+    /// unknown.
     pub async fn run(self: &Arc<Self>, door: &Door, errand: Errand) -> Result<Done, Failure> {
         let aim = Aim::At(errand.to);
         let word = errand.to.word();

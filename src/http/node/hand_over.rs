@@ -1,14 +1,15 @@
 //! Gives a cell to another node on purpose: for an upgrade, or before this process ends.
 //!
-//! **Order.** No request is taken in; those that are served end; nothing acts any more; what was submitted is durable;
-//! only then the lease is given back, for one node by name. Requests that come meanwhile wait, and are passed on
-//! to the node that took the cell.
+//! **Order.** No new request is admitted; those that are served end; the actors stop; everything submitted becomes
+//! durable; only then the lease is given back, for one node by name. Requests that come meanwhile wait, and are
+//! passed on to the node that took the cell.
 //!
-//! **Bounds.** Requests have [`DRAIN`] to end, realms [`REST`] to come to rest. What has not by then is refused by the
-//! store, and is answered as unknown. What goes on for long is cut, so that it takes none of that time.
+//! **Bounds.** Requests have [`DRAIN`] to end, realms [`REST`] to come to rest. The store refuses what is written
+//! after that, and the answer is that the outcome is unknown. Long answers are cut, so that they take none of that
+//! time.
 //!
-//! **Failure.** Where the log cannot be told, this node follows all the same: the log may have been told without an
-//! answer. The cell is free when its lease ends.
+//! **Failure.** If the log does not confirm the hand-over, this node follows all the same: the log may have taken it
+//! without an answer. The cell is free when its lease ends.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,35 +22,35 @@ use super::{Node, Seat};
 use crate::http::Door;
 use crate::http::gate::Gate;
 
-/// How long requests that are served have to end: as long as a bank may take to answer.
+/// How long requests that are served may take to end: as long as a bank may take to answer.
 const DRAIN: Duration = Duration::from_secs(30);
-/// How often what goes on for long is told to end meanwhile: some of it may begin only then.
+/// How often long answers are told to end meanwhile: some of them may begin only then.
 const CUT_EVERY: Duration = Duration::from_millis(50);
-/// How long realms have to come to rest.
+/// How long realms may take to come to rest.
 const REST: Duration = Duration::from_secs(5);
 
 /// Why the cell was not given away.
 #[derive(Debug, thiserror::Error)]
 pub enum NotGiven {
-    /// It is not this node's.
+    /// The cell is not this node's.
     #[error("this node does not own the cell; ask its owner")]
     NotOwner,
-    /// Nobody is there to take it.
+    /// No node is there to take it.
     #[error("no such node follows the cell now")]
     Nobody,
-    /// The log cannot be told.
+    /// The log did not confirm it.
     #[error("this node follows, and the cell is free when its lease ends: {0}")]
     Store(StoreError),
 }
 
 impl Node {
-    /// While this is held nobody gives a cell away; `None` where there is no such cell.
+    /// Keeps the cell from being given away while the guard is held; `None` where there is no such cell.
     pub async fn kept(&self, cell: u32) -> Option<tokio::sync::MutexGuard<'_, ()>> {
         Some(self.seat(cell)?.giving.lock().await)
     }
 
-    /// Gives a cell to the node of this name, or to the one that is furthest; gives its name. When this returns, it
-    /// may take the cell, and has not yet.
+    /// Gives a cell to the node of this name, or to the one that has applied most, and returns its name. When this
+    /// returns, that node may take the cell, and need not have done so yet.
     ///
     /// # Errors
     /// When it is not given away.
@@ -64,7 +65,7 @@ impl Node {
         self.give(door, (cell, to)).await
     }
 
-    /// The same of a node that owns a cell, whether it serves or not.
+    /// Like [`Self::hand_over`], for a node that owns a cell whether it serves it or not.
     ///
     /// # Errors
     /// When it is not given away.
@@ -102,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Waits until no request of a cell is served here any more; what goes on for long ends itself.
+    /// Waits until no request of a cell is served here any more; long answers are told to end.
     async fn drain(&self, cell: u32, gate: &Gate) {
         let emptied = async || {
             gate.interrupt();

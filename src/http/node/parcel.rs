@@ -1,11 +1,11 @@
-//! A request as it is sent to another node, and that node's answer as it is sent on.
+//! A request as it is sent to another node, and that node's answer as it is passed back.
 //!
 //! **Bounds.** A body is read whole, within its time and [`BODY_BYTES`], so that it can be sent again. An answer of a
-//! known length up to [`WHOLE_BYTES`] is read whole, too; any other goes through as it comes.
+//! known length up to [`WHOLE_BYTES`] is read whole, too; any other is streamed as it comes.
 //!
-//! **Paths.** A client writes the path, and this node sends it with the secret of the nodes. A URL resolves `..`, encoded or
-//! not, and takes `\` for `/`: such a path would leave the families that clients may ask, and is refused
-//! ([`is_sent_as_it_is`]).
+//! **Paths.** A client chooses the path, and this node sends it with the secret of the nodes. A URL resolves `..`, encoded
+//! or not, and reads `\` as `/`. A path that this would change could leave the families that clients may ask for, so it is
+//! refused ([`is_sent_as_it_is`]).
 
 use actix_web::body::{BoxBody, SizedStream};
 use actix_web::dev::ServiceRequest;
@@ -30,31 +30,31 @@ pub(super) const BODY_BYTES: usize = 1024 * 1024;
 /// The largest answer that is read whole, in bytes.
 const WHOLE_BYTES: u64 = 1024 * 1024;
 
-/// Notices of banks come under it.
+/// The path under which banks send notices.
 pub(super) const NOTICES: &str = "/bank/";
 const REQUEST_ID: &str = "x-request-id";
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// Shows that a node asks.
+/// Carries the secret that shows that a node asks.
 pub(super) const SECRET: &str = "x-caudal-node";
-/// For whom it asks.
+/// The address of the client for which a node asks.
 pub(super) const PEER: &str = "x-caudal-peer";
-/// Whom an errand is for: it says which owner is to do it.
+/// The cell or realm that an errand is about: its owner has to do it.
 pub const FOR: &str = "x-caudal-for";
 /// On whose behalf an errand is done, percent-encoded.
 pub const ACTING: &str = "x-caudal-acting";
-/// What nodes ask each other begins with it, or with that of the admin API.
+/// The paths of errands begin with one of these: that of nodes, or that of the admin API.
 const ERRANDS: [&str; 2] = ["/node/", "/admin/"];
-/// What the other node says of a request besides its answer. Whatever answers without it is no node of this cell, or
-/// has another secret.
+/// How the other node reports what became of a request, besides its answer. An answer without this header comes from
+/// no node of this cell, or from one with another secret.
 pub(super) const MOVED: &str = "x-caudal-moved";
-/// It was served: the answer is the owner's.
+/// The request was served: the answer is the owner's.
 pub(super) const SERVED: &str = "served";
 /// Nothing was done.
 pub(super) const NOTHING: &str = "nothing";
-/// Nobody knows here.
+/// The outcome is unknown.
 pub(super) const PERHAPS: &str = "perhaps";
 
-/// Headers of a connection and not of what it carries; and those that are made anew.
+/// Headers of a connection and not of the message that it carries; and headers that are made anew.
 const NOT_SENT: [&str; 14] = [
     "connection",
     "keep-alive",
@@ -65,7 +65,7 @@ const NOT_SENT: [&str; 14] = [
     "upgrade",
     "expect",
     "content-length",
-    // The node in front compresses what it sends.
+    // The node that the client reached does the compressing.
     "accept-encoding",
     SECRET,
     PEER,
@@ -78,23 +78,23 @@ pub(super) fn is_errand(path: &str) -> bool {
     ERRANDS.iter().any(|start| path.starts_with(start))
 }
 
-/// Whether another node gets this path, query included, with the same segments as it stands here.
+/// Whether the other node receives this path, which may have a query, with the segments that it has here.
 fn is_sent_as_it_is(path: &str) -> bool {
-    // What the host is called changes no path.
+    // the host's name changes no path
     let sent = Url::parse(&format!("http://node{path}"));
     let own = path.split_once('?').map_or(path, |(own, _)| own);
     let bytes = |path| percent_decode_str(path).collect::<Vec<_>>();
     sent.is_ok_and(|sent| sent.host_str() == Some("node") && bytes(sent.path()) == bytes(own))
 }
 
-/// A request, ready to be sent as often as has to be.
+/// A request, ready to be sent as often as necessary.
 pub(super) struct Parcel {
     method: reqwest::Method,
     path: String,
     headers: HeaderMap,
     /// Its body.
     pub(super) body: Bytes,
-    /// Whether it may be sent again when nobody knows whether it was done.
+    /// Whether it may be sent again when its outcome is unknown.
     pub(super) repeats: bool,
 }
 
@@ -102,7 +102,7 @@ impl Parcel {
     /// Reads a request whole.
     ///
     /// # Errors
-    /// When its body is too large or too slow, its method is none, or its path is another one for who gets it.
+    /// When its body is too large or too slow, its method is invalid, or sending would change its path.
     pub(super) async fn of(call: &mut ServiceRequest, node: &Node) -> Result<Self, ApiError> {
         let (request, payload) = call.parts_mut();
         let path = request.uri().path_and_query();
@@ -126,7 +126,7 @@ impl Parcel {
         headers.remove(REQUEST_ID);
         copy(REQUEST_ID, current::request().id.as_bytes(), &mut headers);
         let safe = matches!(*request.method(), Method::GET | Method::OPTIONS);
-        // A notice does its work once, however often it comes.
+        // A notice takes effect once, however often it comes.
         let repeats = safe
             || request.headers().contains_key(IDEMPOTENCY_KEY)
             || request.match_info().as_str().starts_with(NOTICES);
@@ -144,7 +144,7 @@ impl Parcel {
     /// An errand of this node, with the headers that make it one.
     ///
     /// # Errors
-    /// When its method is none, or its path is another one for who gets it.
+    /// When its method is invalid, or sending would change its path.
     pub(super) fn errand(
         node: &Node,
         (method, path): (&Method, String),
@@ -193,7 +193,7 @@ impl Parcel {
     }
 }
 
-/// Copies a header that is one.
+/// Copies a header, if its name and value are valid.
 fn copy(name: &str, value: &[u8], headers: &mut HeaderMap) {
     let name = HeaderName::from_bytes(name.as_bytes());
     if let (Ok(name), Ok(value)) = (name, HeaderValue::from_bytes(value)) {
@@ -201,16 +201,16 @@ fn copy(name: &str, value: &[u8], headers: &mut HeaderMap) {
     }
 }
 
-/// What the other node says besides its answer.
+/// What became of a request at the other node, by [`MOVED`].
 pub(super) enum Says {
     Served,
     Nothing,
     Perhaps,
-    /// It is no node of this cell.
+    /// The answer comes from no node of this cell.
     Stranger,
 }
 
-/// What the other node says besides its answer.
+/// Reads from an answer what became of the request.
 pub(super) fn says(answer: &reqwest::Response) -> Says {
     let says = answer.headers().get(MOVED);
     match says.and_then(|says| says.to_str().ok()) {
@@ -221,10 +221,10 @@ pub(super) fn says(answer: &reqwest::Response) -> Says {
     }
 }
 
-/// An answer as it is sent on.
+/// An answer as it is passed back.
 ///
 /// # Errors
-/// When the other node did not send all of a short one.
+/// When the other node did not send all of a short answer, or not the first piece of a long one.
 pub(super) async fn answer(mut from: reqwest::Response) -> reqwest::Result<HttpResponse<BoxBody>> {
     let status = StatusCode::from_u16(from.status().as_u16());
     let mut answer = HttpResponse::build(status.unwrap_or(StatusCode::BAD_GATEWAY));
@@ -237,7 +237,7 @@ pub(super) async fn answer(mut from: reqwest::Response) -> reqwest::Result<HttpR
     if length.is_some_and(|length| length <= WHOLE_BYTES) {
         return Ok(answer.body(from.bytes().await?));
     }
-    // The first piece shows whether the other node is there still.
+    // The first piece shows whether the other node is still there.
     let first = from.chunk().await?;
     let rest = unfold((first, from), |(next, mut from)| async move {
         let piece = next?;

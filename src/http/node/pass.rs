@@ -1,18 +1,18 @@
 //! Passes requests on to the owner of their cell ([`super::aim`]).
 //!
 //! **Shape.** The innermost layer of both listeners of a node: that of clients, and that of the other nodes, where
-//! nothing is served without the secret that nodes share. What comes from a node is served where this one owns the cell, or refused, and
-//! [`parcel::MOVED`] says which; it is never passed on again. The owner judges keys, limits and scopes, for the peer that the
-//! other node names. A client's path cannot become one of the nodes' own: it is sent only if it stays as it is
-//! ([`parcel`]), and an errand names its cell in a header that no client can send.
+//! nothing is served without the secret that nodes share. A request from another node is served if this node owns the
+//! cell, or else refused, and [`parcel::MOVED`] says which; it is never passed on again. The owner checks keys,
+//! limits and scopes, for the peer that the other node names. A client's path cannot become one of the nodes' own: it is
+//! sent only if sending does not change it ([`parcel`]), and an errand names its cell in a header that no client can send.
 //!
-//! **Order.** Whether this node serves is asked before each try, so a request that waits is served here once the cell
-//! is this node's.
+//! **Order.** Each try first checks whether this node serves, so a request that waits is served here once this node
+//! owns the cell.
 //!
-//! **Failure.** What another node refused, or never got, is tried again until the patience is over. Of what it got
-//! and did not answer nobody knows the outcome: a reading, a notice and what has an idempotency key are tried
-//! again, anything else is answered so. A new epoch ends the wait for the owner before it. Where certificates are
-//! refused, a request tries again every [`UNTRUSTED_EVERY`].
+//! **Failure.** A request that another node refused, or never got, is tried again until the patience is over. If the
+//! other node got it and did not answer, its outcome is unknown: a reading, a notice and a request with an
+//! idempotency key are tried again, any other is answered as unknown. A new epoch ends the wait for the answer of an
+//! earlier owner. Where certificates are refused, a request tries again every [`UNTRUSTED_EVERY`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,18 +41,19 @@ use crate::http::{Door, Entrance, tls, wire};
 
 /// How often a request that waits looks for an owner.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// And after the owner and this node refused each other's certificates: people change that, and each try is a handshake.
+/// The same after the owner and this node refused each other's certificates: people have to mend that, and each try
+/// costs a handshake.
 const UNTRUSTED_EVERY: Duration = Duration::from_secs(1);
-/// How long another node has to answer: longer than it waits for a bank.
+/// How long another node may take to answer: longer than it waits for a bank's answer, though not for a whole list.
 const ANSWER: Duration = Duration::from_secs(45);
 
-/// What this layer answers: its own answers, or those of the handlers.
+/// The answers of this layer: its own, or those of the handlers.
 pub type Through<B> = ServiceResponse<EitherBody<B, BoxBody>>;
 
 /// The layer; see above.
 ///
 /// # Errors
-/// What the inner service gives.
+/// The errors of the inner service.
 pub async fn layer<B: MessageBody + 'static>(
     call: ServiceRequest,
     next: Next<B>,
@@ -70,19 +71,19 @@ pub async fn layer<B: MessageBody + 'static>(
     }
 }
 
-/// What the owner alone answers, by its path as the routes match it; health and pages are each node's own.
+/// Whether only the owner answers a path, as the routes match it; health and pages are each node's own.
 fn travels(path: &str) -> bool {
     let of = ["/v1", "/wallet", parcel::NOTICES];
     of.iter().any(|family| path.starts_with(family))
 }
 
-/// Whether another node may ask for this: what it passes on of a client, or an errand of its own, which says so.
+/// Whether another node may ask for this: a client's request that it passes on, or an errand, which names its owner.
 fn is_askable(call: &ServiceRequest) -> bool {
     let path = call.match_info().as_str();
     travels(path) || is_errand(path) && For::of(call).is_some()
 }
 
-/// Serves what another node passes on.
+/// Serves a request that another node passes on.
 async fn serve<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
@@ -186,7 +187,7 @@ async fn pass<B: MessageBody + 'static>(
         .map_into_right_body())
 }
 
-/// How a request ended that was not served at once.
+/// How a request that was not served at once was settled.
 pub(super) enum Settled {
     /// It may be served here now.
     Here(Inside),
@@ -194,16 +195,16 @@ pub(super) enum Settled {
     Answered(HttpResponse<BoxBody>),
 }
 
-/// What became of one try.
+/// The result of one try.
 enum Tried {
     Answered(HttpResponse<BoxBody>),
     Nothing,
-    /// Nothing, because one of the nodes refused the other's certificate.
+    /// Nothing was done, because one of the nodes refused the other's certificate.
     Untrusted,
     Unknown,
 }
 
-/// A request that is kept until somebody has answered it.
+/// A request that is kept until a node has answered it.
 struct Held<'a> {
     parcel: Parcel,
     aim: Aim,
@@ -243,7 +244,7 @@ pub(super) async fn settle(
     let mut unknown = false;
     loop {
         let found = aim.cell(door, node).await?;
-        // One that goes into another cell is looked for again like one that has no owner.
+        // A realm that is moving into another cell is looked for again, like one that has no owner.
         let cell = found.map_or(FIRST, |cell| cell);
         let mut turns = node.seat(cell).ok_or(Failure::Bug)?.serves.subscribe();
         if let Some(inside) = found.and_then(|cell| node.enter(cell)) {
@@ -327,7 +328,7 @@ async fn try_at(parcel: &Parcel, node: &Node, (cell, owner): (u32, &Owner)) -> T
     }
 }
 
-/// Waits until another epoch than that of an owner has begun.
+/// Waits until an epoch after that of an owner has begun.
 async fn succeeded(node: &Node, (cell, owner): (u32, &Owner)) {
     loop {
         tokio::time::sleep(LOOK_EVERY).await;

@@ -1,7 +1,7 @@
 //! The bytes of a connection: as they are, or encrypted.
 //!
-//! **Failure.** A client that goes without saying so in TLS has closed its side, as one without TLS has: what it sent is
-//! whole or not by its own framing.
+//! **Failure.** A client that goes without the closing message of TLS has closed its side, like one without TLS:
+//! whether its request is whole follows from the request's own framing.
 
 use std::io;
 use std::pin::{Pin, pin};
@@ -14,14 +14,14 @@ use tokio_rustls::server::TlsStream;
 /// A connection below HTTP.
 #[derive(Debug)]
 pub enum Line {
-    /// What is sent can be read on the way.
+    /// Not encrypted: the bytes can be read on the way.
     Plain(TcpStream),
-    /// It cannot.
+    /// Encrypted.
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Line {
-    /// The socket, for what is asked and set beneath the bytes.
+    /// The socket, for options and queries below the stream of bytes.
     pub(super) fn socket(&self) -> &TcpStream {
         match self {
             Self::Plain(io) => io,

@@ -1,4 +1,4 @@
-//! Serves an application over wires: what `HttpServer` does, with the stream in our hands.
+//! Serves an application over wires: like `HttpServer`, but with the stream in our hands.
 
 use std::fmt;
 use std::io;
@@ -25,7 +25,7 @@ use crate::http::tls::Tls;
 /// How long an idle connection is kept.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
-/// How a listener is run.
+/// The settings of a listener.
 #[derive(Clone, Debug)]
 pub struct Listening {
     /// How many threads it has.
@@ -34,7 +34,7 @@ pub struct Listening {
     pub bounds: Arc<Bounds>,
     /// How long a client may take to send a head.
     pub head: Duration,
-    /// How long an answer may stand still that its client does not read.
+    /// How long a client may leave an answer unread.
     pub answer: Duration,
     /// How long requests in flight have to finish when it stops, in whole seconds.
     pub grace: Duration,
@@ -42,7 +42,7 @@ pub struct Listening {
     pub tls: Option<Arc<Tls>>,
 }
 
-/// Serves what the factory makes, once for each thread. Signals are the caller's.
+/// Serves the application that the factory makes, once for each thread. The caller handles signals.
 ///
 /// # Errors
 /// When the listener cannot be used.
@@ -84,10 +84,10 @@ where
                 async move { stop.notified().await }
             })
             .keep_alive(KEEP_ALIVE)
-            // The wire has its own clock for heads, of which this one knows the first alone.
+            // The wire has its own clock for every head; the library's covers only the first.
             .client_request_timeout(Duration::ZERO)
-            // Who closes its side has left: its handler is dropped, and so is its order, if its turn
-            // has not come.
+            // A client that closes its side has left: its handler is dropped, and so is its order, if its turn has
+            // not come.
             .h1_allow_half_closed(false)
             .local_addr(addr)
             .on_connect_ext(|wire: &Wire, data| {

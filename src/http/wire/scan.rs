@@ -1,12 +1,12 @@
-//! Follows the framing of what comes in on a connection, and stops what the HTTP library lets pass.
+//! Follows the framing of the bytes that arrive on a connection, and stops what the HTTP library would let pass.
 //!
-//! **Shape.** A state for where the next byte belongs: head, body of a length, chunks, trailers. It
-//! knows of a head only where its lines end, and its `Content-Length` and `Transfer-Encoding`; what
-//! else may be wrong with a head is the library's to refuse, and then nothing after it is read. So
-//! it can disagree with the library about no request that the library takes.
+//! **Shape.** A state for where the next byte belongs: head, body of a length, chunks, trailers. The scanner knows of
+//! a head only where its lines end, and its `Content-Length` and `Transfer-Encoding`; the library refuses any other
+//! fault of a head, and then reads nothing after it. So the scanner can disagree with the library about no request
+//! that the library takes.
 //!
-//! **Bounds.** [`HEAD_BYTES_MAX`], [`CHUNK_LINE_BYTES_MAX`], [`TRAILER_BYTES_MAX`]; of a line that
-//! has not ended, what is kept is as long as a head at most.
+//! **Bounds.** [`HEAD_BYTES_MAX`], [`CHUNK_LINE_BYTES_MAX`], [`TRAILER_BYTES_MAX`]; the kept part of an unfinished
+//! line is as long as a head at most.
 
 use actix_web::web::Bytes;
 use memchr::memchr;
@@ -17,7 +17,7 @@ use crate::http::words::Refusal as Said;
 
 /// The longest head of a request, in bytes: all lines with their ends.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
-/// The longest line before a chunk, in bytes: its size and whatever extensions.
+/// The longest line before a chunk, in bytes: its size and any extensions.
 pub const CHUNK_LINE_BYTES_MAX: usize = 128;
 /// The longest trailers after the last chunk, in bytes.
 pub const TRAILER_BYTES_MAX: usize = 1024;
@@ -25,20 +25,20 @@ pub const TRAILER_BYTES_MAX: usize = 1024;
 /// Why nothing more is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// A line of a head that ends in a line feed alone.
+    /// A line of a head ends in a line feed alone.
     BareLineFeed,
-    /// A head that is too long.
+    /// A head is too long.
     LongHead,
-    /// A head that does not come to its end.
+    /// A head did not become whole in time.
     Slow,
-    /// A connection on which nothing comes.
+    /// Nothing arrived on the connection.
     Silent,
-    /// A body that is not framed as it should be.
+    /// A body is framed wrongly.
     Framing,
 }
 
 impl Refusal {
-    /// Whether its answer comes from here; else the handler answers, or nobody does.
+    /// Whether the wire writes the answer; else the handler answers, or nothing does.
     pub const fn is_answered_here(self) -> bool {
         match self {
             Self::BareLineFeed | Self::LongHead | Self::Slow => true,
@@ -46,7 +46,7 @@ impl Refusal {
         }
     }
 
-    /// The whole answer.
+    /// The whole answer, as bytes for the socket.
     pub fn answer(self) -> Bytes {
         let error = match self {
             Self::LongHead => Said::HeadTooLarge {
@@ -76,7 +76,7 @@ impl Refusal {
 enum Place {
     #[default]
     Head,
-    /// This many bytes of a body are to come.
+    /// This many bytes of a body are still to come.
     Body(u64),
     /// The line before a chunk.
     ChunkLine {
@@ -84,7 +84,7 @@ enum Place {
         sized: bool,
         seen: usize,
     },
-    /// This many bytes of a chunk and its end are to come.
+    /// This many bytes of a chunk and its end are still to come.
     Chunk(u64),
     Trailer {
         seen: usize,
@@ -99,9 +99,9 @@ pub struct Scanner {
     place: Place,
     /// The bytes of the head so far.
     head: usize,
-    /// The lines of it that are not empty.
+    /// The number of its lines that are not empty.
     lines: usize,
-    /// The beginning of a line that has not ended.
+    /// The beginning of a line whose end has not arrived.
     begun: Vec<u8>,
     length: u64,
     chunked: bool,
@@ -115,7 +115,7 @@ const CHUNK_LINE: Place = Place::ChunkLine {
 };
 
 impl Scanner {
-    /// How many heads are whole.
+    /// How many heads have arrived whole.
     pub const fn heads(&self) -> u64 {
         self.heads
     }
@@ -125,10 +125,10 @@ impl Scanner {
         matches!(self.place, Place::Head) && self.head > 0
     }
 
-    /// Follows these bytes.
+    /// Follows more bytes of the connection.
     ///
     /// # Errors
-    /// How many of them may be shown to the library, and why no more.
+    /// How many of the bytes may be shown to the library, and why no more.
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), (usize, Refusal)> {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -164,7 +164,7 @@ impl Scanner {
         (self.head, self.lines, self.length, self.chunked) = (0, 0, 0, false);
     }
 
-    /// One line of a head, or what has come of it; gives what is behind it.
+    /// Takes one line of a head, or the part of it that has arrived; returns the bytes behind it.
     fn head<'a>(&mut self, rest: &'a [u8]) -> Result<&'a [u8], Refusal> {
         let end = memchr(b'\n', rest).map(|at| at.saturating_add(1));
         let (line, behind) = rest
@@ -188,7 +188,7 @@ impl Scanner {
         Ok(behind)
     }
 
-    /// A whole line of a head.
+    /// Takes a whole line of a head.
     fn line(&mut self, line: &[u8]) -> Result<(), Refusal> {
         let line = line.strip_suffix(b"\r\n").ok_or(Refusal::BareLineFeed)?;
         if !line.is_empty() {
@@ -199,7 +199,7 @@ impl Scanner {
             return Ok(());
         }
         if self.lines == 0 {
-            // Empty lines before a request are passed over.
+            // Empty lines before a request are skipped.
             return Ok(());
         }
         self.heads += 1;
@@ -213,7 +213,7 @@ impl Scanner {
         Ok(())
     }
 
-    /// A field of a head. One that says what the library does not take ends the connection there.
+    /// Takes a field of a head. A value that the library does not accept makes it end the connection there.
     fn field(&mut self, line: &[u8]) {
         let value = |name: &[u8]| {
             let (given, value) = line.split_at_checked(name.len())?;
@@ -255,7 +255,7 @@ impl Scanner {
                             line: 0,
                             last: 0,
                         },
-                        // Its end, CR LF, comes after it.
+                        // The chunk's end, CR LF, is added to its length.
                         size => Place::Chunk(size.saturating_add(2)),
                     };
                     return Ok(bytes.as_slice());
@@ -302,7 +302,7 @@ impl Scanner {
     }
 }
 
-/// Skips this many bytes, as far as they have come.
+/// Skips this many bytes, as far as they have arrived; returns how many are left, and the bytes behind them.
 fn skip(left: u64, rest: &[u8]) -> (u64, &[u8]) {
     let here = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
     let behind = rest.get(here..).unwrap_or_default();

@@ -1,17 +1,16 @@
-//! How many connections there may be, and which are closed when there are too many.
+//! Bounds the number of connections, and chooses which are closed when there are too many.
 //!
 //! **Shape.** [`Bounds`] belong to a listener; each of its threads has an equal [`Share`] of
 //! [`ConnectionLimits::connections`] and keeps its own [`Seats`], so that nothing is locked but the count of
 //! peers, once when a connection comes and once when it goes.
 //!
-//! **Bounds.** A thread whose share is taken makes room by asking those to leave that have been
-//! without a request the longest, [`LEAVE_AT_ONCE`] at a time, and whoever has shown a right key only
-//! when no stranger is left; who has a request under way keeps its seat. A newcomer waits for those who are
-//! going, [`GO_WITHIN`] at most. When nobody can leave, it is turned away: it is closed, and nothing
-//! else happens.
+//! **Bounds.** A thread whose share is taken makes room by asking idle connections to leave, [`LEAVE_AT_ONCE`] at a
+//! time: first those that have shown no right key, and among these and the others those that have been idle the
+//! longest. A connection with a request under way keeps its seat. A newcomer waits for those that are leaving,
+//! [`GO_WITHIN`] at most. When none can leave, the newcomer is turned away: it is closed, and nothing else happens.
 //! One peer has [`ConnectionLimits::per_peer`] connections, an IPv6 peer being its /64; proxies may have all.
 //!
-//! **Failure.** What is refused, asked to leave and cut off is counted, and reported in one line of the
+//! **Failure.** Connections that are refused, asked to leave or cut off are counted, and reported in one line of the
 //! log every [`REPORT_EVERY`].
 
 use std::cell::{Cell, RefCell};
@@ -31,15 +30,15 @@ use tokio::time::timeout;
 
 use crate::http::gate::Gate;
 
-/// How many connections a listener has, unless set, and if descriptors allow as many.
+/// How many connections a listener may have, unless set, and if descriptors allow as many.
 pub const CONNECTIONS: usize = 4096;
 /// How many connections one peer may have, unless set.
 pub const PER_PEER: usize = 256;
-/// This many are asked to leave at once, at most, and may come meanwhile.
+/// At most this many are asked to leave at once, and as many may come meanwhile.
 const LEAVE_AT_ONCE: usize = 32;
-/// How long somebody new waits for those who are going.
+/// How long a newcomer waits for connections that are leaving.
 const GO_WITHIN: Duration = Duration::from_secs(1);
-/// How often it is reported that connections were refused or ended.
+/// How often the log reports that connections were refused or ended.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
 /// How many connections there may be.
@@ -49,7 +48,7 @@ pub struct ConnectionLimits {
     pub connections: usize,
     /// How many connections one peer may have; 0 is no limit.
     pub per_peer: usize,
-    /// Peers for which `per_peer` does not count, as all clients look like them.
+    /// Peers to which `per_peer` does not apply, as all their clients look like one peer.
     pub proxies: Vec<IpNet>,
 }
 
@@ -63,14 +62,14 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// The networks of this machine alone, where a proxy may be.
+/// The networks of this machine itself, where a proxy may be.
 pub fn loopback() -> Vec<IpNet> {
     let v4 = IpNet::new(IpAddr::from([127, 0, 0, 0]), 8);
     let v6 = IpNet::new(IpAddr::V6(Ipv6Addr::LOCALHOST), 128);
     [v4, v6].into_iter().flatten().collect()
 }
 
-/// One peer, as it is counted.
+/// The address under which a peer is counted: an IPv6 peer by its /64.
 pub fn peer(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
         IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (!0 << 64))),
@@ -78,14 +77,14 @@ pub fn peer(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// The connections of one thread.
+/// The numbers of connections that one thread may have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Share {
-    /// That are accepted at all, with those that wait to be looked at.
+    /// Connections that are accepted at all, with those that wait for a seat.
     pub most: usize,
-    /// That stay.
+    /// Connections that stay.
     pub seats: usize,
-    /// That come while others leave; and as many as leave at once.
+    /// Connections that may come while others leave; and as many are asked to leave at once.
     pub slack: usize,
 }
 
@@ -107,7 +106,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For a listener that stops when the gate closes.
+    /// The bounds of a listener that stops when the gate closes.
     pub fn new(limits: ConnectionLimits, gate: Arc<Gate>) -> Self {
         Self {
             limits,
@@ -118,7 +117,7 @@ impl Bounds {
         }
     }
 
-    /// What each of this many threads has.
+    /// The share of each of this many threads.
     pub fn share(&self, workers: usize) -> Share {
         let whole = self.limits.connections.checked_div(workers);
         let most = whole.unwrap_or_default().max(3);
@@ -132,7 +131,8 @@ impl Bounds {
         self.limits.proxies.iter().any(|net| net.contains(&ip))
     }
 
-    /// Counts a connection of a peer; `None` when it has as many as it may, else whom to discount.
+    /// Counts a connection of a peer; `None` when it has as many as it may, else the peer to discount later, if it is
+    /// counted.
     fn come(&self, ip: IpAddr) -> Option<Option<IpAddr>> {
         let most = self.limits.per_peer;
         if most == 0 || self.is_proxy(ip) {
@@ -175,18 +175,18 @@ impl Bounds {
     }
 }
 
-/// One connection, as others see it.
+/// One connection, as the seats see it.
 #[derive(Debug)]
 struct Place {
-    /// When it came or last became idle, in turns of its thread.
+    /// When it came or last became idle, by the count of turns of its thread.
     turn: Cell<u64>,
-    /// How many requests have come on it, and how many of them are done with.
+    /// How many requests have come on it, and how many of them are done.
     begun: Cell<u64>,
     done: Cell<u64>,
     /// Whether a right key was shown on it.
     known: Cell<bool>,
     leaving: Cell<bool>,
-    /// Whether it ends when nothing is under way any more.
+    /// Whether it ends as soon as nothing is under way.
     ending: Cell<bool>,
     /// Whether its client has closed its side.
     left: Cell<bool>,
@@ -213,7 +213,7 @@ pub struct Seats {
     places: RefCell<HashMap<u64, Rc<Place>>>,
     turns: Cell<u64>,
     leaving: Cell<usize>,
-    /// Somebody has gone.
+    /// Notified when a connection has gone.
     gone: Notify,
 }
 
@@ -236,7 +236,7 @@ impl Seats {
         turn
     }
 
-    /// A seat for a connection, when those have gone who are on their way; they have [`GO_WITHIN`].
+    /// A seat for a connection; waits for connections that are leaving, [`GO_WITHIN`] at most.
     pub async fn wait(self: Rc<Self>, from: Option<SocketAddr>) -> Option<Seat> {
         let until = Instant::now().checked_add(GO_WITHIN)?;
         while !self.room() && self.is_somebody_going() {
@@ -282,20 +282,20 @@ impl Seats {
         })
     }
 
-    /// Whether one more may come; asks others to leave if it has to.
+    /// Whether there is room for one more; asks others to leave if necessary.
     fn room(&self) -> bool {
         let Share { seats, slack, .. } = self.share;
         let most = seats.saturating_add(slack);
         let many = self.places.borrow().len();
         let full = || many.saturating_sub(self.leaving.get()) >= seats;
-        // While some are on their way, no more are asked: those with a key would be next.
+        // While some are leaving, no more are asked: connections with a key would be next.
         if full() || (many >= most && !self.is_somebody_going()) {
             self.make_room();
         }
         many < most && !full()
     }
 
-    /// Whether somebody was asked to leave who has no request under way.
+    /// Whether a connection that was asked to leave has no request under way.
     fn is_somebody_going(&self) -> bool {
         let places = self.places.borrow();
         let mut places = places.values();
@@ -335,12 +335,12 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Whether it is asked to make room.
+    /// Whether the connection is asked to make room.
     pub fn has_to_leave(&self) -> bool {
         self.place.leaving.get()
     }
 
-    /// Waits until it is asked to make room.
+    /// Waits until the connection is asked to make room.
     pub async fn given_up(&self) {
         poll_fn(|context| {
             self.wait(context.waker());
@@ -352,7 +352,7 @@ impl Seat {
         .await;
     }
 
-    /// It ends when nothing is under way any more, and is woken then.
+    /// Marks that the connection ends once nothing is under way, and wakes it then.
     pub fn end(&self, waker: &Waker) {
         self.place.ending.set(true);
         self.wait(waker);
@@ -363,7 +363,7 @@ impl Seat {
         !self.seats.bounds.gate.is_open()
     }
 
-    /// Nothing comes; this wakes it when it has to leave.
+    /// Registers a waker, for when the connection has to leave or end.
     pub fn wait(&self, waker: &Waker) {
         let mut known = self.place.waker.borrow_mut();
         match &*known {
@@ -372,7 +372,7 @@ impl Seat {
         }
     }
 
-    /// This many requests have come whole, since the connection began.
+    /// Sets how many requests have arrived whole since the connection began.
     pub fn begun(&self, many: u64) {
         self.place.begun.set(many);
     }
@@ -382,7 +382,7 @@ impl Seat {
         self.place.is_idle()
     }
 
-    /// Its client has closed its side: whatever it asked, nobody waits for the answer.
+    /// Notes that the client has closed its side: it waits for no answer any more.
     pub fn leave(&self) {
         self.place.left.set(true);
     }
@@ -392,7 +392,7 @@ impl Seat {
         self.place.left.get()
     }
 
-    /// What requests on it know it by.
+    /// The handle by which requests on the connection know it.
     pub(super) fn pass(&self) -> Pass {
         Pass {
             seats: Rc::clone(&self.seats),
@@ -400,7 +400,7 @@ impl Seat {
         }
     }
 
-    /// It was cut off.
+    /// Counts that the connection was cut off.
     pub fn count_cut(&self) {
         self.seats.bounds.count(&self.seats.bounds.tally.cut, 1);
     }
@@ -413,25 +413,25 @@ pub struct Pass {
     place: Rc<Place>,
 }
 
-/// Says that a request came with a right key: its connection gives way to none of a stranger.
+/// Notes that a request came with a right key: connections of strangers are asked to leave before its own.
 pub fn recognise(request: &HttpRequest) {
     if let Some(pass) = request.conn_data::<Pass>() {
         pass.place.known.set(true);
     }
 }
 
-/// Whether the client of a request has closed its side already. The library hands a request over
-/// before it acts on that, however long both have waited in the socket.
+/// Whether the client of a request has already closed its side. The library passes on a request before it acts on the
+/// close, however long both have waited in the socket.
 pub fn has_left(request: &HttpRequest) -> bool {
     let pass = request.conn_data::<Pass>();
     pass.is_some_and(|pass| pass.place.left.get())
 }
 
-/// A request that is under way until this is dropped, with the last of its answer.
+/// A request that is under way until this is dropped together with its answer.
 #[derive(Debug)]
 pub struct UnderWay(Pass);
 
-/// Keeps the seat of a request's connection.
+/// Marks a request as under way on its connection.
 pub fn under_way(request: &HttpRequest) -> Option<UnderWay> {
     request.conn_data::<Pass>().cloned().map(UnderWay)
 }
@@ -443,7 +443,7 @@ impl Drop for UnderWay {
         if place.is_idle() {
             place.turn.set(seats.turn());
         }
-        // Perhaps its connection waits for that, to say why it reads no more, or to leave.
+        // The connection may wait for that, to write its refusal, or to leave.
         if place.leaving.get() || place.ending.get() {
             place.wake();
         }

@@ -26,7 +26,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// An answer has begun, and waits until more of it is taken.
+    /// A pair whose answer has begun, and waits until the client takes more of it.
     async fn standing() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let client = Client::connect(listener.local_addr().unwrap()).unwrap();
@@ -52,7 +52,7 @@ impl Pair {
         pair
     }
 
-    /// Writes until nothing more is taken.
+    /// Writes until the socket takes no more.
     async fn written(&mut self) -> io::Result<()> {
         static PIECE: [u8; 16 * 1024] = [b'.'; 16 * 1024];
         loop {
@@ -64,14 +64,14 @@ impl Pair {
         }
     }
 
-    /// The client reads all that there is, and the kernel has room for more.
+    /// The client reads everything that was sent, and the kernel has room for more.
     async fn reads(&mut self) {
         let rest = self.wire.sent - self.read;
         let copied = io::copy(&mut (&self.client).take(rest), &mut io::sink());
         assert_eq!(copied.unwrap(), rest);
         self.read = self.wire.sent;
         let since = std::time::Instant::now();
-        // The clock must not go on by itself, as it would if nothing were to be done.
+        // The clock must not move by itself, as it would if the runtime had nothing to do.
         let room =
             |wire: &Wire, cx: &mut Context<'_>| wire.io.socket().poll_write_ready(cx).is_ready();
         while !poll_fn(|cx| Poll::Ready(room(&self.wire, cx))).await {
@@ -80,7 +80,7 @@ impl Pair {
         }
     }
 
-    /// It is cut off, though the kernel of the client may take a little more by itself first.
+    /// Waits until the wire is cut off; the kernel of the client may take a little more by itself first.
     async fn cut_off(&mut self) {
         let mut looks = 0;
         let cut = loop {
@@ -125,7 +125,7 @@ async fn a_process_that_stood_still_blames_nobody_who_has_read() {
     pair.reads().await;
     tokio::time::advance(ANSWER_PATIENCE * 6).await;
     pair.written().await.unwrap();
-    // The same when it hears of the client first.
+    // The same when the wire reads from the client first.
     pair.reads().await;
     tokio::time::advance(ANSWER_PATIENCE * 6).await;
     let mut bytes = [0; 16];
@@ -133,7 +133,7 @@ async fn a_process_that_stood_still_blames_nobody_who_has_read() {
     let heard = poll_fn(|cx| Poll::Ready(Pin::new(&mut pair.wire).poll_read(cx, &mut buf)));
     assert!(heard.await.is_pending());
     pair.written().await.unwrap();
-    // Whoever has not is cut off as ever.
+    // A client that has not read is cut off as before.
     pair.cut_off().await;
 }
 
@@ -154,7 +154,7 @@ async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket()
     let app = move || {
         let (count, entered, closed) = (Arc::clone(&count), entered.clone(), Arc::clone(&closed));
         let busy = move || {
-            // The only thread that serves stands still.
+            // The only thread that serves is blocked.
             entered.send(()).unwrap();
             closed.lock().unwrap().recv_timeout(HANG).unwrap();
             std::future::ready(HttpResponse::Ok())

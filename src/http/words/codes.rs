@@ -1,4 +1,4 @@
-//! The stable words of what the actors say, and of wrong fields, with their statuses.
+//! The stable words of the actors' failures, and of wrong fields, with their statuses.
 
 use actix_web::http::StatusCode;
 use caudal_actors::failure::Failure;
@@ -8,7 +8,7 @@ use super::ledger::alias_is_taken;
 
 /// The status and the stable word of wrong fields.
 pub const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
-/// The statuses and stable words of what the actors say beside rules, for the catalogue.
+/// The statuses and stable words of the actors' failures other than rules, for the catalogue.
 pub const FAILURES: [(StatusCode, &str); 18] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
@@ -30,7 +30,7 @@ pub const FAILURES: [(StatusCode, &str); 18] = [
     (StatusCode::CONFLICT, "alias_taken"),
 ];
 
-/// The stable word of what the actors say.
+/// The stable word of an actor's failure.
 pub fn code(failure: &Failure) -> &'static str {
     match failure {
         Failure::Rejected(rejection) => rejection.code(),

@@ -1,6 +1,6 @@
-//! What the actors and the ledger say: their own text is the English; the Spanish is here.
+//! The sentences of the actors and the ledger: their own text is the English; the Spanish is here.
 //!
-//! Figures of a refusal are in its `details`; what a sentence here would repeat, it leaves out.
+//! A refusal's figures are in its `details`, so the sentences here leave them out.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ use super::Say;
 use crate::http::current::Language;
 use crate::webhooks::guard::UrlError;
 
-/// Says in English what a value displays, and in Spanish what `spanish` writes of it.
+/// Makes a value's English sentence from its display, and its Spanish one with `spanish`.
 macro_rules! said {
     ($type:ty, $spanish:expr) => {
         impl Say for $type {
@@ -111,7 +111,7 @@ said!(BadBrokerageAccount, |BadBrokerageAccount, f| f.write_str(
 ));
 
 impl Say for UrlError {
-    /// No operation of the wallet family takes a URL.
+    /// The same in both languages: no operation of the wallet family takes a URL.
     fn say(&self, _: Language, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -224,7 +224,8 @@ pub fn rules() -> impl Iterator<Item = (StatusCode, &'static str)> {
 
 said!(Rejection, |rejection, f| f.write_str(rule(rejection)));
 
-/// Whether the bank refuses because an alias is another's: 409 instead of 400 with its words.
+/// Whether the bank refuses because the alias belongs to another account: then 409 instead of 400 with the bank's
+/// words.
 pub(in crate::http) fn alias_is_taken(why: &BankRefusal) -> bool {
     let body: Option<serde_json::Value> = serde_json::from_str(&why.body).ok();
     let code = body.as_ref().and_then(|body| body.get("code"));
@@ -257,7 +258,7 @@ impl Say for BankError {
     }
 }
 
-/// What is said when the bank could not be asked for what is only read.
+/// The sentence for a reading for which the bank could not be asked.
 pub(in crate::http) const fn not_read(why: &BankError, language: Language) -> &'static str {
     match (why, language) {
         (BankError::TimedOut, Language::English) => {

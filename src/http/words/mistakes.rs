@@ -232,7 +232,7 @@ pub enum Mistake {
 }
 
 impl Mistake {
-    /// That a word is none of a list.
+    /// The mistake of a word that is not in a list.
     pub fn among<T>(choices: &[(&'static str, T)]) -> Self {
         let choices = Choices::of(choices);
         Self::NotAmong { choices }
@@ -251,7 +251,7 @@ impl From<NotDirectives> for Mistake {
     }
 }
 
-/// Makes a mistake of each reason that a parser gives.
+/// Makes a mistake of each reason that a parser can give.
 macro_rules! from {
     ($($why:ty => $variant:ident),+ $(,)?) => {$(
         impl From<$why> for Mistake {
@@ -283,7 +283,7 @@ pub struct Wrong {
 }
 
 impl Wrong {
-    /// As it is written into an answer.
+    /// The mistake as an answer shows it.
     pub fn shown(&self, language: Language) -> FieldError {
         FieldError {
             field: self.field.clone(),

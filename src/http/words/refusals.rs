@@ -1,11 +1,11 @@
-//! What the service refuses before an actor is asked: each with its status, its stable word and its
-//! sentence in both languages.
+//! The refusals of the service before an actor is asked: each with its status, its stable word and its sentence in
+//! both languages.
 
 use actix_web::http::StatusCode;
 
 use super::words;
 
-/// A table of refusals: see [`words!`], with a status and a stable word in front of the sentences.
+/// Declares a table of refusals: like [`words!`], with a status and a stable word before the sentences.
 macro_rules! refusals {
     (
         $(#[$meta:meta])*

@@ -101,7 +101,7 @@ async fn aliases_have_their_rules() {
         let answer = rig.alias(client, cuit, json!(label)).await;
         assert_eq!(rig.code(answer).await, code, "{client} {label}");
     }
-    // What a holder gave up, another CVU of the same holder may have.
+    // Another CVU of the same holder may have an alias that the holder gave up.
     assert_eq!(rig.alias(3, CUIT, assigned["label"].clone()).await.0, 200);
     let path = format!("/v1/accounts/alias/{}", assigned["label"].as_str().unwrap());
     let (_, found) = rig.ask(Method::GET, &path, Value::Null).await;
@@ -155,7 +155,7 @@ async fn names_and_ends() {
         (&found["is_active"], &found["label"]),
         (&json!(false), &json!(""))
     );
-    // The alias stays its holder's.
+    // The alias stays reserved to its holder.
     rig.create(2, OTHER).await;
     let answer = rig.alias(2, OTHER, json!("mi.alias")).await;
     assert_eq!(rig.code(answer).await, "VW007");

@@ -1,4 +1,4 @@
-//! The file: what a restart keeps, and what is damage.
+//! The file: the state that a restart keeps, and damage that it refuses.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ async fn a_restart_keeps_what_was_acknowledged() {
     assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy);
     rig.bank.stop().await.unwrap();
 
-    // What a crash in the middle of a line leaves.
+    // As a crash in the middle of a line leaves it.
     let file = folder.path().join(log::FILE);
     let whole = fs::read(&file).unwrap();
     fs::write(
@@ -102,7 +102,7 @@ async fn a_restart_keeps_transfers_and_what_was_to_happen() {
     rig.send("K5", &cvu(2)).await;
     rig.cash_in(&cvu(1), "7").await;
     let mut sent = Vec::new();
-    // The last of them are decided 2 s later, by the next bank.
+    // The last two are decided 2 s later, by the next bank.
     for digit in 0..5 {
         sent.push(rig.send(&format!("K{digit}"), &destination(digit)).await);
     }
@@ -110,13 +110,13 @@ async fn a_restart_keeps_transfers_and_what_was_to_happen() {
     rig.bank.stop().await.unwrap();
     let file = folder.path().join(log::FILE);
     let lines = fs::read_to_string(&file).unwrap();
-    // An account in the form of before transfers were kept, and a form that nobody knows.
+    // An account in the format from before transfers were kept, and an unknown format.
     assert!(lines.starts_with("{\"format\":1,\"clientId\":1,"));
     let strange = "{\"kind\":\"transfers\",\"format\":9,\"transfers\":[]}\n";
     fs::write(&file, [lines.as_str(), strange].concat()).unwrap();
     let why = Sandbox::start(kept_in(folder.path())).unwrap_err();
     assert_eq!(why.kind(), io::ErrorKind::InvalidData);
-    // Half a line: what a crash leaves.
+    // Half a line, as a crash leaves it.
     fs::write(&file, [lines.as_str(), "{\"kind\":\"transfers\","].concat()).unwrap();
 
     let receiver = receiver::Receiver::start(&[]);
@@ -141,7 +141,7 @@ async fn a_restart_keeps_transfers_and_what_was_to_happen() {
     assert_eq!(rig.balance().await, balance);
     rig.bank.stop().await.unwrap();
 
-    // A long file is written anew with all of it.
+    // A long file is rewritten with all of its records.
     let lines = fs::read_to_string(&file).unwrap();
     let many = lines.repeat(100);
     fs::write(&file, &many).unwrap();

@@ -1,11 +1,11 @@
-//! Notices: signed, in order, sent again, lost, twice; and what comes in.
+//! Notices: signed, in order, sent again, lost, twice; and transfers that come in.
 
 use super::receiver::{Got, Receiver, verify};
 use super::*;
 
-/// Nothing comes by its time alone.
+/// A delay after which nothing comes during a test.
 const NEVER: Duration = Duration::from_secs(24 * 3600);
-/// What comes by its time comes at once.
+/// A delay after which a notice comes at once.
 const SOON: Duration = Duration::from_millis(10);
 
 async fn notifying(receiver: &Receiver) -> Rig {
@@ -94,7 +94,7 @@ async fn what_comes_in_is_told_and_listed() {
     let got = receiver.wait(2).await;
     assert_eq!(got[0].body["data"], got[1].body["data"]);
     assert_ne!(got[0].id, got[1].id);
-    // The rail also knows CVUs that the book does not, or not any more.
+    // The rail also knows CVUs that the book does not know, or that are closed.
     rig.create(2, OTHER).await;
     let close = format!("cvu/{}/{OTHER}", cvu(2));
     rig.wallet(Method::DELETE, &close, Value::Null).await;
@@ -124,7 +124,7 @@ async fn what_ends_after_its_answer_is_told() {
     .await;
     rig.tell("transfers/T0/reverse", json!({"amount": "0.50"}))
         .await;
-    // The timer alone brings the late ones to pass: nobody asks.
+    // The timer alone settles the late transfers: nobody asks for them.
     let got = receiver.wait(4).await;
     for one in &got {
         verify(one, NOTICE_SECRET);
@@ -196,7 +196,7 @@ async fn what_is_refused_comes_twice_more() {
 #[actix_web::test]
 async fn notices_misbehave_when_told_to() {
     let receiver = Receiver::start(&[]);
-    // A notice that is kept back goes when a later one has gone, and not before.
+    // A notice that is kept back goes after a later one has gone, and not before.
     let pace = Pace {
         attempt: HANG,
         kept_back: NEVER,
@@ -215,7 +215,7 @@ async fn notices_misbehave_when_told_to() {
     assert_eq!(rail_ids(&got), [&twice, &twice, &first, &kept_back]);
     assert_eq!(got[0].id, got[1].id);
 
-    // Ordered when it was sent, or later.
+    // The behaviour is ordered before the transfer is sent, or after that.
     for (id, before, after) in [("M1", true, false), ("M2", false, true)] {
         for (mode, lost) in [("lose_notice", true), ("duplicate_notice", false)] {
             let id = format!("{id}{}", u8::from(lost));
@@ -252,7 +252,7 @@ async fn what_is_late_or_kept_back_goes_by_itself() {
         ..Pace::default()
     };
     let rig = told_at(&receiver, pace).await;
-    // Nothing comes after it.
+    // No notice comes after it.
     rig.behave("cash_in", "reorder_notice", 1).await;
     let alone = rig.cash_in(&cvu(1), "1").await;
     assert_eq!(rail_ids(&receiver.wait(1).await), [&alone]);
@@ -260,7 +260,7 @@ async fn what_is_late_or_kept_back_goes_by_itself() {
     rig.tell("behaviour", late(20)).await;
     let late_one = rig.cash_in(&cvu(1), "2").await;
     assert_eq!(rail_ids(&receiver.wait(2).await), [&alone, &late_one]);
-    // The others pass it.
+    // Later notices pass it.
     rig.tell("behaviour", late(60_000)).await;
     rig.cash_in(&cvu(1), "3").await;
     let prompt = rig.cash_in(&cvu(1), "4").await;
@@ -324,11 +324,11 @@ async fn an_answer_that_does_not_come_holds_up_nothing_for_good() {
     let first = rig.cash_in(&cvu(1), "1").await;
     receiver.wait(1).await;
     let second = rig.cash_in(&cvu(1), "2").await;
-    // The other one waits for the attempt, and not for the redelivery.
+    // The second notice waits for the attempt, and not for the redelivery.
     let got = receiver.wait(2).await;
     assert_eq!(rail_ids(&got), [&first, &second]);
     assert!(got[1].stamp >= got[0].stamp);
-    // Nor does the end of the bank wait for anything.
+    // Nor does the bank's end wait for anything.
     rig.cash_in(&cvu(1), "3").await;
     receiver.wait(3).await;
     let stopped = tokio::time::timeout(HANG, rig.bank.stop()).await;

@@ -23,8 +23,8 @@ pub struct Got {
     pub body: Value,
 }
 
-/// Takes notices and answers each with the next of its statuses; 200 when there are no more. With
-/// status 0 it never answers.
+/// Takes notices and answers each with the next of its statuses; with 200 when there are no more. With status 0 it
+/// never answers.
 pub struct Receiver {
     pub addr: SocketAddr,
     got: Arc<Mutex<Vec<Got>>>,

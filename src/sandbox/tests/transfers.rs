@@ -299,7 +299,7 @@ async fn an_answer_that_is_lost_leaves_the_transfer() {
             .post(format!("{}{path}", rig.bank.url()))
             .header("authorization", format!("JWT {}", rig.token))
             .json(&order);
-        // Whoever asks goes when the bank has it.
+        // The client leaves once the bank has the request.
         let taken = async || rig.state().await["calls"]["transfer"] == calls;
         tokio::select! {
             answer = request.send() => assert!(answer.is_err(), "{mode}"),

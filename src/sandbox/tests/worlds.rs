@@ -85,7 +85,7 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
     let (a, b, c) = (one.open().await, two.open().await, live.open().await);
     let codes = [&a, &b, &c].map(|cvu| cvu.get(3..7).unwrap());
     assert_eq!(codes, ["1001", "1003", "1000"]);
-    // Another PSP of the rail is seen as one; what is on the other rail does not exist.
+    // Another PSP of the rail is shown as one; accounts on the other rail do not exist.
     let (status, found) = one.lookup(&format!("cbu/{b}")).await;
     assert_eq!(
         (status, &found["bank_routing"]["code"]),
@@ -95,7 +95,7 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
         let unknown = who.lookup(&format!("cbu/{key}")).await;
         assert_eq!(rig.code(unknown).await, "PA012");
     }
-    // An alias is taken once on a rail.
+    // An alias can be taken only once on a rail.
     assert_eq!(one.alias(&a, CUIT, "mar.de.sal").await.0, 200);
     assert_eq!(
         rig.code(two.alias(&b, CUIT, "Mar.De.Sal").await).await,
@@ -106,7 +106,7 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
     assert_eq!(found["account_routing"]["address"], json!(a));
     let (_, found) = live.lookup("alias/mar.de.sal").await;
     assert_eq!(found["account_routing"]["address"], json!(c));
-    // Money finds its world by the CVU, and crosses between worlds of one rail alone.
+    // Money finds its world by the CVU, and moves only between worlds of one rail.
     rig.cash_in(&a, "10.00").await;
     rig.cash_in(&c, "7.00").await;
     let (status, sent) = one.send("X1", &a, &b).await;
@@ -122,7 +122,7 @@ async fn each_collector_account_is_a_world_and_the_rail_connects_them() {
     assert_eq!(balances, ("10.00".into(), "0.00".into(), "7.00".into()));
     assert_eq!(rig.balance().await, "0.00");
     assert_eq!(rig.state().await["balance"], "17.00");
-    // Nobody acts in another's world.
+    // A login of one world cannot act in another.
     assert_eq!(
         rig.code(two.alias(&a, CUIT, "otro.alias").await).await,
         "VW006"
@@ -146,7 +146,7 @@ async fn a_world_takes_over_what_was_kept_for_its_realm_before_there_were_worlds
     rig.cash_in(&old, "10.00").await;
     rig.cash_in(&cvu(5), "3.00").await;
     rig.bank.stop().await.unwrap();
-    // As the file was then: no line names a collector account.
+    // As older versions wrote the file: no line names a collector account.
     let file = folder.path().join(log::FILE);
     let lines = std::fs::read_to_string(&file).unwrap();
     let named = format!(",\"collector\":\"{COLLECTOR}\"");

@@ -1,5 +1,5 @@
-//! What operations answer: the errors and headers that they share, each written once, and which of them an
-//! operation has by what it takes.
+//! The answers of operations: the errors and headers that they share, each written once, and which of them an
+//! operation has, by what it takes.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use super::walk;
 use crate::http::problems::{BODY, CONFLICT, NOT_FOUND, Problem, STALE};
 use crate::wallet;
 
-/// Parameters of paths that name something of nobody here: whether it exists is the bank's word.
+/// Parameters of paths that name accounts outside this service: only the bank knows whether they exist.
 const PUBLIC: [&str; 2] = ["{cbu}", "{alias}"];
 /// Fields and parameters that name an account.
 const ACCOUNTS: [&str; 4] = ["cvu", "fromCvu", wallet::ACCOUNT, wallet::ORIGIN];
@@ -88,7 +88,7 @@ impl AnswerHeader {
     }
 }
 
-/// Writes what is shared once, and gives each operation what it has of it.
+/// Writes the shared parts once, and gives each operation those that it has.
 pub fn share(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     for named in &HEADERS {
@@ -131,7 +131,7 @@ fn takes(operation: &Operation, place: ParameterIn, name: &str) -> bool {
     operation.parameters.iter().flatten().any(known)
 }
 
-/// Whether the body or the query has to name an account: one of a list's filters may name none.
+/// Whether the body or the query has to name an account; filters of lists may name none.
 fn names_account(operation: &Operation, schemas: &Schemas) -> bool {
     let in_query = |parameter: &RefOr<Parameter>| match parameter {
         RefOr::T(it) => {
@@ -169,7 +169,7 @@ fn problems(path: &str, operation: &mut Operation, schemas: &Schemas) {
     if versioned {
         found.push(STALE);
     }
-    // Whoever is known by a signature says its own.
+    // An operation whose caller is known by a signature declares its own.
     if operation.request_body.is_some() && operation.security.is_none() {
         found.extend(BODY);
     }
@@ -177,12 +177,12 @@ fn problems(path: &str, operation: &mut Operation, schemas: &Schemas) {
     answers.extend(found.into_iter().map(Problem::mentioned));
 }
 
-/// Says what a success means where its operation says nothing, and which headers it comes with.
+/// Describes a success where its operation does not, and adds its headers.
 fn successes(operation: &mut Operation, schemas: &Schemas) {
     let keyed = takes(operation, ParameterIn::Header, "Idempotency-Key");
     let versioned = takes(operation, ParameterIn::Header, "If-None-Match");
     let paged = takes(operation, ParameterIn::Query, "cursor");
-    // A list that is given whole has no order to ask for, and is never looked at in parts.
+    // A list that is returned whole has no `order` parameter, and is never read in parts.
     let looks = takes(operation, ParameterIn::Query, "order");
     for (status, answer) in &mut operation.responses.responses {
         let RefOr::T(answer) = answer else { continue };
@@ -210,7 +210,7 @@ fn successes(operation: &mut Operation, schemas: &Schemas) {
     }
 }
 
-/// What an answer is: what its schema says of itself, as far as its first sentence.
+/// The description of an answer: the first sentence of its schema's description.
 fn meaning(status: &str, answer: &Response, schemas: &Schemas) -> String {
     let schema = answer.content.values().find_map(schema_of);
     let (list, schema) = match schema {
@@ -244,11 +244,11 @@ fn schema_of(body: &RefOr<Content>) -> Option<&RefOr<Schema>> {
     }
 }
 
-/// A schema where it is written.
+/// The schema behind a reference.
 fn written<'a>(schema: &'a RefOr<Schema>, schemas: &'a Schemas) -> Option<&'a Schema> {
     match schema {
         RefOr::T(Schema::OneOf(some)) => {
-            // One that may be absent: beside it there is only null.
+            // An optional schema: besides it there is only null.
             let known = some.items.iter().find(|it| matches!(it, RefOr::Ref(_)));
             known.and_then(|it| written(it, schemas))
         }
@@ -260,7 +260,7 @@ fn written<'a>(schema: &'a RefOr<Schema>, schemas: &'a Schemas) -> Option<&'a Sc
     }
 }
 
-/// Where the schema of an answer's body is written, or that it is an array.
+/// The reference of an answer's schema, or that it is an array.
 fn shape(answer: &Response) -> Option<String> {
     match schema_of(answer.content.get("application/json")?)? {
         RefOr::Ref(place) => Some(place.ref_location.clone()),

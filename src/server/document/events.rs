@@ -13,15 +13,15 @@ use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
 
 use crate::bodies::events::{TEST, types};
 
-/// What the document says of all events.
+/// The document's description of all events.
 const ABOUT: &str = "An event: the body of a webhook, an item of the feed, the data of a message of the stream. \
 `id` is also the `webhook-id`; later events of the realm have greater ones. `sequence` counts the events of the \
 realm from 1, without gaps. `data` is what the event is about, as it was right after it; `type` says which.";
-/// The name of the schema of what all events have.
+/// The name of the schema of the fields that all events have.
 const HEAD: &str = "EventHead";
-/// The name of the answer that a receiver gives.
+/// The name of the receiver's answer.
 const TAKEN: &str = "Taken";
-/// What each webhook carries beside its body.
+/// The headers of each webhook.
 const HEADERS: [(&str, &str, &str); 3] = [
     (
         "WebhookId",
@@ -40,7 +40,7 @@ const HEADERS: [(&str, &str, &str); 3] = [
     ),
 ];
 
-/// Puts a schema for each type in the place of the one for all, and says which webhooks there are.
+/// Replaces the one schema of events by one for each type, and declares the webhooks.
 pub fn publish(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let Some(RefOr::T(Schema::Object(all))) = components.schemas.remove("Event") else {
@@ -87,7 +87,7 @@ fn name(word: &str) -> String {
     raised.chain(["Event".to_owned()]).collect()
 }
 
-/// The schema of what all events have, made of one that has the rest, too.
+/// The schema of the fields that all events have, made of the full one.
 fn head(mut all: Object) -> Schema {
     for own in ["type", "data"] {
         all.properties.shift_remove(own);
@@ -97,7 +97,7 @@ fn head(mut all: Object) -> Schema {
     Schema::Object(all)
 }
 
-/// The schema of one type: what all have, and what it is about.
+/// The schema of one type: the fields of all events, and its own data.
 fn one(word: &str, about: &str, data: &str) -> AllOf {
     let kind = ObjectBuilder::new()
         .schema_type(Type::String)

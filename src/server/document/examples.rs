@@ -1,4 +1,4 @@
-//! Examples of bodies: what was really sent and answered, by the id of the operation.
+//! Examples of bodies: real requests and answers, by the id of the operation.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -7,20 +7,20 @@ use utoipa::openapi::{OpenApi, RefOr};
 
 use super::walk;
 
-/// The examples, which lie in a file of their own.
+/// The examples, kept in a file of their own.
 const EXAMPLES: &str = include_str!("examples.json");
 
-/// The examples are of this type; an answer may come as others, too.
+/// The media type of the examples; an answer may come in others, too.
 const JSON: &str = "application/json";
 
-/// What one operation is sent, and what it answers at success.
+/// The request of one operation, and its answer at success.
 #[derive(Deserialize)]
 struct Example {
     body: Option<serde_json::Value>,
     answer: Option<serde_json::Value>,
 }
 
-/// Puts each example beside the schema that it is of.
+/// Puts each example beside its schema.
 #[expect(
     clippy::expect_used,
     reason = "the file is compiled in, and a test reads it"
@@ -39,7 +39,7 @@ pub fn show(document: &mut OpenApi) {
             }
             let answers = operation.responses.responses.iter_mut();
             let made = answers.filter(|(status, _)| status.starts_with('2'));
-            // What was made comes after what a dry run would make.
+            // The status of a creation comes after that of a dry run.
             if let Some((_, RefOr::T(answered))) = made.last() {
                 put(answered.content.get_mut(JSON), answer);
             }

@@ -1,5 +1,4 @@
-//! Parameters that several operations have: each is written once, among the components, and operations refer to
-//! it.
+//! Parameters that several operations have: each is written once, among the components, and operations refer to it.
 
 use utoipa::openapi::path::Parameter;
 use utoipa::openapi::{OpenApi, Ref, RefOr};
@@ -9,8 +8,8 @@ use crate::http::declared;
 use crate::http::paths::PARAMETERS;
 use crate::wallet;
 
-/// Writes those that the code names, under these names. Parameters of paths that are declared so are found a
-/// second time in the route, where nothing is said of them: what is declared comes first, and stays alone.
+/// Writes the parameters that the code names, under these names. A declared parameter of a path is found a second
+/// time in the route, without a description: the declared one comes first, and only that one is kept.
 pub fn declare(document: &mut OpenApi) {
     for item in document.paths.paths.values_mut() {
         for operation in walk::operations_mut(item) {
@@ -34,7 +33,7 @@ pub fn declare(document: &mut OpenApi) {
 }
 
 /// Puts a reference wherever an operation has a parameter that is written among the components or that another
-/// operation has, too. Comes last, since the passes before look into parameters.
+/// operation has, too. Comes last, since the passes before it read the parameters.
 pub fn share(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let written = components.parameters.iter();

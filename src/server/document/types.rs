@@ -1,4 +1,5 @@
-//! The types of fields, beyond what their Rust types say: what names mean everywhere, and what is always sent.
+//! The types of fields, beyond their Rust types: by names that mean the same everywhere, and by which fields are
+//! always sent.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use super::walk;
 use crate::wallet;
 
-/// Where schemas are.
+/// The place of schemas in the document.
 const SCHEMAS: &str = "#/components/schemas/";
 
 /// Sharpens every schema of a document.
@@ -41,8 +42,7 @@ pub fn sharpen(document: &mut OpenApi) {
     }
 }
 
-/// Puts a reference wherever a schema that has a name stands written out again, as the pages of generic lists
-/// have their items.
+/// Puts a reference wherever a named schema is written out again, as generic lists do with their items.
 fn mention_again(document: &mut OpenApi) {
     let components = document.components.get_or_insert_default();
     let named = components.schemas.iter();
@@ -60,7 +60,7 @@ fn mention_again(document: &mut OpenApi) {
     }
 }
 
-/// The schemas that bodies of requests are made of.
+/// The schemas of which the bodies of requests are made.
 fn sent(document: &OpenApi) -> BTreeSet<String> {
     let mut places = Vec::new();
     let operations = document.paths.paths.values().flat_map(walk::operations);
@@ -100,7 +100,7 @@ fn mentions(mut schema: RefOr<Schema>, found: &mut Vec<String>) {
     });
 }
 
-/// A parameter is there or it is not; `null` cannot be written in a path, a query or a header.
+/// A parameter is present or absent; `null` cannot be written in a path, a query or a header.
 fn never_null(parameter: &mut Parameter) {
     let Some(schema) = &mut parameter.schema else {
         return;
@@ -154,7 +154,8 @@ fn nullable(schema: &RefOr<Schema>) -> bool {
     }
 }
 
-/// What may be null in an answer is there, as null: only what is left out at times cannot be.
+/// Makes nullable properties of answers required: they are always present, if need be as null. Only a property that
+/// is not nullable may be left out.
 fn always(object: &mut Object) {
     let mut required = Vec::new();
     for (name, property) in &object.properties {
@@ -165,7 +166,7 @@ fn always(object: &mut Object) {
     object.required = required;
 }
 
-/// What the text of a parameter is, by its name.
+/// Gives the text of a parameter its format, by the parameter's name.
 fn name_type(parameter: &mut Parameter) {
     if let Some(RefOr::T(Schema::Object(text))) = &mut parameter.schema {
         let name = parameter.name.as_str();
@@ -177,13 +178,13 @@ fn name_type(parameter: &mut Parameter) {
     }
 }
 
-/// Whether an object is a text of which nothing more is said.
+/// Whether an object is a text without further constraints.
 fn is_open(text: &Object) -> bool {
     let open = text.format.is_none() && text.pattern.is_none() && text.enum_values.is_none();
     open && solid(&text.schema_type) == SchemaType::Type(Type::String)
 }
 
-/// What a text is, by the name of its field; what is sent says itself how money may come.
+/// Gives texts their format by the names of their fields; requests declare themselves how money may come.
 fn name_types(object: &mut Object, is_sent: bool) {
     for (name, property) in &mut object.properties {
         let RefOr::T(Schema::Object(text)) = property else {
@@ -202,18 +203,18 @@ fn name_types(object: &mut Object, is_sent: bool) {
     }
 }
 
-/// Whether a field of this name is an instant wherever it is.
+/// Whether a field of this name is an instant in every body.
 fn is_instant(name: &str) -> bool {
     let native = name.ends_with("At") || ["at", "asOf", "bankAsOf", "timestamp"].contains(&name);
     native || wallet::INSTANTS.contains(&name)
 }
 
-/// Whether a field of this name is a day wherever it is.
+/// Whether a field of this name is a day in every body.
 fn is_day(name: &str) -> bool {
     DAYS.contains(&name) || wallet::DAYS.contains(&name)
 }
 
-/// Fields that are days wherever they are.
+/// Fields that are days in every body.
 const DAYS: [&str; 2] = ["date", "birthDate"];
 /// Fields that are money wherever they are text.
 const MONEY: &[&str] = &[
@@ -250,5 +251,5 @@ const MONEY: &[&str] = &[
     "totalBalance",
     "totalCharges",
 ];
-/// ARS with two decimals, exactly.
+/// ARS with exactly two decimals.
 const MONEY_PATTERN: &str = r"^-?[0-9]+\.[0-9]{2}$";

@@ -1,4 +1,4 @@
-//! How the passes go over a document: its operations, and every schema inside a schema.
+//! The ways over a document: its operations, and every schema inside a schema.
 
 use utoipa::openapi::RefOr;
 use utoipa::openapi::path::{Operation, PathItem};
@@ -17,7 +17,7 @@ pub fn operations(item: &PathItem) -> impl Iterator<Item = (&'static str, &Opera
         .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
-/// The same, to change them.
+/// Like [`operations`], to change them.
 pub fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let all = [
         &mut item.get,
@@ -29,7 +29,7 @@ pub fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operatio
     all.into_iter().filter_map(Option::as_mut)
 }
 
-/// Shows a schema, and then every schema that stands inside it; what it refers to is not followed.
+/// Calls `see` with a schema, and then with every schema nested in it; references are not followed.
 pub fn each(schema: &mut RefOr<Schema>, see: &mut dyn FnMut(&mut RefOr<Schema>)) {
     see(schema);
     if let RefOr::T(schema) = schema {
@@ -39,7 +39,7 @@ pub fn each(schema: &mut RefOr<Schema>, see: &mut dyn FnMut(&mut RefOr<Schema>))
     }
 }
 
-/// What a schema is made of.
+/// The schemas directly inside a schema.
 fn inside(schema: &mut Schema) -> Vec<&mut RefOr<Schema>> {
     match schema {
         Schema::Object(object) => {

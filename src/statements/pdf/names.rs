@@ -1,12 +1,12 @@
-//! What the movements of the system's types are called in a PDF.
+//! The names of movements of the system's types in a PDF.
 //!
-//! **The same for ever.** The table is frozen: it is a copy, because names elsewhere may be mended and types be added. A
-//! type that is not here, a tenant's or a later one of the system's, is called as its vouchers say: a new row could
-//! rename movements that were printed already, for a tenant may have had a type with that code.
+//! **The same for ever.** The table is frozen: it is a copy, because names elsewhere may be corrected and types be
+//! added. A type that is not here, a tenant's or a later one of the system's, has the name that its vouchers give: a
+//! new row could rename movements that were already printed, for a tenant may have had a type with that code.
 
 use caudal_ledger::voucher_types::TypeCode;
 
-/// The names. Never changed, and never added to.
+/// The names. None is ever changed or added.
 const NAMES: [(&str, &str); 13] = [
     ("CREDIT", "Crédito"),
     ("DEBIT", "Débito"),

@@ -1,13 +1,13 @@
 //! Texts on pages: in the encoding and with the widths of the standard fonts, which every reader has.
 //!
-//! Helvetica has the letters of the languages of western Europe (`WinAnsiEncoding`). What it lacks is shown as `?`;
-//! the other formats of a statement have every text as it is.
+//! Helvetica has the letters of the languages of western Europe (`WinAnsiEncoding`). A character that it lacks is
+//! shown as `?`; the other formats of a statement have every text as it is.
 
-/// What stands for a character that the font lacks.
+/// Stands for a character that the font lacks.
 const UNKNOWN: u8 = b'?';
-/// What shows that a text goes on.
+/// Shows that a text was cut.
 const ELLIPSIS: u8 = 0x85;
-/// The places from 0x80 to 0x9f, in their order; those that nothing has are spaces.
+/// The characters from 0x80 to 0x9f, in their order; unused places are spaces.
 const MIDDLE: [char; 32] = [
     '€', ' ', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', ' ', 'Ž', ' ', ' ', '‘', '’',
     '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', ' ', 'ž', 'Ÿ',
@@ -50,7 +50,7 @@ fn byte(c: char) -> u8 {
     place.map_or(UNKNOWN, |(place, _)| place)
 }
 
-/// How wide a text is in Helvetica of a size, in the unit of the size.
+/// The width of a text in Helvetica of a size, in the unit of the size.
 pub(super) fn width(text: &[u8], size: i16) -> i32 {
     let of = |byte: &u8| {
         let place = usize::from(*byte).checked_sub(0x20)?;

@@ -1,4 +1,4 @@
-//! Who holds an account: names and co-holders.
+//! The holders of an account: names and co-holders.
 
 use actix_web::{HttpRequest, patch, web};
 use caudal_ledger::accounts::{HOLDERS_MAX, Holder, ProfileOrder};
@@ -78,7 +78,7 @@ pub async fn change(
     body: Body,
 ) -> Answer {
     let sent = UpdateAccountIdentidad::read(body, &caller)?;
-    // The account is called as the first of its holders is: whoever says it twice says the same.
+    // The account has the name of its first holder: a request that gives both has to give the same.
     if let (Some(name), Some(first)) = (&sent.holder_name, sent.titulares.first())
         && *name != first.name
     {

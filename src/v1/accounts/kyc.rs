@@ -1,4 +1,4 @@
-//! What is known about the holder of an account: KYC and registry data.
+//! The data about the holder of an account: KYC and registry data.
 
 use actix_web::{HttpRequest, patch, web};
 use caudal_ledger::accounts::ProfileOrder;

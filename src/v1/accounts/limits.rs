@@ -1,4 +1,4 @@
-//! What an account may: its effective limits, and those that are its own.
+//! The limits of an account: those in effect, and those that are its own.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, get, patch, web};
@@ -25,7 +25,7 @@ const COUNT_MAX: u64 = 1_000_000_000;
 /// A count of movements.
 ///
 /// # Errors
-/// When it is none, or beyond what a limit may have.
+/// When the value is no count, or is above [`COUNT_MAX`].
 pub fn count(raw: &str) -> Result<u64, Mistake> {
     integer(0, COUNT_MAX)(raw)
 }

@@ -24,11 +24,11 @@ use crate::v1::vouchers::DESCRIPTION_MAX;
 /// A batch as it was sent.
 #[derive(Debug)]
 pub struct Sent {
-    /// All or nothing.
+    /// Whether it is posted as a whole or not at all.
     pub atomic: bool,
     /// The items that can be read, in their order.
     pub orders: Vec<Adjustment>,
-    /// The others, by their place.
+    /// The unreadable items, by their place.
     pub unreadable: BTreeMap<usize, ApiError>,
 }
 
@@ -105,7 +105,7 @@ fn parts(body: &[u8]) -> Result<Batch<'_>, ApiError> {
 /// Reads the body of a batch.
 ///
 /// # Errors
-/// 400 when the batch itself is wrong; items that are wrong are given by their place.
+/// 400 when the batch itself is wrong; unreadable items are returned by their place.
 pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
     let Batch { atomic, items } = parts(body)?;
     let mut orders = Vec::with_capacity(items.len());
@@ -126,8 +126,8 @@ pub fn read(body: &[u8]) -> Result<Sent, ApiError> {
     })
 }
 
-/// What distinguishes a repeat of a batch from another one. What is read alike is alike, however it is written;
-/// amounts are compared exactly.
+/// The fingerprint that tells a repeat of a batch from another batch. Items that read the same are the same, however
+/// they are written; amounts are compared exactly.
 ///
 /// # Errors
 /// As [`read`].
@@ -137,7 +137,7 @@ pub fn fingerprint(sent: &[u8]) -> Result<Fingerprint, ApiError> {
     let mode = Canonical::default().text(if atomic { "atomic" } else { "independent" });
     let mode = mode.digest();
     let mut all = Canonical::default();
-    // What cannot be read is compared as a value; the first versions compared it as it was spelled.
+    // An unreadable item is compared as a value; the first versions compared it as it was spelled.
     let mut before = None;
     for (index, sent) in items.into_iter().enumerate() {
         give_way(index);

@@ -120,7 +120,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     let (status, body) = answer_of(&plan(true, 3, &[]), &outcomes);
     assert_eq!((status, &body["code"]), (400, &"batch_rejected".into()));
     let rows = &body["details"]["results"];
-    // There is no voucher to show of what was not posted; one that was there before is.
+    // An item that was not posted has no voucher to show; a replayed one has.
     assert_eq!(
         rows[0],
         serde_json::json!({"index": 0, "status": "not_posted"})
@@ -129,7 +129,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     assert!(rows[2]["voucher"]["id"].is_string());
     let summary = serde_json::json!({"recorded": 0, "replayed": 1, "rejected": 1, "notPosted": 1});
     assert_eq!(body["details"]["summary"], summary);
-    // What cannot be read keeps the others from being tried.
+    // An unreadable item keeps the others from being tried.
     let (status, body) = answer_of(&plan(true, 2, &[1]), &[]);
     assert_eq!(status, 400);
     let rows = &body["details"]["results"];
@@ -142,7 +142,7 @@ fn an_atomic_batch_with_a_refusal_posts_nothing_and_says_so() {
     assert_eq!(rows[1]["error"]["code"], "invalid_request");
     let message = "nothing was posted: 1 of 2 items are refused";
     assert_eq!(body["message"], message);
-    // Without a refusal it is as any other.
+    // Without a refusal an atomic batch is answered like any other.
     let (status, _) = answer_of(&plan(true, 1, &[]), &outcomes[..1]);
     assert_eq!(status, 200);
 }

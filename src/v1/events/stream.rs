@@ -1,13 +1,13 @@
 //! The stream of events: server-sent events over the same log as the feed and the webhooks.
 //!
-//! **Shape.** A stream is a reader with a place in the log. It reads pages from there as long as
-//! there are any, then waits for the next event; a client that is cut off comes back with the id of
-//! the last event it has (`Last-Event-ID`, which browsers send by themselves). The place is said
-//! before anything else and with each sign of life, so that whoever is cut off before the first
-//! event, or while nothing comes that is wanted, misses nothing either.
+//! **Shape.** A stream is a reader with a place in the log. It reads pages from there as long as there are any, then
+//! waits for the next event; a client that is cut off comes back with the id of the last event it has
+//! (`Last-Event-ID`, which browsers send by themselves). The place is sent before anything else and with each sign of
+//! life, so that a client that is cut off before the first event, or while no wanted event comes, misses nothing
+//! either.
 //!
-//! **Bounds.** So many of a realm ([`crate::http::streams`]), [`PAGE`] events in memory for each. A client that does not
-//! read stops its own stream, nobody else's. One that goes away without a word is noticed when
+//! **Bounds.** A limited number for each realm ([`crate::http::streams`]), [`PAGE`] events in memory for each. A
+//! client that does not read stops only its own stream. A client that goes away without closing is noticed when
 //! something is written: two heartbeats at most.
 //!
 //! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, another
@@ -32,12 +32,12 @@ use crate::http::streams::Seat;
 use crate::http::text;
 use crate::http::words::Mistake;
 
-/// Events that are read at once.
+/// How many events are read at a time.
 pub const PAGE: usize = 100;
 /// How soon a client that was cut off should come back, in milliseconds.
 const RETRY: u32 = 2000;
 
-/// As it is written by those who send it.
+/// The header's name as clients write it.
 const RESUMED: &str = "Last-Event-ID";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
@@ -48,13 +48,13 @@ struct Reader {
     wanted: EventKinds,
     after: EventId,
     begun: bool,
-    /// Which history is read: a realm that was taken back to an instant has another one.
+    /// The history that is read: a realm that was taken back to an instant has another one.
     history: u32,
     _seat: Seat,
 }
 
 impl Reader {
-    /// What is sent next; `None` ends the stream.
+    /// The next bytes to send; `None` ends the stream.
     async fn next(mut self) -> Option<(Result<Bytes, Failure>, Self)> {
         if !self.begun {
             self.begun = true;
@@ -62,7 +62,7 @@ impl Reader {
             return Some((Ok(first.into()), self));
         }
         let door = self.caller.door.clone();
-        // Since the last that was sent, whatever has happened that is not wanted.
+        // Counts from the last bytes that were sent, however many unwanted events have happened since.
         let beat = tokio::time::sleep(door.hooks.streams.options().heartbeat);
         tokio::pin!(beat);
         loop {
@@ -71,7 +71,7 @@ impl Reader {
             let page = engine
                 .events((realm, self.history), self.after.number, self.wanted, PAGE)
                 .await;
-            // Also where what was read is of another generation: that is an end like any other.
+            // Checked again, for what was read may be of another generation: that is an end like any other.
             self.caller.may_go_on(self.history).ok()?;
             let page = match page {
                 Ok(page) => page,
@@ -80,7 +80,7 @@ impl Reader {
                     return None;
                 }
             };
-            // What was not wanted need not be looked at again.
+            // Unwanted events need not be read again.
             self.after = page.seen.unwrap_or(self.after);
             if !page.items.is_empty() {
                 let text = self.render(&page);
@@ -145,7 +145,7 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
     let asked = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
     query.done()?;
-    // The header is newer: a browser that comes back sends it to the address that it began with.
+    // The header is newer: a browser that comes back sends it to the address with which it began.
     let after = match resumed(&request)? {
         Some(text) => {
             let id = place(realm, last, text).map_err(|why| ApiError::field(RESUMED, why))?;
@@ -176,12 +176,12 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         .streaming(unfold(reader, Reader::next)))
 }
 
-/// The id of the last event that the client has; an empty one is none.
+/// The id of the last event that the client has; an empty one counts as absent.
 fn resumed(request: &HttpRequest) -> Result<Option<&str>, ApiError> {
     if !request.headers().contains_key(&LAST_EVENT_ID) {
         return Ok(None);
     }
-    // One that cannot be read must not begin a stream at some other place.
+    // An unreadable id must not begin a stream at some other place.
     let text = only(request, &LAST_EVENT_ID)
         .ok_or_else(|| ApiError::field(RESUMED, Mistake::EventHeader))?;
     Ok(Some(text).filter(|text| !text.is_empty()))

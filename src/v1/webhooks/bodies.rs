@@ -1,4 +1,4 @@
-//! What webhooks and deliveries look like in the native family.
+//! The bodies of webhooks and deliveries in the native family.
 
 use caudal_actors::engine::webhooks::{DeliveryView, WebhookView};
 use caudal_actors::ports::webhooks::{Sent, Trouble};
@@ -256,7 +256,7 @@ pub fn ordered(caller: &Caller, found: &Webhook, known: Option<WebhookView>) -> 
     webhook(realm, &view)
 }
 
-/// Renders what became of an event at a webhook, by the number of the webhook in its realm.
+/// Renders the delivery of an event to a webhook, by the webhook's number in its realm.
 pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBody {
     let DeliveryView {
         kind,
@@ -283,7 +283,7 @@ pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBod
     }
 }
 
-/// Renders how a try went.
+/// Renders the result of a test.
 pub fn tested(sent: &Sent) -> TestBody {
     TestBody {
         delivered: sent.is_delivered(),

@@ -1,5 +1,5 @@
-//! Secrets that are shown once: the answer that an idempotency key keeps lies in the journal and can be
-//! read again, so it has none.
+//! Secrets that are shown once: the answer that an idempotency key keeps is in the journal and can be read again, so
+//! it has no secret.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse};
@@ -20,13 +20,13 @@ use crate::webhooks::Secret;
 use crate::webhooks::seal::SealError;
 use caudal_actors::engine::webhooks::WebhookView;
 
-/// How a rendered answer ends that has no secret: the field is the last one.
+/// The end of a rendered answer without a secret: the field is the last one.
 const NONE: &str = "\"secret\":null}";
 
 /// A new secret.
 pub struct NewSecret {
     text: SecretString,
-    /// As it lies in the store.
+    /// The secret as the store keeps it.
     pub sealed: Vec<u8>,
 }
 
@@ -46,7 +46,7 @@ impl NewSecret {
         })
     }
 
-    /// Who asks; what the key keeps has no secret. `known` is how far the webhook has come.
+    /// The asker of an order; the answer that its key keeps has no secret. `known` is how far the webhook has come.
     pub fn asker(
         &self,
         status: StatusCode,
@@ -66,7 +66,7 @@ impl NewSecret {
         })
     }
 
-    /// The answer, with the secret the first time.
+    /// The answer; the first one has the secret.
     pub fn give(
         self,
         status: StatusCode,
@@ -97,7 +97,7 @@ impl NewSecret {
     }
 }
 
-/// An answer with its secret; one without a place for it, such as an error, as it is.
+/// Puts the secret into an answer; one without a place for it, such as an error, stays as it is.
 fn reveal(body: String, secret: &str) -> String {
     match body.strip_suffix(NONE) {
         Some(before) => format!("{before}\"secret\":\"{secret}\"}}"),

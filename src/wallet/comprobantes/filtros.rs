@@ -35,14 +35,14 @@ pub struct Comprobantes {
     pub comprobantes: Vec<ComprobanteBody>,
 }
 
-/// What is asked for, before the type is looked up.
+/// The parameters of a query, before the type is looked up.
 struct Asked {
     account: Option<AccountNo>,
     type_number: Option<u64>,
     filter: VoucherFilter,
 }
 
-/// 1 for what adds, -1 for what takes.
+/// 1 for vouchers that add, -1 for those that take.
 const SIGNS: [(&str, bool); 2] = [("1", true), ("-1", false)];
 const FLAGS: [(&str, bool); 2] = [("true", true), ("false", false)];
 
@@ -55,7 +55,7 @@ fn asked(query: &mut Query) -> (Asked, ListPage) {
         query.mistake("codigo", Mistake::Together { other });
     }
     let external_date = query.read("fechaExterna", campos::day);
-    // No voucher has related ones here, so either answer is the same.
+    // No voucher has related ones here, so both values give the same answer.
     query.choice("sinRelacionados", &FLAGS);
     let descending = query.choice("orderByDesc", &FLAGS);
     let asked = Asked {

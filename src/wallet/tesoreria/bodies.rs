@@ -1,5 +1,5 @@
-//! The bodies of the treasury in the wallet family. Amounts are JSON numbers written exactly, out
-//! of the text of the centavos; what ends in `Balance` is a string.
+//! The bodies of the treasury in the wallet family. Amounts are JSON numbers written exactly, from the text of the
+//! centavos; fields whose names end in `Balance` are strings.
 
 use caudal_actors::accounts::{BalanceView, Placed};
 use caudal_actors::engine::treasury::{Position, Silence, Snapshot};

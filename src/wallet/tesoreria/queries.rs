@@ -1,4 +1,4 @@
-//! What the treasury's operations are asked with.
+//! The parameters of the treasury's operations.
 
 use caudal_actors::realms::Target;
 use caudal_ledger::cvu::Cvu;
@@ -8,7 +8,7 @@ use caudal_ledger::time::BusinessDay;
 use crate::http::query::Query;
 use crate::http::words::Mistake;
 
-/// The name of a wallet account's number.
+/// The name of the parameter for a wallet account's number.
 pub const ACCOUNT: &str = "idCuenta";
 
 /// A day as `YYYY-MM-DD` or `DD-MM-YYYY`.

@@ -1,4 +1,4 @@
-//! What transfers and operations look like in the wallet family.
+//! The bodies of transfers and operations in the wallet family.
 
 use caudal_actors::accounts::TransferView;
 use caudal_ledger::ids::RealmId;

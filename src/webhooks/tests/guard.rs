@@ -1,4 +1,4 @@
-//! Every form of every address that a webhook must not reach, and what is said of it.
+//! Every form of every address that a webhook must not reach, and the reason for its refusal.
 
 use std::net::IpAddr;
 
@@ -147,7 +147,7 @@ fn every_range_is_refused_from_its_first_to_its_last_address_and_nothing_beside_
                 panic!("{ip}: {why}");
             };
             assert_eq!(named, ip.parse::<IpAddr>().unwrap());
-            // The same behind a name.
+            // The same address, resolved from a name.
             assert!(
                 public().refuses("hooks.example.com", named).is_some(),
                 "{ip}"
@@ -178,7 +178,7 @@ fn an_address_in_disguise_is_refused_however_it_is_written() {
         "%31%32%37.0.0.1",
         "127%2e0.0.1",
         "0",
-        // A public one in the same way: a person would not read it.
+        // A public address in such forms: a person would not recognise it.
         "0x08080808",
         "8.8.2056",
     ] {
@@ -223,7 +223,7 @@ fn an_address_in_disguise_is_refused_however_it_is_written() {
     }
 }
 
-/// What else a URL must not be, by a word of what is said.
+/// Further faults of a URL, by a part of the refusal's text.
 const WRONG: [(&str, &[&str]); 7] = [
     (
         "is no URL",
@@ -355,7 +355,7 @@ fn a_first_look_reaches_this_machine_and_nothing_else_of_the_kind() {
         assert!(reach.refuses("hooks.example.com", ip).is_some());
         assert!(public().refuses("localhost", ip).is_some());
     }
-    // Plain http must not leave the machine under a name that lies.
+    // Plain http must not leave the machine under the name `localhost`.
     assert!(
         reach
             .refuses("localhost", "8.8.8.8".parse().unwrap())

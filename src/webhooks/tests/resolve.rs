@@ -1,4 +1,4 @@
-//! Names that lie, change their minds, or say nothing.
+//! Names that lie, change their addresses, or get no answer.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use crate::webhooks::resolve::{
     ADDRESSES_MAX, Checked, LookingUp, Lookup, ResolveError, SystemLookup,
 };
 
-/// Gives one answer after the other, and the last one for good; no answer at all is silence.
+/// Gives one answer after the other, and the last one from then on; `None` is silence.
 #[derive(Debug)]
 struct FixedNames {
     answers: Mutex<Vec<Option<Vec<IpAddr>>>>,
@@ -109,7 +109,7 @@ async fn of_a_long_answer_all_is_judged_and_a_part_is_tried() {
 }
 
 static ASKED: AtomicUsize = AtomicUsize::new(0);
-/// Held while the name server says nothing.
+/// Held while the name server is silent.
 static SILENCE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn ask(name: &str) -> io::Result<Vec<IpAddr>> {
@@ -130,7 +130,7 @@ async fn a_name_server_that_is_silent_holds_one_thread_for_each_name() {
     for _ in 0..5 {
         let found = checked.addresses("silent.example").await;
         assert_eq!(found, Err(ResolveError::Unresolved));
-        // The first one is on its way when the next one comes.
+        // The first lookup is under way when the next one comes.
         while ASKED.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;
         }

@@ -1,4 +1,4 @@
-//! Secrets: how they read, that they open where they were sealed and nowhere else, that nobody sees them.
+//! Secrets: their text, that they open where they were sealed and nowhere else, and that `Debug` hides them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,7 +45,7 @@ fn a_sealed_secret_opens_for_its_tenant_under_its_pepper_only() {
     let sealed = sealer.seal("tnt_1", &secret).unwrap();
     let opened = sealer.open("tnt_1", &sealed).unwrap();
     assert_eq!(opened.bytes(), secret.bytes());
-    // Each sealing is another one, and shows nothing of the secret.
+    // Each sealing gives other bytes, and shows nothing of the secret.
     assert_ne!(sealer.seal("tnt_1", &secret).unwrap(), sealed);
     let shows = |window: &[u8]| secret.bytes().windows(4).any(|part| part == window);
     assert!(!sealed.windows(4).any(shows));

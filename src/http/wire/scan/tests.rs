@@ -1,8 +1,8 @@
-//! What passes and what does not, in one piece and cut anywhere.
+//! Bytes that pass and bytes that do not, in one piece and cut anywhere.
 
 use super::*;
 
-/// The outcome of these bytes in pieces of this many: how many passed, and why no more.
+/// The outcome of these bytes in pieces of this size: how many passed, why no more, and how many heads.
 fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
     let mut scan = Scanner::default();
     let mut passed = 0;
@@ -15,7 +15,7 @@ fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
     (passed, None, scan.heads())
 }
 
-/// The same however it is cut.
+/// The outcome of these bytes, which must be the same however they are cut.
 fn outcome(bytes: &[u8]) -> (Option<Refusal>, u64) {
     let (_, why, heads) = passes(bytes, bytes.len().max(1));
     for piece in 1..bytes.len().min(80) {
@@ -98,7 +98,7 @@ fn a_head_of_the_longest_length_passes_and_one_byte_more_does_not() {
         assert_eq!((why, heads), (Some(Refusal::LongHead), 0));
         assert!(passed <= HEAD_BYTES_MAX);
     }
-    // Each head counts from nothing.
+    // The bound of a head counts for each head anew.
     assert_eq!(outcome(GET.repeat(700).as_bytes()), (None, 700));
 }
 

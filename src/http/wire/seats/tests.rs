@@ -1,4 +1,4 @@
-//! Who has a seat, who gives way, and who is turned away.
+//! Which connections have a seat, which give way, and which are turned away.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -54,7 +54,7 @@ fn nobody_comes_when_nobody_can_leave() {
     let mut taken: Vec<_> = (0..3).map(|_| seats.take(None).unwrap()).collect();
     taken.iter().for_each(|seat| seat.begun(1));
     assert!(seats.take(None).is_none());
-    // Whoever has its answer can.
+    // A connection whose answer is finished can leave.
     drop(UnderWay(taken[2].pass()));
     taken.push(seats.take(None).unwrap());
     assert!(taken[2].has_to_leave());
