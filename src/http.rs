@@ -129,12 +129,13 @@ impl Door {
         all.filter(move |cell| !elsewhere(*cell))
     }
 
-    /// The reason why requests wait that this node has to serve: it owns their cell and does not serve it, or knows
-    /// of no owner. `None` while none wait.
+    /// The reason why requests wait at this node: it owns their cell and does not serve it, knows of no owner, or the
+    /// owner refuses it. `None` while none wait.
     pub fn waits(&self) -> Option<String> {
         let node = self.node.as_ref()?;
-        let cell = self.answers_for().find(|cell| !node.serves(*cell))?;
-        Some(node.why_waits(cell))
+        let own = self.answers_for().find(|cell| !node.serves(*cell));
+        let why = own.map(|cell| node.why_waits(cell));
+        why.or_else(|| node.cut_off())
     }
 
     /// Whether the writes that this node has to take are possible: always true where other nodes serve all cells.

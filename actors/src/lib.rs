@@ -39,6 +39,7 @@ pub mod records;
 pub mod reply;
 pub mod residency;
 pub mod restores;
+pub mod scratch;
 pub mod scribe;
 pub mod settings;
 pub mod threads;

@@ -1,8 +1,12 @@
 //! For whom a node asks another one to do something, and how what acts comes to the owner of the first cell.
 //!
-//! **Order.** Whoever gets such a request looks again whether they may be there still, by what is known there. What was written down
-//! already is carried out only where this node's own copy of the audit log says that this very thing was begun and not how it ended
-//! ([`begun`]): the secret of the nodes alone lets nobody act.
+//! **Order.** The node that gets such a request checks again whether the operator may act, by what it knows itself. An operation
+//! that another node has already written down is carried out only if this node's own copy of the audit log says that it was begun
+//! and does not say how it ended ([`begun`]). So nothing is done in a realm without an entry.
+//!
+//! **Trust.** Nodes believe each other about who the operator is. Whoever has the nodes' secret can therefore order as any
+//! operator, as whoever has the admin key can; each order gets its entry. The body of an operation is compared only if a
+//! second person has approved it.
 //!
 //! **Bounds.** [`CARRIED`] are all operations that are carried out so.
 
@@ -23,7 +27,7 @@ use super::people::{self, CARRIED, Operator, Power};
 use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::http::node::Node;
-use crate::http::node::errand::{ACTING, Done, Errand, For};
+use crate::http::node::errand::{ACTING, Done, Errand, For, is_sent_as_it_is};
 use crate::http::words::Refusal;
 
 /// For whom an errand is done, and what is known of it already.
@@ -179,6 +183,9 @@ pub(super) async fn to_first(
 ) -> Result<Option<HttpResponse>, ApiError> {
     let path = call.uri().path_and_query();
     let path = path.map_or_else(|| call.path().to_owned(), ToString::to_string);
+    if !is_sent_as_it_is(&path) {
+        return Err(Refusal::NoRoute.into());
+    }
     let errand = Errand {
         to: For::Cell(FIRST),
         method: call.method().clone(),

@@ -9,6 +9,7 @@
 //! **Failure.** What nobody took is tried again by the copy. Where an outcome is not known the copy ends, and the same order goes on
 //! behind what there is. Only an unfinished copy of this cell is appended to, as the platform is known at the owner.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
@@ -22,6 +23,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use caudal_actors::cells::FIRST;
 use caudal_actors::elsewhere::{Asked, Elsewhere, ROOM, is_row_at_rest};
 use caudal_actors::failure::Failure;
+use caudal_actors::scratch;
 use caudal_ledger::ids::RealmId;
 use caudal_storage::{
     Commit, CommitNo, Differing, Done, Entry, Fact, Head, Index, Pair, Position, Row, SortOrder,
@@ -379,9 +381,12 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
     if !made.is_some_and(|it| it.cell == append.cell && it.copied.is_none()) {
         return Err(Failure::Overloaded);
     }
-    // Whoever owns the first cell by now may have ended the copy.
-    if epoch(desk).is_none_or(|known| known > append.epoch) {
-        return Err(Failure::ShuttingDown);
+    match epoch(desk).map(|known| known.cmp(&append.epoch)) {
+        Some(Ordering::Equal) => {}
+        // The sender's epoch may not be known here yet, if there is one.
+        Some(Ordering::Less) => return Err(Failure::Overloaded),
+        // Another node owns the first cell by now, and may have ended the copy.
+        Some(Ordering::Greater) | None => return Err(Failure::ShuttingDown),
     }
     let store = engine.cells().cell(append.cell).ok_or(Failure::Bug)?;
     if store.room().is_some_and(|left| left <= ROOM) {
@@ -413,8 +418,13 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
         })
     };
     let entries: Result<Vec<Entry>, Failure> = append.entries.iter().map(entry).collect();
+    let entries = entries?;
+    if let Err(why) = scratch::project(store.as_ref(), &entries) {
+        tracing::error!(%why, "another node sent an entry for a copy that cannot be projected");
+        return Err(Failure::Bug);
+    }
     let commit = Commit {
-        entries: entries?,
+        entries,
         hints: Vec::new(),
         decided_on: Vec::new(),
     };

@@ -137,12 +137,22 @@ pub async fn audit(
         request_id: current::request().id,
         outcome,
     };
-    noted(door, entry).await
+    noted(door, entry, operator.credential.clone()).await
 }
 
 /// The other owner of the first cell, where this node is not it.
 pub(super) fn owner_elsewhere(door: &Door) -> Option<&Arc<Node>> {
     door.node.as_ref().filter(|_| !door.is_owners())
+}
+
+/// An entry as it is sent to the owner of the first cell.
+#[derive(Serialize, Deserialize)]
+struct Sent {
+    #[serde(flatten)]
+    entry: AuditEntry,
+    /// The public id of the credential that the operator showed; `root` has none. The owner asks about it and not
+    /// about the name: somebody whose credential was replaced has the name still.
+    credential: Option<String>,
 }
 
 /// What the owner of the first cell says of an entry.
@@ -155,21 +165,22 @@ struct Noted {
 ///
 /// # Errors
 /// When it could not be, or nobody knows.
-async fn noted(door: &Door, entry: AuditEntry) -> Result<u64, Failure> {
+async fn noted(door: &Door, entry: AuditEntry, credential: Option<String>) -> Result<u64, Failure> {
     let Some(node) = owner_elsewhere(door) else {
         return door.engine.audit(entry).await;
     };
+    let sent = Sent { entry, credential };
     let errand = Errand {
         to: For::Cell(FIRST),
         method: Method::POST,
         path: AUDIT.to_owned(),
         acting: None,
-        body: serde_json::to_vec(&entry).map_err(|_| Failure::Bug)?.into(),
+        body: serde_json::to_vec(&sent).map_err(|_| Failure::Bug)?.into(),
         repeats: false,
         most: Some(NOTE),
     };
     match node.run(door, errand).await? {
-        Done::Here(_inside) => door.engine.audit(entry).await,
+        Done::Here(_inside) => door.engine.audit(sent.entry).await,
         Done::There(answer) if answer.status().is_success() => {
             let body = to_bytes_limited(answer.into_body(), ENTRY_BYTES).await;
             let body = body.ok().and_then(Result::ok);
@@ -185,14 +196,15 @@ pub(super) async fn take(
     door: web::Data<Door>,
     Bytes(sent): Bytes<BODY_BYTES_MAX>,
 ) -> Result<HttpResponse, ApiError> {
-    let entry: AuditEntry = serde_json::from_slice(&sent).map_err(|_| Refusal::NoRoute)?;
+    let Sent { entry, credential } = serde_json::from_slice(&sent).map_err(|_| Refusal::NoRoute)?;
     let people = door.engine.staff().people;
-    let works = match entry.role {
-        Role::Root => entry.operator == ROOT && root(&door).is_some(),
-        role => {
-            let person = people.named(&entry.operator);
-            person.is_some_and(|it| it.works() && it.role == role)
+    let works = match (entry.role, credential) {
+        (Role::Root, None) => entry.operator == ROOT && root(&door).is_some(),
+        (role, Some(id)) if role != Role::Root => {
+            let person = people.with_credential(&id);
+            person.is_some_and(|it| it.name.as_str() == entry.operator && it.role == role)
         }
+        _ => false,
     };
     let may = match entry.outcome {
         // How something ended is written whoever they are by now, if they have begun it.

@@ -43,6 +43,11 @@ use super::tls::Tls;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of bodies that are kept while requests are passed on.
 pub const BODIES_BYTES: usize = 64 << 20;
+/// How many of them may be of requests without a key that this node knows, notices of banks among them.
+pub const STRANGERS_BYTES: usize = 16 << 20;
+/// How long this node counts as cut off after the owner of a cell refused it. It is ready again then, and the next
+/// request shows whether the owner still does.
+const CUT_OFF: Duration = Duration::from_secs(30);
 /// How long another node may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
 /// How long an unused connection between nodes is kept; the other side keeps it longer.
@@ -135,8 +140,9 @@ pub struct Node {
     whose: Whose,
     client: RwLock<reqwest::Client>,
     room: Semaphore,
-    /// Set once it was logged that the owner is a stranger; cleared when the owner answers as a node of the cell.
-    strange: AtomicBool,
+    strangers: Semaphore,
+    /// The owner's address that refused this node last, and when; `None` once an owner has answered as a node of the cell.
+    refused: RwLock<Option<(Arc<str>, Instant)>>,
     /// The counts of requests passed on.
     pub passed: Passed,
 }
@@ -180,7 +186,8 @@ impl Node {
             whose,
             client,
             room: Semaphore::new(BODIES_BYTES),
-            strange: AtomicBool::new(false),
+            strangers: Semaphore::new(STRANGERS_BYTES),
+            refused: RwLock::default(),
             passed: Passed::default(),
         })
     }
@@ -206,7 +213,7 @@ impl Node {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = new;
         tls.put(found);
         // A refusal from now on has another reason.
-        self.strange.store(false, Ordering::Relaxed);
+        self.met_friend();
         Ok(true)
     }
 
@@ -373,14 +380,30 @@ impl Node {
 
     /// Notes that the owner is a node of this cell: the next refusal is logged again.
     fn met_friend(&self) {
-        self.strange.store(false, Ordering::Relaxed);
+        // mostly there is nothing to forget
+        if self.refusal().is_some() {
+            *self.refused.write().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+    }
+
+    /// Notes that the owner at this address refuses this node. Returns whether that is news.
+    fn is_refused_anew(&self, address: &Arc<str>) -> bool {
+        let now = Some((Arc::clone(address), Instant::now()));
+        let mut refused = self.refused.write().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *refused, now).is_none()
+    }
+
+    /// The owner's address that refused this node, and when.
+    fn refusal(&self) -> Option<(Arc<str>, Instant)> {
+        let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
+        refused.clone()
     }
 
     /// Logs once that another process answers at the owner's address, or that the two nodes do not fit together.
-    fn met_stranger(&self, address: &str) {
-        if !self.strange.swap(true, Ordering::Relaxed) {
+    fn met_stranger(&self, address: &Arc<str>) {
+        if self.is_refused_anew(address) {
             tracing::error!(
-                address,
+                %address,
                 "what answers at the owner's address is no node of this cell, or has another secret or pepper: \
                  nothing can be passed on to it"
             );
@@ -388,14 +411,24 @@ impl Node {
     }
 
     /// Logs once that the owner and this node do not accept each other's certificates.
-    fn met_untrusted(&self, address: &str, why: &str) {
-        if !self.strange.swap(true, Ordering::Relaxed) {
+    fn met_untrusted(&self, address: &Arc<str>, why: &str) {
+        if self.is_refused_anew(address) {
             tracing::error!(
-                address,
+                %address,
                 why,
                 "no encrypted connection to the owner: nothing can be passed on to it"
             );
         }
+    }
+
+    /// The reason why this node can pass nothing on to an owner that refused it a moment ago; `None` where none did.
+    pub fn cut_off(&self) -> Option<String> {
+        let (address, when) = self.refusal()?;
+        (when.elapsed() < CUT_OFF).then(|| {
+            format!(
+                "the node at {address} refuses this one: compare their secrets, peppers and certificates"
+            )
+        })
     }
 
     /// The last commit in the log of a cell, as this node knows it.

@@ -95,6 +95,7 @@ const ACTORS: &[&str] = &[
     "cells",
     "failure",
     "elsewhere",
+    "scratch",
     "times",
     "writing",
     "loads",

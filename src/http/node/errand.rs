@@ -26,7 +26,7 @@ use super::{Inside, Node};
 use crate::http::Door;
 
 pub use super::aim::For;
-pub use super::parcel::ACTING;
+pub use super::parcel::{ACTING, is_sent_as_it_is};
 
 /// An errand.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Errand {
     pub body: Bytes,
     /// Whether it may be done twice.
     pub repeats: bool,
-    /// How long it waits for an owner, where that is less than for a request.
+    /// How long it waits for an owner, and each try for its answer, where that is less than for a request.
     pub most: Option<Duration>,
 }
 
@@ -64,9 +64,8 @@ impl Node {
     pub async fn run(self: &Arc<Self>, door: &Door, errand: Errand) -> Result<Done, Failure> {
         let aim = Aim::At(errand.to);
         let word = errand.to.word();
-        let most = errand
-            .most
-            .map_or(self.patience(), |it| it.min(self.patience()));
+        let bound = errand.most;
+        let most = bound.map_or(self.patience(), |it| it.min(self.patience()));
         let Errand {
             method,
             path,
@@ -76,7 +75,7 @@ impl Node {
             ..
         } = errand;
         let headers = [(FOR, Some(word)), (ACTING, acting)];
-        let parcel = Parcel::errand(self, (&method, path), headers, (body, repeats))?;
+        let parcel = Parcel::errand(self, (&method, path), headers, (body, repeats), bound)?;
         match settle((&parcel, &aim), (door, self), most).await? {
             Settled::Here(inside) => Ok(Done::Here(inside)),
             Settled::Answered(answer) => Ok(Done::There(answer)),

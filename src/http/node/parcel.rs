@@ -7,6 +7,8 @@
 //! or not, and reads `\` as `/`. A path that this would change could leave the families that clients may ask for, so it is
 //! refused ([`is_sent_as_it_is`]).
 
+use std::time::Duration;
+
 use actix_web::body::{BoxBody, SizedStream};
 use actix_web::dev::ServiceRequest;
 use actix_web::http::{Method, StatusCode};
@@ -20,6 +22,7 @@ use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::Node;
+use super::pass::ANSWER;
 use crate::http::bytes;
 use crate::http::current;
 use crate::http::errors::ApiError;
@@ -79,7 +82,7 @@ pub(super) fn is_errand(path: &str) -> bool {
 }
 
 /// Whether the other node receives this path, which may have a query, with the segments that it has here.
-fn is_sent_as_it_is(path: &str) -> bool {
+pub fn is_sent_as_it_is(path: &str) -> bool {
     // the host's name changes no path
     let sent = Url::parse(&format!("http://node{path}"));
     let own = path.split_once('?').map_or(path, |(own, _)| own);
@@ -96,6 +99,8 @@ pub(super) struct Parcel {
     pub(super) body: Bytes,
     /// Whether it may be sent again when its outcome is unknown.
     pub(super) repeats: bool,
+    /// How long each try waits for an answer.
+    pub(super) answer: Duration,
 }
 
 impl Parcel {
@@ -138,6 +143,7 @@ impl Parcel {
             headers,
             body: body.await?.0,
             repeats,
+            answer: ANSWER,
         })
     }
 
@@ -150,6 +156,7 @@ impl Parcel {
         (method, path): (&Method, String),
         own: [(&str, Option<String>); 2],
         (body, repeats): (Bytes, bool),
+        most: Option<Duration>,
     ) -> Result<Self, Failure> {
         let mut headers = HeaderMap::new();
         let secret = node.membership.secret.expose_secret();
@@ -173,6 +180,7 @@ impl Parcel {
             headers,
             body,
             repeats,
+            answer: most.map_or(ANSWER, |most| most.min(ANSWER)),
         })
     }
 

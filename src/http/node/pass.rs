@@ -9,6 +9,9 @@
 //! **Order.** Each try first checks whether this node serves, so a request that waits is served here once this node
 //! owns the cell.
 //!
+//! **Bounds.** Bodies that are kept have [`super::BODIES_BYTES`], those of requests without a key that this node knows
+//! [`super::STRANGERS_BYTES`] of it: strangers cannot take the room of tenants.
+//!
 //! **Failure.** A request that another node refused, or never got, is tried again until the patience is over. If the
 //! other node got it and did not answer, its outcome is unknown: a reading, a notice and a request with an
 //! idempotency key are tried again, any other is answered as unknown. A new epoch ends the wait for the answer of an
@@ -35,6 +38,7 @@ use super::parcel::{
 };
 use super::{Inside, Node, Owner};
 use crate::http::bytes;
+use crate::http::caller::{API_KEY, only};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
 use crate::http::{Door, Entrance, tls, wire};
@@ -44,8 +48,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The same after the owner and this node refused each other's certificates: people have to mend that, and each try
 /// costs a handshake.
 const UNTRUSTED_EVERY: Duration = Duration::from_secs(1);
-/// How long another node may take to answer: longer than it waits for a bank's answer, though not for a whole list.
-const ANSWER: Duration = Duration::from_secs(45);
+/// How long another node may take to answer: longer than a bank's list of a day may take.
+pub const ANSWER: Duration = Duration::from_secs(150);
 
 /// The answers of this layer: its own, or those of the handlers.
 pub type Through<B> = ServiceResponse<EitherBody<B, BoxBody>>;
@@ -164,7 +168,7 @@ async fn pass<B: MessageBody + 'static>(
         drop(inside);
         return Ok(answer.map_into_left_body());
     }
-    let refused = match Held::of(&mut call, node, aim).await {
+    let refused = match Held::of(&mut call, (door, node), aim).await {
         Ok(held) => match settle((&held.parcel, &held.aim), (door, node), node.patience()).await {
             Ok(Settled::Answered(answer)) => {
                 if !answer.status().is_client_error() {
@@ -213,16 +217,20 @@ struct Held<'a> {
 
 impl<'a> Held<'a> {
     /// Reads a request, if there is room for it.
-    async fn of(call: &mut ServiceRequest, node: &'a Node, aim: Aim) -> Result<Self, ApiError> {
+    async fn of(
+        call: &mut ServiceRequest,
+        (door, node): (&Door, &'a Node),
+        aim: Aim,
+    ) -> Result<Self, ApiError> {
+        let key = only(call.request(), &API_KEY);
+        let known = key.is_some_and(|key| door.keyring.recognise(key, &door.engine).is_some());
         let length = call.headers().get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         let bare = matches!(*call.method(), Method::GET | Method::OPTIONS)
             && !call.headers().contains_key(TRANSFER_ENCODING);
         let most = if bare { 0 } else { BODY_BYTES };
         let most = u32::try_from(length.unwrap_or(most).min(BODY_BYTES));
-        let room = most
-            .ok()
-            .and_then(|most| node.room.try_acquire_many(most).ok());
+        let room = most.ok().and_then(|most| Room::take(node, most, known));
         let room = room.ok_or(Failure::Overloaded)?;
         let parcel = Parcel::of(call, node).await?;
         Ok(Self {

@@ -4,6 +4,8 @@
 use caudal_ledger::people::Role;
 use caudal_ledger::people::audit::{AuditEntry, Outcome};
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use super::super::cluster::shown;
 use super::{Parted, ROOT};
@@ -30,6 +32,23 @@ impl Parted {
         (answer.status, answer.json)
     }
 
+    /// Sends a path to a node's listener for clients exactly as it is written, without a key. Returns the head of the answer.
+    async fn sent_raw(&self, node: usize, path: &str, body: &Value) -> String {
+        let body = body.to_string();
+        let request = format!(
+            "POST {path} HTTP/1.1\r\nhost: caudal\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        let url = self.nodes.client(node).url;
+        let address = url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer.lines().next().unwrap_or_default().to_owned()
+    }
+
     /// The sequence of the newest entry of an action with this outcome.
     async fn entry(&self, action: &str, outcome: &str) -> u64 {
         let all = self.written(action).await;
@@ -44,7 +63,7 @@ fn acting(subject: &str, entry: u64, approved: bool) -> Value {
 }
 
 #[actix_web::test]
-async fn the_secret_of_the_nodes_alone_lets_nobody_act() {
+async fn a_node_carries_out_for_another_one_only_what_was_begun() {
     let Some(mut parted) = Parted::start().await else {
         return;
     };
@@ -131,5 +150,33 @@ async fn the_secret_of_the_nodes_alone_lets_nobody_act() {
         let (status, why) = parted.forged(1, about, Some(&written), &body).await;
         assert_eq!(status, expected, "{why}");
     }
+    parted.nodes.stop().await;
+}
+
+#[actix_web::test]
+async fn no_path_of_a_client_becomes_one_of_the_nodes_own() {
+    let Some(mut parted) = Parted::start().await else {
+        return;
+    };
+    let entry = json!({"operator": "root", "role": "Root", "action": "readActor",
+        "subject": "forged", "reason": "", "request_id": "forged", "outcome": "Looked"});
+    for family in ["/v1", "/wallet/v1", "/bank/v1"] {
+        for up in ["/..", "/%2e%2e", "/.%2E", "\\..", "/x/../.."] {
+            let to_the_top = up.repeat(family.matches('/').count());
+            for node in 0..3 {
+                let path = format!("{family}{to_the_top}/node/audit");
+                let answer = parted.sent_raw(node, &path, &entry).await;
+                assert!(answer.contains(" 404 "), "{path} at {node}: {answer}");
+            }
+        }
+    }
+    // Nor does the nodes' listener take an errand that does not say whose it is, as no request of a client can.
+    let url = format!("http://{}", parted.nodes.address(0).await);
+    let call = Client::new(&url, None).call("POST", "/node/audit");
+    let answer = call.json(&entry).header("x-caudal-node", &shown()).await;
+    assert_eq!(answer.status, 404, "{}", answer.json);
+    let page = "/admin/audit?limit=200";
+    let (_, all) = parted.asks((0, ROOT), ("GET", page), &Value::Null).await;
+    assert!(!all.to_string().contains("forged"), "{all}");
     parted.nodes.stop().await;
 }
