@@ -286,7 +286,7 @@ pub async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
     Ok(json(StatusCode::OK, &body))
 }
 
-/// A transfer that is not there is a case that is not there.
+/// Reports an unknown transfer as an unknown case.
 fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
     use caudal_actors::failure::Failure;
     match why {

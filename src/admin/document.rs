@@ -239,7 +239,7 @@ fn mention(operation: &mut Operation, (status, name, _): Shared) {
     answers.insert(status.into(), RefOr::Ref(Ref::from_response_name(name)));
 }
 
-/// Shows the header in which whoever acts says why.
+/// Adds the header for the reason to operations that act.
 fn explain(operation: &mut Operation) {
     let acts = |row: &&access::Operation| row.weight == access::Weight::Acts;
     let mut rows = access::OPERATIONS.iter().filter(acts);
@@ -259,10 +259,10 @@ fn explain(operation: &mut Operation) {
     }
 }
 
-/// Gives an operation the errors that it shares with others.
+/// Adds the shared errors to an operation.
 fn share(operation: &mut Operation, named: bool, changes: bool) {
     let body = operation.request_body.is_some();
-    // A success says in a word what it is; the type says the rest.
+    // Every success has the same short description; its type says the rest.
     for answer in operation.responses.responses.values_mut() {
         if let RefOr::T(answer) = answer
             && answer.description.is_empty()
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_document_has_the_routes_and_no_others_and_each_reference_resolves() {
-        // What the route table says of itself, for 405.
+        // The methods that the route table names for 405.
         let table = include_str!("../admin.rs");
         let rows = table.split("at(").skip(1).filter_map(|rest| {
             let (row, _) = rest.split_once(')')?;

@@ -306,7 +306,7 @@ request! {
 }
 
 impl RelationsRequest {
-    /// The relations that follow.
+    /// The relations with the sent changes applied.
     pub fn over(self, old: &BankRelations) -> BankRelations {
         let one = |sent: Option<RelationRequest>, old: &BankRelation| match sent {
             Some(sent) => sent.over(old.clone()),
