@@ -46,7 +46,7 @@ pub struct Wanted {
     pub frame_bytes: usize,
 }
 
-/// A file in the making. Dropping it leaves only the `.half` file.
+/// A file in the making. Dropping it leaves only the incomplete `.half` file.
 pub struct Export {
     wanted: Wanted,
     store: LogId,
