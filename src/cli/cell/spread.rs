@@ -39,8 +39,7 @@ struct Step {
     to: String,
 }
 
-/// The fewest hand-overs after which no node owns two cells more than another. Every owner has to be one of `nodes`;
-/// others are ignored.
+/// The fewest hand-overs after which no node owns two cells more than another. Every owner has to be one of `nodes`.
 fn plan(owners: &BTreeMap<u32, String>, nodes: &BTreeSet<String>) -> Vec<Step> {
     let mut held: Vec<(&String, Vec<u32>)> = nodes
         .iter()
