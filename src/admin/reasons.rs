@@ -44,7 +44,7 @@ pub(super) fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>,
         (None, _) => {
             let said: Option<Said> = serde_json::from_slice(body).ok();
             let text = said.and_then(|said| said.reason);
-            // One that is wrong is named by whoever reads the body.
+            // The handler that parses the body reports an invalid one.
             Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
         }
     }
