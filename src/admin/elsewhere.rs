@@ -59,7 +59,7 @@ async fn came(answer: HttpResponse) -> Result<bool, ApiError> {
 /// If another node owns the first cell, has that node check, do and log an operation; returns whether the operation
 /// then waits for a second person.
 ///
-/// Those of the operation.
+/// # Errors
 /// Those of the operation.
 pub async fn passed(
     desk: &OperatorDesk,
