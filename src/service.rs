@@ -331,7 +331,7 @@ impl Service {
             .spawn(move || {
                 let outcome = assembly::live(options, &send, stopped);
                 drop(send);
-                // Nobody waits when the handle is gone already.
+                // The receiver is gone if the handle was dropped.
                 end.send(outcome).ok();
             })
             .map_err(|why| StartError::io("starting a thread", why))?;
@@ -432,7 +432,7 @@ impl Service {
         async move { deposed.notified().await }
     }
 
-    /// Waits until the service ends without having been told to, which it should not.
+    /// Waits for the service to end unasked, which it should not do.
     pub async fn ended(&mut self) {
         (&mut self.ended).await.ok();
     }

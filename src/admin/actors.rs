@@ -1,4 +1,4 @@
-//! Actors: how many live per realm, and one account's actor beside what the disk says.
+//! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};

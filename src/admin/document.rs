@@ -85,7 +85,7 @@ use crate::http::words::FieldError;
 )]
 struct Operations;
 
-/// The tags, in the order of need.
+/// The tags, those needed first at the front.
 const TAGS: [(&str, &str); 7] = [
     (
         "Tenants",
@@ -120,7 +120,7 @@ const TAGS: [(&str, &str); 7] = [
 /// An error that operations share: status, name, meaning.
 type Shared = (&'static str, &'static str, &'static str);
 
-/// Of every operation.
+/// Errors of every operation.
 const EVERY: [Shared; 5] = [
     (
         "400",
@@ -148,15 +148,15 @@ const EVERY: [Shared; 5] = [
         "The service cannot do it now; try again after `Retry-After` seconds.",
     ),
 ];
-/// Of operations that name something.
+/// The error of operations whose path names a resource.
 const NOT_FOUND: Shared = ("404", "NotFound", "What the request names does not exist.");
-/// Of operations that change something.
+/// The error of operations that change something.
 const CONFLICT: Shared = (
     "409",
     "Conflict",
     "The request conflicts with the present state; `code` says how.",
 );
-/// Of operations with a body.
+/// Errors of operations with a body.
 const BODY: [Shared; 2] = [
     ("413", "BodyTooLarge", "The body is larger than 64 KiB."),
     (
@@ -165,7 +165,7 @@ const BODY: [Shared; 2] = [
         "The body came without `Content-Type: application/json`.",
     ),
 ];
-/// Of decisions: the bank's list has to be read first.
+/// The error of decisions, which read the bank's list first.
 const TIMEOUT: Shared = (
     "504",
     "BankTimeout",

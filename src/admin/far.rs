@@ -54,7 +54,7 @@ const APPLIED: Duration = Duration::from_secs(10);
 /// The pause between two looks at whether it is applied.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// An entry as it is sent.
+/// An entry in its encoded form.
 #[derive(Serialize, Deserialize)]
 struct SentEntry {
     kind: u8,
@@ -90,7 +90,7 @@ struct Reached {
     commit: u64,
 }
 
-/// The way to the other nodes, as long as there is a desk.
+/// The way to the other nodes, as long as the desk exists.
 #[derive(Clone)]
 pub(super) struct Far {
     desk: Weak<OperatorDesk>,

@@ -37,7 +37,7 @@ impl Case {
         Self::Transfer,
     ];
 
-    /// What it is called.
+    /// Its name in the tables.
     pub fn title(self, bulk: Bulk) -> String {
         match self {
             Self::Noop => "(a) no-op POST".to_owned(),

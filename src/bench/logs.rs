@@ -69,7 +69,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What was posted there.
+    /// What is posted there, as text.
     pub const fn vouchers(self) -> &'static str {
         match self {
             Self::Disk => "vouchers on the disk",
@@ -79,7 +79,7 @@ impl Place {
         }
     }
 
-    /// What it is called.
+    /// Its name in the tables.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -109,7 +109,7 @@ pub enum Posting {
 impl Posting {
     const ALL: [Self; 5] = [Self::Single, Self::Hot, Self::Bulk, Self::Sql, Self::SqlHot];
 
-    /// What it is called.
+    /// Its name in the tables.
     pub fn title(self, bulk: usize) -> String {
         match self {
             Self::Single => "voucher, many CVUs".to_owned(),

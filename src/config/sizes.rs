@@ -1,4 +1,4 @@
-//! Settings of sizes: the actors, and what the store keeps.
+//! Settings of sizes: the actors, and the store's disk and memory.
 
 use std::time::Duration;
 
@@ -30,7 +30,7 @@ impl Default for Actors {
     }
 }
 
-/// What the store keeps on disk and in memory, and how fast it is checked.
+/// The store's sizes on disk and in memory, and the pace of its background check.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Storage {

@@ -1,4 +1,4 @@
-//! The data folder: who may look into it, which store it has, and the pepper of API keys.
+//! The data folder: its permissions and lock, the store that it holds, and the pepper of API keys.
 //!
 //! **Shape.** The rest of the service does not name the storage engine: it uses a [`Store`].
 //!

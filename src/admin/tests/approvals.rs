@@ -120,7 +120,7 @@ async fn what_takes_two_takes_two_to_be_switched_off() {
             assert_eq!(status, 202, "{answer}");
         }
     }
-    // A raise for everybody raises what this tenant inherits; one of a limit that it sets itself does not.
+    // Raising the platform's limit raises what this tenant inherits, unless the tenant sets that limit itself.
     let everybody = |field: &str, amount: &str| Some(json!({"limits": {field: amount}}));
     let set = house
         .acts(

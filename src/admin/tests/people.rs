@@ -1,4 +1,4 @@
-//! People: each role at each operation, credentials that end at once, and what the audit log says.
+//! People: each role at each operation, credentials that end at once, and the entries in the audit log.
 
 use caudal_ledger::people::{Power, Role};
 
@@ -141,7 +141,7 @@ async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
     assert_eq!(me(&second).await.0, 401);
     let (status, body) = send(revoke()).await;
     assert_eq!((status, &body["code"]), (404, &json!("person_not_found")));
-    // Nor after a restart; and the admin key is nobody's to rotate.
+    // Nor does it work after a restart; and the admin key belongs to nobody who could rotate it.
     let house = house.again().await;
     assert_eq!(
         send(house.as_person(&second, "GET", "/admin/me")).await.0,
@@ -161,7 +161,7 @@ async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
         let log = house.audit("limit=200").await;
         assert!(!json!(log).to_string().contains(secret));
     }
-    // A tenant's key is nobody's credential here, and a person's is no key of a tenant.
+    // A tenant's key is not a person's credential, and a person's credential is not a tenant's key.
     assert_eq!(house.knock(&third).await, 401);
     house.service.stop().await.unwrap();
 }
