@@ -1,11 +1,11 @@
 //! The admin API, for operators only: tenants, keys, cases, actors, webhooks, the journal, verification.
 //!
-//! **Shape.** A listener and credentials of its own (`x-admin-key`): no path of it exists on the
-//! public listener, and no key of a tenant opens it. Who may do what is in [`access`], one row for each operation. Health, metrics, the document and its pages are here without
-//! a key.
+//! **Shape.** The API has its own listener and credentials (`x-admin-key`): none of its paths exists on the public
+//! listener, and no tenant's key opens it. [`access`] has one row for each operation, with the role that it requires.
+//! Health, metrics, the document and its pages need no key.
 //!
-//! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, whatever the public listener has; one
-//! change of a tenant and one verification at a time; wrong keys as [`crate::http::strangers`] says.
+//! **Bounds.** [`WORKERS`] thread; [`CONNECTIONS`] of its own, independent of the public listener's; one change of a
+//! tenant and one verification at a time; [`crate::http::strangers`] limits wrong keys.
 
 pub(crate) mod access;
 pub(crate) mod accounts;
@@ -81,8 +81,8 @@ pub const CONNECTIONS: usize = 64;
 /// How long requests in flight have to finish when the listener stops.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// The pages of the admin listener. They need no key: a browser cannot send one for a page, nothing on them is
-/// secret, and who reaches the listener is the operator's to decide.
+/// The pages of the admin listener. They need no key: a browser cannot send one for a page, nothing on them is secret,
+/// and the operator decides who can reach the listener.
 static PAGES: LazyLock<Site> = LazyLock::new(|| {
     Site::new(About {
         name: "Caudal admin",
@@ -100,22 +100,22 @@ pub struct Running {
     pub handle: ServerHandle,
 }
 
-/// What whoever operates the service works with: the admin handlers, and the console on the same listener.
+/// The state shared by everything that operators use: the admin handlers, and the console on the same listener.
 #[derive(Debug)]
 pub struct OperatorDesk {
     pub(crate) door: Door,
-    /// Held while something is read, changed and written back.
+    /// Held while a handler reads, changes and writes back a setting.
     changes: Mutex<()>,
     verifying: Semaphore,
-    /// For what goes on after the answer.
+    /// For tasks that outlive the answer.
     me: Weak<Self>,
-    /// When the listener was started, by the clock that is believed and by the steady one.
+    /// When the desk was created: by the service's clock, and by the monotonic one.
     started_at: Timestamp,
     started: Instant,
 }
 
 impl OperatorDesk {
-    /// The desk of a service: one, whichever listener its operators come in at.
+    /// The desk of a service; its listeners share one.
     pub fn new(door: Door) -> Arc<Self> {
         Arc::new_cyclic(|me| Self {
             me: Weak::clone(me),
@@ -127,7 +127,7 @@ impl OperatorDesk {
         })
     }
 
-    /// For how many seconds the listener has been there.
+    /// The seconds since the desk was created.
     pub(crate) fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
@@ -145,7 +145,7 @@ pub fn start(
     let (addr, door) = (listener.local_addr()?, desk.door.clone());
     let limits = ConnectionLimits {
         connections: CONNECTIONS,
-        // Whoever watches the service may come from one address.
+        // All monitoring may come from one address.
         per_peer: 0,
         ..ConnectionLimits::default()
     };
@@ -178,10 +178,10 @@ pub fn start(
     Ok(Running { addr, handle })
 }
 
-/// The paths of the document of operators.
+/// The paths in the OpenAPI document of the admin API.
 static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
 
-/// What the listener of the other nodes has besides: what their operators ask for, and what they write down.
+/// The routes that the listener for other nodes has besides: requests of their operators, and their audit entries.
 pub fn for_nodes(
     desk: &Arc<OperatorDesk>,
 ) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> {
@@ -322,8 +322,8 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ("/admin/audit", audit::PARAMETERS),
 ];
 
-/// Refuses what acts on a cell that another node owns, and says what to do: it is done where the first cell and that one have
-/// one owner.
+/// Refuses an operation on a cell that another node owns, and names the way out: one node has to own both the first
+/// cell and that one.
 fn refuse_unowned(door: &Door, cell: u32) -> Result<(), ApiError> {
     let node = door.node.as_ref();
     let known = door.engine.cells().cell(cell).is_some();
@@ -338,7 +338,7 @@ fn refuse_unowned(door: &Door, cell: u32) -> Result<(), ApiError> {
     )))
 }
 
-/// Refuses parameters that an operation does not have.
+/// Refuses query parameters that an operation does not have.
 fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {
     let Some(route) = call.match_pattern() else {
         return Ok(());

@@ -10,12 +10,12 @@
 //! STORE/cells/N/full/…, tail/…     the same of cell N, where there are several
 //! STORE/has-N                      that cell N has objects, so that it is missed where it is gone
 //! ```
-//! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is that of
-//! the last record. When enough tails lie there, one full object takes their place, and they are removed.
+//! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is
+//! that of the last record. Once enough tails have gathered, one full object replaces them, and they are removed.
 //!
-//! **Order.** An object is written whole or not at all, and never over another. Where shipping goes on follows
-//! from the names alone, held against the journal, so nothing else is kept and a shipper may die anywhere. Cells are
-//! shipped in an order in which they fit together at every moment ([`fleet`]).
+//! **Order.** An object is written whole or not at all, and never over another. The names alone, compared with the
+//! journal, say where shipping continues, so nothing else is stored and a shipper may die anywhere. Cells are shipped
+//! in an order in which the depot is consistent at every moment ([`fleet`]).
 //!
 //! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the
 //! first record. A depot with records that the journal lacks is never written to.
@@ -35,28 +35,28 @@ pub mod verify;
 use caudal_storage::log::Sealed;
 use caudal_storage::{CommitNo, OpenError, StoreError};
 
-/// Why a backup, a check or a restore does not go on.
+/// Why a backup, a check or a restore cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The depot refused something; it may pass.
+    /// The depot refused an operation; trying again may help.
     #[error("{what}: {why}")]
     Depot {
-        /// What was being done, and on which object.
+        /// The operation, and its object.
         what: String,
-        /// What the depot said.
+        /// The depot's error.
         why: String,
     },
-    /// An object is not what was written.
+    /// An object differs from what was written.
     #[error("{object} at offset {offset}: {why}")]
     Damaged {
         /// The name of the object.
         object: String,
-        /// Where in its records, in bytes from the first; 0 where the object itself is wrong.
+        /// The place in its records, in bytes from the first; 0 where the object itself is damaged.
         offset: usize,
-        /// What is wrong there.
+        /// A description of the damage.
         why: String,
     },
-    /// It must not be done; the message says what to do.
+    /// The operation is refused; the message tells how to proceed.
     #[error("{0}")]
     Refused(String),
     /// The journal cannot be read.
@@ -68,13 +68,13 @@ pub enum BackupError {
 }
 
 impl BackupError {
-    /// An entry of a record is not what was written. The record is known by its last commit.
+    /// An entry of a record fails its checksum. The record is identified by its last commit.
     pub fn unsound(record: &Sealed<'_>) -> Self {
         let CommitNo(last) = record.tail().commit;
         Self::Refused(format!("commit {last}: an entry fails its checksum"))
     }
 
-    /// What the depot refused.
+    /// An error of the depot.
     pub fn depot(what: impl Into<String>, why: impl ToString) -> Self {
         Self::Depot {
             what: what.into(),

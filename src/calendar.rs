@@ -1,4 +1,4 @@
-//! The days on which banks are closed: a list in the binary, or a file in its place.
+//! The days on which banks are closed: from a list in the binary, or from a file that replaces it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ pub const BUILT_IN: &str = include_str!("calendar/bank-closed-days.toml");
 /// Reads a list: by year, days as `MM-DD`.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first thing wrong with it.
 pub fn parse(text: &str) -> Result<Calendar, String> {
     let file = config::File::from_str(text, config::FileFormat::Toml);
     let read = config::Config::builder().add_source(file).build();
@@ -30,7 +30,7 @@ pub fn parse(text: &str) -> Result<Calendar, String> {
 /// Reads the list of a file, or the one in the binary.
 ///
 /// # Errors
-/// The file cannot be read, or is no such list.
+/// When the file cannot be read, or is not such a list.
 pub fn load(file: Option<&Path>) -> Result<Calendar, String> {
     match file {
         None => parse(BUILT_IN),

@@ -36,7 +36,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use caudal::server::catalogue::Catalogue;
 use caudal::service::StartError;
 
-/// The version, with the commit where the build was told one in `GIT_COMMIT`.
+/// The version, with the commit if the build got one in `GIT_COMMIT`.
 static VERSION: LazyLock<String> = LazyLock::new(|| {
     let version = env!("CARGO_PKG_VERSION");
     option_env!("GIT_COMMIT").map_or_else(|| version.to_owned(), |at| format!("{version} ({at})"))
@@ -119,10 +119,10 @@ enum CatalogueName {
     Events,
 }
 
-/// The exit code of a service whose cell another node took.
+/// The exit code of a service whose cell another node has taken.
 const DEPOSED: u8 = 4;
 
-/// Why a command ends with another code than 0.
+/// The reason why a command exits with a code other than 0.
 #[derive(Debug)]
 struct Exit {
     code: u8,
@@ -130,7 +130,7 @@ struct Exit {
 }
 
 impl Exit {
-    /// It failed.
+    /// The command failed.
     fn failed(why: impl ToString) -> Self {
         Self {
             code: 1,
@@ -205,7 +205,7 @@ pub fn run() -> ExitCode {
 }
 
 fn bench(args: &caudal_bench::Args) -> Result<(), Exit> {
-    // Off, unless it is asked for: then it is measured too.
+    // The log is off unless requested; then its cost is measured, too.
     terminal::log(caudal::log::LogFormat::Json, "off")?;
     match caudal_bench::run(args) {
         Ok(true) => Ok(()),

@@ -1,4 +1,5 @@
-//! HTTP clients, one for each runtime: a connection is driven by the runtime that made it, so another one must not depend on it.
+//! HTTP clients, one for each runtime: a connection is driven by the runtime that opened it, so another runtime must
+//! not depend on it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -7,25 +8,25 @@ use std::sync::{Mutex, PoisonError};
 use reqwest::Client;
 use tokio::runtime::{self, Handle};
 
-/// How many runtimes have a client at a time.
+/// The most runtimes whose clients are kept at a time.
 const CLIENTS_MAX: usize = 64;
 
-/// What every request to the outside says that it comes from.
+/// The user agent of every outgoing request.
 pub const USER_AGENT: &str = concat!("caudal/", env!("CARGO_PKG_VERSION"));
 
 type Make = dyn Fn() -> reqwest::Result<Client> + Send + Sync;
 
-/// Clients that are all made in the same way.
+/// Clients that are all created in the same way.
 pub struct Clients {
     make: Box<Make>,
     by_runtime: Mutex<HashMap<runtime::Id, Client>>,
 }
 
 impl Clients {
-    /// Clients made by a function.
+    /// Clients created by a function.
     ///
     /// # Errors
-    /// Where no client could ever be made.
+    /// When the function cannot create a client.
     pub fn new(
         make: impl Fn() -> reqwest::Result<Client> + Send + Sync + 'static,
     ) -> reqwest::Result<Self> {
@@ -36,7 +37,7 @@ impl Clients {
         })
     }
 
-    /// The client of the present runtime; `None` outside of any, or when none can be made.
+    /// The client of the current runtime; `None` outside any runtime, or when no client can be created.
     pub fn here(&self) -> Option<Client> {
         let runtime = Handle::try_current().ok()?.id();
         let mut clients = self
@@ -46,7 +47,7 @@ impl Clients {
         if let Some(client) = clients.get(&runtime) {
             return Some(client.clone());
         }
-        // Runtimes end without a word; what they left is dropped when there are too many.
+        // Nothing reports the end of a runtime, so the clients are dropped when there are too many.
         if clients.len() >= CLIENTS_MAX {
             clients.clear();
         }

@@ -9,7 +9,7 @@ use caudal_ledger::time::Timestamp;
 
 pub use guard::{DOWN_MAX, GuardedClock, JUMP_MAX, Machine, Sources};
 
-/// The machine's clock, believed whatever it says. A service uses [`GuardedClock`].
+/// The machine's clock, always trusted. A service uses [`GuardedClock`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -19,7 +19,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// The present by the machine's clock.
+/// The current time by the machine's clock.
 pub fn now() -> Timestamp {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)

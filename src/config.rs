@@ -36,9 +36,9 @@ use wrong::{Wrong, is_empty};
 
 /// The settings with their meanings and defaults, ready to be filled in.
 pub const EXAMPLE: &str = include_str!("config/example.toml");
-/// What every variable begins with.
+/// The prefix of every variable.
 const PREFIX: &str = "CAUDAL_";
-/// Variables of the command line that are no settings.
+/// Variables of the command line that are not settings.
 const NOT_SETTINGS: [&str; 5] = [
     "CAUDAL_API_KEY",
     "CAUDAL_CONFIG",
@@ -48,9 +48,9 @@ const NOT_SETTINGS: [&str; 5] = [
 ];
 /// The shortest secret, in characters.
 pub const SECRET_CHARS_MIN: usize = 32;
-/// The sandbox bank of test realms, unless set.
+/// The default URL of the sandbox bank for test realms.
 const SANDBOX_URL: &str = "http://127.0.0.1:8082";
-/// What is logged, unless set; the one beneath the server writes of whatever strangers send.
+/// The default of the log's filter; the server library below would log an error for whatever strangers send.
 const LOG_USUAL: &str = "info,actix_server=warn";
 const MIB: u64 = 1 << 20;
 
@@ -87,7 +87,7 @@ pub struct Settings {
     webhook_brake_ms: Vec<u64>,
     /// How the log is written.
     pub log_format: LogFormat,
-    /// What is logged.
+    /// The filter of the log.
     pub log: String,
     log_requests_every: u32,
     memory_bytes: Option<u64>,
@@ -100,7 +100,7 @@ pub struct Settings {
     realm_pace: Option<u32>,
     bank: Banks,
     backup: backup::BackupTo,
-    /// Where spans are sent.
+    /// The collector for spans.
     pub traces: traces::Traces,
 }
 
@@ -165,7 +165,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file, and the variables of the process over it.
+    /// Reads the file, with the process's variables over it.
     ///
     /// # Errors
     /// When the file cannot be read, or a setting is unknown or of the wrong kind.
@@ -173,7 +173,7 @@ impl Settings {
         let one = |why: String| ConfigError(vec![why]);
         let text = std::fs::read_to_string(file)
             .map_err(|why| one(format!("{}: {why}", file.display())))?;
-        // Variables that are not text are none of ours.
+        // Variables that are not valid text are not ours.
         let ours = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
@@ -192,7 +192,7 @@ impl Settings {
         })
     }
 
-    /// Reads the text of a file, and variables over it.
+    /// Reads the text of a file, with variables over it.
     ///
     /// # Errors
     /// When a setting is unknown or of the wrong kind.
@@ -292,7 +292,7 @@ impl Settings {
         .within(self.plan()))
     }
 
-    /// The credential of the admin API, which has a port of its own.
+    /// The credential of the admin API; also checks that the API has a port of its own.
     fn administration(&self, wrong: &mut Wrong) -> Option<SecretString> {
         if collide(self.listen, self.admin_listen) {
             wrong.add(
@@ -307,7 +307,7 @@ impl Settings {
         admin_key
     }
 
-    /// How the memory is divided; what is set of a part is the most that it may ever be.
+    /// How the memory is divided; a part that is set may grow no further than its setting.
     fn plan(&self) -> Plan {
         let usual = Plan::of(self.memory_bytes.unwrap_or_else(memory::usual));
         let set = |mib: Option<u64>, usual| mib.map_or(usual, |mib| mib.saturating_mul(MIB));
@@ -358,7 +358,7 @@ impl Settings {
         let test = self.bank.test.config("bank.test", &sandbox, wrong);
         let worlds = self.bank.test.collector.is_none();
         let test = test.map(|config| Box::new(Usual { config, worlds }));
-        // Without the section there is no bank for live keys, and none are issued.
+        // Without the section there is no bank for live keys, and none can be issued.
         let Some(live) = &self.bank.live else {
             let (live, test) = (None, test?);
             return Some(Banking::Remote { live, test });
@@ -378,8 +378,8 @@ impl Settings {
 }
 
 impl Bank {
-    /// Notes what of a bank of live keys is that of test keys, however much of either is missing: all that is wrong
-    /// with the settings is said at once.
+    /// Notes every value that the bank of live keys shares with that of test keys, even if other values are missing, so
+    /// that all mistakes are reported at once.
     fn is_no_sandbox(&self, test: &Self, sandbox: &Self, wrong: &mut Wrong) {
         let text = |secret: &Option<SecretString>| {
             let text = secret.as_ref().map(|it| it.expose_secret().to_owned());
@@ -458,7 +458,7 @@ impl Bank {
     }
 }
 
-/// The parser's words, without the lines of the file that it quotes: they may hold secrets.
+/// The parser's message, without the lines that it quotes from the file: they may hold secrets.
 fn unquoted(why: &str) -> String {
     let quoted = |line: &&str| line.contains('|');
     let lines = why.lines().map(str::trim).filter(|line| !line.is_empty());
@@ -468,7 +468,7 @@ fn unquoted(why: &str) -> String {
         .join(": ")
 }
 
-/// Whether two listeners would meet on one port.
+/// Whether two listeners would use the same port.
 fn collide(a: SocketAddr, b: SocketAddr) -> bool {
     let meet = a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified();
     a.port() != 0 && a.port() == b.port() && meet

@@ -1,11 +1,11 @@
-//! API keys: how they look, how they are made, how a request is recognised by one.
+//! API keys: their format, their creation, and how a request is identified by one.
 //!
 //! `cdl_live_<id>_<secret><check>`: 10 characters of id, 43 of secret (256 bits, base64url), 6 of
 //! check (CRC-32), so that a typing error is refused before anything is looked up. Only the
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
 //! would protect nothing and would be a lever for denial of service.
 //!
-//! The credentials of the people who run the service are made and kept in the same way, and begin with `cdl_op_`.
+//! The credentials of the people who run the service are created and stored in the same way, and begin with `cdl_op_`.
 
 mod root;
 
@@ -28,11 +28,11 @@ pub use root::RootKey;
 const ID_CHARS: usize = 10;
 const SECRET_CHARS: usize = 43;
 const CHECK_CHARS: usize = 6;
-/// What stands in the place of the mode in the credential of a person.
+/// The word in place of the mode in the credential of a person.
 const OPERATOR: &str = "op";
 const ID_ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 
-/// Who a request speaks for.
+/// The key and realm that a request speaks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// The realm that the key opens.
@@ -48,7 +48,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// That of a key.
+    /// The identity behind a key.
     pub fn of(known: &KnownKey) -> Self {
         let (key, tenant) = (&known.key, &known.tenant);
         Self {
@@ -61,7 +61,7 @@ impl Identity {
     }
 }
 
-/// Makes and checks keys under one pepper.
+/// Creates and checks keys under one pepper.
 pub struct Keyring {
     pepper: hmac::Key,
 }
@@ -72,23 +72,23 @@ impl std::fmt::Debug for Keyring {
     }
 }
 
-/// A key that was just made: its text is shown once, the record is kept.
+/// A new key: its text is shown once, the record is stored.
 pub struct Issued {
-    /// The whole key, to be shown this once.
+    /// The whole key, which is shown only this once.
     pub text: String,
-    /// What is kept of it.
+    /// The stored record.
     pub record: ApiKey,
 }
 
 impl Keyring {
-    /// A keyring under a pepper of any length; 32 random bytes are right.
+    /// A keyring under a pepper of any length; 32 random bytes are recommended.
     pub fn new(pepper: &[u8]) -> Self {
         Self {
             pepper: hmac::Key::new(hmac::HMAC_SHA256, pepper),
         }
     }
 
-    /// A new secret under an id of its own: id, whole text, and what is kept of it.
+    /// A new secret under a new id: returns the id, the whole text, and the stored digest.
     fn make(&self, kind: &str) -> anyhow::Result<(String, String, Digest)> {
         let mut random = [0_u8; 32 + ID_CHARS];
         rand::fill(&mut random).map_err(|_| anyhow::anyhow!("no randomness"))?;
@@ -106,16 +106,16 @@ impl Keyring {
         Ok((id, text, self.mac(&secret)))
     }
 
-    /// Makes a credential for a person: its text, to be shown this once, and what is kept of it.
+    /// Creates a credential for a person: returns its text, which is shown only this once, and the stored part.
     ///
     /// # Errors
-    /// When the machine has no randomness.
+    /// When the machine provides no randomness.
     pub fn credential(&self) -> anyhow::Result<(String, Credential)> {
         let (id, text, mac) = self.make(OPERATOR)?;
         Ok((text, Credential { id, mac }))
     }
 
-    /// The person whose credential this is; `None` for every reason why it is nobody's.
+    /// The person with this credential; `None` for every reason why nobody has it.
     pub fn person(&self, text: &str, engine: &Engine) -> Option<Person> {
         let (kind, id, secret) = parse(text)?;
         if kind != OPERATOR {
@@ -130,10 +130,10 @@ impl Keyring {
         known.filter(|_| same).cloned()
     }
 
-    /// Makes a key for a tenant.
+    /// Creates a key for a tenant.
     ///
     /// # Errors
-    /// When the machine has no randomness.
+    /// When the machine provides no randomness.
     pub fn issue(&self, tenant: &str, mode: Mode, label: Option<String>) -> anyhow::Result<Issued> {
         let (id, text, mac) = self.make(mode.as_str())?;
         let record = ApiKey {
@@ -162,13 +162,13 @@ impl Keyring {
         Digest(mac)
     }
 
-    /// Who a key speaks for; `None` for every reason why it speaks for nobody.
+    /// The identity behind a key; `None` for every reason why there is none.
     pub fn identify(&self, text: &str, engine: &Engine) -> Option<Identity> {
         self.recognise(text, engine)
             .map(|known| Identity::of(&known))
     }
 
-    /// The key, which counts as used; `None` for every reason why it is none that works.
+    /// Looks up a key and counts it as used; `None` for every reason why it does not work.
     pub fn recognise(&self, text: &str, engine: &Engine) -> Option<Arc<KnownKey>> {
         let (kind, id, secret) = parse(text)?;
         let mode = mode(kind)?;
@@ -189,12 +189,12 @@ impl Keyring {
     }
 }
 
-/// What of a key may be shown again: everything before the secret.
+/// The part of a key that may be shown again: everything before the secret.
 pub fn prefix(key: &ApiKey) -> String {
     format!("cdl_{}_{}", key.mode.as_str(), key.id)
 }
 
-/// The public id in the text of an API key; `None` when it cannot be one.
+/// The public id in the text of an API key; `None` if the text cannot be one.
 pub fn id_of(text: &str) -> Option<&str> {
     let (kind, id, _) = parse(text)?;
     mode(kind).map(|_| id)
@@ -205,7 +205,7 @@ fn check(body: &str) -> String {
     URL_SAFE_NO_PAD.encode(crc.to_be_bytes())
 }
 
-/// The mode of an API key by its word.
+/// The mode named in an API key.
 fn mode(kind: &str) -> Option<Mode> {
     match kind {
         "live" => Some(Mode::Live),
@@ -214,7 +214,7 @@ fn mode(kind: &str) -> Option<Mode> {
     }
 }
 
-/// Takes a key apart: what it is for, id, secret. `None` when it cannot be one of ours.
+/// Splits a key into its kind, id and secret; `None` if it cannot be one of ours.
 fn parse(text: &str) -> Option<(&str, &str, &str)> {
     let rest = text.strip_prefix("cdl_")?;
     let (kind, rest) = rest.split_once('_')?;

@@ -1,9 +1,9 @@
-//! Talks: HTTP in (native family, wallet family, admin), HTTP out (the bank, webhooks), configuration, and the
-//! service that composes everything.
+//! The outward side of the service: HTTP in (native family, wallet family, admin), HTTP out (the bank, webhooks),
+//! configuration, and the composition of all parts.
 //!
-//! **Shape.** A library for the program `caudal`, whose command line (`main.rs`, `cli`) is in the root package,
-//! and for its bench. It starts the sandbox bank, which is a crate that it uses, and depends on neither the bench
-//! nor the command line.
+//! **Shape.** A library for the program `caudal`, whose command line (`main.rs`, `cli`) is in the root package, and for
+//! its bench. It starts the sandbox bank, which is a crate of its own, and depends on neither the bench nor the command
+//! line.
 
 pub mod admin;
 pub mod backup;

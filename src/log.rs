@@ -1,19 +1,19 @@
-//! The log: a line for each thing worth knowing, as text or as JSON, written by a thread of its own.
+//! The log: one line per event, as text or as JSON, written by a thread of its own.
 //!
-//! **Shape.** A filter, a formatter, and a queue before standard error. A JSON line is one flat object:
-//! time, level, target, the fields of the event, and those of the span that it happened in. So a
-//! line of whatever was done for a request has its `request_id`.
+//! **Shape.** A filter, a formatter, and a queue in front of standard error. A JSON line is one flat object: time,
+//! level, target, the fields of the event, and those of the span around it. So every line about the handling of a
+//! request has its `request_id`.
 //!
-//! **Bounds.** [`LINES_MAX`] lines wait for a reader that is slow; what comes then is dropped and
-//! counted ([`dropped`]), so that nobody who asks waits for who reads the log. What the store says at
-//! ERROR is written at once instead, since the process may end with it.
+//! **Bounds.** [`LINES_MAX`] lines wait for a slow reader; further lines are dropped and counted ([`dropped`]), so that
+//! no request waits for the reader of the log. Errors of the store are written at once instead, because the process may
+//! end with them.
 //!
-//! **Changes.** How much is logged can be changed for a while ([`level`]).
+//! **Changes.** The level can be changed temporarily ([`level`]).
 //!
-//! **Order.** [`begin`] once, [`end`] before the process ends: it writes what waits, within a second.
+//! **Order.** Call [`begin`] once, and [`end`] before the process ends: it writes the queued lines, within a second.
 //!
-//! **Never in a line:** names, CUITs, keys, aliases, emails, amounts, and of CBUs and CVUs more than
-//! the last four digits. A route stands there as its pattern, which has none of them.
+//! **Never in a line:** names, CUITs, keys, aliases, emails, amounts, and of CBUs and CVUs more than the last four
+//! digits. A line names a route by its pattern, which contains none of these.
 
 pub mod level;
 mod terminal;
@@ -48,16 +48,16 @@ pub enum LogFormat {
     Terminal,
 }
 
-/// What is logged of requests, as a target for filters.
+/// The target of the lines about requests, for filters.
 pub const REQUESTS: &str = "caudal::request";
-/// How many lines may wait to be written; further ones are dropped and counted.
+/// The most queued lines; further ones are dropped and counted.
 pub const LINES_MAX: usize = 32_768;
-/// Bytes that are written at a time at most.
+/// The most bytes of one write.
 const WRITE_BYTES: usize = 64 * 1024;
-/// Whose errors are written at once.
+/// The crate whose errors are written at once.
 const AT_ONCE: &str = "caudal_storage";
 
-/// What [`begin`] leaves for [`end`], [`dropped`] and [`fatal`].
+/// The state that [`begin`] leaves for [`end`], [`dropped`] and [`fatal`].
 struct Begun {
     format: LogFormat,
     lost: ErrorCounter,
@@ -79,7 +79,7 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
         .with_env_filter(filter)
         .with_writer(Output(queue));
     let colours = io::IsTerminal::is_terminal(&io::stderr());
-    // The same three times: what is changed later has a type of its own for each format.
+    // Three similar arms, because the handle for later changes has a different type for each format.
     let (begun, apply) = match format {
         LogFormat::Text => {
             let log = log.with_ansi(colours).with_filter_reloading();
@@ -112,12 +112,12 @@ pub fn begin(format: LogFormat, filter: EnvFilter) -> Result<(), String> {
         .map_err(|_| "it was begun before".to_owned())
 }
 
-/// How another filter is put in the place of a log's own.
+/// The function that replaces a log's filter.
 fn applying<S: 'static>(handle: reload::Handle<EnvFilter, S>) -> level::Apply {
     Box::new(move |filter| handle.reload(filter).map_err(|why| why.to_string()))
 }
 
-/// A queue of this many lines before whatever takes them.
+/// A queue of this many lines in front of a writer.
 fn queue(lines: usize, to: impl io::Write + Send + 'static) -> (NonBlocking, WorkerGuard) {
     NonBlockingBuilder::default()
         .buffered_lines_limit(lines)
@@ -126,7 +126,7 @@ fn queue(lines: usize, to: impl io::Write + Send + 'static) -> (NonBlocking, Wor
         .finish(to)
 }
 
-/// Writes what waits; for the end of the process.
+/// Writes the queued lines; for the end of the process.
 pub fn end() {
     if let Some(begun) = BEGUN.get() {
         drop(lock(&begun.guard).take());
@@ -137,16 +137,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lines that were dropped because too many waited, since the start.
+/// The number of lines dropped since the start because the queue was full.
 pub fn dropped() -> usize {
     BEGUN.get().map_or(0, |begun| begun.lost.dropped_lines())
 }
 
-/// Says why the process ends, as a line of the log where the log is JSON and its filter lets errors pass. Gives
-/// false, and says nothing, where it is not.
+/// Logs why the process ends, if the log is JSON and its filter lets errors pass. Otherwise returns false without
+/// writing anything.
 pub fn fatal(why: &str) -> bool {
     let json = BEGUN.get().map(|begun| begun.format) == Some(LogFormat::Json);
-    // A filter may leave out all that is said here, and then nobody would ever learn why.
+    // A filter may hide this line, and then nobody would ever learn why the process ended.
     if !json || !tracing::enabled!(Level::ERROR) {
         return false;
     }
@@ -154,7 +154,7 @@ pub fn fatal(why: &str) -> bool {
     true
 }
 
-/// Where lines go.
+/// The queue that lines go to.
 #[derive(Clone, Debug)]
 struct Output(NonBlocking);
 
@@ -194,7 +194,7 @@ impl<'a> MakeWriter<'a> for Output {
     }
 }
 
-/// A line of JSON.
+/// The formatter of JSON lines.
 #[derive(Clone, Copy, Debug)]
 struct JsonLine;
 
@@ -226,7 +226,7 @@ where
     }
 }
 
-/// Fields as members of an object, each with a comma before it.
+/// Writes fields as members of an object, each after a comma.
 #[derive(Clone, Copy, Debug)]
 struct Members;
 
@@ -251,7 +251,7 @@ impl<'w> Visitor<'w> {
 
     fn member(&mut self, field: &Field, value: impl FnOnce(&mut Writer<'w>) -> fmt::Result) {
         if self.result.is_ok() {
-            // Names of fields are words of our own.
+            // The names of fields come from our own code.
             self.result =
                 write!(self.line, ",\"{}\":", field.name()).and_then(|()| value(&mut self.line));
         }
@@ -290,7 +290,7 @@ fn quote(line: &mut Writer<'_>, text: &str) -> fmt::Result {
     line.write_char('"')
 }
 
-/// The inside of a JSON string.
+/// Writes text as the inside of a JSON string.
 struct Escaped<'a, 'w>(&'a mut Writer<'w>);
 
 impl fmt::Write for Escaped<'_, '_> {
@@ -348,7 +348,7 @@ mod tests {
         text.lines().map(read).collect()
     }
 
-    /// Takes a line when it is let.
+    /// A writer that takes a line when it is allowed to.
     struct Slow {
         comes: mpsc::Sender<()>,
         may: mpsc::Receiver<()>,
@@ -381,7 +381,7 @@ mod tests {
             queue.write_all(format!("{n}\n").as_bytes()).unwrap();
         };
         say(&mut queue, 0);
-        // It is being written, and four more may wait.
+        // One line is being written, and four more may wait.
         came.recv().unwrap();
         (1..10).for_each(|n| say(&mut queue, n));
         assert_eq!(queue.error_counter().dropped_lines(), 5);

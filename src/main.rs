@@ -2,7 +2,7 @@
 
 mod cli;
 
-/// A fifth of the CPU of a posting went into the system's allocator.
+/// The system's allocator took a fifth of the CPU time of a posting.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,17 +1,17 @@
 //! The metrics of a running service: how long requests, commits, messages, calls and deliveries take.
 //!
-//! **Shape.** The facade of `metrics` with the Prometheus exporter behind it. Each service has a recorder of its
-//! own, so that several can live in one process without counting each other's work; nothing is installed for the
-//! whole process. Handles ([`Histogram`]) are made once and handed to whoever counts:
-//! [`caudal_storage::times::Times`], [`caudal_actors::times::Times`], [`crate::http::routes`], [`banks`],
-//! [`hooks`]. Figures that are kept elsewhere (the store's, the actors', those of cases) are not counted here a
-//! second time: `/metrics` reads them at the scrape.
+//! **Shape.** The facade of `metrics` with the Prometheus exporter behind it. Each service has a recorder of its own,
+//! so that several can live in one process without counting each other's work; nothing is installed for the whole
+//! process. Handles ([`Histogram`]) are created once and given to the code that counts:
+//! [`caudal_storage::times::Times`], [`caudal_actors::times::Times`], [`crate::http::routes`], [`banks`], [`hooks`].
+//! Figures that are kept elsewhere (the store's, the actors', those of cases) are not counted again here: `/metrics`
+//! reads them at the scrape.
 //!
-//! **Bounds.** Labels are words of ours: routes as they are written, methods, classes of status, operations of the
-//! bank, outcomes. No tenant, and never a CVU. A histogram has [`BOUNDS`]`.len()` buckets and one more. What is
-//! recorded waits as 16 bytes until it is put into its bucket, every [`UPKEEP`] or when `/metrics` is asked.
+//! **Bounds.** Label values come from our own code: route patterns, methods, classes of status, operations of the bank,
+//! outcomes. Never a tenant or a CVU. A histogram has [`BOUNDS`]`.len()` buckets and one more. A recorded value waits
+//! as 16 bytes until it is put into its bucket, every [`UPKEEP`] or when `/metrics` is read.
 //!
-//! **Failure.** Nothing here can refuse or stop anything.
+//! **Failure.** Nothing in this module can refuse or stop a request.
 
 pub mod banks;
 pub mod hooks;
@@ -31,7 +31,7 @@ use metrics_process::Collector;
 
 use tally::{BOUNDS, Tally};
 
-/// How often what was recorded is put into its buckets.
+/// The pause between two rounds of putting recorded values into buckets.
 pub const UPKEEP: Duration = Duration::from_secs(1);
 /// The bounds of the buckets of commits in a record.
 const GROUPS: [f64; 10] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0];
@@ -48,7 +48,7 @@ const MAILBOX: &str = "caudal_actors_mailbox_wait_seconds";
 const ACTIVATION: &str = "caudal_actors_activation_duration_seconds";
 const BUILD: &str = "caudal_build_info";
 
-/// What each is, in words.
+/// The help text of each metric.
 const HELP: [(&str, &str); 8] = [
     (
         REQUESTS,
@@ -77,7 +77,7 @@ const HELP: [(&str, &str); 8] = [
 
 const HERE: Metadata<'static> = Metadata::new("caudal", Level::INFO, None);
 
-/// Everything that is counted of one service.
+/// All metrics that are counted for one service.
 pub struct Measures {
     recorder: PrometheusRecorder,
     handle: PrometheusHandle,
@@ -93,10 +93,10 @@ impl fmt::Debug for Measures {
 }
 
 impl Measures {
-    /// Nothing was counted yet.
+    /// Metrics without any counts yet.
     ///
     /// # Errors
-    /// Never: the exporter refuses empty lists of buckets, and there is none.
+    /// Only if a list of buckets were empty, and none is.
     pub fn new() -> Result<Self, BuildError> {
         let seconds: Vec<f64> = BOUNDS.iter().map(Duration::as_secs_f64).collect();
         let recorder = PrometheusBuilder::new()
@@ -129,7 +129,7 @@ impl Measures {
         self.recorder.register_histogram(&key, &HERE)
     }
 
-    /// What the store counts.
+    /// The store's metrics.
     pub fn store(&self) -> caudal_storage::times::Times {
         caudal_storage::times::Times {
             commit: self.histogram(COMMIT, Vec::new()),
@@ -138,7 +138,7 @@ impl Measures {
         }
     }
 
-    /// What the actors count.
+    /// The actors' metrics.
     pub fn actors(&self) -> caudal_actors::times::Times {
         let of = |kind| vec![Label::from_static_parts("kind", kind)];
         caudal_actors::times::Times {
@@ -148,13 +148,13 @@ impl Measures {
         }
     }
 
-    /// All of it as Prometheus reads it, with the figures of the process.
+    /// All metrics as Prometheus reads them, with the figures of the process.
     pub fn text(&self) -> String {
         with_local_recorder(&self.recorder, || self.process.collect());
         self.handle.render()
     }
 
-    /// Puts into buckets what was recorded, until the handle is aborted.
+    /// Puts recorded values into buckets, until the handle is aborted.
     pub fn keep_up(self: &Arc<Self>) -> JoinHandle<()> {
         let handle = self.handle.clone();
         rt::spawn(async move {

@@ -12,7 +12,8 @@
 //! number always stays. Blocks are dropped only when no more accounts than that part are left: if blocks were dropped
 //! earlier they would come back too slowly, because accounts take the room first.
 //!
-//! **Failure.** Where the system does not say what the process takes, the plan's number of accounts holds.
+//! **Failure.** If the system does not report the memory that the process takes, the planned number of accounts
+//! applies.
 
 use std::fs;
 use std::path::Path;
@@ -24,42 +25,42 @@ use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Engine, EngineOptions};
 
 const MIB: u64 = 1 << 20;
-/// The least that a process may be given, in bytes.
+/// The smallest limit, in bytes.
 pub const LEAST: u64 = 256 * MIB;
-/// The most, in bytes: 16 TiB.
+/// The largest limit, in bytes: 16 TiB.
 pub const MOST: u64 = 1 << 44;
-/// Code, threads, connections, queues and what is under way, in bytes.
+/// An allowance for code, threads, connections, queues and work in progress, in bytes.
 const PROCESS: u64 = 96 * MIB;
-/// An account in memory with its actor and its place in the lists of its supervisor, in bytes, roughly: a
-/// guess to begin with. Beside it are the CVUs that its supervisor remembers for each account that may be there.
+/// The approximate size, in bytes, of an account in memory with its actor and its place in its supervisor's lists: a
+/// guess to begin with. It includes the CVUs that the supervisor remembers for each account that may be in memory.
 const ACCOUNT_BYTES: u64 = 1536 + caudal_actors::residency::REMEMBERED_BYTES;
 /// The head of a stream that the store keeps in memory, in bytes, roughly.
 const HEAD_BYTES: u64 = 96;
-/// The most that an account may take until the process is looked at again: those that come meanwhile are bounded by it.
+/// The most bytes that an account may take until the next measurement: this bounds the accounts loaded in between.
 const COMING_BYTES: u64 = 4096;
-/// How often the process is looked at.
+/// The pause between two measurements of the process.
 const EVERY: Duration = Duration::from_millis(250);
-/// One part in this many of the accounts leaves at most until it is looked at again.
+/// At most one in this many accounts is dropped between two measurements.
 const LEAVING: usize = 80;
-/// The least that the cache of blocks has, in bytes.
+/// The smallest cache of blocks, in bytes.
 const CACHE_LEAST: u64 = 8 * MIB;
 
 /// How the memory of the process is divided, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Plan {
-    /// All of it.
+    /// The limit of the process.
     pub limit: u64,
     /// Pages of the index as they lie on disk.
     pub page_cache: u64,
     /// Blocks of the index as they are searched.
     pub block_cache: u64,
-    /// One table of rows that are not in the index's files yet; there are up to four.
+    /// One table of rows that are not yet in the index's files; there are up to four.
     pub table: u64,
     /// Heads of streams.
     pub heads: u64,
     /// Accounts and their actors.
     pub accounts: u64,
-    /// The most accounts in memory whatever they take, if that is set.
+    /// The most accounts in memory, whatever they take, if that is set.
     pub resident: Option<usize>,
 }
 
@@ -83,13 +84,13 @@ impl Plan {
         }
     }
 
-    /// How many accounts there is room for, by the guess of what one takes.
+    /// How many accounts there is room for, by the estimate of an account's size.
     pub fn room(&self) -> usize {
         let room = count(self.accounts / ACCOUNT_BYTES);
         self.resident.map_or(room, |most| most.min(room))
     }
 
-    /// Has actors and store keep to it.
+    /// Applies the plan to the options of actors and store.
     pub fn lay_out(&self, engine: &mut EngineOptions, storage: &mut caudal_storage::StoreOptions) {
         engine.resident = self.room();
         storage.index_cache_bytes = self.page_cache;
@@ -111,13 +112,13 @@ impl Plan {
         self.resident.map_or(most, |set| most.min(set))
     }
 
-    /// How many accounts may stay whatever the process takes.
+    /// How many accounts always stay, whatever the process takes.
     fn least(&self) -> usize {
         count(self.accounts / 4 / ACCOUNT_BYTES)
     }
 
-    /// How many bytes the cache of blocks may take, while it may take `most`, the process takes `taken` and `living`
-    /// accounts are in memory: never more than its part, and less only where no account has to leave any more.
+    /// How many bytes the cache of blocks may take next, when its bound is `most`, the process takes `taken` and
+    /// `living` accounts are in memory: never more than its part, and less only when no more accounts have to leave.
     pub fn cache(&self, most: u64, taken: u64, living: usize) -> u64 {
         match self.limit.checked_sub(taken) {
             Some(left) => self.block_cache.min(most + left / 4),
@@ -135,7 +136,7 @@ fn count(n: u64) -> usize {
     usize::try_from(n).expect("a number below 16 TiB")
 }
 
-/// A quarter of what the machine has, or of what its control group may take, where that is less.
+/// The default limit: a quarter of the machine's memory, or of the control group's limit if that is lower.
 pub fn usual() -> u64 {
     let read = |path: &str| fs::read_to_string(path).ok();
     let machine = read("/proc/meminfo").and_then(|text| machine(&text));
@@ -154,8 +155,8 @@ fn machine(meminfo: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// The least limit of the control group of this process and of those it is in, in bytes: of version 2, and
-/// of version 1 where memory is in its hands.
+/// The lowest memory limit of this process's control group and of the groups around it, in bytes. Supports version 2,
+/// and version 1 where it controls memory.
 fn group(own: &str, root: &Path) -> Option<u64> {
     let limits = own.lines().flat_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -176,14 +177,14 @@ fn group(own: &str, root: &Path) -> Option<u64> {
     limits.min()
 }
 
-/// What the process takes of the machine's memory in bytes; `None` where the system does not say.
+/// The resident memory of the process in bytes; `None` if the system does not report it.
 pub fn taken() -> Option<u64> {
     let text = fs::read_to_string("/proc/self/statm").ok()?;
     let pages: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
     pages.checked_mul(u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-/// Has as many accounts and blocks in memory as the plan has room for, until the handle is aborted.
+/// Keeps as many accounts and blocks in memory as the plan has room for, until the handle is aborted.
 pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
     rt::spawn(async move {
         let mut cache = plan.block_cache;
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!((set.room(), set.next(10, 0)), (1000, 1000));
     }
 
-    /// A process that keeps what it was given, with accounts of a size that the plan does not know.
+    /// A process that keeps the memory it was given, with accounts of a size that the plan does not know.
     #[test]
     fn the_process_comes_to_its_limit_and_stays_there() {
         for (account, other) in [(300, 100), (1536, 200), (4000, 150)] {
@@ -229,7 +230,7 @@ mod tests {
                 let taken = other * MIB + u64::try_from(living).unwrap() * account;
                 seen.push(taken);
                 let most = plan.next(living, taken);
-                // this many come in a second, where there is room
+                // This many accounts are loaded per second, where there is room.
                 living = most.min(living + 20_000);
             }
             let settled = seen.split_off(200);
@@ -262,7 +263,8 @@ mod tests {
         );
     }
 
-    /// Accounts take room faster than blocks do, and what else the process takes comes and goes every four seconds.
+    /// Accounts take room faster than blocks do, and the other memory of the process rises and falls every four
+    /// seconds.
     #[test]
     fn accounts_leave_before_blocks_do() {
         let plan = Plan::of(512 * MIB);

@@ -7,8 +7,8 @@
 //! **Order.** A start: descriptors, folder, pepper, store (checked from its checkpoint on), bank, actors,
 //! admin listener, public listener. A stop: gate, listeners, store, bank.
 //!
-//! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is
-//! like a crash: what was acknowledged is in the journal.
+//! **Failure.** [`Service::stop`] loses nothing that was accepted. Dropping a service instead is like a crash:
+//! everything that was acknowledged is in the journal.
 
 mod assembly;
 mod banks;
@@ -65,12 +65,12 @@ pub use folder::{read as read_file, write as write_file};
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);
-/// How often the bank's list of the day is looked through for what no notice brought.
+/// How often the bank's list of the day is read for transfers that no notice reported.
 pub const CATCH_UP: Duration = Duration::from_secs(300);
 /// The admin key of [`ServiceOptions::for_tests`].
 pub const TEST_ADMIN_KEY: &str = "admin-key-of-tests-0123456789abcdef";
 
-/// Who plays the bank.
+/// Which bank the service talks to.
 #[derive(Clone)]
 pub enum Banking {
     /// An embedded sandbox bank, for both modes.
@@ -79,7 +79,7 @@ pub enum Banking {
         listen: SocketAddr,
         /// Where it keeps its accounts; in memory when there is none.
         data: Option<PathBuf>,
-        /// What each collector account has before anything is moved, in centavos.
+        /// The opening balance of each collector account, in centavos.
         endowment: u64,
     },
     /// Banks over HTTP, one per mode, for tenants that have no other.
@@ -89,7 +89,7 @@ pub enum Banking {
         /// The sandbox bank of test realms.
         test: Box<Usual>,
     },
-    /// Whatever the caller makes.
+    /// Gateways that the caller makes.
     Given(Banks),
 }
 
@@ -114,7 +114,7 @@ impl fmt::Debug for Banking {
 /// How a service is put together.
 #[derive(Clone, Debug)]
 pub struct ServiceOptions {
-    /// The folder of everything that is kept: `store/`, `pepper`.
+    /// The data folder: `store/`, `pepper` and everything else that the service keeps.
     pub data: PathBuf,
     /// Where the public API listens; port 0 picks a free one.
     pub listen: SocketAddr,
@@ -128,26 +128,26 @@ pub struct ServiceOptions {
     pub storage: caudal_storage::StoreOptions,
     /// Where the store's log is, when it is not the store's own journal.
     pub cell: Option<CellLog>,
-    /// How many cells there are, the first one counted: each has a store of its own, and tenants lie in one of them. With
-    /// `cell` each has a log of its own in that database.
+    /// How many cells there are, including the first one. Each has a store of its own, and each tenant lives in one of
+    /// them. With `cell`, each also has a log of its own in that database.
     pub cells: u32,
-    /// Who plays the bank.
+    /// Which bank the service talks to.
     pub banking: Banking,
     /// The credential of the admin API.
     pub admin_key: SecretString,
-    /// Whether that credential works; people who have one of their own can do without.
+    /// Whether that credential works; a platform whose people have credentials of their own can do without it.
     pub admin_key_enabled: bool,
     /// The pepper of API keys; without one it is kept in the folder.
     pub pepper: Option<SecretString>,
     /// How many connections the public listener has.
     pub limits: wire::ConnectionLimits,
-    /// How long an answer may stand still that its client does not read.
+    /// How long a client may leave an answer unread before its connection is closed.
     pub answer: Duration,
-    /// How many wrong keys a peer may show at once; one more every few seconds.
+    /// How many wrong keys a peer may show in a burst; it earns one more every few seconds.
     pub wrong_keys: NonZeroU32,
-    /// Requests per second and at once of each API key; `None` is no limit.
+    /// The limit of each API key, in requests per second and requests in flight; `None` is no limit.
     pub rate: Option<Rate>,
-    /// The same of each realm, over all its keys.
+    /// The same limit for each realm, over all its keys.
     pub realm_rate: Option<Rate>,
     /// How long requests in flight have to finish when the service stops.
     pub grace: Duration,
@@ -155,20 +155,19 @@ pub struct ServiceOptions {
     pub deadlines: Deadlines,
     /// One in this many successful requests has a line in the log; 0 is none.
     pub log_every: u32,
-    /// How often the bank's list of the day is looked through for what no notice brought; `None` is
-    /// never.
+    /// How often the bank's list of the day is read for transfers that no notice reported; `None` is never.
     pub catch_up: Option<Duration>,
     /// Where webhooks may be sent to.
     pub reach: Reach,
     /// Bounds and pace of streams of events.
     pub streams: StreamOptions,
-    /// How much of one attempt at a webhook is waited for and read.
+    /// How long one attempt at a webhook may take, and how much of its answer is read.
     pub attempt: AttemptLimits,
-    /// Where the time comes from.
+    /// The service's clock.
     pub clock: Arc<dyn Clock>,
     /// The days on which banks are closed.
     pub calendar: Arc<Calendar>,
-    /// The memory that the process aims at; without it, nobody looks.
+    /// The memory that the process aims at; without it, nothing watches memory.
     pub memory: Option<Plan>,
     /// Where the journal is shipped to, if anywhere.
     pub backup: Option<backup::run::Plan>,
@@ -219,7 +218,7 @@ impl ServiceOptions {
         }
     }
 
-    /// The same within so much memory.
+    /// The same options, laid out for this much memory.
     #[must_use]
     pub fn within(mut self, plan: Plan) -> Self {
         plan.lay_out(&mut self.engine, &mut self.storage);
@@ -227,8 +226,8 @@ impl ServiceOptions {
         self
     }
 
-    /// The same with limits that suit a test: one worker, small segments, no floor of free space,
-    /// as many wrong keys as it likes, and [`TEST_ADMIN_KEY`].
+    /// Options with limits that suit a test: one worker, small segments, no floor of free space, any number of wrong
+    /// keys, and [`TEST_ADMIN_KEY`].
     pub fn for_tests(data: impl Into<PathBuf>) -> Self {
         Self {
             workers: 1,
@@ -251,27 +250,27 @@ impl ServiceOptions {
 /// Why a service does not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The store refuses to open; the message says what to do.
+    /// The store refuses to open; the message tells the operator how to proceed.
     #[error("{0}")]
     Storage(#[from] OpenError),
     /// The ledger cannot be loaded from the store.
     #[error("the ledger cannot be loaded: {0}")]
     Load(#[from] Failure),
-    /// A setting is wrong; the message says which and what to do.
+    /// A setting is wrong; the message names it and tells how to correct it.
     #[error("{0}")]
     Setting(String),
     /// The operating system refused something.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl StartError {
-    /// Names what was tried when the system refused.
+    /// The error of the system, with the operation that failed.
     pub(crate) fn io(what: impl Into<String>, source: io::Error) -> Self {
         let what = what.into();
         Self::Io { what, source }
@@ -287,7 +286,7 @@ pub struct Service {
     pub admin_url: String,
     /// The embedded sandbox bank, when there is one.
     pub bank_url: Option<String>,
-    /// The actors. Let go of clones before stopping: they keep the folder locked.
+    /// The actors. Drop every clone before stopping: clones keep the folder locked.
     pub engine: Arc<Engine>,
     /// The keys by which requests are recognised.
     pub keyring: Arc<Keyring>,
@@ -309,7 +308,7 @@ impl fmt::Debug for Service {
     }
 }
 
-/// What the service's thread says once it takes requests.
+/// The addresses and handles that the service's thread reports once it takes requests.
 struct Started {
     addr: SocketAddr,
     admin_addr: SocketAddr,
@@ -332,7 +331,7 @@ impl Service {
             .spawn(move || {
                 let outcome = assembly::live(options, &send, stopped);
                 drop(send);
-                // Nobody waits when the handle is gone already.
+                // The receiver is gone if the handle was dropped.
                 end.send(outcome).ok();
             })
             .map_err(|why| StartError::io("starting a thread", why))?;
@@ -353,7 +352,7 @@ impl Service {
         })
     }
 
-    /// Stops: not ready at once, requests in flight finish, everything accepted is on disk. When
+    /// Stops the service: it is not ready at once, requests in flight finish, and everything accepted is on disk. When
     /// this returns, the folder may be opened again.
     ///
     /// # Errors
@@ -368,12 +367,12 @@ impl Service {
             ..
         } = self;
         drop((engine, door));
-        // It has ended already when nobody takes the order.
+        // The send fails only when the service has already ended.
         stop.send(()).ok();
         finish(ended, thread).await
     }
 
-    /// Ends as a crash would: no answer is waited for, nothing is written out. For tests.
+    /// Ends as a crash would, without waiting for answers or writing anything out. For tests.
     pub async fn kill(self) {
         let Self {
             engine,
@@ -421,7 +420,7 @@ impl Service {
         Ok(text)
     }
 
-    /// The address of the console with a link that logs in once within ten minutes; `None` where the system has no
+    /// The address of the console with a link that logs in once within ten minutes; `None` when the system provides no
     /// random bits.
     pub fn console_link(&self) -> Option<String> {
         Some(format!("{}{}", self.admin_url, self.console.link()?))
@@ -433,7 +432,7 @@ impl Service {
         async move { deposed.notified().await }
     }
 
-    /// Waits until the service ends without having been told to, which it should not.
+    /// Waits for the service to end unasked, which it should not do.
     pub async fn ended(&mut self) {
         (&mut self.ended).await.ok();
     }

@@ -4,9 +4,8 @@
 //! **Shape.** A request that continues a trace is a span of it, and so is each call that goes out for it ([`Leg`]).
 //! Spans can be sent to a collector ([`export`]); then requests without a trace may begin one.
 //!
-//! **Bounds.** A trace is remembered under its request's id, for the newest [`TRACES_MAX`] requests that
-//! brought one, in memory alone. Whatever goes out on behalf of the request continues the trace
-//! ([`leg`]) as a span of its own.
+//! **Bounds.** A trace is kept, in memory only, under its request's id, for the newest [`TRACES_MAX`] requests that
+//! brought one. Every call on behalf of the request continues the trace ([`leg`]) as a span of its own.
 
 pub mod export;
 #[cfg(feature = "otlp")]
@@ -21,7 +20,7 @@ use actix_web::http::header::HeaderMap;
 
 use span::{Finished, Kind};
 
-/// How many requests have their traces remembered, the newest ones.
+/// The most requests whose traces are kept, the newest ones.
 pub const TRACES_MAX: usize = 8_192;
 /// The header of a trace, taken and passed on.
 pub const TRACEPARENT: &str = "traceparent";
@@ -33,19 +32,19 @@ const SAMPLED: u8 = 1;
 pub struct Trace {
     id: u128,
     flags: u8,
-    /// The span of whoever asked; `None` where the trace begins here.
+    /// The caller's span; `None` if the trace begins here.
     parent: Option<u64>,
     /// The span of the request.
     span: u64,
 }
 
-/// The id of a span: random, and never 0 because of the variant.
+/// The id of a span: random, and never 0 because of the UUID's variant bits.
 fn span_id() -> u64 {
     uuid::Uuid::now_v7().as_u64_pair().1
 }
 
 impl Trace {
-    /// Reads the header; `None` for what is none, or a trace without an id.
+    /// Reads the header; `None` if it is malformed, or a trace without an id.
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let hex = |part: &str| {
@@ -69,7 +68,7 @@ impl Trace {
         })
     }
 
-    /// A trace that begins here, where this request is to begin one.
+    /// A trace that begins here, if this request is selected to begin one.
     pub fn begun() -> Option<Self> {
         (export::is_on() && export::begins()).then(|| Self {
             id: uuid::Uuid::now_v7().as_u128(),
@@ -79,12 +78,12 @@ impl Trace {
         })
     }
 
-    /// Whether spans of it are sent to a collector.
+    /// Whether its spans are sent to a collector.
     pub fn is_sent(self) -> bool {
         self.flags & SAMPLED == SAMPLED && export::is_on()
     }
 
-    /// Sends the span of the request, which has been answered; `name` and `about` say nothing personal.
+    /// Sends the span of an answered request; `name` and `about` must not contain anything personal.
     pub fn answered(
         self,
         name: String,
@@ -104,7 +103,7 @@ impl Trace {
         });
     }
 
-    /// The trace of a request's headers.
+    /// The trace in a request's headers.
     pub fn of(headers: &HeaderMap) -> Option<Self> {
         Self::parse(headers.get(TRACEPARENT)?.to_str().ok()?)
     }
@@ -143,7 +142,7 @@ pub(crate) fn remember(request_id: &str, trace: Trace) {
     traces.remember(request_id, trace);
 }
 
-/// Something that goes out on behalf of a request, as a span of its trace.
+/// A call on behalf of a request, as a span of its trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Leg {
     trace: Trace,
@@ -151,7 +150,7 @@ pub struct Leg {
     began: SystemTime,
 }
 
-/// What goes out on behalf of a request from now on; `None` without a trace.
+/// Starts the span of a call on behalf of a request; `None` if the request has no trace.
 pub fn leg(request_id: &str) -> Option<Leg> {
     let traces = TRACES.lock().unwrap_or_else(PoisonError::into_inner);
     let trace = *traces.of.get(request_id)?;
@@ -164,13 +163,14 @@ pub fn leg(request_id: &str) -> Option<Leg> {
 }
 
 impl Leg {
-    /// The header ([`TRACEPARENT`]) that goes along.
+    /// The value of the header [`TRACEPARENT`] for the call.
     pub fn header(&self) -> String {
         let Trace { id, flags, .. } = self.trace;
         format!("00-{id:032x}-{:016x}-{flags:02x}", self.span)
     }
 
-    /// Sends the span, which has ended: `name` is a word of ours, `status` what was answered, if anything was.
+    /// Sends the span of a call that has ended: `name` comes from our own code, `status` is the answer's, if there was
+    /// one.
     pub fn ended(self, name: &str, request_id: &str, status: Option<u16>) {
         if !self.trace.is_sent() {
             return;
@@ -224,17 +224,17 @@ mod tests {
         assert_ne!(one, two);
         let [one, two] = [one, two].map(|it| Trace::parse(&it).unwrap());
         assert_eq!((one.id(), two.id()), (trace.id(), trace.id()));
-        // A span has its own id, and says whose part it is.
+        // A span has an id of its own, and names its parent.
         let spans = [trace.parent, Some(trace.span), one.parent, two.parent];
         let distinct: std::collections::BTreeSet<_> = spans.into_iter().collect();
         assert_eq!(distinct.len(), spans.len(), "{spans:?}");
-        // Nothing is sent anywhere.
+        // Nothing is sent without a collector.
         assert!(!trace.is_sent() && Trace::begun().is_none());
     }
 
     #[test]
     fn the_newest_traces_are_remembered_and_no_more() {
-        // Traces of its own: other tests wait for theirs.
+        // A store of its own: other tests wait for theirs.
         let (mut traces, trace) = (Traces::default(), Trace::parse(GOOD).unwrap());
         traces.remember("mine", trace);
         for n in 1..TRACES_MAX {

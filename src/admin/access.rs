@@ -1,22 +1,23 @@
-//! Who may do what at the admin API, and what the audit log says of it: one table of all operations.
+//! Authorization at the admin API and what the audit log records of it: one table of all operations.
 //!
-//! **Shape.** Every request to `/admin` comes through [`authorize`]: the credential says who it is, the row of the
-//! operation in [`OPERATIONS`] which power it takes and how much of it is written down. What has no row does not
-//! exist, whatever the route table says. Handlers that write down who decided ask for [`Acting`].
+//! **Shape.** Every request to `/admin` comes through [`authorize`]: the credential identifies the operator, and the
+//! operation's row in [`OPERATIONS`] gives the power that it requires and how much of it is logged. An operation
+//! without a row does not exist, whatever the route table says. Handlers that record who decided take [`Acting`].
 //!
-//! **Order.** Of what is done, an entry that says so is durable before the handler begins, in a commit of its own,
-//! because handlers write into streams of other actors; another one says how it ended. Where the first cannot be
-//! written nothing is done. Where the second is missing (the process or the connection ended in between) the log
-//! says `begun` alone, and the ledger itself says what happened.
+//! **Order.** For an operation that acts, an entry that it begins is durable before the handler starts, in a commit of
+//! its own, because handlers write to streams of other actors; a second entry records how it ended. If the first cannot
+//! be written, nothing is done. If the second is missing (the process or the connection ended in between), the log says
+//! only `begun`, and the ledger itself shows what happened.
 //!
-//! Of several nodes the owner of the first cell does what acts, whichever is asked, unless it is about that node alone ([`OWN`]).
+//! With several nodes, the owner of the first cell performs operations that act, whichever node is asked, except those
+//! about the asked node alone ([`OWN`]).
 //!
-//! A body that is to be acted on is read whole first, and who acts is looked up again once it is here.
+//! The body of such an operation is read completely first; then the operator is looked up again.
 //!
 //! **Bounds.** Such a body has at most [`crate::http::body::BODY_BYTES_MAX`].
 //!
-//! **Failure.** What only checks ([`Weight::Checks`]) goes on without its entries, with a line in the log: a full
-//! disk must not keep anybody from verifying or shipping the journal.
+//! **Failure.** Operations that only check ([`Weight::Checks`]) proceed without their entries, with a line in the log:
+//! a full disk must not keep anybody from verifying or shipping the journal.
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -35,19 +36,19 @@ use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal, Wrong};
 use crate::http::{Door, Entrance, caller, wire};
 
-/// What acts on the node that is asked.
+/// Operations that act on the asked node itself.
 const OWN: [&str; 3] = ["confirmClock", "changeLog", "releaseOutgoing"];
 
-/// How much of an operation is written down.
+/// How much of an operation the audit log records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Weight {
     /// Nothing.
     Reads,
     /// That somebody looked at a person's affairs.
     Looks,
-    /// That it was begun and how it ended, where the store takes it.
+    /// That it began and how it ended, if the store takes the entries.
     Checks,
-    /// Why, that it was begun, and how it ended; or it is not done.
+    /// The reason, that it began, and how it ended; without the first entry the operation is not done.
     Acts,
 }
 
@@ -60,9 +61,9 @@ pub struct Operation {
     pub path: &'static str,
     /// Its name, in the document and in the audit log.
     pub id: &'static str,
-    /// The power that it takes.
+    /// The power that it requires.
     pub power: Power,
-    /// How much of it is written down.
+    /// How much of it the audit log records.
     pub weight: Weight,
 }
 
@@ -140,7 +141,7 @@ operations! {
 }
 
 impl Operation {
-    /// That of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] where there is none.
+    /// The operation of a request; [`Refusal::NoAdminRoute`] or [`Refusal::NoMethod`] if there is none.
     fn of(call: &ServiceRequest) -> Result<&'static Self, Refusal> {
         let route = call.match_pattern();
         let below = route.as_deref().and_then(|it| it.strip_prefix("/admin"));
@@ -156,12 +157,12 @@ impl Operation {
         })
     }
 
-    /// Whether it is about the node that is asked, whoever owns what.
+    /// Whether it acts on the asked node itself, whichever node owns the cells.
     pub(super) fn is_own(&self) -> bool {
         OWN.contains(&self.id)
     }
 
-    /// Its path, about a subject.
+    /// Its path with the subject filled in.
     pub(super) fn at(&self, subject: &str) -> String {
         let subject = utf8_percent_encode(subject, NON_ALPHANUMERIC).to_string();
         let segments = self
@@ -175,8 +176,8 @@ impl Operation {
         format!("/admin{}", path.join("/"))
     }
 
-    /// What a request is about: what its path names, or what it is for. The route is not matched yet when this is
-    /// asked, so the pattern is held against the path.
+    /// The subject of a request: the value that its path names, or the resource that the path stands for. Middleware
+    /// runs before the route is matched, so the pattern is compared with the path.
     fn subject(&self, path: &str) -> String {
         let path = path.strip_prefix("/admin").map(|it| it.split('/'));
         let mut segments = self.path.split('/').zip(path.into_iter().flatten());
@@ -189,24 +190,24 @@ impl Operation {
     }
 }
 
-/// Who acts, and why: for handlers that keep it.
+/// Who acts, and why: for handlers that record it.
 #[derive(Clone, Debug)]
 pub struct Acting {
-    /// Who.
+    /// The operator.
     pub operator: Operator,
-    /// Why, where it was said in the header or in the body.
+    /// The reason, if the header or the body gives one.
     pub reason: Option<String>,
-    /// What the operation is about, as the audit log has it.
+    /// The subject of the operation, as the audit log has it.
     pub subject: String,
     /// The body, as it was sent.
     pub body: web::Bytes,
-    /// The sequence of the entry that says that it was begun; 0 where there is none.
+    /// The sequence of the entry that it began; 0 if there is none.
     pub entry: u64,
     /// The operation.
     pub operation: &'static Operation,
     /// Whether a second person has approved it.
     pub approved: bool,
-    /// Whether another node has written it down, and goes on with what is answered here.
+    /// Whether another node has logged it and continues with this node's answer.
     pub passed: bool,
 }
 
@@ -220,8 +221,8 @@ impl FromRequest for Acting {
     }
 }
 
-/// Lets nothing of `/admin` be reached without a credential (one answer for every cause), nor by a role that may
-/// not; writes down what is done.
+/// Keeps requests to `/admin` out that have no valid credential (with one answer for every cause) or whose role lacks
+/// the power, and logs the operations that are carried out.
 pub(super) async fn authorize<B: MessageBody + 'static>(
     mut call: ServiceRequest,
     next: Next<B>,
@@ -244,7 +245,7 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     };
     call.extensions_mut().insert(acting.clone());
     let answer = next.call(call).await?;
-    // What waits for a second person has its entry already.
+    // An operation that waits for a second person has its entry already.
     let waits = answer.status() == StatusCode::ACCEPTED;
     if acting.entry > 0 && !waits {
         ended(&desk.door, &acting, &answer).await;
@@ -252,7 +253,7 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     Ok(answer.map_into_left_body())
 }
 
-/// Where a request goes on that was let in.
+/// Where an admitted request continues.
 enum Admitted {
     /// With its handler.
     Here(Acting),
@@ -260,13 +261,13 @@ enum Admitted {
     There(HttpResponse),
 }
 
-/// Whom this listener lets in, or another node has let in, which says for whom it asks.
+/// The operator whom this listener admits, or on whose behalf another node asks.
 fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behalf>), ApiError> {
     let entrance = call.app_data::<web::Data<Door>>();
     if entrance.is_some_and(|door| door.entrance == Entrance::Nodes) {
         let behalf = Behalf::of(call.headers()).ok_or(Refusal::NoAdminKey)?;
         let operator = match behalf.is_written() {
-            // It was let in where it was written down.
+            // The node that logged the operation has admitted the operator.
             true => behalf.operator(),
             false => people::still(door, &behalf.operator()).ok_or(Refusal::NoAdminKey)?,
         };
@@ -290,7 +291,7 @@ fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behal
     Ok((operator, None))
 }
 
-/// Who asks for which operation, when everything is in order and written down.
+/// Admits a request: identifies operator and operation, checks both, and writes the entry.
 async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
     let (operator, behalf) = whoever(door, call)?;
     let operation = Operation::of(call)?;
@@ -319,7 +320,7 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
         return Ok(Admitted::Here(acting));
     }
     if !acting.operator.role.may(operation.power) {
-        // That it was tried is worth an entry, but not worth another answer.
+        // A denied attempt gets an entry; a failure to write that entry does not change the answer.
         if let Err(why) = acting.note(door, Outcome::Denied).await {
             tracing::error!(%why, "what was denied could not be written into the audit log");
         }
@@ -340,14 +341,15 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
     Ok(Admitted::Here(acting))
 }
 
-/// Reads all of what acts, and writes down that it begins; or has the owner of the first cell do all of it.
+/// Reads the whole body of an operation that acts and logs its beginning, or passes all of it to the owner of the first
+/// cell.
 async fn acts(
     door: &Door,
     call: &mut ServiceRequest,
     mut acting: Acting,
 ) -> Result<Admitted, ApiError> {
     acting.body = read(call).await?;
-    // Whoever held it back may have lost the credential or the role by now.
+    // While the body arrived, the operator may have lost the credential or the role.
     acting.operator = people::still(door, &acting.operator)
         .filter(|it| it.role.may(acting.operation.power))
         .ok_or(Refusal::NoAdminKey)?;
@@ -368,13 +370,13 @@ async fn acts(
     Ok(Admitted::Here(acting))
 }
 
-/// Whether somebody has to say why: as soon as there are people, whoever acts. Before, the configured admin key
-/// sets a service up.
+/// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
+/// up the service without one.
 fn must_say(door: &Door, operator: &Operator) -> bool {
     operator.is_person() || door.engine.staff().people.working().next().is_some()
 }
 
-/// Notes how something ended. Where nobody knows, that it was begun stands alone, as after a crash.
+/// Logs how an operation ended. If the outcome is unknown, the entry that it began stands alone, as after a crash.
 async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     let why = answer.response().error();
     let why = why.and_then(|why| why.as_error::<ApiError>());
@@ -403,17 +405,18 @@ async fn ended<B>(door: &Door, acting: &Acting, answer: &ServiceResponse<B>) {
     }
 }
 
-/// What an operation made: the subject of the entry that says how it ended. It travels with the answer.
+/// The thing that an operation created: the subject of the entry of its end. It travels with the answer as an
+/// extension.
 #[derive(Clone, Debug)]
 pub struct Made(pub String);
 
-/// What came of an operation, where the status alone does not say it: the entry that says how it ended has it before
-/// the reason. It travels with the answer.
+/// The result of an operation, where the status alone does not show it: the entry of its end has it in front of the
+/// reason. It travels with the answer as an extension.
 #[derive(Clone, Debug)]
 pub struct Came(pub String);
 
 impl Came {
-    /// What the entry has as the reason: what came of it, and after that why it was done, where that was said.
+    /// The reason of the entry: the result, followed by the operator's reason if one was given.
     pub fn before(&self, reason: &str) -> String {
         let Self(came) = self;
         match reason {
@@ -424,11 +427,11 @@ impl Came {
 }
 
 impl Acting {
-    /// Who decides and why, for what keeps both: a person by their own name, whatever the body says; `root` says
-    /// it in the body.
+    /// The name and reason of a decision, for records that keep both: a person signs with their own name, whatever the
+    /// body says; `root` has to name somebody in the body.
     ///
     /// # Errors
-    /// 400 that names what is missing.
+    /// 400 that names the missing fields.
     pub fn signed(
         &self,
         by: Option<String>,
@@ -453,7 +456,7 @@ impl Acting {
         by.zip(reason).ok_or_else(|| ApiError::invalid(wrong))
     }
 
-    /// Why, as far as it was said.
+    /// The reason; empty if none was given.
     pub fn why(&self) -> &str {
         self.reason.as_deref().map_or("", |said| said)
     }

@@ -1,4 +1,4 @@
-//! What operators do with one account of any tenant: suspend it, reactivate it, verify it.
+//! Operators' actions on one account of any tenant: suspend it, reactivate it, verify it.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -54,10 +54,10 @@ fn read(cvu: &str) -> Result<Cvu, ApiError> {
     Cvu::parse(cvu).map_err(|why| ApiError::field("cvu", why))
 }
 
-/// Has an operator's order about the profile of an account carried out: the account after it.
+/// Carries out an operator's order about an account's profile, and returns the account after it.
 ///
 /// # Errors
-/// What the ledger refuses, and those of every door.
+/// The ledger's refusals, and the failures of every engine call.
 pub(crate) async fn change(
     engine: &Engine,
     realm: RealmId,
@@ -70,7 +70,7 @@ pub(crate) async fn change(
     };
     match engine.change(realm, target, order, None, asker).await? {
         Given::Value(view) => Ok(view),
-        // Only an idempotency key keeps answers, and there is none.
+        // Only a request with an idempotency key gets a kept answer, and this one has none.
         Given::Kept { .. } => Err(Failure::OutcomeUnknown),
     }
 }

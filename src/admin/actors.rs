@@ -1,4 +1,4 @@
-//! Actors: how many live per realm, and one account's actor beside what the disk says.
+//! Actors: how many live per realm, and one account's actor compared with its state on disk.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -23,7 +23,7 @@ use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// How the actors of a realm are doing.
+/// The figures of a realm's actors.
 pub(crate) struct RealmFigures {
     /// The tenant's id.
     pub tenant: String,
@@ -34,8 +34,7 @@ pub(crate) struct RealmFigures {
     pub report: RealmReport,
 }
 
-/// How the actors of every realm are doing that has any: one that is retired, or between two
-/// supervisors, has none.
+/// The figures of every realm that has actors: a retired realm, or one between two supervisors, has none.
 pub(crate) async fn reports(desk: &OperatorDesk) -> Result<Vec<RealmFigures>, Failure> {
     let platform = desk.door.engine.platform();
     let mut reports = Vec::new();

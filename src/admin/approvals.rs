@@ -1,13 +1,13 @@
-//! Four eyes: what one person asks for, and how another one decides.
+//! Four eyes: one person asks for an operation, and another decides.
 //!
-//! **Shape.** A handler that finds that its tenant's policy wants a second person keeps the request ([`ask`]) and
-//! answers 202 with its number. Whoever approves it has it carried out by the same code that would have done it at
-//! once, checked again as the world is by then.
+//! **Shape.** When the tenant's policy requires a second person, the handler stores the request ([`ask`]) and answers
+//! 202 with its number. An approval runs the same code that would have run at once, and that code checks the request
+//! again against the current state.
 //!
-//! **Order.** The approval is durable before anything is done, and with it the entry that says that it begins. It is
-//! carried out in a task of its own, in which it is approved too, so that it comes to its end when the approver's connection does not.
+//! **Order.** The approval and the entry that the operation begins are durable before anything is done. Approving and
+//! carrying out happen in one task of their own, so that both complete even if the approver's connection ends.
 //!
-//! **Failure.** A process that stops in between leaves it approved without an end: see
+//! **Failure.** If the process stops in between, the proposal stays approved without an end: see
 //! [`caudal_ledger::people::approvals`].
 
 pub(super) mod voting;
@@ -92,13 +92,13 @@ fn shown(approval: &Approval, now: Timestamp, answer: Option<Value>) -> Approval
     }
 }
 
-/// Keeps a request until another person decides: 202 with what waits.
+/// Stores a request until another person decides: 202 with the proposal.
 ///
 /// # Errors
-/// When too many wait, or the store takes no writes.
+/// When too many requests wait, or the store takes no writes.
 pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
     if acting.passed {
-        // Whoever passed it here keeps it.
+        // The node that passed the request here stores it.
         return Ok(HttpResponse::Accepted().finish());
     }
     let engine = &desk.door.engine;
@@ -116,7 +116,7 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
         action: operation.id.to_owned(),
         subject: subject.clone(),
         reason: acting.why().to_owned(),
-        // It was read as JSON before.
+        // The body parsed as JSON before.
         body: body.map_err(|_| Failure::Bug)?.to_owned(),
         expires_at: Timestamp::default(),
     };
@@ -133,7 +133,7 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
     Ok(json(StatusCode::ACCEPTED, &body))
 }
 
-/// What the audit log says of what was asked for, under the name of whoever asked.
+/// An audit entry about a proposal, under the name of the person who asked.
 fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
     AuditEntry {
         operator: proposal.by.clone(),

@@ -1,4 +1,4 @@
-//! The audit log, as auditors read it: newest first, as pages of JSON or one entry a line.
+//! The audit log for auditors: newest first, as pages of JSON or as one JSON entry per line.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{ACCEPT, CONTENT_TYPE};
@@ -20,7 +20,7 @@ use crate::http::respond::{json, next};
 use crate::http::shapes::DayOrInstant;
 use crate::http::text;
 
-/// One entry of JSON a line.
+/// The media type of one JSON entry per line.
 const NDJSON: &str = "application/x-ndjson";
 
 /// An entry of the audit log.

@@ -1,4 +1,4 @@
-//! How the journal is shipped to where it is kept besides.
+//! The state of the backup: how far the journals are shipped.
 
 use std::sync::Arc;
 
@@ -66,7 +66,7 @@ struct CellBackupBody {
 }
 
 impl BackupBody {
-    /// As it is now.
+    /// The current state.
     pub(super) fn now(desk: &OperatorDesk) -> Self {
         match &desk.door.backup {
             Some(backup) => Self::of(desk, backup.progress()),
@@ -111,8 +111,8 @@ impl BackupBody {
         }
     }
 
-    /// The same as metrics: name, help, and the value of each cell with its number, or one without; none when nothing is
-    /// shipped.
+    /// The same as metrics: name, help, and one value per cell with its number, or a single one without; empty when no
+    /// backup is configured.
     pub(super) fn figures(&self) -> Vec<Figure> {
         let of_cells = |all: Option<u64>, of: fn(&CellBackupBody) -> Option<u64>| -> Values {
             match self.cells.is_empty() {

@@ -1,14 +1,14 @@
-//! For whom a node asks another one to do something, and how what acts comes to the owner of the first cell.
+//! On whose behalf a node asks another one, and how operations that act reach the owner of the first cell.
 //!
-//! **Order.** The node that gets such a request checks again whether the operator may act, by what it knows itself. An operation
-//! that another node has already written down is carried out only if this node's own copy of the audit log says that it was begun
-//! and does not say how it ended ([`begun`]). So nothing is done in a realm without an entry.
+//! **Order.** The node that receives such a request checks again, by its own data, whether the operator may still act.
+//! An operation that is logged already is carried out only if this node's own copy of the audit log says that it began
+//! and has not ended ([`begun`]). So nothing is done in a realm without an entry.
 //!
 //! **Trust.** Nodes believe each other about who the operator is. Whoever has the nodes' secret can therefore order as any
 //! operator, as whoever has the admin key can; each order gets its entry. The body of an operation is compared only if a
 //! second person has approved it.
 //!
-//! **Bounds.** [`CARRIED`] are all operations that are carried out so.
+//! **Bounds.** Only the operations in [`CARRIED`] are carried out this way.
 
 use std::sync::Arc;
 
@@ -30,24 +30,24 @@ use crate::http::node::Node;
 use crate::http::node::errand::{ACTING, Done, Errand, For, is_sent_as_it_is};
 use crate::http::words::Refusal;
 
-/// For whom an errand is done, and what is known of it already.
+/// The operator on whose behalf an errand is done, with the log entry if there is one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Behalf {
     name: String,
     role: Role,
     credential: Option<String>,
-    /// Why, where it was said.
+    /// The reason, if one was given.
     reason: Option<String>,
-    /// What it is about, where it is written down already: then it is only carried out.
+    /// The subject, if the operation is logged already; then this node only carries it out.
     subject: Option<String>,
-    /// The entry of the audit log that says that it was begun; 0 where it is only looked at.
+    /// The entry of the audit log that it began; 0 for an operation that only looks.
     entry: u64,
     /// Whether a second person has approved it.
     approved: bool,
 }
 
 impl Behalf {
-    /// Somebody whom this node has let in, and why they act.
+    /// An operator whom this node has admitted, and their reason.
     pub(super) fn new(operator: &Operator, reason: Option<&str>) -> Self {
         Self {
             name: operator.name.clone(),
@@ -60,23 +60,23 @@ impl Behalf {
         }
     }
 
-    /// What an errand says of itself.
+    /// The operator in the header of an errand.
     pub(super) fn of(headers: &HeaderMap) -> Option<Self> {
         let said = headers.get(ACTING)?.to_str().ok()?;
         let said = percent_decode_str(said).decode_utf8().ok()?;
         serde_json::from_str(&said).ok()
     }
 
-    /// The same as text.
+    /// The value for that header.
     ///
     /// # Errors
-    /// Never, as far as is known.
+    /// Only if serialization fails, which is not known to happen.
     pub(super) fn said(&self) -> Result<String, Failure> {
         let text = serde_json::to_string(self).map_err(|_| Failure::Bug)?;
         Ok(utf8_percent_encode(&text, NON_ALPHANUMERIC).to_string())
     }
 
-    /// Who it is, as the other node has let them in.
+    /// The operator, as the other node admitted them.
     pub(super) fn operator(&self) -> Operator {
         Operator {
             name: self.name.clone(),
@@ -85,12 +85,12 @@ impl Behalf {
         }
     }
 
-    /// Why, where it was said.
+    /// The reason, if one was given.
     pub(super) fn reason(&self) -> Option<String> {
         self.reason.clone()
     }
 
-    /// The same of what is written down already: what it is about, by which entry, and whether a second person has approved it.
+    /// The same for a logged operation: its subject, its entry, and whether a second person has approved it.
     #[must_use]
     pub(super) fn written(self, subject: &str, entry: u64, approved: bool) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl Behalf {
         }
     }
 
-    /// Whether it is written down already.
+    /// Whether the operation is logged already.
     pub(super) const fn is_written(&self) -> bool {
         self.subject.is_some()
     }
@@ -112,23 +112,23 @@ impl Behalf {
     }
 }
 
-/// What another node says to have written down.
+/// The operation that another node claims to have logged.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'a> {
     /// The operation.
     pub id: &'static str,
-    /// The power that it takes.
+    /// The power that it requires.
     pub power: Power,
     /// Whether it acts, or only looks.
     pub acts: bool,
-    /// What it is about, by its path.
+    /// The subject that its path names.
     pub subject: &'a str,
     /// The body, as it was sent.
     pub body: &'a [u8],
 }
 
-/// Refuses an operation that does not stand as begun in this node's copy of the audit log. Reads have no entry: for these it
-/// checks that the operator may do them.
+/// Refuses an operation that this node's copy of the audit log does not show as begun. Reads have no entry: for these
+/// the operator's rights are checked.
 pub(super) async fn begun(door: &Door, behalf: &Behalf, said: Said<'_>) -> Result<(), ApiError> {
     let refused = || ApiError::from(Refusal::NoAdminKey);
     if !CARRIED.contains(&said.id) || behalf.subject.as_deref() != Some(said.subject) {
@@ -154,7 +154,8 @@ pub(super) async fn begun(door: &Door, behalf: &Behalf, said: Said<'_>) -> Resul
     same.map(drop).ok_or_else(refused)
 }
 
-/// Whether a second person has approved what an entry says was begun, as it is sent and by whom it says, and it has not ended.
+/// Whether a second person has approved the operation of an entry, with this body and for this operator, and it has not
+/// ended.
 fn is_approved(door: &Door, (both, body): (&str, &[u8]), entry: &AuditEntry) -> bool {
     let approvals = door.engine.staff().approvals;
     let same = |it: &Proposal| {
@@ -168,13 +169,13 @@ fn is_approved(door: &Door, (both, body): (&str, &[u8]), entry: &AuditEntry) -> 
     })
 }
 
-/// The name of two people: one asked for something, the other one approved it.
+/// The name of two people: the one who asked, and the one who approved.
 pub(super) fn together(asked: &str, approved: &str) -> String {
     format!("{asked} + {approved}")
 }
 
-/// Has the owner of the first cell do what an operator asks this node for, and write it down; `None` where this node is the
-/// owner by now. The body is there for the handler then.
+/// Has the owner of the first cell do and log an operator's request; `None` if this node is the owner by now, and then
+/// the body is available to the handler again.
 pub(super) async fn to_first(
     door: &Door,
     node: &Arc<Node>,

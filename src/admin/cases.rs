@@ -1,7 +1,7 @@
-//! Cases: what waits for a person, of all tenants, and what the person decides.
+//! Cases of all tenants, which wait for a person, and the person's decisions.
 //!
-//! Who decides is the person of the credential; with the configured admin key it is whoever `by` says. The name goes
-//! with the reason into the journal, the transfer, the event and the day's reconciliation.
+//! The person of the credential decides; with the configured admin key, `by` names who does. The name and the reason go
+//! into the journal, the transfer, the event and the day's reconciliation.
 
 pub(super) mod deciding;
 mod decisions;
@@ -286,7 +286,7 @@ pub async fn list(desk: web::Data<OperatorDesk>, mut query: Query) -> Answer {
     Ok(json(StatusCode::OK, &body))
 }
 
-/// A transfer that is not there is a case that is not there.
+/// Reports an unknown transfer as an unknown case.
 fn no_case(why: caudal_actors::failure::Failure) -> ApiError {
     use caudal_actors::failure::Failure;
     match why {

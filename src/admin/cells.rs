@@ -1,5 +1,5 @@
-//! The cells: what is in them, which node owns each, which follow and how far they are, and an operator's word that one is
-//! to go to another node.
+//! The cells: the data in them, the node that owns each, the followers and how far they are, and an operator's order to
+//! hand one over to another node.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,20 +85,20 @@ struct HandedOverBody {
     error: Option<String>,
 }
 
-/// Milliseconds, as far as there is a number for them.
+/// A duration in milliseconds; `None` if it does not fit.
 fn millis(time: Duration) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }
 
 impl CellBody {
-    /// All of them, as this node knows them now.
+    /// All cells, as this node knows them now.
     pub(super) fn all(desk: &OperatorDesk) -> Vec<Self> {
         let all = desk.door.engine.cells().numbered();
         all.map(|(cell, store)| Self::now(desk, (cell, store.as_ref())))
             .collect()
     }
 
-    /// One of them.
+    /// One cell, as this node knows it now.
     fn now(desk: &OperatorDesk, (cell, store): (u32, &dyn Store)) -> Self {
         let door = &desk.door;
         let alone = Self::alone(door, (cell, store));
@@ -171,7 +171,7 @@ impl CellBody {
         let store = desk.door.engine.cells().cell(cell);
         let applied = store.map_or(0, |store| store.stats().last_commit);
         let head = node.head(cell).map_or(applied, |head| head.0);
-        // What the log said last may be older than what was applied.
+        // The log's last report may be older than the last applied commit.
         head.max(applied) - applied
     }
 }
@@ -185,7 +185,7 @@ pub(super) type Gauge = (
     fn(&CellBody, &OperatorDesk, &Node) -> Option<u64>,
 );
 
-/// What is measured of each cell on this node.
+/// The gauges of each cell on this node.
 pub(super) const GAUGES: [Gauge; 4] = [
     (
         "cell_owner",
@@ -209,7 +209,7 @@ pub(super) const GAUGES: [Gauge; 4] = [
     ),
 ];
 
-/// What this node has counted.
+/// The counters of this node.
 pub(super) fn counters(node: &Node) -> [Figure; 6] {
     let passed = &node.passed;
     let of = |figure: &std::sync::atomic::AtomicU64| figure.load(Ordering::Relaxed);
@@ -286,14 +286,14 @@ pub async fn hand_over(
     let HandOver { to } = HandOver::read(sent)?;
     let here = desk.door.engine.cells().numbered();
     let mut numbers = here.map(|(number, _)| number);
-    // One spelling of each number.
+    // A cell's number has one spelling.
     let Some(cell) = numbers.find(|number| number.to_string() == *cell) else {
         return super::not_found().await;
     };
     let given = match &desk.door.node {
         Some(node) => {
             let (node, door) = (Arc::clone(node), desk.door.clone());
-            // Whoever asks may go away: what was begun is brought to its end.
+            // The client may go away: a hand-over that began is completed.
             let given =
                 rt::spawn(async move { node.hand_over(&door, (cell, to.as_deref())).await });
             let given = given.await.map_err(|why| why.to_string());

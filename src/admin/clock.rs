@@ -1,4 +1,4 @@
-//! The machine's clock: whether it is believed, and an operator's word that it is right.
+//! The machine's clock: whether the service trusts it, and an operator's confirmation that it is right.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -14,7 +14,7 @@ use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::respond::json;
 
-/// The longest name of who confirms, in characters.
+/// The longest name of the person who confirms, in characters.
 const BY_MAX: usize = 80;
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;

@@ -85,7 +85,7 @@ use crate::http::words::FieldError;
 )]
 struct Operations;
 
-/// The tags, in the order of need.
+/// The tags, those needed first at the front.
 const TAGS: [(&str, &str); 7] = [
     (
         "Tenants",
@@ -120,7 +120,7 @@ const TAGS: [(&str, &str); 7] = [
 /// An error that operations share: status, name, meaning.
 type Shared = (&'static str, &'static str, &'static str);
 
-/// Of every operation.
+/// Errors of every operation.
 const EVERY: [Shared; 5] = [
     (
         "400",
@@ -148,15 +148,15 @@ const EVERY: [Shared; 5] = [
         "The service cannot do it now; try again after `Retry-After` seconds.",
     ),
 ];
-/// Of operations that name something.
+/// The error of operations whose path names a resource.
 const NOT_FOUND: Shared = ("404", "NotFound", "What the request names does not exist.");
-/// Of operations that change something.
+/// The error of operations that change something.
 const CONFLICT: Shared = (
     "409",
     "Conflict",
     "The request conflicts with the present state; `code` says how.",
 );
-/// Of operations with a body.
+/// Errors of operations with a body.
 const BODY: [Shared; 2] = [
     ("413", "BodyTooLarge", "The body is larger than 64 KiB."),
     (
@@ -165,7 +165,7 @@ const BODY: [Shared; 2] = [
         "The body came without `Content-Type: application/json`.",
     ),
 ];
-/// Of decisions: the bank's list has to be read first.
+/// The error of decisions, which read the bank's list first.
 const TIMEOUT: Shared = (
     "504",
     "BankTimeout",
@@ -239,7 +239,7 @@ fn mention(operation: &mut Operation, (status, name, _): Shared) {
     answers.insert(status.into(), RefOr::Ref(Ref::from_response_name(name)));
 }
 
-/// Shows the header in which whoever acts says why.
+/// Adds the header for the reason to operations that act.
 fn explain(operation: &mut Operation) {
     let acts = |row: &&access::Operation| row.weight == access::Weight::Acts;
     let mut rows = access::OPERATIONS.iter().filter(acts);
@@ -259,10 +259,10 @@ fn explain(operation: &mut Operation) {
     }
 }
 
-/// Gives an operation the errors that it shares with others.
+/// Adds the shared errors to an operation.
 fn share(operation: &mut Operation, named: bool, changes: bool) {
     let body = operation.request_body.is_some();
-    // A success says in a word what it is; the type says the rest.
+    // Every success has the same short description; its type says the rest.
     for answer in operation.responses.responses.values_mut() {
         if let RefOr::T(answer) = answer
             && answer.description.is_empty()
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn the_document_has_the_routes_and_no_others_and_each_reference_resolves() {
-        // What the route table says of itself, for 405.
+        // The methods that the route table names for 405.
         let table = include_str!("../admin.rs");
         let rows = table.split("at(").skip(1).filter_map(|rest| {
             let (row, _) = rest.split_once(')')?;

@@ -1,6 +1,6 @@
-//! What other doors of this listener, such as the console, have done by the handlers of the admin API: with the same
-//! checks, and with a second person where the tenant's policy says so. Who comes in here has been let in, and has
-//! written down that it begins ([`super::people`]).
+//! The admin API's operations for other doors of this listener, such as the console: with the same checks, and with a
+//! second person where the tenant's policy says so. The caller has been admitted and has logged that the operation
+//! begins ([`super::people`]).
 
 use std::cell::Cell;
 
@@ -39,7 +39,7 @@ fn acting(
     })
 }
 
-/// What came of an operation: whether it waits for a second person now.
+/// Whether an operation now waits for a second person.
 async fn came(answer: HttpResponse) -> Result<bool, ApiError> {
     let status = answer.status();
     if status.is_success() {
@@ -56,8 +56,8 @@ async fn came(answer: HttpResponse) -> Result<bool, ApiError> {
     })
 }
 
-/// Has the owner of the first cell judge and do an operation and write it down, where that is another node; whether it waits for a
-/// second person then.
+/// If another node owns the first cell, has that node check, do and log an operation; returns whether the operation
+/// then waits for a second person.
 ///
 /// # Errors
 /// Those of the operation.
@@ -77,8 +77,8 @@ pub async fn passed(
     }
 }
 
-/// Does what an operation does in a realm, or has the owner of its cell do the operation. `begun` has the entry that says that it
-/// was begun by the time this is waited for.
+/// Does an operation's work in a realm, or passes the operation to the owner of its cell. The caller sets `begun` to
+/// the sequence of the operation's entry before it awaits this.
 ///
 /// # Errors
 /// Those of the operation.
@@ -98,7 +98,7 @@ pub async fn in_realm(
     Ok(())
 }
 
-/// Decides about a case as the body of `decideCase` says; whether that waits for a second person now.
+/// Decides a case as the body of `decideCase` says; returns whether the decision now waits for a second person.
 ///
 /// # Errors
 /// Those of the operation.
@@ -116,7 +116,7 @@ pub async fn decide_case(
     Ok(answer.status() == StatusCode::ACCEPTED)
 }
 
-/// Approves or rejects what another person asked for, by its number.
+/// Approves or rejects another person's request, by its number.
 ///
 /// # Errors
 /// Those of the operations.

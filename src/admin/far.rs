@@ -1,13 +1,14 @@
-//! Other nodes in the making of a copy: they append to it where they own its cell, and say when a realm rests that leaves them.
+//! Other nodes during a copy: they append to it if they own its cell, and report when the realm that leaves them rests.
 //!
-//! **Shape.** [`Far`] is how whoever makes a copy reaches them; [`append`] and [`rested`] are what they do. What is appended is
-//! a commit of the copy as it is, so the owner's store refuses a gap and a repeat.
+//! **Shape.** [`Far`] is how the node that makes a copy reaches them; [`append`] and [`rested`] are their side. Each
+//! append is one commit of the copy, unchanged, so the owner's store refuses gaps and repeats.
 //!
-//! **Bounds.** An errand has [`SENT_BYTES`]; it waits for an owner as a request does, [`RESTS`] for a realm to rest, and [`APPLIED`] for
-//! what was appended to come back.
+//! **Bounds.** An errand has at most [`SENT_BYTES`]. It waits for an owner as a request does, [`RESTS`] for a realm to
+//! rest, and [`APPLIED`] for the appended commit to be applied here.
 //!
-//! **Failure.** What nobody took is tried again by the copy. Where an outcome is not known the copy ends, and the same order goes on
-//! behind what there is. Only an unfinished copy of this cell is appended to, as the platform is known at the owner.
+//! **Failure.** The copy retries commits that no node took. If an outcome is unknown, the copy ends, and the same order
+//! continues later from the commits that exist. Only an unfinished copy in this cell, according to the owner's view of
+//! the platform, is appended to.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -40,22 +41,22 @@ use crate::http::node::errand::{Done as Run, Errand, For};
 use crate::http::respond::json;
 use crate::http::words::Refusal;
 
-/// Where a copy is appended to.
+/// The path for appending to a copy.
 pub(super) const APPEND: &str = "/node/append";
-/// Where it is asked whether a realm rests.
+/// The path for asking whether a realm rests.
 pub(super) const RESTED: &str = "/node/rested";
-/// The most bytes of what is appended at once: those of the largest commit, as they are sent.
+/// The largest append, in bytes: the largest commit in its encoded form.
 const SENT_BYTES: usize = 48 << 20;
 /// The largest answer, in bytes.
 const ANSWER_BYTES: usize = 64 << 10;
 /// How long a realm has to come to rest.
 const RESTS: Duration = Duration::from_secs(5);
-/// How long what was appended has to be applied here.
+/// How long an appended commit has to be applied here.
 const APPLIED: Duration = Duration::from_secs(10);
-/// How often it is looked whether it is.
+/// The pause between two looks at whether it is applied.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// An entry as it is sent.
+/// An entry in its encoded form.
 #[derive(Serialize, Deserialize)]
 struct SentEntry {
     kind: u8,
@@ -65,37 +66,37 @@ struct SentEntry {
     body: String,
 }
 
-/// What is appended to a copy.
+/// An append to a copy.
 #[derive(Serialize, Deserialize)]
 struct Append {
     cell: u32,
     /// The number under which the copy lies.
     lies: u32,
     entries: Vec<SentEntry>,
-    /// Rows that may be lost, instead of entries.
+    /// Hint rows, which may be lost, instead of entries.
     rows: Vec<(String, String)>,
-    /// The epoch of the first cell's owner who makes the copy.
+    /// The epoch of the first cell's owner, who makes the copy.
     epoch: u64,
 }
 
-/// Which realm is to rest, for which copy.
+/// The realm that has to rest, and the copy for which it does.
 #[derive(Serialize, Deserialize)]
 struct Rest {
     realm: u32,
     number: u32,
 }
 
-/// Up to which commit.
+/// The commit that was reached.
 #[derive(Serialize, Deserialize)]
 struct Reached {
     commit: u64,
 }
 
-/// The way to the other nodes, as long as there is a desk.
+/// The way to the other nodes, as long as the desk exists.
 #[derive(Clone)]
 pub(super) struct Far {
     desk: Weak<OperatorDesk>,
-    /// The thread on which nodes are asked.
+    /// The arbiter whose thread sends the errands.
     here: ArbiterHandle,
     request: current::Request,
 }
@@ -111,7 +112,8 @@ impl Far {
         }))
     }
 
-    /// Has another node do something; gives what it says, or does it here where it is this node's to do.
+    /// Has the node that owns `to` do the work and returns the commit that it reports; runs `here` if that is this
+    /// node.
     async fn ask<T: Serialize>(
         &self,
         to: For,
@@ -146,7 +148,7 @@ impl Far {
             appended(desk, &append).await
         });
         let commit = done.await.map_err(|why| match why {
-            // Nothing was done.
+            // The owner did nothing.
             Failure::ShuttingDown | Failure::Overloaded => StoreError::Overloaded,
             Failure::Rejected(why) => StoreError::Invalid(why.to_string()),
             _ => StoreError::Deposed,
@@ -157,7 +159,7 @@ impl Far {
         }
     }
 
-    /// Waits until a commit of a cell is applied here.
+    /// Waits until this node has applied a commit of a cell.
     async fn applied(&self, cell: u32, commit: u64) -> bool {
         let since = Instant::now();
         while since.elapsed() < APPLIED {
@@ -175,7 +177,7 @@ impl Far {
     }
 }
 
-/// What another node says.
+/// The commit in another node's answer.
 async fn reached(answer: HttpResponse) -> Result<u64, Failure> {
     let status = answer.status();
     match status {
@@ -219,7 +221,7 @@ impl Elsewhere for Far {
             };
             let here = async |desk: &OperatorDesk| desk.door.engine.rested(realm, number).await;
             let desk = far.desk.upgrade().ok_or(Failure::ShuttingDown)?;
-            // Whoever asks for the realm waits now; its cell is asked.
+            // Requests for the realm wait during the move, so this asks for its cell instead.
             let left = desk.door.engine.cells().standing(realm).cell;
             let asked = far.ask(For::Cell(left), (RESTED, &rest), here);
             let asked = tokio::time::timeout(RESTS, asked).await;
@@ -228,14 +230,14 @@ impl Elsewhere for Far {
     }
 }
 
-/// A cell of another node, as the place of a copy.
+/// A cell that another node owns, as the destination of a copy.
 struct FarStore {
     far: Far,
-    /// What is applied of it here.
+    /// This node's own copy of the cell.
     known: Arc<dyn Store>,
     cell: u32,
     lies: RealmId,
-    /// Rows that wait for the next barrier.
+    /// Hint rows that wait for the next barrier.
     rows: Mutex<Vec<Row>>,
 }
 
@@ -350,7 +352,7 @@ impl Store for FarStore {
         self.known.stats()
     }
     fn room(&self) -> Option<u64> {
-        // That of the owner is looked at there.
+        // The owner checks its own free space ([`appended`]).
         self.known.room()
     }
     fn ready(&self) -> Result<(), StoreError> {
@@ -365,7 +367,7 @@ fn bytes(text: &str) -> Result<Vec<u8>, Failure> {
     BASE64.decode(text).map_err(|_| Failure::Bug)
 }
 
-/// Under which epoch the first cell is owned, as far as this node knows.
+/// The epoch of the first cell's owner, as far as this node knows.
 fn epoch(desk: &OperatorDesk) -> Option<u64> {
     let (standing, _) = desk.door.node.as_ref()?.standing(FIRST)?;
     Some(standing.epoch.0)
@@ -377,7 +379,7 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
     let platform = engine.platform();
     let made = platform.generations(lies.home());
     let made = made.and_then(|it| it.copy(lies.generation()));
-    // That it was begun may not be known here yet.
+    // The fact that began the copy may not have reached this node yet.
     if !made.is_some_and(|it| it.cell == append.cell && it.copied.is_none()) {
         return Err(Failure::Overloaded);
     }
@@ -446,7 +448,7 @@ async fn appended(desk: &OperatorDesk, append: &Append) -> Result<u64, Failure> 
 fn answered(done: Result<u64, Failure>) -> Result<HttpResponse, ApiError> {
     match done {
         Ok(commit) => Ok(json(StatusCode::OK, &Reached { commit })),
-        // Nothing was done, and whoever asks tries again.
+        // Nothing was done, and the caller retries.
         Err(Failure::Overloaded) => Ok(HttpResponse::TooManyRequests().finish()),
         Err(why) => Err(why.into()),
     }
@@ -461,7 +463,7 @@ pub(super) async fn append(
     answered(appended(&desk, &append).await)
 }
 
-/// Waits until a realm of this node rests, which another node moves.
+/// Waits until a realm of this node, which another node moves, rests.
 pub(super) async fn rested(
     desk: web::Data<OperatorDesk>,
     Bytes(sent): Bytes<ANSWER_BYTES>,

@@ -23,11 +23,11 @@ use crate::http::words::{Mistake, Wrong};
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// Whether every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's own
-/// in one of these realms.
+/// Checks that every entry of a schedule is for a type that can be charged: one that the service charges, or a tenant's
+/// own type in one of these realms.
 ///
 /// # Errors
-/// 400 that names each entry that is not, and when a realm does not answer.
+/// 400 that names each entry that cannot be charged; the realm's failure when a realm does not answer.
 pub async fn can_be_charged(
     door: &Door,
     realms: &[RealmId],

@@ -31,8 +31,8 @@ pub async fn livez() -> HttpResponse {
     json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
 }
 
-/// Whether requests are taken and writes and reads are possible, and if not, why: more than the
-/// public listener says, which anybody may ask.
+/// Whether the service takes requests and its stores can be read and written; if not, why. This says more than
+/// `/readyz` of the public listener, which is open to everybody.
 pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
     if door.gate.is_open() {
@@ -71,15 +71,15 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     Ok(json(StatusCode::OK, &Limping::of(&down)))
 }
 
-/// Whether the stores take the writes that are this node's to take.
+/// Checks that each store that this node writes takes writes.
 fn writes(door: &Door) -> Result<(), StoreError> {
     let cells = door.engine.cells();
     let mut own = door.answers_for().filter_map(|cell| cells.cell(cell));
     own.try_for_each(|store| store.ready())
 }
 
-/// What is ready of a node that passes requests on to the owners of other cells: the owner of the first of them, and
-/// what it lacks at most.
+/// The answer of a node that passes requests on to the owners of other cells: the owner of the first such cell, and the
+/// most commits that this node lacks of any of them.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Following<'a> {
@@ -88,12 +88,12 @@ struct Following<'a> {
     owner: Option<&'a str>,
     /// How many commits this node lacks.
     behind: u64,
-    /// The numbers of the cells that this node only follows; left out where there is one.
+    /// The numbers of the cells that this node only follows; omitted where there is one cell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     follows: Vec<u32>,
 }
 
-/// What is ready while the supervisor of a realm has fallen: the others go on.
+/// The answer while a realm's supervisor has fallen: the other realms are served.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Limping {
@@ -105,9 +105,9 @@ struct Limping {
 #[derive(Debug, Serialize)]
 struct Fallen {
     realm: u32,
-    /// How often, without a minute of calm in between.
+    /// The number of falls without a minute of calm in between.
     falls: u32,
-    /// Whether it takes orders again.
+    /// Whether the realm takes orders again.
     served: bool,
 }
 
@@ -143,7 +143,7 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     clock(&mut page, &desk);
     match reports(&desk).await {
         Ok(realms) => actors(&mut page, &realms),
-        // The store's figures are wanted most when the actors cannot answer.
+        // The store's figures matter most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
     match webhooks::all(&desk).await {
@@ -181,7 +181,7 @@ impl Page {
         self.sample(name, "", value);
     }
 
-    /// A figure of each cell, by their numbers; where there is one cell it is not named. What is not known is absent.
+    /// One sample per cell, labelled with its number unless there is only one cell. Unknown values are left out.
     fn of_cells<T: Display>(
         &mut self,
         (name, kind, help): (&str, &str, &str),
@@ -206,7 +206,7 @@ impl Page {
     }
 }
 
-/// The labels of a figure of a cell; none where there is one.
+/// The labels of a cell's sample; none where there is only one cell.
 fn of_cell(cell: Option<u32>) -> String {
     cell.map_or_else(String::new, |cell| format!("{{cell=\"{cell}\"}}"))
 }
@@ -291,7 +291,7 @@ fn actors(page: &mut Page, realms: &[RealmFigures]) {
     for (name, kind, help, figure) in FIGURES {
         page.family(name, kind, help);
         for realm in realms {
-            // A tenant's id is made by us: letters, digits and `_`.
+            // The service generates tenant ids: letters, digits and `_`.
             let (tenant, mode) = (&realm.tenant, realm.mode.as_str());
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
             page.sample(name, &labels, figure(&realm.report));
@@ -351,7 +351,7 @@ fn hooks(page: &mut Page, found: &[webhooks::Row]) {
     }
 }
 
-/// What waits for a person in a realm.
+/// The cases that wait for a person in a realm.
 pub(super) type RealmCases = (String, &'static str, CaseFigures);
 
 pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {

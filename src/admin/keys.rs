@@ -1,7 +1,7 @@
-//! Keys: issued and shown once, with what they may do; listed by prefix, rotated with overlap, revoked at once.
+//! API keys: issued and shown once, with scopes and networks; listed by prefix, rotated with overlap, revoked at once.
 //!
-//! When a key was last used is known from memory alone: nothing is written for it, and after a start it is
-//! unknown until the next use.
+//! When a key was last used is kept only in memory, so a use writes nothing, and after a start the time is unknown
+//! until the next use.
 
 use std::collections::BTreeSet;
 
@@ -28,11 +28,11 @@ use crate::http::respond::json;
 use crate::http::words::{Choices, Mistake};
 use crate::keys::{self, Issued};
 
-/// How long a rotated key goes on, unless the request says otherwise, in seconds: a day.
+/// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
 pub const OVERLAP_SECONDS: u64 = 24 * 60 * 60;
-/// The longest that a rotated key may go on, in seconds: a week.
+/// The longest that a rotated key may keep working, in seconds: a week.
 pub const OVERLAP_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
-/// The longest that a key may work from its issue, where that is said, in seconds: ten years.
+/// The longest lifetime that can be set for a key, counted from its issue, in seconds: ten years.
 const LIFETIME_SECONDS_MAX: u64 = 10 * 366 * 24 * 60 * 60;
 /// The most addresses and networks of a key.
 const NETWORKS_MAX: usize = 32;
@@ -90,7 +90,7 @@ fn body(door: &Door, key: &ApiKey, text: Option<String>) -> KeyBody {
     }
 }
 
-/// Makes a key whose id nobody has.
+/// Creates a key under an unused id.
 fn make(
     door: &Door,
     platform: &Platform,
@@ -118,7 +118,7 @@ fn kept(platform: &Platform, id: &str) -> Result<ApiKey, ApiError> {
         .ok_or(Rejection::KeyNotFound)?)
 }
 
-/// Issues a key to a tenant: its text, to be shown this once, and what is kept of it.
+/// Issues a key to a tenant: returns its text, which is shown only this once, and the record that is kept.
 ///
 /// # Errors
 /// When the tenant does not exist, has no bank of that mode, or has too many keys.
@@ -226,7 +226,7 @@ pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: 
 }
 
 impl IssueKey {
-    /// A key of a mode that may do everything from everywhere, for ever.
+    /// A key of a mode with all scopes, from everywhere, that never expires.
     pub const fn of(mode: Mode) -> Self {
         Self {
             mode,

@@ -1,4 +1,4 @@
-//! How much is logged: what is in force, and a change for a while.
+//! The log's level: the directives in force, and a temporary change of them.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ pub async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
         reason,
     } = ChangeLog::read(sent)?;
     let lasting = seconds.map_or(CHANGED_USUAL, Duration::from_secs);
-    // It is in the audit log already, and not in the log: it may name somebody.
+    // The audit log has the reason already. The log does not get it, because it may name somebody.
     drop(reason);
     let (done, came) = changed(directives.map(|it| (it, lasting)));
     let mut answer = match done {
@@ -103,7 +103,7 @@ pub async fn change(_: Acting, sent: Body) -> Result<HttpResponse, ApiError> {
     Ok(answer)
 }
 
-/// Changes it, or says why it could not be; and what came of it, for the audit log.
+/// Changes the level, or reports why it could not; with the result for the audit log.
 pub(crate) fn changed(to: Option<(Directives, Duration)>) -> (Result<(), ApiError>, Came) {
     let came = match &to {
         Some((directives, lasting)) => format!("{directives} for {} s", lasting.as_secs()),

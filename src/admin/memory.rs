@@ -1,4 +1,4 @@
-//! How the memory of the process is divided, and what it takes.
+//! How the memory of the process is divided, and how much it uses.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -35,7 +35,7 @@ pub(super) struct MemoryBody {
 }
 
 impl MemoryBody {
-    /// What is so now.
+    /// The current figures.
     pub(super) fn now(desk: &OperatorDesk) -> Self {
         let stores: Vec<_> = desk
             .door
@@ -60,7 +60,7 @@ impl MemoryBody {
         }
     }
 
-    /// As metrics: name, help, value. Those that nobody knows are left out.
+    /// The same as metrics: name, help, value. Unknown values are left out.
     pub(super) fn figures(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> {
         let size = |n: usize| u64::try_from(n).ok();
         let all = [

@@ -1,7 +1,8 @@
-//! A tenant's realm taken into another cell of a running service.
+//! Moves of a tenant's realm into another cell of a running service.
 //!
-//! The list of the tenant's restores shows the move while it is under way, and what it came to: a copy in the other cell is
-//! another generation of the realm. It takes a second person where the tenant's policy says so of restores.
+//! The list of the tenant's restores shows the move while it runs, and its result: a copy in the other cell is another
+//! generation of the realm. Where the tenant's policy requires a second person for restores, it requires one for a
+//! move.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -56,14 +57,14 @@ pub async fn begin(
     acting: Acting,
     sent: Body,
 ) -> Answer {
-    // In a task of its own: what was begun is not left half because the operator's connection ended.
+    // In a task of its own, so that a move that began is not left half done because the operator's connection ended.
     let work = async move { moved(&desk, &path, &acting, sent).await };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
     done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
-/// The same, at once or when a second person has approved it.
+/// Moves the realm, at once or once a second person has approved.
 pub(super) async fn moved(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let engine = &desk.door.engine;

@@ -1,4 +1,4 @@
-//! What leaves a restored service: whether it is held, and an operator's word that it may leave.
+//! Outgoing calls of a restored service: whether they are held, and an operator's release.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -13,7 +13,7 @@ use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::respond::json;
 
-/// The longest name of who releases, in characters.
+/// The longest name of the person who releases, in characters.
 const BY_MAX: usize = 80;
 /// The longest reason, in characters.
 const REASON_MAX: usize = 500;

@@ -1,18 +1,20 @@
-//! What operators do at a node and another one carries out.
+//! Operations that an operator requests at one node and another node carries out.
 //!
-//! **Shape.** Any node is asked. What acts is judged and written down by the owner of the first cell, where the platform and
-//! the audit log are ([`super::access`]); it passes on what only the owner of a realm's cell can do ([`in_realm`]). What is each node's
-//! own (its log, its clock, its cells) is done there, and written down by that owner, like what somebody looked at
-//! ([`super::people`]). For whom it is travels along ([`Behalf`]); the handler is the same everywhere.
+//! **Shape.** An operator may ask any node. The owner of the first cell, which has the platform and the audit log,
+//! checks and logs operations that act ([`super::access`]); it passes on those that only the owner of a realm's cell
+//! can do ([`in_realm`]). Operations on a node itself (its log, its clock, its cells) run on that node, and the owner
+//! of the first cell logs them, as it logs looks ([`super::people`]). The operator's identity travels along
+//! ([`Behalf`]); the handler is the same everywhere.
 //!
-//! **Order.** What is passed to the owner of a realm's cell has its entry already, and gets the other one when the answer is back.
-//! A second person is asked for where it is written down: the owner of the realm says that one is needed, and nothing is done.
+//! **Order.** An operation that is passed to the owner of a realm's cell has its first entry already, and gets the
+//! second when the answer is back. A second person is asked for where the operation is logged: the realm's owner
+//! reports that one is needed, and nothing is done.
 //!
-//! **Bounds.** A request waits for an owner as those of clients do. Where another node has done it, it waits until this one
-//! knows, but not long ([`crate::http::node::Node::follows_now`]).
+//! **Bounds.** A request waits for an owner as clients' requests do. After another node has done the work, the request
+//! waits a short time until this node knows of it ([`crate::http::node::Node::follows_now`]).
 //!
-//! **Failure.** What was sent and never answered is not sent again: the outcome is unknown, and the entry that it was begun
-//! stands alone, as after a crash. What the owner did not take was not done.
+//! **Failure.** A request that was sent and never answered is not sent again: its outcome is unknown, and the entry
+//! that it began stands alone, as after a crash. A request that the owner did not take was not done.
 
 use actix_web::HttpResponse;
 use actix_web::body::to_bytes_limited;
@@ -37,7 +39,8 @@ pub(super) const REFUSAL_BYTES: usize = 64 << 10;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// Has the owner of the first cell do an operation that another door of this listener asks for; `None` where this node is it.
+/// Has the owner of the first cell do an operation that another door of this listener asks for; `None` if this node is
+/// the owner.
 pub(super) async fn asked_of_first(
     door: &Door,
     operator: &Operator,
@@ -73,7 +76,7 @@ fn method(operation: &Operation) -> Result<Method, Failure> {
     Method::from_bytes(operation.method.as_bytes()).map_err(|_| Failure::Bug)
 }
 
-/// Does work in a realm: here, or, where another node owns its cell, by the same operation there.
+/// Does work in a realm: here, or by the same operation on the node that owns its cell.
 pub(super) async fn in_realm(
     desk: &OperatorDesk,
     acting: &Acting,
@@ -84,7 +87,7 @@ pub(super) async fn in_realm(
     let Some(node) = door.node.as_ref() else {
         return work.await;
     };
-    // What was passed here was let in as the owner's.
+    // An operation passed to this node was admitted because this node owns the cell.
     let leaves = || door.engine.platform().is_leaving(realm);
     if acting.passed || door.serves(realm) && !leaves() {
         return work.await;
@@ -116,7 +119,7 @@ pub(super) async fn in_realm(
     }
 }
 
-/// What the owner of a realm's cell says that has not done it, or does not know whether it has.
+/// The error of a realm's owner that did not do the operation, or does not know whether it did.
 async fn refused(answer: HttpResponse) -> Answer {
     let (head, body) = answer.into_parts();
     let body = to_bytes_limited(body, REFUSAL_BYTES).await;

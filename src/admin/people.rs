@@ -1,13 +1,13 @@
-//! Who acts at the admin listener, and what the audit log says of it.
+//! The operators of the admin listener, and their entries in the audit log.
 //!
-//! **Shape.** A credential is that of a person, or the configured admin key, which is nobody's and acts as `root`.
-//! The admin API and the console both come through here: [`recognise`] takes a credential, [`still`] looks again
-//! whether whoever was let in may still be here, [`audit`] writes what they do.
+//! **Shape.** A credential belongs to a person; the configured admin key belongs to nobody and acts as `root`. The
+//! admin API and the console both come through here: [`recognise`] checks a credential, [`still`] checks again whether
+//! an admitted operator may stay, and [`audit`] writes the log.
 //!
-//! **Order.** An entry that says what is about to be done is durable before it is done. Of several nodes the owner of the first
-//! cell writes it, whoever is asked.
+//! **Order.** The entry that announces an action is durable before the action. With several nodes, the owner of the
+//! first cell writes it, whichever node is asked.
 //!
-//! **Bounds.** Another node has [`NOTE`] to write it.
+//! **Bounds.** Another node has [`NOTE`] to write an entry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,9 +34,9 @@ use crate::http::words::Refusal;
 pub use caudal_ledger::people::audit::Outcome;
 pub use caudal_ledger::people::{Power, Role};
 
-/// Where entries are taken from other nodes.
+/// The path at which nodes accept entries from other nodes.
 pub(super) const AUDIT: &str = "/node/audit";
-/// What the owner of the first cell passes on to that of a realm's cell, once it is written down.
+/// Operations that the owner of the first cell logs and then passes to the owner of the realm's cell.
 pub(super) const CARRIED: [&str; 9] = [
     "readActor",
     "passivateActor",
@@ -48,19 +48,19 @@ pub(super) const CARRIED: [&str; 9] = [
     "redeliverRangeByOperator",
     "redeliverByOperator",
 ];
-/// How long an entry waits for another node that owns the first cell: whoever looks waits so long for it.
+/// How long this node waits for the owner of the first cell to write an entry; a request that only looks waits as long.
 const NOTE: Duration = Duration::from_secs(5);
 /// The largest answer to an entry, in bytes.
 const ENTRY_BYTES: usize = 4 << 10;
 
-/// Who acts.
+/// A person or the admin key, as admitted.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Operator {
     /// The name of the person; `root` is the configured admin key.
     pub name: String,
-    /// What they may do: see [`Role::may`].
+    /// What the role may do: see [`Role::may`].
     pub role: Role,
-    /// The public id of the credential that they showed; `root` has none.
+    /// The public id of the credential; `root` has none.
     pub credential: Option<String>,
 }
 
@@ -89,8 +89,8 @@ impl From<&Person> for Operator {
     }
 }
 
-/// Who shows this credential; `None` for every reason why it is nobody who may be here. It takes the same time for
-/// every secret. Whoever gets `None` counts the try with [`crate::http::strangers::Strangers::wrong`].
+/// The operator of a credential; `None` whatever the reason that it is not accepted. Takes the same time for every
+/// secret. A caller that gets `None` counts the attempt with [`crate::http::strangers::Strangers::wrong`].
 pub fn recognise(door: &Door, shown: &str) -> Option<Operator> {
     let person = door.keyring.person(shown, &door.engine);
     let root = door.root.as_ref().is_some_and(|root| root.is(shown));
@@ -100,8 +100,8 @@ pub fn recognise(door: &Door, shown: &str) -> Option<Operator> {
     }
 }
 
-/// Whoever was let in before, as they are now; `None` when their credential was revoked or replaced since, or the
-/// admin key is switched off. A session asks this at every request.
+/// The current state of an operator admitted before; `None` when their credential was revoked or replaced since, or the
+/// admin key is switched off. A session calls this at every request.
 pub fn still(door: &Door, known: &Operator) -> Option<Operator> {
     let Some(id) = &known.credential else {
         return door.root.as_ref().map(|_| Operator::root());
@@ -110,16 +110,17 @@ pub fn still(door: &Door, known: &Operator) -> Option<Operator> {
     people.with_credential(id).map(Operator::from)
 }
 
-/// The configured admin key, for whoever showed on another way that they have it; `None` when it is switched off.
+/// The operator `root`, for somebody who proved possession of the admin key in another way; `None` when the key is
+/// switched off.
 pub fn root(door: &Door) -> Option<Operator> {
     door.root.as_ref().map(|_| Operator::root())
 }
 
-/// Writes an entry into the audit log; its sequence, when it is durable. Texts are cut at the lengths that
-/// [`caudal_ledger::people::audit`] names. `action` is the operation id of the admin API where there is one.
+/// Writes an entry to the audit log and returns its sequence once it is durable. Texts are cut at the lengths that
+/// [`caudal_ledger::people::audit`] names. `action` is the admin API's operation id where there is one.
 ///
 /// # Errors
-/// When the store takes no writes. Whoever was about to act does not, then.
+/// When the store takes no writes. The caller must then not act.
 pub async fn audit(
     door: &Door,
     operator: &Operator,
@@ -140,7 +141,7 @@ pub async fn audit(
     noted(door, entry, operator.credential.clone()).await
 }
 
-/// The other owner of the first cell, where this node is not it.
+/// This node, if another one owns the first cell.
 pub(super) fn owner_elsewhere(door: &Door) -> Option<&Arc<Node>> {
     door.node.as_ref().filter(|_| !door.is_owners())
 }
@@ -150,21 +151,21 @@ pub(super) fn owner_elsewhere(door: &Door) -> Option<&Arc<Node>> {
 struct Sent {
     #[serde(flatten)]
     entry: AuditEntry,
-    /// The public id of the credential that the operator showed; `root` has none. The owner asks about it and not
-    /// about the name: somebody whose credential was replaced has the name still.
+    /// The public id of the credential that the operator showed; `root` has none. The owner checks it, because an
+    /// operator whose credential was replaced still has the name.
     credential: Option<String>,
 }
 
-/// What the owner of the first cell says of an entry.
+/// The answer of the owner of the first cell to an entry.
 #[derive(Serialize, Deserialize)]
 struct Noted {
     entry: u64,
 }
 
-/// Has an entry written into the audit log by whoever may; its sequence, when it is durable.
+/// Has the owner of the first cell write an entry; returns its sequence once it is durable.
 ///
 /// # Errors
-/// When it could not be, or nobody knows.
+/// When it could not be written, or the outcome is unknown.
 async fn noted(door: &Door, entry: AuditEntry, credential: Option<String>) -> Result<u64, Failure> {
     let Some(node) = owner_elsewhere(door) else {
         return door.engine.audit(entry).await;
@@ -191,7 +192,7 @@ async fn noted(door: &Door, entry: AuditEntry, credential: Option<String>) -> Re
     }
 }
 
-/// Writes what another node does or shows, if whoever it lets in may still be there.
+/// Writes an entry for another node, if the operator it names may still act.
 pub(super) async fn take(
     door: web::Data<Door>,
     Bytes(sent): Bytes<BODY_BYTES_MAX>,
@@ -207,13 +208,13 @@ pub(super) async fn take(
         _ => false,
     };
     let may = match entry.outcome {
-        // How something ended is written whoever they are by now, if they have begun it.
+        // The end of an operation is logged whatever the operator's rights are by now, if the same operator began it.
         Outcome::Done { of, .. } | Outcome::Failed { of, .. } => {
             let begun = door.engine.audited(of).await?;
             let whose = |it: &AuditEntry| (it.operator.clone(), it.role, it.action.clone());
             begun.is_some_and(|it| it.outcome == Outcome::Begun && whose(&it) == whose(&entry))
         }
-        // What is carried out by that is begun here and nowhere else.
+        // The owner of the first cell itself begins the operations that it passes on.
         Outcome::Begun => works && !CARRIED.contains(&entry.action.as_str()),
         Outcome::Looked | Outcome::Denied => works,
         Outcome::Asked { .. } => false,

@@ -1,4 +1,4 @@
-//! Why somebody acts, and the body of what acts: both are read before anything is done.
+//! The reason and the body of operations that act: both are read before anything is done.
 
 use actix_web::dev::{Payload, ServiceRequest};
 use actix_web::http::header::HeaderName;
@@ -12,10 +12,10 @@ use crate::http::bytes::Bytes;
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
 
-/// The header in which whoever acts says why.
+/// The header in which an operator gives the reason.
 pub const REASON: HeaderName = HeaderName::from_static("x-reason");
 
-/// The body of a request, which is there for its handler again.
+/// Reads the body of a request and puts it back for its handler.
 pub(super) async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiError> {
     let (request, payload) = call.parts_mut();
     let Bytes(bytes) = Bytes::<BODY_BYTES_MAX>::from_request(request, payload).await?;
@@ -27,7 +27,7 @@ pub(super) async fn read(call: &mut ServiceRequest) -> Result<web::Bytes, ApiErr
     Ok(bytes)
 }
 
-/// Why somebody acts: what the header says, else the field of the body.
+/// An operator's reason: from the header, or else from the body's field.
 pub(super) fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>, ApiError> {
     #[derive(Deserialize)]
     struct Said {
@@ -44,7 +44,7 @@ pub(super) fn said(request: &HttpRequest, body: &[u8]) -> Result<Option<String>,
         (None, _) => {
             let said: Option<Said> = serde_json::from_slice(body).ok();
             let text = said.and_then(|said| said.reason);
-            // One that is wrong is named by whoever reads the body.
+            // The handler that parses the body reports an invalid one.
             Ok(text.and_then(|text| line(&text, REASON_MAX).ok()))
         }
     }

@@ -1,4 +1,4 @@
-//! What operators have sent to a tenant's webhook once more: one event, or a range of them.
+//! Redeliveries to a tenant's webhook that an operator orders: one event, or a range of them.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -102,7 +102,7 @@ pub async fn range(
     in_realm(&desk, &acting, id.realm, ranged(&desk, id, sent)).await
 }
 
-/// The same where the realm is served.
+/// Redelivers a range in a realm that this node serves.
 async fn ranged(
     desk: &OperatorDesk,
     WebhookId { realm, number }: WebhookId,

@@ -1,4 +1,4 @@
-//! A tenant's relations to its banks: checked before they are kept, shown.
+//! A tenant's bank relations: checks before they are stored, and how they are shown.
 
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
@@ -10,10 +10,10 @@ use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal};
 
-/// Whether a realm may have a relation.
+/// Checks that a realm may have a relation.
 ///
 /// # Errors
-/// 400 that names the field, or 409 where the realm's accounts are on another collector account.
+/// 400 that names the field, or 409 when the realm's accounts are on another collector account.
 pub fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
     let mode = relation.mode.as_str();
     match door.engine.may_relate(relation) {
@@ -27,10 +27,10 @@ pub fn check(door: &Door, relation: &Relation) -> Result<(), ApiError> {
     }
 }
 
-/// Whether keys of a mode make sense: the realm has a bank.
+/// Checks that keys of a mode are useful: the realm has a bank.
 ///
 /// # Errors
-/// 409 that says where one is set.
+/// 409 that says where to set a bank.
 pub fn has_bank(door: &Door, tenant: &str, mode: Mode) -> Result<(), ApiError> {
     let platform = door.engine.platform();
     let relation = Relation::of(platform.tenant(tenant)?, mode);
@@ -68,7 +68,7 @@ pub struct RelationsBody {
 }
 
 impl RelationsBody {
-    /// Those of a tenant.
+    /// The relations of a tenant.
     pub fn of(door: &Door, tenant: &caudal_ledger::tenants::Tenant) -> Self {
         let one = |mode| {
             let own = tenant.banks.of(mode).clone();

@@ -1,4 +1,4 @@
-//! What operators send about tenants and their money: policy, limits, fee schedules, relations to banks.
+//! The bodies of operators' requests about tenants and their money: policy, limits, fee schedules, bank relations.
 
 use std::borrow::Cow;
 
@@ -152,7 +152,7 @@ impl FourEyesRequest {
 }
 
 impl PolicyRequest {
-    /// The policy that follows.
+    /// The policy with the sent changes applied.
     pub fn over(self, old: Policy) -> Policy {
         let closing = self.close_requires_zero_balance;
         let relaxed = self.relaxed_test_cuit;
@@ -181,9 +181,9 @@ request! {
 /// The limits of a tenant: those that its accounts inherit, and those over their sum.
 #[derive(Debug)]
 pub struct TenantLimits {
-    /// Those that its accounts inherit.
+    /// The limits that its accounts inherit.
     pub inherited: LimitsChange,
-    /// Those over their sum.
+    /// The limits over the sum of its accounts.
     pub total: TotalLimitsChange,
 }
 
@@ -257,12 +257,12 @@ impl From<FeeRequest> for FeeRule {
     }
 }
 
-/// The rules of a schedule.
+/// The rules of a sent schedule.
 pub fn rules(sent: Vec<FeeRequest>) -> Vec<FeeRule> {
     sent.into_iter().map(FeeRule::from).collect()
 }
 
-/// A schedule has one entry for each type; those that are wrong do not count.
+/// Checks that a schedule has one entry for each type; invalid entries do not count.
 fn distinct(fields: &mut Fields, sent: Option<&[Option<FeeRequest>]>) {
     let codes = sent.into_iter().flatten().flatten().map(|fee| &fee.code);
     let mut seen = std::collections::BTreeSet::new();
@@ -306,7 +306,7 @@ request! {
 }
 
 impl RelationsRequest {
-    /// The relations that follow.
+    /// The relations with the sent changes applied.
     pub fn over(self, old: &BankRelations) -> BankRelations {
         let one = |sent: Option<RelationRequest>, old: &BankRelation| match sent {
             Some(sent) => sent.over(old.clone()),

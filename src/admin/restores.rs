@@ -1,8 +1,8 @@
-//! A tenant's realm taken back to an instant: the copy is made beside it, then an operator puts it into force, and later
-//! releases what is held.
+//! A tenant's realm taken back to an instant: the copy is made beside it, then an operator puts it into force and later
+//! releases the outgoing calls that are held.
 //!
-//! Nobody sees a copy, so making one takes nobody else's word; putting a generation into force takes a second person
-//! where the tenant's policy says so.
+//! Making a copy needs no second person, because nobody sees a copy; putting a generation into force does where the
+//! tenant's policy says so.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -115,7 +115,8 @@ impl RealmBody {
             let since = known.and_then(|it| it.since(number));
             generations.push(GenerationBody {
                 generation: number,
-                // Not whole while its turn lasts: who reads that may begin the next one.
+                // A finished copy is not "whole" while its turn lasts, because a client that reads "whole" may begin
+                // the next copy.
                 state: match (goes_on, copy.copied) {
                     (Some(_), _) => "copying",
                     (None, Some(_)) => "whole",
@@ -127,7 +128,7 @@ impl RealmBody {
                 of: Some(copy.point.from),
                 entries: copy.copied.map(|it| it.entries).or(so_far),
                 commit: goes_on.map(|it| it.progress.commit()),
-                // All that there is has no last commit while it grows.
+                // A copy of everything has no last commit while the realm grows.
                 until: goes_on
                     .filter(|_| copy.behind.is_none())
                     .map(|_| copy.point.until),
@@ -146,7 +147,7 @@ impl RealmBody {
 
 pub(super) fn shown(desk: &OperatorDesk, id: &str, status: StatusCode) -> Answer {
     let engine = &desk.door.engine;
-    // First how the copy is doing: what has ended since is whole in what is read next.
+    // Read the copy's progress first: a copy that ends in between is whole in the platform read below.
     let copying = engine.copying();
     let platform = engine.platform();
     let tenant = platform.tenant(id)?;
@@ -254,14 +255,14 @@ pub async fn switch(
     acting: Acting,
     sent: Body,
 ) -> Answer {
-    // In a task of its own: a realm that rests for it goes on, also when the operator's connection does not.
+    // In a task of its own, so that a realm that rests for the switch goes on even if the operator's connection ends.
     let work = async move { switched(&desk, &path, &acting, sent).await };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
     done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
-/// The same, at once or when a second person has approved it.
+/// Switches the generation, at once or once a second person has approved.
 pub(super) async fn switched(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let engine = &desk.door.engine;

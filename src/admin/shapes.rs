@@ -1,4 +1,4 @@
-//! What is shown of tenants and of the platform: policy, limits, fee schedule.
+//! How tenants and the platform are shown: policy, limits, fee schedule.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
@@ -20,7 +20,7 @@ pub struct List<T> {
 }
 
 impl<T> List<T> {
-    /// All of it.
+    /// A page with all items.
     pub fn of(items: Vec<T>) -> Self {
         let total = items.len();
         Self { items, total }
@@ -135,7 +135,7 @@ impl RealmStatesBody {
 }
 
 impl TenantBody {
-    /// A tenant as it is.
+    /// A tenant in its current state.
     pub fn of(door: &Door, tenant: &Tenant) -> Self {
         let four_eyes = tenant.policy.four_eyes;
         Self {

@@ -1,4 +1,4 @@
-//! People: who may come in, with which role; their credentials are issued and shown once, replaced, revoked at once.
+//! People: who has access, in which role. Credentials are issued and shown once, replaced, and revoked at once.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -86,7 +86,7 @@ request! {
     }
 }
 
-/// A credential: its text, to be shown this once, and what is kept of it.
+/// A new credential: its text, which is shown only this once, and the record that is kept.
 fn made(door: &Door) -> Result<(String, Credential), ApiError> {
     door.keyring.credential().map_err(|why| {
         tracing::error!(%why, "no credential could be made");
@@ -154,7 +154,7 @@ pub async fn add(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
 pub async fn change(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let name = name(&path)?;
     let ChangePerson { role } = ChangePerson::read(sent)?;
-    // Nobody changes it in between: the audit log says from what to what.
+    // No other change may come in between: the audit log names the old role and the new one.
     let _alone = desk.changes.lock().await;
     let before = found(&desk.door.engine.staff(), &name)?.role;
     let order = PeopleOrder::ChangeRole {

@@ -1,4 +1,4 @@
-//! How the service is, on one page: what an operator looks at first.
+//! The service's state on one page: the first thing that an operator looks at.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};

@@ -1,4 +1,4 @@
-//! The journal's figures, and verification of everything that is kept.
+//! The journal's figures, and verification of all stored data.
 
 use std::fmt::Display;
 
@@ -114,7 +114,7 @@ struct CellJournalBody {
 }
 
 impl CellJournalBody {
-    /// All cells as they are now; none where there is one.
+    /// All cells as they are now; empty where there is only one.
     fn all(desk: &OperatorDesk) -> Vec<Self> {
         let engine = &desk.door.engine;
         let figures = engine.stats_of_cells();
@@ -226,7 +226,7 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
     json(StatusCode::OK, &body)
 }
 
-/// A ratio with one decimal; `None` over nothing.
+/// A ratio with one decimal; `None` if `count` is 0.
 fn ratio(sum: u64, count: u64) -> Option<String> {
     let tenths = sum.saturating_mul(10).checked_div(count)?;
     Some(format!("{}.{}", tenths / 10, tenths % 10))
@@ -287,7 +287,7 @@ pub async fn verify(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
 }
 
 impl OperatorDesk {
-    /// Replays every history and compares it with index and actors.
+    /// Replays every history and compares the result with index and actors.
     ///
     /// # Errors
     /// 409 while another verification runs, and when the store cannot be read.

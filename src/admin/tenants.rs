@@ -31,7 +31,7 @@ pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
     create_in(door, new, 0).await
 }
 
-/// The same, with its realms in a cell.
+/// Creates a tenant with its realms in `cell`.
 async fn create_in(door: &Door, new: NewTenant, cell: u32) -> Result<Tenant, ApiError> {
     let id = new.id.clone();
     let order = PlatformOrder::CreateTenant(new, cell);
@@ -144,14 +144,14 @@ pub async fn change(
     acting: Acting,
     sent: Body,
 ) -> Answer {
-    // In a task of its own: a realm that rests for it goes on, also when the operator's connection does not.
+    // In a task of its own, so that a realm that rests for the change goes on even if the operator's connection ends.
     let work = async move { changed(&desk, &path, &acting, sent).await };
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
     done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
-/// The same, at once or when a second person has approved it.
+/// Changes the tenant, at once or once a second person has approved.
 pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let platform = desk.door.engine.platform();
@@ -193,8 +193,8 @@ pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent
     Ok(json(StatusCode::OK, &TenantBody::of(&desk.door, tenant)))
 }
 
-/// Whether a change of a tenant takes a second person: a raise of limits where its policy says so, and any change of
-/// what takes one.
+/// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
+/// does any change of the four-eyes rules themselves.
 fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     let eyes = old.policy.four_eyes;
     let above = &platform.limits;
@@ -233,7 +233,7 @@ pub async fn settings(desk: web::Data<OperatorDesk>, acting: Acting, sent: Body)
     set(&desk, &acting, sent).await
 }
 
-/// The same, at once or when a second person has approved it.
+/// Changes the platform's settings, at once or once a second person has approved.
 pub(super) async fn set(desk: &OperatorDesk, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let old = desk.door.engine.platform();

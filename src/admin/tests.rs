@@ -69,7 +69,7 @@ impl House {
         send(self.request(Method::PATCH, path).json(&body)).await
     }
 
-    /// The status of a call of the public API with a key.
+    /// The status of a call to the public API with a key.
     async fn knock(&self, key: &str) -> u16 {
         let url = format!("{}/v1/voucher-types", self.service.url);
         send(self.client.get(url).header("x-api-key", key)).await.0
@@ -164,7 +164,7 @@ async fn nothing_opens_without_the_admin_key_and_all_refusals_are_one() {
             }
             bodies.push(body.to_string());
         }
-        // On the public port the path does not exist, whatever one brings.
+        // On the public port the path does not exist, whichever credential is sent.
         let public = format!("{}{path}", house.service.url);
         let request = house.client.request(method.clone(), public);
         let request = request
@@ -334,7 +334,7 @@ async fn a_key_is_issued_used_rotated_and_revoked() {
         (house.knock(&key).await, house.knock(&new).await),
         (200, 200)
     );
-    // Without overlap the old one ends at once.
+    // Without overlap, the old key ends at once.
     let path = format!("/admin/keys/{}/rotate", text(&rotated["id"]));
     let (_, last) = house.post(&path, json!({"overlapSeconds": 0})).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The treasury of every collector account, for operators: the whole of it, whoever shares it.
+//! The treasury of every collector account, for operators: the whole account, including accounts that tenants share.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -16,7 +16,7 @@ use crate::http::rows;
 use crate::sheets::columns::COLLECTORS;
 use crate::v1::treasury::Treasury;
 
-/// How many banks are asked at the same time.
+/// How many banks are asked concurrently.
 const AT_ONCE: usize = 16;
 
 /// A realm whose money is on the account.

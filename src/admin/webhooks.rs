@@ -1,6 +1,6 @@
 //! Webhooks of all tenants: which are behind, which have stopped, and why.
 //!
-//! Of a URL only the host is shown: the rest may be a secret of the tenant's.
+//! Only the host of a URL is shown: the rest may be a secret of the tenant.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -39,7 +39,7 @@ pub(crate) struct Row {
     updated_at: String,
 }
 
-/// The host of an address, and its port where that is named.
+/// The host of a URL, with the port if the URL names one.
 pub(crate) fn host(url: &str) -> String {
     let parsed = Url::parse(url).ok();
     let host = parsed.as_ref().and_then(Url::host_str).unwrap_or_default();

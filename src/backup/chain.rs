@@ -1,9 +1,9 @@
 //! Follows the chain of records through the objects of a depot.
 //!
-//! **Order.** From the first record of the store to the last, each object read once. While one is followed, the next
-//! one is unpacked by another thread: two are in memory at most.
+//! **Order.** From the first record of the store to the last, reading each object once. While one object is followed,
+//! another thread unpacks the next: at most two are in memory.
 //!
-//! **Failure.** The first object that is not what was written ends the walk, with its name and the place in it.
+//! **Failure.** The first damaged object ends the walk, with its name and the place in it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::resume_unwind;
@@ -17,10 +17,10 @@ use super::depot::Depot;
 use super::names::{self, Cover, Named, Whose, hex};
 use super::object::{Unpacked, unpack};
 
-/// Where a restore ends.
+/// The point where a restore ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Until {
-    /// With everything.
+    /// After the last record.
     End,
     /// Before the first record with a later commit. Commits that were flushed together stay together.
     Commit(u64),
@@ -29,7 +29,7 @@ pub enum Until {
 }
 
 impl Until {
-    /// Whether it ends before a record, of whose entries `latest` is the latest time.
+    /// Whether the end lies before a record whose latest entry has the time `latest`.
     pub fn is_before(self, record: &Sealed<'_>, latest: u64) -> bool {
         match self {
             Self::End => false,
@@ -39,21 +39,21 @@ impl Until {
     }
 }
 
-/// A cell of a store in a depot.
+/// A cell of a store as the depot has it.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Which store it is.
+    /// The store that it belongs to.
     pub history: LogId,
     /// The number of the cell.
     pub cell: u32,
-    /// Its objects, one behind the other.
+    /// The objects that cover it, in order.
     pub cover: Cover,
-    /// How many objects with records it has; those that another one replaces are not in `cover`.
+    /// The number of its objects with records; `cover` leaves out those that another object replaces.
     pub objects: usize,
 }
 
 impl Kept {
-    /// These objects of a cell.
+    /// A cell with these objects.
     fn of(whose: Whose, all: Vec<Named>) -> Self {
         Self {
             history: whose.history,
@@ -63,7 +63,7 @@ impl Kept {
         }
     }
 
-    /// Whose objects these are.
+    /// The cell that the objects belong to.
     pub fn whose(&self) -> Whose {
         let (history, cell) = (self.history, self.cell);
         Whose { history, cell }
@@ -75,15 +75,15 @@ impl Kept {
 pub struct Whole {
     /// Its first cell.
     pub first: Kept,
-    /// The others, as far as they have records there.
+    /// The other cells of which the depot has records.
     pub others: Vec<Kept>,
 }
 
 impl Whole {
-    /// What is there of a cell beside the first one, which may be nothing where nothing ever was.
+    /// The depot's objects of a cell other than the first; none if there never were any.
     ///
     /// # Errors
-    /// When there were objects of it, as their mark says, and none is left; when the depot cannot be read.
+    /// When a mark says that there were objects, and none is left; when the depot cannot be read.
     pub async fn there(&self, depot: &dyn Depot, cell: u32) -> Result<Kept, BackupError> {
         let kept = self.other(cell);
         if kept.objects > 0 {
@@ -96,7 +96,7 @@ impl Whole {
         if depot.get(&mark).await?.is_none() {
             return Ok(kept);
         }
-        // A service that ships may have put the first of them there meanwhile.
+        // A running service may have shipped the cell's first objects in between.
         let all = own(depot, &whose).await?;
         if all.is_empty() {
             let name = format!("{place} ({})", whose.folder());
@@ -109,7 +109,7 @@ impl Whole {
         Ok(Kept::of(whose, all))
     }
 
-    /// What is there of a cell beside the first one, which may be nothing.
+    /// The listed objects of a cell other than the first; possibly none.
     pub fn other(&self, cell: u32) -> Kept {
         let known = self.others.iter().find(|it| it.cell == cell);
         let history = self.first.history;
@@ -124,7 +124,7 @@ impl Whole {
     }
 }
 
-/// What a walk over a chain found.
+/// The result of a walk over a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Walked {
     /// Objects that were read.
@@ -143,7 +143,7 @@ pub struct Walked {
     pub hash: Hash,
 }
 
-/// The cells of stores of which a depot has objects.
+/// All cells, of all stores, of which the depot has objects.
 ///
 /// # Errors
 /// When the depot cannot be read.
@@ -157,7 +157,7 @@ async fn cells(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
     Ok(kept.collect())
 }
 
-/// The objects of a cell as they are now.
+/// The current objects of a cell.
 ///
 /// # Errors
 /// When the depot cannot be read.
@@ -168,10 +168,10 @@ pub(super) async fn own(depot: &dyn Depot, whose: &Whose) -> Result<Vec<Named>, 
     Ok(own.map(|(_, named)| named).collect())
 }
 
-/// The store of a depot that is meant, with all of its cells: the one whose id begins with `wanted`, or its only one.
+/// The requested store of a depot, with all of its cells: the one whose id begins with `wanted`, or the only one.
 ///
 /// # Errors
-/// When there is none, or several.
+/// When no store matches, or several do.
 pub async fn whole(depot: &dyn Depot, wanted: Option<&str>) -> Result<Whole, BackupError> {
     let all = cells(depot).await?;
     let first = meant(depot, all.clone(), wanted)?;
@@ -207,7 +207,7 @@ fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<
 }
 
 impl Walked {
-    /// Counts a record, of whose entries `latest` is the latest time.
+    /// Counts a record whose latest entry has the time `latest`.
     pub(super) fn count(&mut self, record: &Sealed<'_>, latest: u64) {
         let end = record.tail();
         self.records += 1;
@@ -219,14 +219,14 @@ impl Walked {
     }
 }
 
-/// Is told of each record with the latest time of its entries; says whether to go on.
+/// Receives each record with the latest time of its entries; returns whether to go on.
 pub type Take<'a> = &'a mut dyn FnMut(&Sealed<'_>, u64) -> Result<bool, BackupError>;
 
-/// Reads a store in a depot from its first record on, until `take` says stop; `done` is told how many bytes of
-/// objects were read.
+/// Reads a store in a depot from its first record on, until `take` stops it; `done` receives the number of object bytes
+/// read.
 ///
 /// # Errors
-/// Damage, a depot that cannot be read, and what `take` gives.
+/// Damage, a depot that cannot be read, and errors of `take`.
 pub async fn walk(
     depot: &dyn Depot,
     kept: &Kept,
@@ -250,7 +250,8 @@ pub async fn walk(
     while let Some(named) = objects.pop_front() {
         let found = depot.get(&named.name).await;
         let Ok(Some(bytes)) = found else {
-            // Nothing further may be wanted, and what is wrong before it comes first.
+            // Follow the unpacked object first: `take` may want no more, and damage in it precedes any error of the
+            // fetch.
             if !follow(&mut chain, waits.take())? {
                 return Ok(chain.walked);
             }
@@ -258,7 +259,7 @@ pub async fn walk(
             if gone {
                 return Err(BackupError::damaged(&named.name, 0, "the object is gone"));
             }
-            // A service that ships has put a full object in the place of tails meanwhile.
+            // A running service has replaced tails with a full object in between.
             gone = true;
             let now = Cover::of(own(depot, &kept.whose()).await?);
             missing = now.missing;
@@ -272,7 +273,7 @@ pub async fn walk(
             let thread = thread::Builder::new().name("caudal-unpack".to_owned());
             let unpacked = thread.spawn_scoped(scope, || unpack(name, &bytes));
             let goes_on = follow(&mut chain, waits.take());
-            // Without a thread it is unpacked here.
+            // If no thread can be started, unpack on this one.
             let unpacked = unpacked.map_or_else(
                 |_| unpack(name, &bytes),
                 |thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
@@ -295,10 +296,10 @@ pub async fn walk(
     Ok(chain.walked)
 }
 
-/// Visits the entries of a record in order, until `visit` refuses one.
+/// Visits the entries of a record in order, until `visit` returns an error.
 ///
 /// # Errors
-/// What `visit` gives first; when an entry fails its checksum.
+/// The first error of `visit`; when an entry fails its checksum.
 pub(crate) fn entries(
     record: &Sealed<'_>,
     visit: &mut dyn FnMut(&Lying<'_>) -> Result<(), BackupError>,
@@ -315,7 +316,7 @@ pub(crate) fn entries(
     Ok(())
 }
 
-/// How far a chain was followed.
+/// The state of a walk along a chain.
 #[derive(Default)]
 struct Chain {
     log: Option<LogId>,
@@ -324,7 +325,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// Follows it through an object; false when `take` wanted no more.
+    /// Follows the chain through an object; false when `take` wants no more.
     fn object(
         &mut self,
         named: &Named,
@@ -350,7 +351,7 @@ impl Chain {
         while let Some(rest) = records.get(offset..).filter(|rest| !rest.is_empty()) {
             let wrong = |why: &str| BackupError::damaged(name, offset, why);
             let record = Sealed::first(rest).ok_or_else(|| wrong("the record there is broken"))?;
-            // what an object before this one had already
+            // Skip records that an earlier object had already.
             if record.tail().commit > self.tail.commit {
                 let latest = self.accept(&record).map_err(|why| wrong(&why))?;
                 if !take(&record, latest)? {
@@ -374,7 +375,7 @@ impl Chain {
         Ok(true)
     }
 
-    /// The latest time of a record's entries, if it is the next one and right.
+    /// The latest time of a record's entries, if the record is sound and comes next.
     fn accept(&self, record: &Sealed<'_>) -> Result<u64, String> {
         if !record.follows(&self.tail) {
             let CommitNo(last) = self.tail.commit;

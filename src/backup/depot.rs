@@ -1,10 +1,10 @@
-//! Where backups lie: a folder of another disk or machine, or an S3-compatible store.
+//! The places of backups: a folder on another disk or machine, or an S3-compatible store.
 //!
-//! **Shape.** A [`Depot`] knows names and bytes. [`open`] makes one of what a setting or a command names.
+//! **Shape.** A [`Depot`] stores bytes under names. [`open`] returns the depot that a setting or a command names.
 //!
 //! **Order.** [`Depot::put`] returns once the object is durable there.
 //!
-//! **Failure.** An object that is there is never replaced: a put under its name does nothing.
+//! **Failure.** An existing object is never replaced: a put under its name does nothing.
 
 use std::fmt;
 use std::path::Path as FilePath;
@@ -18,37 +18,38 @@ use object_store::{Error, ObjectStore, ObjectStoreExt as _, PutMode};
 
 use super::BackupError;
 
-/// What a depot gives once it has it.
+/// The pending result of a depot's operation.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = Result<T, BackupError>> + Send + 'a>>;
 
-/// An object that lies in a depot.
+/// An object in a depot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
     /// Its name, with `/` between the parts.
     pub name: String,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// A place that keeps objects by name.
+/// A place that stores objects by name.
 pub trait Depot: fmt::Debug + Send + Sync + 'static {
-    /// Where it is, for operators.
+    /// The depot's address, for operators.
     fn place(&self) -> String;
-    /// Keeps an object, durably and whole; one that is there stays as it is, and is no error.
+    /// Stores an object, durably and whole; an existing one stays as it is, which is no error.
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()>;
     /// The bytes of an object; `None` when there is none of that name.
     fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>>;
     /// All objects whose names begin with the parts of `prefix`.
     fn list<'a>(&'a self, prefix: &'a str) -> Later<'a, Vec<Listed>>;
-    /// Takes an object away.
+    /// Removes an object.
     fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()>;
 }
 
-/// The depot at a place: a folder, which is made when `make` says so, or `s3://BUCKET/PREFIX`. It is opened when
-/// it is first used, and again until that works: a place that is away for a while is no reason not to start.
+/// The depot at a place: a folder, which is created if `make` is set, or `s3://BUCKET/PREFIX`. It is opened when it is
+/// first used, and again until that works: a place that is unavailable for a while does not keep a service from
+/// starting.
 ///
 /// # Errors
-/// When the folder cannot be made, or the program was built without the store that is named.
+/// When the folder cannot be created, or the program was built without the named kind of store.
 pub fn open(place: &str, make: bool) -> Result<Arc<dyn Depot>, BackupError> {
     match place.split_once("://") {
         Some(("s3", _)) if cfg!(feature = "s3") => {}

@@ -1,14 +1,14 @@
 //! Checks other cells against the first one: what each of them must contain, and what it may
 //! contain.
 //!
-//! **Shape.** Cells depend on each other in two ways. The first one says that a copy of a realm is whole in another cell,
-//! so that cell has to have it ([`Tie`]). And nothing is written into another cell before the first one says that its realm
-//! lies there. [`Said`] is what the first cell says up to a record, [`Found`] what another one has up to a record; [`fits`]
-//! compares them.
+//! **Shape.** Cells depend on each other in two ways. A fact of the first one says that a copy of a realm is whole in
+//! another cell, so that cell has to have it ([`Tie`]). And nothing is written to another cell before a fact says that
+//! its realm lies there. [`Said`] is the first cell's state up to a record, [`Found`] another cell's contents up to a
+//! record; [`fits`] compares them.
 //!
-//! **Bounds.** In memory: the platform, and a number for each generation of a realm.
+//! **Bounds.** Keeps the platform in memory, and a number for each generation of a realm.
 //!
-//! **Failure.** An inconsistency is described in words. Nothing is changed here.
+//! **Failure.** An error describes the inconsistency in words. This module changes nothing.
 
 use std::collections::HashMap;
 
@@ -24,31 +24,31 @@ use caudal_storage::{Commit, CommitNo, Index, Records, StoreError};
 use super::BackupError;
 use super::chain::{Until, entries};
 
-/// What another cell has to have before something that the first one says is right.
+/// A part of another cell that a fact of the first cell depends on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tie {
     /// The number of the cell.
     pub cell: u32,
-    /// The number under which a realm lies there from then on.
+    /// The number under which the realm lies there from then on.
     pub lies: RealmId,
-    /// The commit that the cell has to have, where it was said.
+    /// The commit that the cell has to have, if the fact names one.
     pub commit: Option<u64>,
-    /// What the cell has to have, where no commit was said.
+    /// The copy that the cell has to have, if the fact names no commit.
     pub copied: Option<Lies>,
 }
 
-/// A copy, by how much it is and where it begins.
+/// A copy of a realm, by its beginning and its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Lies {
-    /// The commit of its cell behind which all of it lies.
+    /// The commit of its cell after which all of it lies.
     pub behind: u64,
-    /// How many entries it came to.
+    /// The number of its entries.
     pub entries: u64,
 }
 
 impl Tie {
-    /// The commit with which a cell has it, where that was said or is found; `None` while too little is there. Reads its
-    /// journal from where the copy begins.
+    /// The commit with which the cell fulfils the tie: the one that the fact names, or the one that completes the copy.
+    /// `None` while too little is there. Reads the cell's journal from the beginning of the copy.
     ///
     /// # Errors
     /// When the journal cannot be read, or an entry of it fails its checksum.
@@ -74,7 +74,7 @@ impl Tie {
     }
 }
 
-/// What the first cell says, up to a record.
+/// The state of the platform according to the first cell, up to a record.
 #[derive(Clone, Debug, Default)]
 pub struct Said {
     platform: Platform,
@@ -82,7 +82,7 @@ pub struct Said {
 }
 
 impl Said {
-    /// All that a store says.
+    /// The state at the end of a store.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -91,15 +91,16 @@ impl Said {
         Ok(Self { platform, tail })
     }
 
-    /// The platform as it says.
+    /// The platform in this state.
     pub fn platform(&self) -> &Platform {
         &self.platform
     }
 
-    /// Takes in what a record of the first cell says, unless that is known; what other cells have to have for it.
+    /// Applies a record of the first cell, unless it is applied already, and returns what the record needs of other
+    /// cells.
     ///
     /// # Errors
-    /// When the record cannot be read, or what comes before it is not known.
+    /// When the record cannot be read, or facts before it are missing.
     pub fn takes(&mut self, record: &Sealed<'_>) -> Result<Vec<Tie>, BackupError> {
         let mut ties = Vec::new();
         entries(record, &mut |entry| {
@@ -166,7 +167,7 @@ impl Said {
         }
     }
 
-    /// What gives the cells other ids, where they are copies that go on beside what they were copied from.
+    /// The commit that gives the cells new ids, for copies that continue as a history of their own.
     ///
     /// # Errors
     /// When it cannot be encoded.
@@ -182,7 +183,7 @@ impl Said {
         Ok(commit)
     }
 
-    /// In which cell each generation of each realm lies, by the number under which it does.
+    /// The cell of each generation of each realm, by the number under which the generation lies.
     pub fn places(&self) -> HashMap<u32, u32> {
         let platform = &self.platform;
         let tenants = platform.tenants.values();
@@ -199,17 +200,17 @@ impl Said {
     }
 }
 
-/// What another cell has, up to a record.
+/// The contents of another cell, up to a record.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Its last commit.
     commit: u64,
-    /// How many entries there are of what lies under each number.
+    /// The number of entries under each realm number.
     entries: HashMap<u32, u64>,
 }
 
 impl Found {
-    /// Takes in a record of the cell.
+    /// Counts a record of the cell.
     pub fn takes(&mut self, record: &Sealed<'_>) {
         self.commit = record.tail().commit.0;
         record.visit(&mut |entry| {
@@ -220,20 +221,20 @@ impl Found {
     }
 }
 
-/// Which records of a cell are wanted, where the first one is wanted up to an instant.
+/// Selects the records of a cell that are restored, when the first cell is restored up to an instant.
 #[derive(Debug)]
 pub struct Wanted {
     cell: u32,
     until: Until,
-    /// The commit that it has to reach, whatever the instant.
+    /// The commit that the cell has to reach, whatever the instant.
     least: u64,
     places: HashMap<u32, u32>,
-    /// What was only put into force behind where the first cell ends, with the commit up to which it is a copy.
+    /// Copies that the first cell puts into force only after its cut, with the last commit that is part of the copy.
     later: Vec<Tie>,
 }
 
 impl Wanted {
-    /// Those of a cell, of what is said; `later` is what the first cell says behind that.
+    /// The selection for a cell; `later` are the ties of the first cell after its cut.
     pub fn of(said: &Said, cell: u32, until: Until, later: &[Tie]) -> Self {
         Self {
             cell,
@@ -244,7 +245,7 @@ impl Wanted {
         }
     }
 
-    /// Whether a record is wanted. The first that is not is where the cell ends.
+    /// Whether to keep a record. The cell ends before the first one that is not kept.
     pub fn wants(&self, record: &Sealed<'_>, latest: u64) -> bool {
         if record.first_commit().0 <= self.least || self.until == Until::End {
             return true;
@@ -267,10 +268,10 @@ impl Wanted {
     }
 }
 
-/// Compares what another cell has with what the first one says.
+/// Compares another cell's contents with the first cell's state.
 ///
 /// # Errors
-/// In words, what does not fit.
+/// The inconsistency, in words.
 pub fn fits(said: &Said, cell: u32, found: &Found) -> Result<(), String> {
     let platform = said.platform();
     let least = platform.reach_of(cell);

@@ -1,27 +1,29 @@
 //! Ships all cells of a store to one depot, so that the depot is consistent at every moment.
 //!
-//! **Shape.** Each cell has a [`Shipper`], the first one's objects at the top of the store's folder and the others' below it.
-//! A round ships what was durable when it began.
+//! **Shape.** Each cell has a [`Shipper`]; the first cell's objects are at the top of the store's folder, the others'
+//! below it. A round ships what was durable when it began.
 //!
-//! **Order.** Nothing is written into another cell before the first cell says that it is there. So the ends of the
-//! other cells are read before the end of the first one, and the first cell is shipped before them: in the depot no
-//! cell is ahead of the first one. The opposite holds, too: the first cell must not mention anything that the depot
-//! lacks. Where a record of the first cell says that a copy of a realm is complete in another cell ([`Tie`]), which is
-//! rare, that cell is shipped up to that point before the record, and no further, because later records may depend on
+//! **Order.** Nothing is written to another cell before a fact of the first cell announces it. So a round reads the
+//! ends of the other cells before the end of the first one, and ships the first cell before them: in the depot no cell
+//! is ahead of the first one. The opposite holds, too: the first cell must not mention anything that the depot lacks.
+//! Where a record of the first cell says that a copy of a realm is complete in another cell ([`Tie`]), which is rare,
+//! that cell is shipped up to that point before the record, and no further, because its later records may depend on
 //! later ones of the first cell. The two wait for each other nowhere else. So a machine may be lost at any moment: the
 //! cells in the depot are consistent with each other, and are restored without cutting anything off.
 //!
-//! **Several nodes.** Where cells have owners of their own, the owner of the first one ships all of them, the others from the
-//! copies that it follows. What holds by itself in one process is waited for there ([`Level`]). A follower may see a
-//! record of the first cell, and act on it, before its owner has it on its own disk: so the end of the first cell is read
-//! once everything is here that its log had when the ends of the others were read. And a copy may lack what the first cell
-//! says of that cell: so it catches up with its log first, and the record waits for the commit with which the cell has it,
-//! never for an instant, because each owner has a clock of its own. A depot may have more of a cell than the copy has,
-//! shipped by another node: a shipper looks what is there, and then catches up. Two nodes that ship at once, around a
-//! hand-over, ship parts of the same logs, each in this order, so what lies there still fits.
+//! **Several nodes.** Where cells have owners of their own, the owner of the first cell ships all of them, the others
+//! from its copies. An order that holds by itself within one process has to be waited for there ([`Level`]). A follower
+//! may see a record of the first cell, and act on it, before the owner has it on its own disk. So the end of the first
+//! cell is read only once this node has everything that the cell's log had when the ends of the others were read. And a
+//! copy may lack what the first cell says of its cell. So the copy catches up with its log first, and the record waits
+//! for the commit with which the cell completes the copied realm, never for an instant, because each owner has a clock
+//! of its own. The depot may have more of a cell than the copy here, shipped by another node: a shipper lists the
+//! depot, and then catches up. Two nodes that ship at once, around a hand-over, ship parts of the same logs, each in
+//! this order, so the depot stays consistent.
 //!
-//! **Failure.** A cell that cannot be shipped, or whose copy does not catch up, does not delay the others until a record of
-//! the first cell depends on it: then nothing is shipped before that cell is. Failures are reported at the end of the round.
+//! **Failure.** A cell that cannot be shipped, or whose copy does not catch up, does not delay the others until a
+//! record of the first cell depends on it: then nothing is shipped before that cell is. Failures are reported at the
+//! end of the round.
 
 use std::sync::Arc;
 
@@ -36,11 +38,11 @@ use super::level::{FIRST, Level};
 use super::names::Whose;
 use super::ship::{Cut, Shipped, Shipper};
 
-/// The cells of a store on their way to a depot.
+/// The cells of a store, with the state of shipping them to a depot.
 #[derive(Debug)]
 pub struct Fleet {
     first: Shipper,
-    /// Whether it has all that the last round was about.
+    /// Whether the depot has all of the first cell that the last round was to ship.
     whole: bool,
     others: Vec<Other>,
     level: Arc<dyn Level>,
@@ -48,55 +50,56 @@ pub struct Fleet {
     round: Option<Round>,
 }
 
-/// A cell beside the first one.
+/// A cell other than the first.
 #[derive(Debug)]
 struct Other {
     cell: u32,
-    /// Why it is not shipped, where it is not.
+    /// Its shipper, or why it is not shipped.
     shipper: Result<Shipper, BackupError>,
-    /// Why not all of it is here that is in its log, or that the first one says is there, where that is so.
+    /// Why this node lacks part of the cell's log, or part of what the first cell says of it, if it does.
     late: Option<BackupError>,
-    /// How far its journal was when the round began.
+    /// The end of its journal when the round began.
     to: Option<End>,
-    /// Whether it has all that the last round was about.
+    /// Whether the depot has all of it that the last round was to ship.
     whole: bool,
 }
 
-/// What is still to be done in a round.
+/// The work left in a round.
 #[derive(Debug)]
 struct Round {
-    /// How far the first one was.
+    /// The end of the first cell's journal when the round began.
     first: End,
-    /// Whether no more of it is shipped.
+    /// Whether the round ships no more of it.
     first_done: bool,
-    /// Which of the others is next.
+    /// The index of the next other cell.
     next: usize,
-    /// What another cell has to have before the first goes on.
+    /// Parts of other cells that have to be shipped before the first cell continues.
     owed: Vec<Owed>,
-    /// The first commit of the record that waits for it.
+    /// The first commit of the record that waits for them.
     waits: u64,
 }
 
-/// Up to where another cell has to be shipped.
+/// A part of another cell that has to be shipped.
 #[derive(Clone, Copy, Debug)]
 struct Owed {
     nth: usize,
     to: End,
-    /// The commit up to which: what was done later may follow from what the first cell says later.
+    /// The commit to ship up to: later ones may depend on later records of the first cell.
     commit: u64,
 }
 
-/// How far a cell is.
+/// The state of a cell.
 #[derive(Clone, Copy, Debug)]
 pub struct Stand {
     /// The end of what the depot has; `None` where that is not known.
     pub reached: Option<Spot>,
-    /// Whether the depot has all that the cell had when the last round began.
+    /// Whether the depot has everything that the cell had when the last round began.
     pub whole: bool,
 }
 
 impl Round {
-    /// What the first one says next of a cell that is not shipped cannot be there: nothing goes on.
+    /// Ends the round: the first cell's next record needs a part of a cell that cannot be shipped, so nothing
+    /// continues.
     fn ends_early(&mut self) {
         self.owed.clear();
         self.first_done = true;
@@ -104,7 +107,7 @@ impl Round {
 }
 
 impl Other {
-    /// Ships the next object of it, up to a commit where one is given; whether there is more.
+    /// Ships its next object, up to a commit if one is given; returns whether there is more.
     async fn step(&mut self, to: End, until: Option<u64>) -> bool {
         let Ok(shipper) = &mut self.shipper else {
             return false;
@@ -120,24 +123,24 @@ impl Other {
         }
     }
 
-    /// Whether the depot has it up to a commit.
+    /// Whether the depot has the cell up to a commit.
     fn has(&self, commit: u64) -> bool {
         let reached = self.shipper.as_ref().ok().map(Shipper::reached);
         reached.is_some_and(|reached| reached.tail().commit.0 >= commit)
     }
 
-    /// Why it is not shipped, or not all of it, where that is so.
+    /// Why it is not shipped, or not completely, if so.
     fn failure(&self) -> Option<&BackupError> {
         self.shipper.as_ref().err().or(self.late.as_ref())
     }
 }
 
 impl Fleet {
-    /// Finds out how far the depot is with each cell, the first one first. `said` is what that one says now, or said
-    /// at any moment behind what the depot has of it.
+    /// Finds out how much of each cell the depot has, the first cell first. `said` is the first cell's state now, or at
+    /// any moment after what the depot has of it.
     ///
     /// # Errors
-    /// When the first one cannot be shipped, as [`Shipper::begin`] says.
+    /// When the first cell cannot be shipped, as [`Shipper::begin`] says.
     pub async fn begin(
         depot: &Arc<dyn Depot>,
         (cells, level): (&[Records], Arc<dyn Level>),
@@ -173,10 +176,10 @@ impl Fleet {
         })
     }
 
-    /// Ships the next object; false when everything is there that was durable when the round began, or has failed.
+    /// Ships the next object; false when everything that was durable when the round began is shipped, or has failed.
     ///
     /// # Errors
-    /// When the first cell cannot be shipped. What fails of another one is given by [`Self::failure`].
+    /// When the first cell cannot be shipped. [`Self::failure`] returns the failure of another cell.
     pub async fn step(&mut self) -> Result<bool, BackupError> {
         let mut round = match self.round.take() {
             Some(round) => round,
@@ -189,7 +192,7 @@ impl Fleet {
         Ok(more)
     }
 
-    /// The next step begins a round, whatever is left of the last one.
+    /// Drops the rest of the current round, so that the next step begins a new one.
     pub fn begins_anew(&mut self) {
         self.round = None;
     }
@@ -199,14 +202,14 @@ impl Fleet {
         let level = self.level.as_ref();
         let levels = self.others.iter().map(|other| level.level(other.cell));
         let levels = join_all(levels).await;
-        // The others are looked at before the first one.
+        // Read the ends of the other cells before the end of the first.
         for (other, levelled) in self.others.iter_mut().zip(levels) {
             other.whole = false;
             other.late = levelled.err();
             other.to = other.shipper.as_ref().ok().map(Shipper::end);
         }
         if !self.others.is_empty() {
-            // Whatever they have follows from what the log of the first one has by now.
+            // Everything that they have follows from records that the first cell's log has by now.
             self.level.level(FIRST).await?;
         }
         Ok(Round {
@@ -242,7 +245,7 @@ impl Fleet {
         Ok(true)
     }
 
-    /// Ships what another cell has to have before the first goes on; where that fails the first one stays where it is.
+    /// Ships the part of another cell that the first one waits for; if that fails, the first one stays where it is.
     async fn pays(&mut self, round: &mut Round, owed: Owed) {
         let Some(other) = self.others.get_mut(owed.nth) else {
             return;
@@ -256,7 +259,7 @@ impl Fleet {
         }
     }
 
-    /// Ships the next object of the first cell, up to a record for which another one has to have something.
+    /// Ships the next object of the first cell, up to a record that needs something of another cell.
     async fn leads(&mut self, round: &mut Round) -> Result<(), BackupError> {
         let Self {
             first,
@@ -302,8 +305,8 @@ impl Fleet {
         Ok(())
     }
 
-    /// Up to where another cell has to be shipped for what the first one says; `None` where it is not shipped, or does not
-    /// have it here.
+    /// The part of another cell that has to be shipped for a tie; `None` if that cell is not shipped, or this node
+    /// lacks it.
     async fn owed(&mut self, tie: Tie) -> Result<Option<Owed>, BackupError> {
         let cell = tie.cell;
         let Some(nth) = self.others.iter().position(|it| it.cell == cell) else {
@@ -311,7 +314,7 @@ impl Fleet {
                 "the first cell says of cell {cell} what cannot be shipped: it is not here"
             )));
         };
-        // What the first one says is in the log of that cell by now.
+        // The log of that cell has, by now, what the first cell says of it.
         let levelled = self.level.level(cell).await;
         let other = self.others.get_mut(nth);
         let Some((other, Ok(shipper))) = other.map(|it| (&mut it.late, &it.shipper)) else {
@@ -327,7 +330,7 @@ impl Fleet {
         }
     }
 
-    /// How far each cell is.
+    /// The state of each cell.
     pub fn stands(&self) -> Vec<Stand> {
         let first = Stand {
             reached: Some(self.first.reached()),
@@ -340,13 +343,13 @@ impl Fleet {
         std::iter::once(first).chain(others).collect()
     }
 
-    /// Those of all cells that are shipped.
+    /// The shippers of all cells that have one.
     fn shippers(&self) -> impl Iterator<Item = &Shipper> {
         let others = self.others.iter();
         std::iter::once(&self.first).chain(others.filter_map(|it| it.shipper.as_ref().ok()))
     }
 
-    /// What was written since it began.
+    /// What was written since this fleet began.
     pub fn shipped(&self) -> Shipped {
         let all = self.shippers().map(Shipper::shipped);
         all.fold(Shipped::default(), |sum, one| Shipped {
@@ -355,17 +358,18 @@ impl Fleet {
         })
     }
 
-    /// How many bytes of all journals wait, roughly.
+    /// The approximate number of bytes of all journals that are not shipped.
     pub fn behind(&self) -> u64 {
         self.shippers().map(Shipper::behind).sum()
     }
 
-    /// Whether the first one has all that the last round was about: what failed of another one keeps nobody.
+    /// Whether the depot has all of the first cell that the last round was to ship: then no failing cell holds up the
+    /// others.
     pub fn leads_on(&self) -> bool {
         self.whole
     }
 
-    /// Why another cell than the first is not shipped, or not all of it, where one is not.
+    /// Why a cell other than the first is not shipped, or not completely, if there is one.
     pub fn failure(&self) -> Option<BackupError> {
         let why = |other: &Other| {
             let why = other.failure()?;

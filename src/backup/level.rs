@@ -1,12 +1,13 @@
-//! How much of each cell is here, where other nodes write some of them.
+//! How complete each cell is on this node, where other nodes write some of them.
 //!
-//! **Shape.** Where each cell has an owner of its own, the owner of the first cell ships all of them: the others from its
-//! copies, which follow their logs. [`Level`] is what it knows of them; [`Alone`] is a service that writes all of its cells.
+//! **Shape.** Where each cell has an owner of its own, the owner of the first cell ships all of them: the others from
+//! its copies, which follow their logs. [`Level`] reports how complete they are; [`Alone`] is a service that writes all
+//! of its cells.
 //!
-//! **Order.** A copy has durable records alone, in the order of the log, and may lag. So what was asked of a cell before is
-//! there only after a [`Level::level`] that was asked later.
+//! **Order.** A copy has only durable records, in the order of the log, and may lag. So what a log had at some moment
+//! is certain to be here only after a [`Level::level`] that was called later.
 //!
-//! **Failure.** A log that cannot be followed is waited for for a bounded time.
+//! **Failure.** Waiting for a log that cannot be followed is bounded.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -17,17 +18,17 @@ use super::depot::Later;
 /// The number of the first cell.
 pub const FIRST: u32 = 0;
 
-/// How much of each cell is here, and who ships.
+/// How complete each cell is on this node, and which node ships.
 pub trait Level: Debug + Send + Sync {
-    /// Whether this service ships. Two may believe so for a moment: what they write fits together.
+    /// Whether this service ships. Two nodes may believe so for a moment: what they write is consistent.
     fn ships(&self) -> bool;
-    /// Who ships, by the name of the node; `None` where there are no other nodes, or nobody is known to.
+    /// The name of the node that ships; `None` where there are no other nodes, or it is not known.
     fn shipper(&self) -> Option<Arc<str>>;
-    /// How long ago all that the log of a cell had then was here; `None` while some of it is not.
+    /// How long ago this node had everything that a cell's log had then; `None` while something is missing.
     fn age(&self, cell: u32) -> Option<Duration>;
-    /// Waits until everything is here that the log of a cell had when this was asked.
+    /// Waits until this node has everything that a cell's log had when this was called.
     ///
-    /// Fails when it is not in time; the message says what to look at.
+    /// Fails when that takes too long; the message says what to look at.
     fn level(&self, cell: u32) -> Later<'_, ()>;
 }
 

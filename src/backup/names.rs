@@ -1,6 +1,6 @@
-//! The names of objects, and which of them make up a chain.
+//! The names of objects, and the selection of those that make up a chain.
 //!
-//! **Bounds.** Names that are not of this kind are passed over.
+//! **Bounds.** Names of other forms are ignored.
 
 use std::fmt::Write as _;
 
@@ -9,15 +9,15 @@ use caudal_storage::log::{Hash, LogId, Tail};
 
 use super::depot::Listed;
 
-/// Where the mark lies by which a wrong pepper is recognised.
+/// The name of the digest by which a wrong pepper is recognised.
 pub const PEPPER_CHECK: &str = "pepper.check";
 const ENDING: &str = ".zst";
-/// Below a store: its cells beside the first one, by their numbers.
+/// The folder, within a store's, of the cells other than the first, each under its number.
 const CELLS: &str = "cells";
-/// Begins the name of the mark that a cell beside the first one has objects, before its number.
+/// The name, before the number, of the mark that a cell other than the first has objects.
 const MARK: &str = "has-";
 
-/// Whose records an object has.
+/// The cell whose records an object has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Whose {
     /// The store, by its id: that of its first cell.
@@ -32,7 +32,7 @@ impl Whose {
         Self { history, cell: 0 }
     }
 
-    /// Where its objects lie.
+    /// The folder of its objects.
     pub fn folder(&self) -> String {
         match self.cell {
             0 => hex(&self.history),
@@ -40,19 +40,19 @@ impl Whose {
         }
     }
 
-    /// The name of the mark that it has objects, which lies outside of where they do; the first cell needs none.
+    /// The name of the mark that it has objects, which lies outside the objects' folder; the first cell needs none.
     pub fn mark(&self) -> Option<String> {
         let (store, cell) = (hex(&self.history), self.cell);
         (cell > 0).then(|| format!("{store}/{MARK}{cell}"))
     }
 }
 
-/// What an object holds.
+/// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// What came since the last full one.
+    /// Records since the last full object.
     Tail,
-    /// A run of records that is not added to any more.
+    /// A complete run of records, which gets no additions.
     Full,
 }
 
@@ -65,18 +65,18 @@ impl Kind {
     }
 }
 
-/// An object with records, as its name says.
+/// An object with records, as its name describes it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Named {
     /// Its whole name.
     pub name: String,
-    /// What it holds.
+    /// Its kind.
     pub kind: Kind,
     /// The first commit in it.
     pub first: u64,
     /// Its last commit, and the hash of its last record.
     pub end: Tail,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub size: u64,
 }
 
@@ -111,7 +111,7 @@ pub fn name_of(whose: &Whose, kind: Kind, first: u64, end: &Tail) -> String {
     )
 }
 
-/// Whose it is, and the object of a name; `None` when it names something else.
+/// The cell and the object of a listed name; `None` if the name is of another form.
 pub fn parse(listed: &Listed) -> Option<(Whose, Named)> {
     let mut parts = listed.name.split('/');
     let mut whose = Whose::first(unhex(parts.next()?)?);
@@ -142,17 +142,17 @@ pub fn parse(listed: &Listed) -> Option<(Whose, Named)> {
     whole.then_some((whose, found))
 }
 
-/// Which objects lead from the first commit how far.
+/// A chain of objects from the first commit on.
 #[derive(Clone, Default, Debug)]
 pub struct Cover {
-    /// One behind the other; each begins in or right behind the one before it.
+    /// The objects in order; each begins within the one before it or right after it.
     pub objects: Vec<Named>,
-    /// Commits that no object has, though there are later ones.
+    /// The first gap: commits that no object has although there are later ones.
     pub missing: Option<(u64, u64)>,
 }
 
 impl Cover {
-    /// The longest unbroken way through these objects, over as few as possible.
+    /// The longest unbroken chain through these objects, with as few as possible.
     pub fn of(mut objects: Vec<Named>) -> Self {
         objects.sort_by_key(|it| (it.first, it.end.commit, it.kind));
         let mut cover = Self::default();
@@ -181,12 +181,12 @@ impl Cover {
         cover
     }
 
-    /// Where it ends, as the last name says; `None` when there is nothing.
+    /// The end of the chain, according to the last name; `None` when it is empty.
     pub fn end(&self) -> Option<Tail> {
         self.objects.last().map(|it| it.end)
     }
 
-    /// Bytes of its objects.
+    /// The size of its objects in bytes.
     pub fn bytes(&self) -> u64 {
         self.objects.iter().map(|it| it.size).sum()
     }
@@ -253,7 +253,7 @@ mod tests {
         let rows: &[Row<'_>] = &[
             (&[], &[], None),
             (&[(Full, 1, 9), (Tail, 10, 12)], &[(1, 9), (10, 12)], None),
-            // a full object in place of tails that were not removed yet
+            // A full object beside tails that were not removed yet.
             (
                 &[(Tail, 1, 3), (Tail, 4, 9), (Full, 1, 9), (Tail, 10, 10)],
                 &[(1, 9), (10, 10)],

@@ -4,8 +4,8 @@
 //! ```text
 //! magic "CAUDALB1", format u32, id of the journal [16], bytes of the records u64, zstd with its checksum
 //! ```
-//! **Failure.** What was unpacked before a flipped bit is given all the same: the records themselves tell where
-//! it lies.
+//! **Failure.** Records unpacked before a flipped bit are returned all the same: the records themselves show where it
+//! is.
 
 use std::io::Read as _;
 
@@ -16,13 +16,13 @@ use super::BackupError;
 
 const MAGIC: [u8; 8] = *b"CAUDALB1";
 const FORMAT: u32 = 1;
-/// The quickest that still halves the next level's gain: records shrink to about a fifth.
+/// The fastest level, which already brings records down to about a fifth.
 const LEVEL: i32 = 1;
 
 /// Packs records of a journal.
 ///
 /// # Errors
-/// When the compressor fails, which it does for want of memory alone.
+/// When the compressor fails, which happens only when memory runs out.
 pub fn pack(log: &LogId, records: &[u8]) -> Result<Vec<u8>, BackupError> {
     let failed = |why: std::io::Error| BackupError::depot("compressing records", why);
     let mut object = Vec::with_capacity(records.len() / 4);
@@ -38,14 +38,14 @@ pub fn pack(log: &LogId, records: &[u8]) -> Result<Vec<u8>, BackupError> {
     encoder.finish().map_err(failed)
 }
 
-/// An object that was unpacked.
+/// An unpacked object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unpacked {
     /// The journal of its records.
     pub log: LogId,
     /// The records, as far as they could be unpacked.
     pub records: Vec<u8>,
-    /// Why there are no more, if there should be.
+    /// Why records are missing, if any are.
     pub wrong: Option<String>,
 }
 
@@ -60,13 +60,13 @@ fn parts(object: &[u8]) -> Option<(Head<'_>, &[u8])> {
     Some(((magic, format, log, length), rest))
 }
 
-/// The most bytes of records that an object is believed to hold: far more than a shipper puts into one.
+/// The most bytes of records that an object may claim: far more than a shipper puts into one.
 const RECORDS_MAX: u64 = 1 << 30;
 
 /// Unpacks an object.
 ///
 /// # Errors
-/// When it does not begin like one.
+/// When the bytes do not begin like an object.
 pub fn unpack(name: &str, object: &[u8]) -> Result<Unpacked, BackupError> {
     let wrong = |why: &str| BackupError::damaged(name, 0, why);
     let (head, packed) = parts(object).ok_or_else(|| wrong("the object is cut short"))?;
@@ -90,7 +90,7 @@ pub fn unpack(name: &str, object: &[u8]) -> Result<Unpacked, BackupError> {
     };
     let mut source = packed;
     let decoder = Decoder::with_buffer(&mut source).map(Decoder::single_frame);
-    // one byte more than there should be, so that too much is seen and no more is taken
+    // One byte more than expected, so that an excess is noticed without unpacking all of it.
     let most = length
         .checked_add(1)
         .ok_or_else(|| wrong("it claims to hold too much"))?;
@@ -124,7 +124,7 @@ mod tests {
             flipped[bit / 8] ^= 1 << (bit % 8);
             let seen = unpack("it", &flipped);
             let good = seen.is_ok_and(|it| it.wrong.is_none() && it.log == [5; 16]);
-            // zstd ignores one bit of its own head
+            // Zstd ignores one bit of its own head.
             assert!(
                 !good || unpack("it", &flipped).unwrap().records == records,
                 "{bit}"

@@ -39,35 +39,35 @@ pub use super::chain::Until;
 pub struct Restored {
     /// The number of the cell.
     pub cell: u32,
-    /// What was written of the depot.
+    /// What was read from the depot and written.
     pub walked: Walked,
-    /// Which store it is now.
+    /// The store's id after the restore.
     pub history: LogId,
-    /// Whether the depot has more than was wanted.
+    /// Whether the depot has more than was requested.
     pub cut: bool,
 }
 
-/// The folder for a cell, which is made when it is asked for.
+/// Creates the folder of a cell when it is called.
 pub type Folders<'a> = &'a dyn Fn(u32) -> Result<PathBuf, BackupError>;
 
-/// What is restored, and how.
+/// The source, target and extent of a restore.
 #[derive(Clone, Copy)]
 pub struct Errand<'a> {
-    /// From where.
+    /// The source.
     pub depot: &'a dyn Depot,
-    /// What.
+    /// The store to restore.
     pub whole: &'a Whole,
-    /// Into where.
+    /// The target folders.
     pub folders: Folders<'a>,
-    /// How the stores are to be.
+    /// The options of the stores.
     pub options: &'a StoreOptions,
-    /// Up to where.
+    /// The point to restore up to.
     pub until: Until,
-    /// Whether it becomes a history of its own.
+    /// Whether the restored store becomes a history of its own.
     pub new_history: bool,
 }
 
-/// The mark by which a wrong pepper is recognised, if the depot has it.
+/// The digest by which a wrong pepper is recognised, if the depot has it.
 ///
 /// # Errors
 /// When the depot cannot be read.
@@ -76,7 +76,7 @@ pub async fn pepper_check(depot: &dyn Depot, kept: &Kept) -> Result<Option<Vec<u
     depot.get(&name).await
 }
 
-/// Refuses the number of a commit where there are several cells: it is that of one.
+/// Refuses the number of a commit where there are several cells, because it names a point in only one of them.
 ///
 /// # Errors
 /// When it is refused.
@@ -89,11 +89,12 @@ pub fn may(whole: &Whole, until: Until) -> Result<(), BackupError> {
     }
 }
 
-/// Restores all cells of a store: the same store, or one of its own. `done` is told how many bytes of objects were read.
+/// Restores all cells of a store: as the same store, or as a history of its own. `done` receives the number of object
+/// bytes read.
 ///
 /// # Errors
-/// When a folder is not empty, an object is damaged, there is nothing until then, cells do not fit together, or something
-/// cannot be read or written.
+/// When a folder is not empty, an object is damaged, there is nothing before the requested point, cells are not
+/// consistent with each other, or something cannot be read or written.
 pub async fn restore(
     errand: Errand<'_>,
     done: &mut dyn FnMut(u64),
@@ -132,7 +133,7 @@ struct Making {
 }
 
 impl Making {
-    /// Begins in a cell's folder; the store is of the log of the first object.
+    /// Begins in a cell's folder; the store's log id is that of the first object.
     async fn begin(
         errand: Errand<'_>,
         kept: &Kept,
@@ -175,8 +176,8 @@ impl Making {
     }
 }
 
-/// Writes the first cell, and reads it to its end where there are others: what it says, and what it says about the others
-/// behind where it is cut.
+/// Writes the first cell. Where there are others, reads it to its end: returns its facts up to the cut, and what it
+/// says about the others after the cut.
 async fn first(
     errand: Errand<'_>,
     done: &mut dyn FnMut(u64),
@@ -208,7 +209,7 @@ async fn first(
     Ok((making, said, ties))
 }
 
-/// Writes another cell, which is the store `store`.
+/// Writes another cell, whose store id is `store`.
 async fn other(
     errand: Errand<'_>,
     (kept, store): (&Kept, &str),
@@ -251,7 +252,7 @@ async fn other(
     Ok(making.made)
 }
 
-/// Why cells do not fit, with what to do.
+/// The error of cells that are not consistent, with advice.
 fn unfit(why: &str, until: Until) -> String {
     let advice = match until {
         Until::End => {

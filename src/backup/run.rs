@@ -1,14 +1,14 @@
 //! Ships a running service's journals, continuously, on a thread of its own.
 //!
-//! **Shape.** Every few seconds, and when somebody asks, everything that is durable and not shipped is shipped, of all
-//! cells in the order that [`super::fleet`] has. Of several nodes, the owner of the first cell ships ([`Level`]).
+//! **Shape.** Every few seconds, and on request, ships all durable records that are not in the depot yet, of all cells
+//! in the order that [`super::fleet`] defines. With several nodes, the owner of the first cell ships ([`Level`]).
 //!
-//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that is
-//! not shipped, counted from before the last round that shipped everything of it, so it is never too small; that of the
-//! service is the largest of them.
+//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that
+//! is not shipped. It is counted from the start of the last round that shipped everything of the cell, so it is never
+//! too small. The lag of the service is the largest of its cells.
 //!
-//! **Failure.** Posting never waits for any of this. What fails is tried again with growing pauses, and shown; the cells that
-//! a failing one keeps from nothing are shipped as often as ever meanwhile.
+//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported;
+//! meanwhile, cells that do not depend on the failing one are shipped as often as ever.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,83 +25,83 @@ use super::level::{FIRST, Level};
 use super::names::hex;
 use super::ship::{Cut, Shipped};
 
-/// How often the tail is shipped, unless set.
+/// How often the tail is shipped by default.
 pub const EVERY: Duration = Duration::from_secs(5);
 /// How long one object may take.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// The pause after the first failure; it doubles.
+/// The pause after the first failure; it doubles with each further one.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
-/// The longest pause between two tries.
+/// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// How long the last round may take when the service stops.
 const LAST: Duration = Duration::from_secs(10);
 
-/// Where and how a service's journal is shipped.
+/// The destination and the pace of a service's backup.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where to.
+    /// The destination.
     pub depot: Arc<dyn Depot>,
-    /// How often.
+    /// The pause between two rounds.
     pub every: Duration,
-    /// How objects are cut.
+    /// The sizes at which objects are cut.
     pub cut: Cut,
 }
 
-/// Where the cells that are shipped are written.
+/// The service's own view of its cells.
 #[derive(Clone)]
 pub struct Home {
-    /// The first one; it is not kept open.
+    /// The store of the first cell; the weak reference does not keep it open.
     pub first: Weak<dyn Store>,
-    /// Who ships, and how much of each cell is here.
+    /// Which node ships, and how complete each cell is here.
     pub level: Arc<dyn Level>,
 }
 
-/// How far a cell has come.
+/// The progress of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CellProgress {
-    /// The last commit that is there; `None` until that is known.
+    /// The last commit in the depot; `None` until it is known.
     pub commit: Option<u64>,
-    /// How old the oldest record is that is not there; zero when everything is.
+    /// The age of the oldest record that is not in the depot; zero when everything is there.
     pub lag: Duration,
-    /// How many bytes of its journal are not there, roughly.
+    /// The approximate number of journal bytes that are not in the depot.
     pub lag_bytes: u64,
 }
 
-/// How far shipping has come.
+/// The progress of shipping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Whether this service ships. Where it does not, how far the depot is behind is not known here: commits are `None`, lags zero.
+    /// Whether this service ships. If it does not, it does not know the depot's lag: commits are `None`, and lags zero.
     pub ships: bool,
-    /// The name of the node that ships, where there are several and one is known to.
+    /// The name of the node that ships, where there are several and it is known.
     pub shipper: Option<String>,
-    /// Where to.
+    /// The destination, for operators.
     pub place: String,
     /// The id of the store.
     pub store: String,
-    /// How often.
+    /// The pause between two rounds.
     pub every: Duration,
-    /// The last commit of the first cell that is there; `None` until that is known.
+    /// The first cell's last commit in the depot; `None` until it is known.
     pub commit: Option<u64>,
-    /// How old the oldest record of any cell is that is not there; zero when everything is.
+    /// The age of the oldest record of any cell that is not in the depot; zero when everything is there.
     pub lag: Duration,
-    /// How many bytes of all journals are not there, roughly.
+    /// The approximate number of bytes of all journals that are not in the depot.
     pub lag_bytes: u64,
-    /// Each cell, the first one first.
+    /// The progress of each cell, the first cell's first.
     pub cells: Vec<CellProgress>,
-    /// How long ago everything was there, if it was since the start.
+    /// How long ago the depot had everything, if it had since the start.
     pub complete: Option<Duration>,
-    /// What was written since the start.
+    /// What this service has written since the start.
     pub shipped: Shipped,
-    /// How many rounds failed since the start.
+    /// The number of failed rounds since the start.
     pub failures: u64,
-    /// Why the last round failed, if it did.
+    /// The error of the last round, if it failed.
     pub error: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct CellState {
     reached: Option<Spot>,
-    /// When the last round began after which everything was shipped; before the first, the start.
+    /// When the last round began that shipped everything; until there was one, the time of the start.
     complete: Instant,
     ever: bool,
 }
@@ -120,15 +120,15 @@ struct State {
     error: Option<String>,
 }
 
-/// A journal that is being shipped, for whoever looks at it.
+/// The state of a running backup, for those that watch it or ask for a round.
 pub struct Backup {
     plan: Plan,
-    /// Those of each cell, the first one first.
+    /// The records of each cell, the first cell's first.
     records: Vec<Records>,
     home: Home,
     state: Mutex<State>,
     ring: Notify,
-    /// How many have asked for a round, and up to which of them rounds have ended.
+    /// The number of requests for a round, and the number of them whose rounds have ended.
     asked: AtomicU64,
     answered: watch::Sender<u64>,
     stopping: AtomicBool,
@@ -145,13 +145,13 @@ impl std::fmt::Debug for Backup {
 /// The thread that ships.
 #[derive(Debug)]
 pub struct Running {
-    /// For whoever looks at it.
+    /// The state to watch.
     pub backup: Arc<Backup>,
     graceful: Arc<AtomicBool>,
     ended: oneshot::Receiver<()>,
 }
 
-/// Begins to ship all cells, the first one first, whenever this service is the one that ships.
+/// Starts to ship all cells, the first one first, whenever this service is the one that ships.
 ///
 /// # Errors
 /// When the thread cannot be started.
@@ -191,7 +191,7 @@ pub fn start(
         .name("caudal-backup".to_owned())
         .spawn(move || {
             runtime.block_on(shipping.run(pepper_check.as_deref(), &last));
-            // a folder that hangs keeps its thread, and nobody else
+            // A folder that hangs blocks only its own thread.
             runtime.shutdown_background();
             drop(shipping);
             end.send(()).ok();
@@ -204,7 +204,8 @@ pub fn start(
 }
 
 impl Running {
-    /// Ends it and waits for that; gracefully, everything durable is shipped first, if that does not take long.
+    /// Stops shipping and waits for the end. If graceful, everything durable is shipped first, unless that takes too
+    /// long.
     pub async fn stop(mut self, gracefully: bool) {
         self.graceful.store(gracefully, Ordering::Release);
         self.end();
@@ -236,7 +237,7 @@ impl Backup {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far it has come.
+    /// The current progress.
     pub fn progress(&self) -> Progress {
         let level = &self.home.level;
         let ships = level.ships();
@@ -248,7 +249,7 @@ impl Backup {
                 true => records.behind(&reached),
                 false => 0,
             };
-            // What its log has and this copy of it lacks is not there either.
+            // Records that are in the log but not in this node's copy are not in the depot either.
             let all = level.age(number).filter(|_| lag_bytes == 0);
             CellProgress {
                 commit: cell.reached.filter(|_| ships).map(|it| it.tail().commit.0),
@@ -284,12 +285,12 @@ impl Backup {
         }
     }
 
-    /// Ships at once; gives how far it has come when that round has ended, well or not.
+    /// Ships at once, and returns the progress when that round has ended, whether it succeeded or failed.
     pub async fn now(&self) -> Progress {
         let mine = self.asked.fetch_add(1, Ordering::AcqRel) + 1;
         self.ring.notify_one();
         let mut answered = self.answered.subscribe();
-        // the sender lives as long as this
+        // The sender lives as long as `self`.
         answered.wait_for(|it| *it >= mine).await.ok();
         self.progress()
     }
@@ -297,7 +298,7 @@ impl Backup {
     async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
         let mut fleet = None;
         let mut pause = FIRST_PAUSE;
-        // when a cell that failed is tried anew, where the others go on
+        // When to retry a cell that failed, while the other cells go on.
         let mut again: Option<Instant> = None;
         let mut served = 0;
         loop {
@@ -329,7 +330,7 @@ impl Backup {
                         again = Some(Instant::now() + wait);
                         pause = (pause * 2).min(LONGEST_PAUSE);
                     }
-                    // what is kept of the round ships the other cells meanwhile
+                    // Meanwhile the fleet kept from the round ships the other cells.
                     match fleet.is_some() {
                         true => wait.min(self.plan.every),
                         false => wait,
@@ -349,7 +350,7 @@ impl Backup {
         self.answered.send_replace(u64::MAX);
     }
 
-    /// Ships, where this service is the one that does.
+    /// Ships, if this service is the one that ships.
     async fn round(
         &self,
         fleet: &mut Option<Fleet>,
@@ -364,7 +365,7 @@ impl Backup {
         if level.ships() {
             return done;
         }
-        // Another node ships, or is about to: what is there has to be looked at anew.
+        // Another node ships or is about to, so the depot has to be listed again before this one ships.
         *fleet = None;
         for cell in &mut self.state().cells {
             cell.reached = None;
@@ -373,7 +374,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Ships until nothing waits, or somebody wants it to end.
+    /// Ships until nothing is left, or the service stops.
     async fn shipped(
         &self,
         fleet: &mut Option<Fleet>,
@@ -398,7 +399,7 @@ impl Backup {
         loop {
             self.shown(&ship);
             let step = tokio::time::timeout(PATIENCE, ship.step()).await;
-            // a step that failed may be made again; one that was cut off has to look what is there
+            // A failed step can be repeated; after an interrupted one, the depot has to be listed again.
             if !step.map_err(late)?? {
                 break;
             }
@@ -420,7 +421,7 @@ impl Backup {
         failed.map_or(Ok(()), Err)
     }
 
-    /// What the first cell says of the others.
+    /// The first cell's facts about the others.
     fn said(&self) -> Result<Said, BackupError> {
         if self.records.len() < 2 {
             return Ok(Said::default());

@@ -22,12 +22,12 @@ use super::level::Level;
 use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of};
 use super::object::pack;
 
-/// How objects are cut.
+/// The sizes at which objects are cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut {
-    /// Bytes of records from which on a run is a full object.
+    /// The bytes of records that make a full object.
     pub run_bytes: u32,
-    /// How many tails there are at most before a full object replaces them.
+    /// The most tails before a full object replaces them.
     pub tails: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for Cut {
     }
 }
 
-/// What was shipped since a shipper began.
+/// What a shipper has written since it began.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Shipped {
     /// Objects that were written.
@@ -49,7 +49,7 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// Says whether a record is wanted now; the first that is not ends what is shipped.
+/// Whether a record is to be shipped now; the first that is not ends the step.
 pub(super) type Wants<'a> = &'a mut dyn FnMut(&Sealed<'_>) -> bool;
 
 /// Ships one cell of a store to one depot.
@@ -65,16 +65,16 @@ pub struct Shipper {
     reached: Spot,
     /// The names of the tails behind the full objects.
     tails: Vec<String>,
-    /// Whether it is marked that there are objects.
+    /// Whether the mark that there are objects is written.
     marked: bool,
     shipped: Shipped,
 }
 
 impl Shipper {
-    /// Finds out how far the depot is with the first cell of a store. `pepper_check` is kept beside the records.
+    /// Finds out how much of a store's first cell the depot has. `pepper_check` is stored beside the records.
     ///
     /// # Errors
-    /// When the depot has records that the journal has not, or one of them cannot be read.
+    /// When the depot has records that the journal lacks, or one of them cannot be read.
     pub async fn begin(
         depot: Arc<dyn Depot>,
         (records, level): (Records, &dyn Level),
@@ -90,7 +90,7 @@ impl Shipper {
         Ok(shipper)
     }
 
-    /// Finds out how far the depot is with a cell.
+    /// Finds out how much of a cell the depot has.
     ///
     /// # Errors
     /// As [`Self::begin`].
@@ -101,7 +101,7 @@ impl Shipper {
         cut: Cut,
     ) -> Result<Self, BackupError> {
         let all = own(depot.as_ref(), &whose).await?;
-        // Another node may have shipped what is not here yet.
+        // Another node may have shipped records that this one does not have yet.
         level.level(whose.cell).await?;
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
@@ -126,7 +126,7 @@ impl Shipper {
         })
     }
 
-    /// How far the depot is.
+    /// The end of what the depot has.
     pub fn reached(&self) -> Spot {
         self.reached
     }
@@ -136,15 +136,15 @@ impl Shipper {
         self.shipped
     }
 
-    /// How many bytes of the journal wait, roughly.
+    /// The approximate number of journal bytes that are not shipped.
     pub fn behind(&self) -> u64 {
         self.records.behind(&self.reached)
     }
 
-    /// The commit with which this cell has what the first one says is there.
+    /// The commit with which this cell fulfils what the first cell says of it.
     ///
     /// # Errors
-    /// When it does not have it, or its journal cannot be read.
+    /// When the cell does not fulfil it, or its journal cannot be read.
     pub(super) fn had_with(&self, tie: &Tie) -> Result<u64, BackupError> {
         let end = self.records.last()?;
         let with = tie.had_with(&self.records)?;
@@ -156,25 +156,25 @@ impl Shipper {
         })
     }
 
-    /// How far the journal is now.
+    /// The current end of the journal.
     pub(super) fn end(&self) -> End {
         self.records.end()
     }
 
-    /// Ships the next object of what was durable at `to`, up to the first record that is not wanted; false when it
-    /// reached that, so that a round ends while others post.
+    /// Ships the next object of the records that were durable at `to`, up to the first record that is not wanted; false
+    /// when that point is reached. The bound lets a round end while others post.
     ///
     /// # Errors
-    /// When the journal cannot be read, or the depot refuses. The same step may be made again.
+    /// When the journal cannot be read, or the depot refuses. The step can be repeated.
     pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
-        // what is there already may be from before there were marks
+        // Existing objects may be older than the marks.
         self.mark().await?;
         let more = self.ships(to, wants).await?;
         self.mark().await?;
         Ok(more)
     }
 
-    /// Marks, once, that there are objects of the cell, if there are.
+    /// Marks, once, that there are objects of the cell, if there are any.
     async fn mark(&mut self) -> Result<(), BackupError> {
         if self.marked || self.reached == self.records.beginning() {
             return Ok(());
@@ -206,7 +206,7 @@ impl Shipper {
         Ok(more)
     }
 
-    /// Puts a full object in the place of the tails when they are many or large.
+    /// Replaces the tails with a full object when they are many or large.
     async fn gather(&mut self) -> Result<(), BackupError> {
         let waiting = self.records.between(&self.full, &self.reached);
         let small = waiting < u64::from(self.cut.run_bytes);
@@ -218,7 +218,7 @@ impl Shipper {
         self.put(Kind::Full, first, &run, &end).await?;
         self.full = end;
         for name in std::mem::take(&mut self.tails) {
-            // it is covered: what stays costs room alone
+            // The full object covers this tail: if it stays, it only takes space.
             if let Err(why) = self.depot.remove(&name).await {
                 tracing::debug!(%why, "a tail that a full object replaces stays");
             }
@@ -230,7 +230,7 @@ impl Shipper {
         usize::try_from(self.cut.run_bytes).is_ok_and(|run| bytes >= run)
     }
 
-    /// The records behind a place, as far as they are wanted, until they make a run.
+    /// The records from a place on, as far as they are wanted, up to a full run.
     fn run(&self, from: Spot, to: End, wants: Wants<'_>) -> Result<(Vec<u8>, Spot), BackupError> {
         let mut run = Vec::new();
         let mut take = |record: &Sealed<'_>| {
@@ -275,7 +275,7 @@ impl Shipper {
     }
 }
 
-/// The place in a journal where the depot ends.
+/// The place in the journal where the depot ends.
 fn spot(records: &Records, end: &Tail, place: &str) -> Result<Spot, BackupError> {
     let found = records.find(end)?;
     found.ok_or_else(|| {

@@ -1,7 +1,7 @@
-//! Verifies what a depot has of a store without restoring it.
+//! Verifies a depot's objects of a store without restoring it.
 //!
-//! **Shape.** The chain of each cell is followed from its first record to its last, the first cell before the others; what
-//! the others have is compared with what the first one says of them.
+//! **Shape.** Follows the chain of each cell from its first record to its last, the first cell before the others, and
+//! compares the others' contents with the first cell's facts about them.
 
 use caudal_storage::log::Sealed;
 
@@ -10,10 +10,10 @@ use super::chain::{Kept, Walked, Whole, walk};
 use super::depot::Depot;
 use super::fits::{Found, Said, fits};
 
-/// Follows all cells of a store; what was found in which. `done` is told how many bytes of objects were read.
+/// Follows all cells of a store and returns what was found in each. `done` receives the number of object bytes read.
 ///
 /// # Errors
-/// Damage, a depot that cannot be read, cells that do not fit together.
+/// Damage, a depot that cannot be read, cells that are not consistent with each other.
 pub async fn follow(
     depot: &dyn Depot,
     whole: &Whole,

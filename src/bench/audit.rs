@@ -1,4 +1,4 @@
-//! Compares the ledger with what was acknowledged to the client: every acknowledged voucher is there, and the
+//! Compares the ledger with the vouchers acknowledged to the client: every acknowledged voucher exists, and the
 //! balances add up.
 
 use caudal_actors::verify;
@@ -8,10 +8,10 @@ use serde::Serialize;
 
 use super::tally::Tally;
 
-/// At most so many differences are named.
+/// The most differences that are named.
 const NAMED_MAX: usize = 10;
 
-/// What was found.
+/// The result of an audit.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Audit {
@@ -23,11 +23,11 @@ pub struct Audit {
     pub unsure: u64,
     /// Vouchers that the ledger has.
     pub vouchers: u64,
-    /// What was credited from outside, as was acknowledged to the client, in centavos.
+    /// The sum credited from outside according to the acknowledgements, in centavos.
     pub centavos: u64,
-    /// What all accounts have, in centavos: transfers between them change nothing of it.
+    /// The sum of all accounts' balances, in centavos: transfers between them do not change it.
     pub total: u64,
-    /// What differs, in words; at most ten.
+    /// The differences, in words; at most ten.
     pub differences: Vec<String>,
     /// How many differences there are in all.
     pub count: u64,
@@ -41,13 +41,13 @@ impl Audit {
         }
     }
 
-    /// Whether the ledger is what was acknowledged to the client.
+    /// Whether the ledger matches the acknowledgements.
     pub const fn passed(&self) -> bool {
         self.count == 0
     }
 }
 
-/// Replays the whole journal and compares it with the index and with what the client knows.
+/// Replays the whole journal and compares it with the index and with the client's state.
 ///
 /// # Errors
 /// When the store cannot be read.

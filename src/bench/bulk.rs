@@ -1,18 +1,18 @@
-//! Reads no more of the answer to a bulk than it has to: its end, when all went well.
+//! Reads no more of the answer to a bulk than necessary: only its end, if all items succeeded.
 
 use serde::Deserialize;
 
-/// How much of a refusal is shown, in characters.
+/// The characters of a refusal that are shown.
 const SHOWN: usize = 300;
 
-/// What an answer says of what was asked.
+/// The outcome of a request according to its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Acknowledged {
-    /// All of it is done.
+    /// Everything is done.
     All,
-    /// Not what was expected: whether anything is done is not known.
+    /// An unexpected answer: it is unknown whether anything is done.
     Nothing,
-    /// Of a bulk, which items are done; and the first that is not.
+    /// For a bulk, which items are done, and the first that is not.
     Partly(Vec<bool>, String),
 }
 
@@ -39,7 +39,7 @@ struct Item {
     error: serde_json::Value,
 }
 
-/// What the body of an answer says of a bulk of so many items.
+/// The outcome of a bulk with this many items, from the body of its answer.
 pub fn acknowledged(body: &[u8], items: usize) -> Acknowledged {
     let end =
         format!(r#""summary":{{"recorded":{items},"replayed":0,"rejected":0,"notPosted":0}}}}"#);

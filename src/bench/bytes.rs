@@ -1,5 +1,4 @@
-//! What takes the bytes of a store: entries of the journal by their stream, rows of the index by their kind, and
-//! what lies around them.
+//! The use of a store's bytes: entries of the journal by stream, rows of the index by kind, and the bytes around them.
 
 use std::collections::BTreeMap;
 
@@ -9,17 +8,17 @@ use serde::Serialize;
 
 use super::figures::scaled;
 
-/// One thing that takes bytes.
+/// One use of bytes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Share {
-    /// What it is.
+    /// Its name.
     pub what: &'static str,
-    /// How many there are; 0 where they are not counted.
+    /// The number of entries or rows; 0 if they are not counted.
     pub count: u64,
-    /// Bytes before anything is compressed.
+    /// Bytes before compression.
     pub bytes: u64,
-    /// Bytes in the files; of entries in compressed segments their part of what all of them take there.
+    /// Bytes in the files; for entries in compressed segments, their proportional share of the compressed bytes.
     pub disk: u64,
 }
 
@@ -33,7 +32,7 @@ fn stream(kind: u8) -> &'static str {
     }
 }
 
-/// Reads the whole store and says what takes its bytes.
+/// Reads the whole store and returns the use of its bytes.
 ///
 /// # Errors
 /// When the store cannot be read.

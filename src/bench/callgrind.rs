@@ -1,4 +1,4 @@
-//! What callgrind writes: instructions by function.
+//! The output of callgrind: instructions by function.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,10 +6,10 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, bail, ensure};
 
-/// Instructions that each function executed itself, without those that it called.
+/// The instructions that each function executed itself, without those of the functions that it called.
 pub type Profile = BTreeMap<String, u64>;
 
-/// Functions that wait in circles until another thread has come: how often is chance.
+/// Functions that spin until another thread arrives: their number of iterations is chance.
 const WAITING: [&str; 3] = [
     "sled::lazy::Lazy",
     "once_cell::imp::OnceCell",
@@ -23,7 +23,7 @@ pub fn is_here() -> bool {
     asked.status().is_ok_and(|status| status.success())
 }
 
-/// Runs a program under callgrind, and gives what it executed; its profile is written to a file.
+/// Runs a program under callgrind, and returns its profile, which is also written to a file.
 ///
 /// # Errors
 /// When valgrind cannot be run, or the program fails.
@@ -45,10 +45,10 @@ pub fn count(program: &Path, args: &[String], out: &Path) -> anyhow::Result<Prof
     parse(&std::fs::read_to_string(out).with_context(|| format!("reading {}", out.display()))?)
 }
 
-/// The profile in the text of callgrind's format, version 1, with names written out, without those that wait.
+/// Parses a profile in callgrind's format, version 1, with names written out; leaves out the functions that wait.
 ///
 /// # Errors
-/// When the text is another one, or its sum is not the sum of its lines.
+/// When the text has another format, or its total is not the sum of its lines.
 pub fn parse(text: &str) -> anyhow::Result<Profile> {
     let mut profile = Profile::new();
     let (mut function, mut called, mut total) = (String::new(), false, None);
@@ -60,7 +60,7 @@ pub fn parse(text: &str) -> anyhow::Result<Profile> {
         } else if let Some(sum) = line.strip_prefix("totals: ") {
             total = Some(sum.trim().parse::<u64>().context("callgrind's sum")?);
         } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
-            // What a called function cost is told there; it has its own lines.
+            // This line repeats the cost of a called function, which has its own lines.
             if !std::mem::take(&mut called) {
                 let cost = line.split_whitespace().nth(1);
                 let cost = cost.context("a line of callgrind without its cost")?;
@@ -79,12 +79,12 @@ pub fn parse(text: &str) -> anyhow::Result<Profile> {
     }
 }
 
-/// A function's name without what differs from build to build.
+/// A function's name without the parts that differ between builds.
 fn plain(name: &str) -> String {
     let (path, hash) = name.rsplit_once("::h").unwrap_or((name, ""));
     let hashed = hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit());
     let name = if hashed { path } else { name };
-    // A function that calls itself is told with its depth.
+    // A recursive function's name includes its depth.
     let name = name.split_once('\'').map_or(name, |(name, _)| name);
     name.split_whitespace().collect::<Vec<_>>().join("_")
 }

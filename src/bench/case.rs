@@ -1,4 +1,4 @@
-//! A case: one of the things that are compared.
+//! A case: one of the requests that are compared.
 
 /// What is compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
@@ -24,7 +24,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// All of them, in the order of their letters.
+    /// All cases, in the order of their letters.
     pub const ALL: [Self; 9] = [
         Self::Noop,
         Self::Spread,
@@ -37,7 +37,7 @@ impl Case {
         Self::Transfer,
     ];
 
-    /// What it is called.
+    /// Its name in the tables.
     pub fn title(self, bulk: Bulk) -> String {
         match self {
             Self::Noop => "(a) no-op POST".to_owned(),
@@ -52,13 +52,13 @@ impl Case {
         }
     }
 
-    /// Whether its rate is that of vouchers, not of answers.
+    /// Whether its rate counts vouchers instead of answers.
     pub const fn counts_vouchers(self) -> bool {
         matches!(self, Self::Bulk | Self::BulkLarge | Self::BulkHot)
     }
 }
 
-/// How many vouchers a bulk has.
+/// The number of vouchers in a bulk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bulk {
     /// The small one.

@@ -1,5 +1,5 @@
-//! The cases side by side: each at each number of connections, in rounds that begin with another
-//! case each time, so that a machine that gets slower or faster does not favour one of them.
+//! The cases side by side: each at each number of connections, in rounds that each begin with another case, so that a
+//! machine that gets slower or faster does not favour one of them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use super::rows::{Round, Row};
 use super::site::{Layout, Site};
 use super::tally::Tally;
 
-/// How many accounts are funded at the same time.
+/// How many accounts are funded concurrently.
 const FUNDING: usize = 512;
 
-/// What is to be run.
+/// The cases and their load.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The cases.
     pub cases: Vec<Case>,
-    /// How many ask at the same time, one table row each.
+    /// The numbers of concurrent clients, with one row of the table for each.
     pub connections: Vec<usize>,
     /// How often each is run.
     pub rounds: usize,
-    /// How long each run is, before and while it counts.
+    /// How long each run lasts, before and while it counts.
     pub time: (Duration, Duration),
-    /// Accounts over which vouchers and balances are spread.
+    /// The number of accounts over which vouchers and balances are spread.
     pub accounts: u64,
     /// The sizes of bulks.
     pub bulk: Bulk,
@@ -37,23 +37,23 @@ pub struct Plan {
     pub layout: Layout,
 }
 
-/// What all cases gave.
+/// The results of all cases.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Compared {
     /// The rows.
     pub rows: Vec<Row>,
-    /// The one CVU's rate by that of many, in the same round, at the most connections.
+    /// The rate on one CVU divided by that on many, in the same round, at the most connections.
     pub hot_to_spread: Option<Thousandths>,
-    /// Vouchers in bulk, over many CVUs, by single ones, likewise.
+    /// The rate of vouchers in bulk over many CVUs divided by that of single ones, likewise.
     pub bulk_to_spread: Option<Thousandths>,
-    /// Transfers by single vouchers, likewise; a transfer makes two.
+    /// The rate of transfers divided by that of single vouchers, likewise; a transfer makes two vouchers.
     pub transfer_to_spread: Option<Thousandths>,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
-    /// What the ledger says.
+    /// The audit of the ledger.
     pub audit: Audit,
 }
 
@@ -64,7 +64,7 @@ impl Compared {
         rows.max_by_key(|row| row.connections)
     }
 
-    /// The most vouchers a second of a large bulk, at any number of connections.
+    /// The highest rate of vouchers in a large bulk, at any number of connections.
     pub fn best_bulk(&self) -> Option<u64> {
         let large = |row: &&Row| matches!(row.case, Case::BulkLarge | Case::BulkHot);
         let rates = self.rows.iter().filter(large);
@@ -128,7 +128,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
     })
 }
 
-/// Gives the accounts something to transfer, if they are to.
+/// Funds the accounts, if there is a case of transfers.
 async fn fund(site: &Site, plan: &Plan, accounts: u64) -> anyhow::Result<Tally> {
     let tally = Tally::new(accounts);
     if !plan.cases.contains(&Case::Transfer) {
@@ -161,12 +161,12 @@ fn mix(case: Case, plan: &Plan) -> Mix {
         Case::BulkHot => Mix::Bulk(large, Over::One(accounts)),
         Case::Balance => Mix::Balances(accounts),
         Case::Mix => Mix::Mixed(accounts),
-        // The one CVU of the other cases too: so there are always two.
+        // Includes the CVU of the hot cases, so that there are always two accounts.
         Case::Transfer => Mix::Transfers(accounts.saturating_add(1)),
     }
 }
 
-/// Sets the ratios of the runs of one round and number of connections.
+/// Sets the ratios of the runs with one round and one number of connections.
 fn compare(runs: &mut [Run]) {
     let noop = runs.iter().find(|(case, ..)| *case == Case::Noop);
     let noop = noop.map_or(0, |(_, _, round)| round.rate);
@@ -190,7 +190,7 @@ fn rows(plan: &Plan, runs: &[Run]) -> Vec<Row> {
     rows
 }
 
-/// The rate of a case by that of single vouchers in the same round, at the most connections.
+/// The rate of a case divided by that of single vouchers in the same round, at the most connections.
 fn to_spread(case: Case, runs: &[Run]) -> Option<Thousandths> {
     let most = runs.iter().map(|(_, connections, _)| *connections).max()?;
     let rates = |of: Case| {

@@ -1,5 +1,5 @@
-//! A client of HTTP/1.1 that costs next to nothing: requests are made beforehand and patched, and
-//! of an answer only the status and the length are read; of a bulk's also its end.
+//! A very cheap client for HTTP/1.1: requests are prepared and patched, and of an answer only the status and the length
+//! are read, and the end of a bulk's.
 
 use std::io;
 
@@ -8,14 +8,14 @@ use tokio::net::TcpStream;
 
 use super::draw::{Asked, BenchOrder, ID_DIGITS, Kind};
 
-/// Room for an answer that is not a bulk's, in bytes.
+/// The buffer for an answer that is not a bulk's, in bytes.
 const ANSWER_BYTES: usize = 16 * 1024;
-/// Bytes of an answer at most.
+/// The largest answer, in bytes.
 const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// What is before the items of a bulk, and after them.
+/// The text around the items of a bulk.
 const BULK_ENDS: (&str, &str) = (r#"{"mode":"independent","items":["#, "]}");
 
-/// The path of the handler that does nothing, as long as that of a posting.
+/// The path of the handler that does nothing; it is as long as that of a posting.
 pub const NOOP_PATH: &str = "/bench/noop/0000000000000000000/0000000000000000";
 
 /// A request with places to be patched.
@@ -69,7 +69,7 @@ impl Template {
     }
 }
 
-/// The head of a request but for its length.
+/// The head of a request, without the length of its body.
 fn head_of(method: &str, path: &str, key: &str) -> String {
     let mut text = format!("{method} {path} HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n");
     if method == "POST" {
@@ -138,7 +138,7 @@ impl Requests {
         self.cvus.get(account).map_or("", String::as_str)
     }
 
-    /// The text of a question for a path.
+    /// The text of a GET request for a path.
     pub fn get(&self, path: &str) -> String {
         format!("{}\r\n", head_of("GET", path, &self.key))
     }
@@ -173,7 +173,7 @@ impl Requests {
     }
 }
 
-/// A connection that is kept.
+/// A persistent connection.
 #[derive(Debug)]
 pub struct Connection {
     stream: TcpStream,
@@ -193,14 +193,14 @@ impl Connection {
         })
     }
 
-    /// Asks and gives the status and the body of the answer.
+    /// Sends a request; returns the status and the body of the answer.
     pub async fn ask(&mut self, requests: &Requests, asked: &Asked) -> io::Result<(u16, &[u8])> {
         requests.write(asked, &mut self.out);
         let (status, body, end) = self.exchange().await?;
         Ok((status, self.buffer.get(body..end).unwrap_or_default()))
     }
 
-    /// Asks with the text of a request; gives the status, the cursor of the next page, and the body.
+    /// Sends the text of a request; returns the status, the cursor of the next page, and the body.
     pub async fn get(&mut self, request: &str) -> io::Result<(u16, Option<String>, &[u8])> {
         self.out.clear();
         self.out.extend_from_slice(request.as_bytes());
@@ -214,7 +214,7 @@ impl Connection {
         Ok((status, next, body))
     }
 
-    /// Sends what is written; gives the status, where the body begins and where it ends.
+    /// Sends the prepared bytes; returns the status and the range of the body.
     async fn exchange(&mut self) -> io::Result<(u16, usize, usize)> {
         self.stream.write_all(&self.out).await?;
         let mut filled = 0_usize;
@@ -238,7 +238,7 @@ impl Connection {
     }
 }
 
-/// The status, where the body begins and where it ends; `None` while the head is not complete.
+/// The status and the range of the body; `None` while the head is incomplete.
 fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
     let bytes = bytes.get(..end)?;
@@ -249,7 +249,7 @@ fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     Some((status.parse().ok()?, body, end))
 }
 
-/// The value of a header; its name is in small letters with its colon.
+/// The value of a header; `name` is in lower case, with its colon.
 fn value_of<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a str> {
     head.split(|b| *b == b'\n').skip(1).find_map(|line| {
         let (first, value) = line.split_at_checked(name.len())?;

@@ -1,12 +1,11 @@
-//! A fixed number of answers, one after the other, for whoever counts what they cost.
+//! A fixed number of answers, one after the other, for counting the instructions of each.
 //!
 //! **Shape.** One connection, one thread for requests and one for actors, so that every group of the journal has one
-//! commit and two runs do the same. What a run costs beside its answers (start, accounts, end) is the
-//! same for any number of them, so the difference of two runs is that of the answers alone. See
-//! [`super::guard`].
+//! commit and two runs do the same. The rest of a run (start, accounts, end) costs the same for any number of answers,
+//! so the difference between two runs is that of the answers alone. See [`super::guard`].
 //!
-//! **Bounds.** How often the library that reads requests looks before all of one is there is chance, and costs up to 9,000
-//! instructions an answer. So nothing is counted that costs less than 150,000, such as a balance in memory.
+//! **Bounds.** How often the HTTP library looks for a complete request is chance, and costs up to 9,000 instructions
+//! per answer. So cases that cost less than 150,000, such as a balance in memory, are not counted.
 
 use std::path::{Path, PathBuf};
 
@@ -60,15 +59,15 @@ pub enum Counted {
 pub const BULK: usize = 1000;
 /// Movements of a page.
 pub const PAGE: u64 = 50;
-/// Accounts beside those of an activation.
+/// The accounts, except in the activation case.
 const ACCOUNTS: u64 = 32;
-/// Accounts that are loaded in turn, and how many of them may be in memory.
+/// The accounts that are loaded in turn, and how many of them may be in memory.
 const COLD: (u64, usize) = (256, 8);
 /// Vouchers on each account before anything counts.
 const BEFORE: u64 = 8;
 
 impl Counted {
-    /// All of them.
+    /// All cases.
     pub const ALL: [Self; 5] = [
         Self::Voucher,
         Self::Transfer,
@@ -77,7 +76,7 @@ impl Counted {
         Self::Page,
     ];
 
-    /// What it is called in the table and on the command line.
+    /// Its name in the table and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Voucher => "voucher",
@@ -88,7 +87,7 @@ impl Counted {
         }
     }
 
-    /// Answers of the shorter and of the longer run.
+    /// The number of answers in the shorter and in the longer run.
     pub const fn answers(self) -> (u64, u64) {
         match self {
             Self::Voucher | Self::Activation => (500, 3500),

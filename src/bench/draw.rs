@@ -1,14 +1,14 @@
-//! What is asked next: drawn at random, the same in every run that begins alike.
+//! The requests, drawn at random, but the same in every run with the same start.
 
 use super::figures::scaled;
 
-/// What each account gets before money goes from one to another, in centavos.
+/// The deposit of each account before money moves between accounts, in centavos.
 pub const FUNDS: u64 = 10_000_000_000;
 
 /// Digits of the number in an external id.
 pub const ID_DIGITS: usize = 16;
 
-/// What is asked.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The handler that does nothing.
@@ -32,14 +32,14 @@ pub struct BenchOrder {
     pub account: usize,
     /// The account that a transfer goes to.
     pub other: usize,
-    /// How much; in a request from 1000 to 9999.
+    /// The amount; in a request from 1000 to 9999.
     pub centavos: u64,
     /// The number in the external id.
     pub id: u64,
 }
 
 impl BenchOrder {
-    /// How many vouchers it makes.
+    /// The number of vouchers that it makes.
     pub const fn vouchers(&self) -> u64 {
         match self.kind {
             Kind::Post => 1,
@@ -59,47 +59,47 @@ impl BenchOrder {
     }
 }
 
-/// Which accounts vouchers are for.
+/// The accounts that vouchers are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// Any of the first so many.
+    /// Any of the first accounts, up to this number.
     Many(usize),
     /// This one.
     One(usize),
 }
 
-/// What is asked, of which accounts.
+/// The kinds of requests, with the accounts they are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mix {
     /// The handler that does nothing.
     Noop,
-    /// Vouchers on any of the first so many accounts.
+    /// Vouchers on any of the first accounts, up to this number.
     Spread(usize),
     /// Vouchers on this account.
     Hot(usize),
-    /// So many vouchers in one request.
+    /// This many vouchers in one request.
     Bulk(usize, Over),
-    /// Transfers between any two of the first so many accounts.
+    /// Transfers between any two of the first accounts, up to this number.
     Transfers(usize),
-    /// Balances of any of the first so many accounts.
+    /// Balances of any of the first accounts, up to this number.
     Balances(usize),
-    /// Four balances for each voucher, over the first so many accounts.
+    /// Four balances for each voucher, over the first accounts, up to this number.
     Mixed(usize),
     /// [`FUNDS`] for one account after the other.
     Fund,
 }
 
-/// What one request asks.
+/// One drawn request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The request; of a bulk only its kind counts.
+    /// The request; only the kind is used for a bulk.
     pub order: BenchOrder,
     /// The items of a bulk.
     pub items: Vec<BenchOrder>,
 }
 
 impl Asked {
-    /// What is posted: the items of a bulk, the order itself otherwise.
+    /// The postings: the items of a bulk, or else the order itself.
     pub fn orders(&self) -> &[BenchOrder] {
         if self.order.kind == Kind::Bulk {
             &self.items
@@ -109,7 +109,7 @@ impl Asked {
     }
 }
 
-/// Draws.
+/// Draws requests.
 #[derive(Clone, Debug)]
 pub struct Draw {
     mix: Mix,
@@ -119,7 +119,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Begins with an external id.
+    /// Starts with this external id.
     pub const fn new(mix: Mix, next_id: u64) -> Self {
         Self {
             mix,
@@ -155,7 +155,7 @@ impl Draw {
         }
     }
 
-    /// An order; what changes the ledger gets an external id of its own.
+    /// An order; one that changes the ledger gets an external id of its own.
     fn order(&mut self, kind: Kind, account: usize) -> BenchOrder {
         let id = self.next_id;
         if matches!(kind, Kind::Post | Kind::Transfer) {
@@ -180,7 +180,7 @@ impl Draw {
         }
     }
 
-    /// What is asked next.
+    /// The next request.
     pub fn ask(&mut self) -> Asked {
         let drawn = self.drawn;
         self.drawn = drawn.saturating_add(1);

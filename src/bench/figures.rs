@@ -1,4 +1,4 @@
-//! Figures as whole numbers: ratios in thousandths, times in nanoseconds, and how they are shown.
+//! Figures as whole numbers: ratios in thousandths, times in nanoseconds, and their formats.
 
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -27,19 +27,19 @@ impl Serialize for Thousandths {
     }
 }
 
-/// `value * times / by` without overflow on the way; 0 when `by` is 0.
+/// `value * times / by` without overflow of the product; 0 when `by` is 0.
 pub fn scaled(value: u64, times: u64, by: u64) -> u64 {
     let product = u128::from(value).saturating_mul(u128::from(times));
     let quotient = product.checked_div(u128::from(by)).unwrap_or(0);
     u64::try_from(quotient).unwrap_or(u64::MAX)
 }
 
-/// How many in a second, when so many were counted in so many nanoseconds.
+/// The rate per second of this count in this many nanoseconds.
 pub fn per_second(count: u64, nanos: u64) -> u64 {
     scaled(count, 1_000_000_000, nanos)
 }
 
-/// The median; 0 of nothing.
+/// The median; 0 if there are no values.
 pub fn median(values: impl IntoIterator<Item = u64>) -> u64 {
     let mut values: Vec<u64> = values.into_iter().collect();
     values.sort_unstable();
@@ -80,11 +80,11 @@ pub fn nanos(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Buckets of a histogram for each power of two.
+/// The number of histogram buckets for each power of two.
 const STEPS: u64 = 32;
 const STEP_BITS: u32 = 5;
 
-/// Counts of times in buckets that are 3 % wide: fixed memory, no sorting.
+/// Counts of durations in buckets that are 3 % wide: fixed memory, no sorting.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
     buckets: Vec<u64>,
@@ -112,7 +112,7 @@ fn floor(bucket: u64) -> u64 {
 }
 
 impl Histogram {
-    /// Counts a time.
+    /// Counts a duration.
     pub fn add(&mut self, nanos: u64) {
         let at = usize::try_from(bucket(nanos)).unwrap_or(usize::MAX);
         if at >= self.buckets.len() {
@@ -124,12 +124,12 @@ impl Histogram {
         self.count += 1;
     }
 
-    /// How many times were counted.
+    /// The number of counted durations.
     pub const fn count(&self) -> u64 {
         self.count
     }
 
-    /// The time that so many of a thousand do not exceed (within a bucket).
+    /// The duration that this many of a thousand do not exceed (to the width of a bucket).
     pub fn quantile(&self, thousandths: u64) -> u64 {
         let rank = scaled(self.count, thousandths, 1000).max(1);
         let mut seen = 0_u64;

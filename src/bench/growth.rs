@@ -1,4 +1,4 @@
-//! The long load: whether a store that grows stays as fast, opens again soon and stays small.
+//! The long load: whether a growing store stays as fast, opens quickly and stays small.
 
 use std::path::Path;
 use std::sync::Weak;
@@ -17,21 +17,21 @@ use super::reopen::{self, Reopened};
 use super::site::{self, Layout, Site};
 use super::tally::Tally;
 
-/// Vouchers at the beginning that do not count.
+/// The first vouchers, which do not count.
 const WARM_UP: u64 = 5000;
-/// How many ask at the same time for the long history.
+/// The number of concurrent requests that build the long history.
 const HISTORY_ASKING: usize = 512;
 
-/// What is to be run.
+/// The size of the load.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Vouchers.
     pub vouchers: u64,
-    /// Over so many accounts.
+    /// The number of accounts.
     pub accounts: u64,
-    /// How many ask at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
-    /// At the actors' own door instead of by HTTP.
+    /// Whether the load uses the actors' interface instead of HTTP.
     pub engine: bool,
     /// Vouchers of the account with the long history.
     pub history: u64,
@@ -47,17 +47,17 @@ pub struct Tenth {
     pub per_second: u64,
     /// Commits in one flush.
     pub mean_group: Thousandths,
-    /// The mean time of a write with its flush, in nanoseconds.
+    /// The mean duration of a write with its flush, in nanoseconds.
     pub mean_flush_nanos: u64,
-    /// The part of the machine that other processes had meanwhile.
+    /// The share of the machine that other processes used meanwhile.
     pub taken_by_others: Thousandths,
-    /// CPU of the service for one voucher, in nanoseconds.
+    /// CPU time of the service per voucher, in nanoseconds.
     pub cpu_nanos: u64,
-    /// Bytes of the journal for one voucher.
+    /// Bytes of the journal per voucher.
     pub journal_bytes_per_posting: u64,
     /// Bytes of the index at its end.
     pub index_bytes: u64,
-    /// Resident memory of the whole process at its end, the load's own included.
+    /// Resident memory of the whole process at its end, including that of the load.
     pub memory: u64,
     /// Sorted runs of the index at its end.
     pub index_runs: u64,
@@ -84,25 +84,25 @@ impl Tenth {
         }
     }
 
-    /// The parts between the readings of a run.
+    /// The parts between consecutive readings of a run.
     pub fn all(run: &Measured) -> Vec<Self> {
         let readings = run.readings.iter();
         let pairs = readings.zip(run.readings.iter().skip(1));
         pairs.map(|(from, to)| Self::between(from, to)).collect()
     }
 
-    /// All of a run as if it were one part; `None` without two readings.
+    /// The whole run as one part; `None` with fewer than two readings.
     pub fn whole(run: &Measured) -> Option<Self> {
         let (from, to) = run.readings.first().zip(run.readings.last())?;
         Some(Self::between(from, to))
     }
 }
 
-/// What the long load gave.
+/// The results of the long load.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Grown {
-    /// By which door it was loaded.
+    /// The interface of the load.
     pub by: &'static str,
     /// Vouchers.
     pub vouchers: u64,
@@ -112,27 +112,27 @@ pub struct Grown {
     pub per_second: u64,
     /// The tenths.
     pub tenths: Vec<Tenth>,
-    /// The rate of the last tenth by that of the first.
+    /// The rate of the last tenth divided by that of the first.
     pub last_to_first: Thousandths,
-    /// CPU for a voucher of the last tenth by that of the first.
+    /// CPU time per voucher of the last tenth divided by that of the first.
     pub last_to_first_cpu: Thousandths,
     /// The median time of an answer in nanoseconds.
     pub p50_nanos: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    /// The 99th percentile of the time of an answer, in nanoseconds.
     pub p99_nanos: u64,
     /// Bytes of the folder when closed.
     pub disk_bytes: u64,
-    /// Bytes of the folder for one voucher, accounts and room set aside included.
+    /// Bytes of the folder per voucher, including accounts and reserved room.
     pub disk_bytes_per_posting: u64,
-    /// Balances of the past while the service ran.
+    /// Past balances while the service ran.
     pub history: Option<History>,
     /// Opening again.
     pub reopened: Reopened,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
-    /// What the ledger says after opening again.
+    /// The audit of the ledger after opening again.
     pub audit: Audit,
 }
 

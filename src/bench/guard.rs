@@ -1,14 +1,15 @@
-//! `caudal bench --instructions`: what one answer costs, in instructions, held against what it did cost.
+//! `caudal bench --instructions`: the instructions of one answer, compared with the recorded figure.
 //!
-//! **Shape.** Each case of [`Counted`] runs twice under callgrind, once with more answers than the other time; the
-//! difference by the number of answers between is what one of them costs, whatever else the machine does
-//! meanwhile. `instructions.table` has the figure of each case and of the functions that it spends most in.
+//! **Shape.** Each case of [`Counted`] runs twice under callgrind, with different numbers of answers; the difference in
+//! instructions divided by the difference in answers is the cost of one, independent of other activity on the machine.
+//! `instructions.table` has the figure of each case and of the functions that take most of it.
 //!
-//! **Bounds.** A case that costs more than [`WORSE`] in a hundred more than its figure fails, and names the functions that
-//! grew. One that costs so much less is to be written anew (`--instructions-to`), so that what was won is kept.
+//! **Bounds.** A case that costs over [`WORSE`] percent more than its figure fails, and the report names the functions
+//! that grew. If a case costs that much less, its figure should be rewritten (`--instructions-to`), so that the gain is
+//! kept.
 //!
-//! **Failure.** Without valgrind nothing is counted, and the report says so. Counts are those of one kind of build and one kind
-//! of machine: the table is of a release build on x86-64.
+//! **Failure.** Without valgrind nothing is counted, and the report says so. Counts depend on the build and the
+//! machine: the table is of a release build on x86-64.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
@@ -19,19 +20,19 @@ use anyhow::Context as _;
 use super::callgrind::{self, Profile};
 use super::counted::{self, Counted};
 
-/// How much more than its figure a case may cost, in parts of a hundred.
+/// How much more than its figure a case may cost, in percent.
 const WORSE: u64 = 5;
-/// How often a case is counted at most.
+/// The most times that a case is counted.
 const TRIES: usize = 3;
-/// Functions that have at least one part in so many of a case are in the table.
+/// The table has every function with at least one part in this many of a case.
 const PARTS: u64 = 100;
-/// Functions that are named where a case costs more.
+/// The most functions that are named for a case that costs more.
 const NAMED: usize = 8;
-/// What is written before the table.
+/// The comment above the table.
 const HEADER: &str = "# Instructions of one answer, by case: all of them, then the functions with a hundredth or more.\n\
     # Written by `caudal bench --instructions --instructions-to FILE` of a release build on x86-64.\n";
 
-/// What one answer of each case costs: in all, and by function.
+/// The cost of one answer of each case: in total, and by function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table(BTreeMap<String, Costs>);
 
@@ -42,7 +43,7 @@ struct Costs {
 }
 
 impl Table {
-    /// The one that the program was built with.
+    /// The table that the program was built with.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -68,13 +69,13 @@ impl Table {
         Ok(Self(table))
     }
 
-    /// Whether a case may cost so much.
+    /// Whether a case may have this cost.
     fn allows(&self, case: &str, cost: u64) -> bool {
         let most = |costs: &Costs| costs.all.strict_mul(100 + WORSE) / 100;
         self.0.get(case).map(most).is_some_and(|most| cost <= most)
     }
 
-    /// Holds another table against this one.
+    /// Compares another table with this one.
     fn compare(&self, now: &Self) -> Compared {
         let line = |(case, now): (&String, &Costs)| {
             let before = self.0.get(case);
@@ -90,7 +91,7 @@ impl Table {
     }
 }
 
-/// The functions that cost more than before, the most first.
+/// The functions that cost more than before, by falling difference.
 fn grew(before: &Costs, now: &Costs) -> Vec<(String, u64, u64)> {
     let more = |(name, cost): (&String, &u64)| {
         let was = before.functions.get(name).copied().unwrap_or_default();
@@ -119,7 +120,7 @@ impl fmt::Display for Table {
     }
 }
 
-/// Each case beside its figure.
+/// Each case with its figure.
 #[derive(Clone, Debug)]
 pub struct Compared(Vec<Line>);
 
@@ -133,7 +134,7 @@ struct Line {
 }
 
 impl Compared {
-    /// Whether no case costs more than it may.
+    /// Whether every case stays within its limit.
     pub fn holds(&self) -> bool {
         self.0.iter().all(|line| !line.worse)
     }
@@ -165,9 +166,10 @@ impl fmt::Display for Compared {
     }
 }
 
-/// Counts each case in a folder until it is within its figure, [`TRIES`] times at most, and gives the least of each.
+/// Counts each case in a folder until it is within its figure, at most [`TRIES`] times, and returns the lowest count of
+/// each.
 ///
-/// What a busy machine adds (timers that ring more often, pages that are given back) only adds.
+/// A busy machine only adds instructions (more timer interrupts, returned pages), so the lowest count is the best.
 ///
 /// # Errors
 /// When a run fails.
@@ -205,7 +207,7 @@ fn count_one(folder: &Path, case: Counted) -> anyhow::Result<Costs> {
     Ok(between(&run(few)?, &run(many)?, many.strict_sub(few)))
 }
 
-/// What one of so many answers more costs.
+/// The cost of one answer, from two profiles that differ by this many answers.
 fn between(few: &Profile, many: &Profile, answers: u64) -> Costs {
     let each = |(name, cost): (&String, &u64)| {
         let more = cost.checked_sub(few.get(name).copied().unwrap_or_default())?;
@@ -221,7 +223,7 @@ fn between(few: &Profile, many: &Profile, answers: u64) -> Costs {
     }
 }
 
-/// Counts, compares, and writes the report; also the table, where it is asked for. Whether all holds.
+/// Counts, compares, and writes the report, and the table if requested. Returns whether every case passes.
 ///
 /// # Errors
 /// When a run fails, or the table cannot be read or written.
@@ -233,7 +235,7 @@ pub fn run(folder: &Path, to: Option<&Path>) -> anyhow::Result<(bool, String)> {
         ));
     }
     let kept = Table::kept()?;
-    // What is to be written is counted as often as may be, because nothing is enough for it.
+    // To write a table, count as often as allowed, because no count is low enough to stop early.
     let enough = if to.is_some() {
         &Table::default()
     } else {

@@ -1,4 +1,4 @@
-//! The balance of the past: how long a question about any instant of a long history takes.
+//! Past balances: how long a request for any instant of a long history takes.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,18 +14,18 @@ use serde::{Deserialize, Serialize};
 
 use super::figures::{Histogram, nanos, scaled};
 
-/// How often it is asked.
+/// The number of requests.
 const CALLS: u64 = 5000;
 
-/// Times of one kind of question.
+/// The times of one kind of request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Times {
-    /// The first, when nothing was warm.
+    /// The first request, with nothing cached.
     pub first_nanos: u64,
     /// The median.
     pub p50_nanos: u64,
-    /// What 99 of 100 kept to.
+    /// The 99th percentile.
     pub p99_nanos: u64,
 }
 
@@ -39,22 +39,22 @@ impl Times {
     }
 }
 
-/// How long balances of the past took.
+/// The times of past balances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct History {
-    /// The vouchers of the account.
+    /// The number of vouchers of the account.
     pub vouchers: u64,
-    /// The work of the actor's own turn: the sequence at the instant, and its voucher.
+    /// The work of the actor's turn alone: finding the sequence at the instant, and its voucher.
     pub turn: Times,
-    /// Through the engine: supervisor, actor, and back.
+    /// The whole way through the engine: supervisor, actor, and back.
     pub engine: Times,
 }
 
-/// Asks for balances at instants all over the history of an account.
+/// Requests balances at instants all over the history of an account.
 ///
 /// # Errors
-/// When the account has no history or a question fails.
+/// When the account has no history or a request fails.
 pub async fn measure(
     engine: &Arc<Engine>,
     realm: RealmId,
@@ -68,7 +68,7 @@ pub async fn measure(
     let first = first.context("the account has no first voucher")?.at;
     let span = last.at.saturating_sub(first.millis());
     let instant = |n: u64| {
-        // Steps of the golden ratio fall evenly over the whole span, in no order.
+        // Steps of the golden ratio cover the whole span evenly, in no order.
         let spread = n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         first.plus_millis(scaled(spread, span, 1 << 32))
     };

@@ -1,10 +1,10 @@
-//! A process that posts and is killed: what is opened afterwards is as a kill leaves it.
+//! A process that posts and is killed, so that the store is opened afterwards in the state that a kill leaves.
 //!
-//! **Shape.** It opens the store, posts so many vouchers at the actors' own door, says so, and waits. Whoever started it
-//! kills it then. Both draw the same orders, so the one that is left knows what was acknowledged.
+//! **Shape.** The process opens the store, posts a number of vouchers through the actors' interface, reports that, and
+//! waits for the bench to kill it. Both draw the same orders, so the bench knows which vouchers were acknowledged.
 //!
-//! **Failure.** A voucher that is refused ends it before it says anything, and the bench with it. If the bench
-//! dies first, it ends by itself.
+//! **Failure.** If a voucher is refused, the process ends without a report, and so does the bench. If the bench dies
+//! first, the process ends by itself.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -24,9 +24,9 @@ use super::tally::Tally;
 
 /// The name of the hidden command.
 pub const COMMAND: &str = "bench-killed";
-/// Vouchers that are asked for at the same time.
+/// Vouchers that are requested concurrently.
 const ASKING: usize = 512;
-/// What it says when all of them are acknowledged.
+/// The report that all of them are acknowledged.
 const POSTED: &str = "posted";
 
 /// Posts into a store of `caudal bench` and waits to be killed: for `caudal bench` alone.
@@ -48,14 +48,14 @@ pub struct Args {
     asked: u64,
 }
 
-/// The orders that both processes know.
+/// The orders that both processes draw.
 fn orders(accounts: u64, vouchers: u64, asked: u64) -> impl Iterator<Item = BenchOrder> {
     let accounts = usize::try_from(accounts).unwrap_or(usize::MAX);
     let mut draw = Draw::new(Mix::Spread(accounts), asked);
     (0..vouchers).map(move |_| draw.ask().order)
 }
 
-/// Has another process post so many vouchers over so many accounts, kills it, and notes them.
+/// Has another process post this many vouchers over this many accounts, kills it, and records them.
 ///
 /// # Errors
 /// When that process cannot be started, or ends before it has posted them all.
@@ -98,7 +98,7 @@ pub fn apart(
     Ok(())
 }
 
-/// The hidden command: posts, says so and waits for its end.
+/// The hidden command: posts, reports that, and waits to be killed.
 ///
 /// # Errors
 /// When a voucher is refused, or nobody kills it.
@@ -124,7 +124,7 @@ async fn post(args: &Args) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{POSTED}")?;
     out.flush()?;
-    // It stays open, and ends only by itself when whoever started it is gone.
+    // Standard input stays open, and ends only when the bench is gone.
     actix_web::web::block(|| std::io::stdin().read_to_end(&mut Vec::new())).await??;
     bail!("nobody has killed the process that posts")
 }

@@ -1,12 +1,13 @@
-//! The large load: a store as it is after years, and whether it is still what it was at first.
+//! The large load: a store as it is after years, and whether it is as fast as at the beginning.
 //!
-//! **Shape.** [`VOUCHERS`] over [`ACCOUNTS`], a tenth of which may be in memory, by tenths; then vouchers for accounts that
-//! are in memory beside vouchers for any; then a process that posts and is [`killed`](super::killed), the store opened again,
-//! and the whole ledger compared with what was acknowledged. A part of it is laid out alike.
+//! **Shape.** [`VOUCHERS`] over [`ACCOUNTS`], a tenth of which may be in memory, by tenths; then vouchers for accounts
+//! that are in memory beside vouchers for any; then a process that posts and is [`killed`](super::killed), the store
+//! opened again, and the whole ledger compared with the acknowledged vouchers. A part of the load keeps these
+//! proportions.
 //!
-//! **Bounds.** It says first how long it takes and how much of the disk, and refuses where there is less.
+//! **Bounds.** It first prints its duration and the disk that it needs, and refuses to run if there is less.
 //!
-//! **Failure.** As that of the bench: a difference in the ledger or a wrong answer is a FAIL.
+//! **Failure.** As in the rest of the bench, a difference in the ledger or a wrong answer is a FAIL.
 
 use std::path::Path;
 use std::sync::Weak;
@@ -39,17 +40,17 @@ const MINUTES: u64 = 45;
 const DISK: u64 = 19 << 30;
 /// The threads on which accounts are read.
 const READERS: &str = "tokio-rt-worker";
-/// Bytes that any store takes: segments, and room that is kept back.
+/// The least disk that any store takes, in bytes: segments, and reserved room.
 const DISK_LEAST: u64 = 1 << 30;
 
-/// What is to be run.
+/// The size and layout of the load.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// One part in so many of the whole; 1 is all of it.
+    /// One in this many parts of the whole load; 1 is all of it.
     pub part: u64,
-    /// How many ask at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
-    /// At the actors' own door instead of by HTTP.
+    /// Whether the load uses the actors' interface instead of HTTP.
     pub engine: bool,
     /// Threads; how many accounts are in memory follows from the plan.
     pub layout: Layout,
@@ -72,7 +73,7 @@ impl Plan {
         self.accounts() / 10
     }
 
-    /// Vouchers of each of the smaller runs behind the load.
+    /// Vouchers of each of the smaller runs after the load.
     fn few(&self) -> u64 {
         self.vouchers() / 40
     }
@@ -82,11 +83,11 @@ impl Plan {
     }
 }
 
-/// What it gave.
+/// The results.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Large {
-    /// By which door it was loaded.
+    /// The interface of the load.
     pub by: &'static str,
     /// Vouchers of the load by tenths.
     pub vouchers: u64,
@@ -96,41 +97,41 @@ pub struct Large {
     pub resident: u64,
     /// The tenths.
     pub tenths: Vec<Tenth>,
-    /// What the process was to keep to, in bytes; `None` when nobody looked.
+    /// The memory target of the process, in bytes; `None` if there was none.
     pub memory_limit: Option<u64>,
-    /// The rate of the last tenth by that of the first.
+    /// The rate of the last tenth divided by that of the first.
     pub last_to_first: Thousandths,
-    /// Vouchers a second for accounts that are in memory, behind the load.
+    /// Vouchers per second for accounts that are in memory, after the load.
     pub resident_per_second: u64,
     /// Vouchers a second for any account, right afterwards.
     pub cold_per_second: u64,
-    /// The second by the first.
+    /// The second rate divided by the first.
     pub cold_to_resident: Thousandths,
-    /// What one of any account takes to be read.
+    /// The cost of reading an account, from the vouchers for any account.
     pub coming: Coming,
     /// Rows of the index that are asked for by a voucher of an account in memory.
     pub resident_gets: Thousandths,
-    /// Sorted runs of the index, behind the load.
+    /// Sorted runs of the index, after the load.
     pub index_runs: u64,
     /// Bytes of the folder when closed.
     pub disk_bytes: u64,
-    /// The same for one voucher, accounts and room set aside included.
+    /// The same per voucher, including accounts and reserved room.
     pub disk_bytes_per_posting: u64,
-    /// What takes them, once all is closed and opened again.
+    /// The use of those bytes, after closing and opening again.
     pub shares: Vec<Share>,
     /// Vouchers of the process that was killed.
     pub killed_after: u64,
     /// Opening after the kill.
     pub reopened: Reopened,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
-    /// What the whole ledger says at the end.
+    /// The audit of the whole ledger at the end.
     pub audit: Audit,
 }
 
-/// What the index and the threads that read accounts do for one voucher.
+/// The work of the index and of the threads that read accounts, per voucher.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Coming {
@@ -169,7 +170,7 @@ struct Loaded {
     tally: Tally,
 }
 
-/// Refuses where there is less room than it takes.
+/// Refuses if the disk has less room than the load takes.
 fn room(plan: &Plan, free: u64, folder: &Path) -> anyhow::Result<()> {
     ensure!(
         free >= plan.disk(),
@@ -185,7 +186,7 @@ fn room(plan: &Plan, free: u64, folder: &Path) -> anyhow::Result<()> {
 /// Loads a new store in a folder, kills a process that posts to it, opens it again and checks it.
 ///
 /// # Errors
-/// When there is no room for it, or the service fails.
+/// When there is not enough room, or the service fails.
 pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
     let (vouchers, accounts) = (plan.vouchers(), plan.accounts());
     let time = match plan.part_of(MINUTES) {
@@ -273,7 +274,7 @@ async fn load(folder: &Path, plan: &Plan) -> anyhow::Result<Loaded> {
     let all = job(of(accounts), 0, vouchers);
     let (all, tally) = load::run_telling(&site, all, Tally::new(accounts)).await?;
     let index_runs = site.engine.stats().index_runs;
-    // Half of what fits, asked for until nearly each of them has come.
+    // Half of the accounts that fit in memory, requested until nearly each of them has been loaded.
     let warm = plan.resident() / 2;
     super::say("vouchers for accounts that are in memory");
     let warming = job(of(warm), 0, warm.saturating_mul(4));

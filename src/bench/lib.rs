@@ -1,15 +1,14 @@
 //! `caudal bench`: measures this machine, and checks the ledger afterwards.
 //!
-//! **Shape.** The service as it is served, with one route more that does nothing, and the load that
-//! asks it, in one process on one machine, so that ratios mean something where absolute rates do
-//! not. What one answer costs in instructions is counted apart ([`guard`]). First the [`cases`] side by side, then the [`growth`] of one large store, then its [`lists`],
-//! then what [`webhooks`] cost. Apart from these, the [`large`] load.
+//! **Shape.** The service as it is served, with one extra route that does nothing, and the load, in one process on one
+//! machine, so that ratios mean something even where absolute rates do not. The instructions of one answer are counted
+//! separately ([`guard`]). First come the [`cases`] side by side, then the [`growth`] of one large store, then its
+//! [`lists`], then the cost of [`webhooks`]. The [`large`] load is separate.
 //!
-//! A crate above the service, which it starts and asks; only the program knows it.
+//! A crate above the service, which it starts and loads; only the program depends on it.
 //!
-//! **Failure.** A ledger that is not what was acknowledged to the client, or an answer that was not the right
-//! one, is a FAIL and exit code 1. A bar that is missed is shown, and counts with `--strict`: a busy
-//! machine is no broken ledger.
+//! **Failure.** A ledger that differs from the acknowledged vouchers, or a wrong answer, is a FAIL and exit code 1. A
+//! missed bar is shown, and counts only with `--strict`: a busy machine is not a broken ledger.
 
 pub mod audit;
 pub mod bulk;
@@ -53,7 +52,7 @@ use case::{Bulk, Case};
 use report::Report;
 use site::Layout;
 
-/// How long a run of a case lasts before it counts.
+/// How long a run of a case lasts before measuring begins.
 const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Measure this machine, and check the ledger afterwards
@@ -254,7 +253,7 @@ impl Args {
     fn webhooks(&self) -> webhooks::Plan {
         let plan = webhooks::Plan {
             rounds: self.webhooks,
-            // Short and often, so that what a state is compared with is near it.
+            // Short and frequent runs, so that each state is compared with measurements close in time.
             time: (Duration::from_millis(100), Duration::from_secs(1)),
             accounts: self.accounts.max(1),
             connections: self.connections.iter().copied().max().unwrap_or(1),
@@ -276,7 +275,7 @@ impl Args {
         }
     }
 
-    /// Of a comparison of logs, where one is asked for.
+    /// The plan for comparing logs, if that is requested.
     fn logs(&self) -> Option<logs::Plan> {
         let url = self.log.clone()?;
         let cases = self.cases();
@@ -302,7 +301,8 @@ impl Args {
             accounts,
             vouchers,
             hot: vouchers / 10,
-            // Further by offset is no page: accounts by name are walked to it.
+            // A page further by offset would be refused: with accounts by name, a page looks at every row up to its
+            // offset, and the number of rows that a page looks at is bounded.
             offset: (accounts / 2).min(50_000),
             times: of(400, 3),
             layout: self.layout(),
@@ -310,7 +310,7 @@ impl Args {
     }
 }
 
-/// Measures, prints, and says whether everything that was checked holds.
+/// Measures, prints, and returns whether every check passed.
 ///
 /// # Errors
 /// When the service cannot be started or fails.
@@ -344,7 +344,7 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     if let Some(seconds) = args.overload {
         let plan = overload::Plan {
             accounts: args.accounts.max(1),
-            // Below what the service takes, so that one which comes for one that left finds a place.
+            // Below the service's limit, so that a client that reconnects finds a free place.
             connections: 3500,
             time: Duration::from_secs(seconds.max(1)),
             layout: args.layout(),
@@ -359,7 +359,7 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     Ok(report.passed() && (report.bars_hold() || !args.strict))
 }
 
-/// The large load or logs alone where that is asked for, else everything.
+/// Runs the large load or the logs alone if that is requested, or else everything.
 fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
     if args.large {
         let mut report = Report::new(args.layout(), args.scale > 1);
@@ -410,7 +410,7 @@ fn publish(args: &Args, report: &Report) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs on an actix system of its own, and ends its threads.
+/// Runs the work on an actix system of its own, and ends its threads.
 fn on_system<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let system = actix::System::new();
     let outcome = system.block_on(work);
@@ -419,14 +419,14 @@ fn on_system<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result
     outcome
 }
 
-/// Tells whoever watches what is going on.
+/// Prints the current step on standard error.
 fn say(what: &str) {
     let mut out = std::io::stderr().lock();
-    // Nobody watches when this fails.
+    // If this fails, nobody is watching.
     drop(writeln!(out, "bench: {what}"));
 }
 
-/// The folder of the stores, removed at the end.
+/// The folder of the stores, which is removed at the end.
 struct Folder {
     path: PathBuf,
     keep: bool,
@@ -481,7 +481,7 @@ mod tests {
         assert!(compared.audit.acknowledged > 0);
         assert_eq!(compared.rows.len(), 18);
         assert!(compared.best_bulk() > Some(0) && compared.transfer_to_spread.is_some());
-        // A window of a busy machine may pass without an answer; all of them cannot.
+        // On a busy machine a single window may pass without an answer, but not all of them.
         assert!(compared.rows.iter().any(|row| row.per_second > 0));
         let mut report = Report::new(plan.layout, true);
         report.compared = Some(compared);

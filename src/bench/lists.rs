@@ -1,8 +1,7 @@
-//! Lists of a large realm, and what a treasury's snapshot costs beside a small one.
+//! Lists of a large realm, and the cost of a treasury's snapshot, compared with a small realm.
 //!
-//! **Shape.** Two stores, a small one and a large one, loaded in bulk by HTTP. The questions of one
-//! list are asked in turn, so that whatever disturbs the machine disturbs all of them; each is held
-//! against the first page of its list in the same run.
+//! **Shape.** Two stores, a small one and a large one, loaded in bulk over HTTP. The requests of one list are sent in
+//! turn, so that a disturbance affects all of them; each is compared with the first page of its list in the same run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -21,55 +20,55 @@ use super::tally::Tally;
 const PAGE: u64 = 50;
 /// Vouchers of one request of the load.
 const BULK: usize = 1000;
-/// How many load at the same time.
+/// The number of concurrent loading requests.
 const LOADING: usize = 16;
-/// A list is asked no longer than this, as soon as each of its questions was asked [`LEAST`] times.
+/// The longest that a list is measured, once each of its requests was sent [`LEAST`] times.
 const LONGEST: Duration = Duration::from_secs(3);
 /// See [`LONGEST`].
 const LEAST: u64 = 3;
-/// The name of the page that the others are held against.
+/// The name of the page that the others are compared with.
 const FIRST: &str = "first";
-/// The name of the page behind a cursor.
+/// The name of the page after a cursor.
 const CURSOR: &str = "cursor";
 /// How many accounts the small store has.
 const SMALL: u64 = 1000;
 
-/// What is to be run.
+/// The size of the stores and the number of requests.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// Accounts of the large store.
     pub accounts: u64,
     /// Vouchers of the large store.
     pub vouchers: u64,
-    /// How many of them are on one account.
+    /// How many of the vouchers are on one account.
     pub hot: u64,
     /// How many rows the deep pages skip.
     pub offset: u64,
-    /// How often each question is asked at most.
+    /// The most times that each request is sent.
     pub times: u64,
     /// Threads.
     pub layout: Layout,
 }
 
-/// What a question took.
+/// The times of one request.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListRow {
     /// The list.
     pub list: &'static str,
-    /// Which page of it.
+    /// The page of the list.
     pub page: &'static str,
     /// The median time of an answer in nanoseconds.
     pub p50_nanos: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    /// The 99th percentile of the time of an answer, in nanoseconds.
     pub p99_nanos: u64,
-    /// Its median by that of the first page.
+    /// Its median divided by that of the first page.
     pub to_first: Thousandths,
-    /// Of a first page, its median by that of the small store.
+    /// The median of a first page divided by that of the small store.
     pub to_small: Option<Thousandths>,
 }
 
-/// What the lists gave.
+/// The results of the lists.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listed {
@@ -77,18 +76,18 @@ pub struct Listed {
     pub accounts: u64,
     /// Its vouchers.
     pub vouchers: u64,
-    /// How many of them are on one account.
+    /// How many of the vouchers are on one account.
     pub hot: u64,
-    /// Accounts of the small store; vouchers are in proportion.
+    /// The accounts of the small store, whose vouchers are in proportion.
     pub small: u64,
     /// How many rows the deep pages skip.
     pub offset: u64,
-    /// The questions.
+    /// The results of the requests.
     pub lines: Vec<ListRow>,
 }
 
 impl Listed {
-    /// The dearest page behind a cursor, by the first page of its list.
+    /// The most expensive page after a cursor, divided by the first page of its list.
     pub fn dearest_cursor(&self) -> Option<Thousandths> {
         let cursors = self.lines.iter().filter(|line| line.page == CURSOR);
         cursors.map(|line| line.to_first).max()
@@ -100,12 +99,12 @@ struct List {
     name: &'static str,
     path: String,
     numbered: bool,
-    /// Whether only its first page is asked for.
+    /// Whether only its first page is requested.
     whole: bool,
 }
 
-/// The lists: name, path up to the parameters of a page, whether pages have numbers, and whether only the first one
-/// is asked for. Nothing is of a type `NONE`: such a page looks as far as one may.
+/// The lists: name, path up to the parameters of a page, whether pages have numbers, and whether only the first page is
+/// requested. No voucher is of the type `NONE`: such a page scans as far as a request is allowed to.
 const LISTS: [(&str, &str, bool, bool); 30] = [
     ("accounts", "/v1/accounts?", false, false),
     (
@@ -244,7 +243,7 @@ fn lists(hot: &str) -> Vec<List> {
     LISTS.map(list).into()
 }
 
-/// The pages of a list that are asked for, with their paths.
+/// The pages of a list that are requested, with their paths.
 async fn pages(
     list: &List,
     asker: &mut Asker<'_>,
@@ -253,7 +252,7 @@ async fn pages(
     let List { path, numbered, .. } = list;
     let at = |skipped: u64| {
         if !path.contains('?') {
-            // It is no list.
+            // Not a list.
             path.to_string()
         } else if *numbered {
             let page = scaled(skipped, 1, PAGE).saturating_add(1);
@@ -280,7 +279,7 @@ struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Asks for a page; gives the cursor of the next one.
+    /// Requests a page; returns the cursor of the next one.
     async fn ask(&mut self, path: &str) -> anyhow::Result<Option<String>> {
         let head = self.site.requests.get(path);
         let (status, next, body) = self.connection.get(&head).await?;
@@ -300,14 +299,14 @@ struct Times {
     times: Histogram,
 }
 
-/// Asks everything of a store.
+/// Sends all requests to a store.
 async fn ask(site: &Site, plan: &Plan, all: u64) -> anyhow::Result<Vec<Times>> {
     let connection = Connection::open(site.addr).await?;
     let mut asker = Asker { connection, site };
     let hot = usize::try_from(all.saturating_sub(1)).unwrap_or(usize::MAX);
     let mut found = Vec::new();
     for list in lists(site.requests.cvu(hot)) {
-        // Accounts, and the vouchers of one, may end before.
+        // The accounts and the vouchers of one account may be fewer.
         let rows = all.min(plan.hot);
         let offset = plan.offset.min(rows / 2 / PAGE * PAGE).max(PAGE);
         let pages = pages(&list, &mut asker, offset).await?;
@@ -337,7 +336,7 @@ async fn ask(site: &Site, plan: &Plan, all: u64) -> anyhow::Result<Vec<Times>> {
     Ok(found)
 }
 
-/// Builds a store, loads it and asks it.
+/// Builds a store, loads it and measures it.
 async fn measure(folder: &Path, plan: &Plan) -> anyhow::Result<Vec<Times>> {
     let Plan {
         accounts,

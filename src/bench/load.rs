@@ -1,7 +1,7 @@
-//! The load: connections that ask one question after the other, all on one thread of their own.
+//! The load: connections that send one request after the other, all on one thread of their own.
 //!
-//! **Bounds.** One thread, so that what it costs can be told from what the service costs. Each
-//! connection waits for its answer before it asks again.
+//! **Bounds.** One thread, so that its cost can be told from the service's. Each connection waits for its answer before
+//! it sends the next request.
 
 use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
@@ -31,20 +31,20 @@ use super::machine::{self, Actors, Cpu};
 use super::site::{Site, VOUCHER_TYPE, asker};
 use super::tally::Tally;
 
-/// The name of the thread that asks.
+/// The name of the load's thread.
 pub const THREAD: &str = "bench-load";
-/// The longest wait for answers before a run is over all the same.
+/// The longest wait for answers before a run ends anyway.
 const LAST_MAX: Duration = Duration::from_secs(60);
-/// Of an unexpected answer so many bytes are shown.
+/// The bytes of an unexpected answer that are shown.
 const SHOWN: usize = 300;
 
-/// When it is over.
+/// The end of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// After a time that does not count, and one that does; each lasts at least until there were
-    /// as many answers as there are connections.
+    /// After a time that does not count, and one that does; each lasts at least until there were as many answers as
+    /// there are connections.
     After(Duration, Duration),
-    /// After so many answers, of which the first do not count.
+    /// After this many answers, of which the first do not count.
     Answers {
         /// How many do not count.
         warm_up: u64,
@@ -53,34 +53,34 @@ pub enum End {
     },
 }
 
-/// By which door.
+/// The interface through which requests are sent.
 #[derive(Clone)]
 pub enum Way {
     /// HTTP.
     Http(SocketAddr),
-    /// HTTP, with this pause of each connection after an answer.
+    /// HTTP, with each connection pausing this long after an answer.
     Calm(SocketAddr, Duration),
-    /// The actors' own.
+    /// The interface of the actors.
     Engine(RealmId),
 }
 
 /// One run of load.
 #[derive(Clone)]
 pub struct Job {
-    /// The door.
+    /// The interface.
     pub way: Way,
-    /// How many ask at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
-    /// What is asked.
+    /// The requests.
     pub mix: Mix,
-    /// When it is over.
+    /// The end of the run.
     pub end: End,
 }
 
 /// A reading between two answers.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// When.
+    /// The time of the reading.
     pub at: Instant,
     /// Answers so far.
     pub answers: u64,
@@ -95,7 +95,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// The part of the machine that other processes had between two readings.
+    /// The share of the machine that other processes used between two readings.
     pub fn taken_by_others(&self, to: &Self) -> Thousandths {
         let own = machine::spent(&self.cpu, &to.cpu);
         let own = own
@@ -108,22 +108,22 @@ impl Reading {
     }
 }
 
-/// What a run of load gave.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Times of the answers that count.
     pub times: Histogram,
-    /// At the beginning and end of what counts; for a run by answers also at each tenth between.
+    /// The readings at the beginning and end of the counted part; for a run by answers also at each tenth in between.
     pub readings: Vec<Reading>,
-    /// Vouchers that were acknowledged by them.
+    /// Vouchers acknowledged by those answers.
     pub vouchers: u64,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
 }
 
-/// Asks until it is over.
+/// Sends requests until the end of the run.
 ///
 /// # Errors
 /// When a connection cannot be made or breaks.
@@ -131,7 +131,7 @@ pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measure
     start(site, &site.requests, job, tally, false).await
 }
 
-/// Asks until it is over, and tells whoever watches of each tenth.
+/// Sends requests until the end of the run, and reports each tenth.
 ///
 /// # Errors
 /// As [`run`].
@@ -139,7 +139,7 @@ pub async fn run_telling(site: &Site, job: Job, tally: Tally) -> anyhow::Result<
     start(site, &site.requests, job, tally, true).await
 }
 
-/// Asks with the requests of some tenant until it is over.
+/// Sends a given tenant's requests until the end of the run.
 ///
 /// # Errors
 /// As [`run`].
@@ -163,7 +163,7 @@ async fn start(
     let engine = Arc::clone(&site.engine);
     let requests = Arc::clone(requests);
     let actors = site.actors.clone();
-    // Whoever asks in the name of another tenant than the site's floods.
+    // Requests of a tenant other than the site's own are a flood.
     let (pinned, floods) = (site.pinned, !Arc::ptr_eq(&requests, &site.requests));
     let body = move || {
         if let Some(Err(why)) = pinned.map(|pin| pin.ask(floods)) {
@@ -185,10 +185,10 @@ async fn start(
     ended.await.context("the thread of the load is gone")?
 }
 
-/// Posts a voucher at the actors' own door.
+/// Posts a voucher through the actors' interface.
 ///
 /// # Errors
-/// When it is not recorded, or was before.
+/// When it is not recorded, or had been recorded before.
 pub async fn post(
     engine: &Engine,
     realm: RealmId,
@@ -212,7 +212,7 @@ pub async fn post(
 
 struct Run {
     job: Job,
-    /// Whether whoever watches is told of each tenth.
+    /// Whether each tenth is reported.
     tells: bool,
     engine: Arc<Engine>,
     requests: Arc<Requests>,
@@ -288,7 +288,7 @@ impl Run {
         Ok((self.measured.take(), self.tally.take()))
     }
 
-    /// Waits for a time, and for one answer on each connection.
+    /// Waits for the given time, and for at least one answer on each connection.
     async fn last(&self, time: Duration) {
         let connections = u64::try_from(self.job.connections).unwrap_or(0);
         let enough = self.answers.get().saturating_add(connections);
@@ -429,7 +429,7 @@ impl Run {
         self.next_reading.set(next.saturating_add(warm_up));
     }
 
-    /// Says how far it is and how fast the last tenth was.
+    /// Reports the progress and the rate of the last tenth.
     fn tell(&self, tenth: u64) {
         if let [.., from, to] = self.measured.borrow().readings.as_slice() {
             let rate = per_second(

@@ -1,10 +1,10 @@
-//! Vouchers with the log on this machine's disk, and in PostgreSQL: alone, and with a synchronous standby. Beside them the
-//! same postings as plain SQL on the same servers.
+//! Vouchers with the log on this machine's disk, and in PostgreSQL: alone, and with a synchronous standby. For
+//! comparison, the same postings as plain SQL on the same servers.
 //!
-//! **Shape.** All services and servers run during the whole of it, each idle but the one that is measured. In each round
-//! each case is run on every log, and ratios are of the same round, so that a machine that gets slower favours none.
+//! **Shape.** All services and servers run throughout, each idle except the one being measured. In each round every
+//! case runs on every log, and ratios compare runs of the same round, so that a machine that gets slower favours none.
 //!
-//! **Failure.** A database that is named and has a log already is refused: it may be somebody's books.
+//! **Failure.** A named database that already has a log is refused: it may hold somebody's books.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -26,25 +26,25 @@ use super::site::{Layout, Site};
 use super::sql::{self, SqlJob};
 use super::tally::Tally;
 
-/// What stands for a database in place of a URL: servers of this run.
+/// The word that stands for throw-away servers of this run, in place of a database URL.
 pub const AUTO: &str = "auto";
-/// Connections of bulks.
+/// The connections that post bulks.
 const BULK_CONNECTIONS: usize = 16;
 
-/// What is to be run.
+/// The databases, the load and the layout of a comparison.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// The database; throw-away servers on this machine, without one.
+    /// The database; `None` for throw-away servers on this machine.
     pub url: Option<SecretString>,
-    /// Whether tables in that database are kept.
+    /// Whether the tables in that database are kept.
     pub keep: bool,
     /// How often each is run.
     pub rounds: usize,
-    /// How long each run is, before and while it counts.
+    /// How long each run lasts, before and while it counts.
     pub time: (Duration, Duration),
-    /// Accounts over which vouchers are spread.
+    /// The number of accounts over which vouchers are spread.
     pub accounts: u64,
-    /// Connections of single vouchers.
+    /// The connections that post single vouchers.
     pub connections: usize,
     /// Vouchers of a bulk.
     pub bulk: usize,
@@ -54,7 +54,7 @@ pub struct Plan {
     pub layout: Layout,
 }
 
-/// Where postings become durable.
+/// The log in which postings become durable.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Place {
@@ -69,7 +69,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// What was posted there.
+    /// What is posted there, as text.
     pub const fn vouchers(self) -> &'static str {
         match self {
             Self::Disk => "vouchers on the disk",
@@ -79,7 +79,7 @@ impl Place {
         }
     }
 
-    /// What it is called.
+    /// Its name in the tables.
     pub const fn title(self) -> &'static str {
         match self {
             Self::Disk => "disk",
@@ -90,7 +90,7 @@ impl Place {
     }
 }
 
-/// What is posted.
+/// The kind of posting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Posting {
@@ -109,7 +109,7 @@ pub enum Posting {
 impl Posting {
     const ALL: [Self; 5] = [Self::Single, Self::Hot, Self::Bulk, Self::Sql, Self::SqlHot];
 
-    /// What it is called.
+    /// Its name in the tables.
     pub fn title(self, bulk: usize) -> String {
         match self {
             Self::Single => "voucher, many CVUs".to_owned(),
@@ -120,7 +120,7 @@ impl Posting {
         }
     }
 
-    /// The plain SQL that posts the same.
+    /// The equivalent posting in plain SQL.
     const fn plainly(self) -> Option<Self> {
         match self {
             Self::Single | Self::Bulk => Some(Self::Sql),
@@ -130,7 +130,7 @@ impl Posting {
     }
 }
 
-/// One posting at one place: medians over the rounds.
+/// One kind of posting at one place: medians over the rounds.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogRow {
@@ -140,33 +140,33 @@ pub struct LogRow {
     pub posting: Posting,
     /// Its name.
     pub name: String,
-    /// How many post at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
     /// Vouchers or entries a second.
     pub per_second: u64,
     /// The median time of an answer in nanoseconds.
     pub p50_nanos: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    /// The 99th percentile of the time of an answer, in nanoseconds.
     pub p99_nanos: u64,
-    /// Its rate by that of the same on the disk.
+    /// Its rate divided by that of the same posting on the disk.
     pub to_disk: Option<Thousandths>,
-    /// Its rate by that of plain SQL on the same server.
+    /// Its rate divided by that of plain SQL on the same server.
     pub to_sql: Option<Thousandths>,
-    /// The part of the machine that other processes had meanwhile; PostgreSQL's own are such.
+    /// The share of the machine that other processes used meanwhile, including PostgreSQL.
     pub taken_by_others: Thousandths,
 }
 
-/// What all of it gave.
+/// The results of a comparison.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OnLogs {
     /// The rows.
     pub rows: Vec<LogRow>,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
-    /// What each ledger says.
+    /// The audit of each ledger.
     pub audits: Vec<(Place, Audit)>,
 }
 
@@ -187,10 +187,10 @@ struct Stand {
     place: Place,
     site: Site,
     tally: Tally,
-    /// What plain SQL has posted there.
+    /// The number of entries that plain SQL has posted there.
     plain: u64,
     url: Option<String>,
-    /// Alive until the service has ended.
+    /// Kept alive until the service has ended.
     _servers: Vec<Server>,
 }
 
@@ -203,7 +203,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
     match &plan.url {
         Some(url) => {
             let url = url.expose_secret().to_owned();
-            // Asked without encryption, as plain SQL is.
+            // The connection is not encrypted, as that of plain SQL is not.
             sql::is_free(&url).await?;
             stands.push(Stand::build(folder, plan, Place::Named, Some(url), Vec::new()).await?);
         }
@@ -224,7 +224,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
     };
     let mut samples = Vec::new();
     for round in 0..plan.rounds {
-        // Another one begins in each.
+        // Each round begins with another stand.
         if round > 0 {
             stands.rotate_left(1);
         }
@@ -245,7 +245,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<OnLogs> {
     Ok(found)
 }
 
-/// Throw-away servers, the one that takes writes first.
+/// Throw-away servers; the first one takes writes.
 fn servers(programs: &Programs, folder: &Path, place: Place) -> anyhow::Result<Vec<Server>> {
     super::say(&format!("starting {}", place.title()));
     let dir = |name: &str| folder.join(name);
@@ -363,7 +363,7 @@ impl Stand {
         }))
     }
 
-    /// Compares the ledger with what was acknowledged, and ends it.
+    /// Compares the ledger with the acknowledged vouchers, and ends the service.
     async fn end(self, plan: &Plan) -> anyhow::Result<Audit> {
         super::say(&format!("checking the ledger: {}", self.place.title()));
         let (store, realm) = (Arc::clone(self.site.engine.store()), self.site.realm);
@@ -418,7 +418,7 @@ fn rows(plan: &Plan, samples: &[Sample]) -> Vec<LogRow> {
     rows
 }
 
-/// The median of the rates by those of another posting in the same rounds.
+/// The median ratio of the rates to those of another posting in the same rounds.
 fn by(samples: &[Sample], own: &[&Sample], place: Place, posting: Posting) -> Option<Thousandths> {
     let ratios = own.iter().filter_map(|sample| {
         let same = |other: &&Sample| {

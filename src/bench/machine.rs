@@ -1,4 +1,4 @@
-//! What the machine says of this process: CPU of each thread, memory, bytes on disk.
+//! The machine's figures for this process: CPU time of each thread, memory, bytes on disk.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,26 +10,26 @@ use std::path::Path;
 /// CPU time by the name of the thread, in nanoseconds; threads of one name are summed.
 pub type Cpu = BTreeMap<String, u64>;
 
-/// Nanoseconds of a clock tick, for kernels without statistics of the scheduler.
+/// Nanoseconds of a clock tick, for kernels without scheduler statistics.
 const TICK: u64 = 10_000_000;
 
-/// The threads of the runtime that run actors, each with its name; its others serve HTTP.
+/// The runtime's threads that run actors, each with its name; the runtime's others serve HTTP.
 #[derive(Clone, Debug, Default)]
 pub struct Actors(BTreeMap<OsString, String>);
 
-/// What the names of the threads of actors begin with.
+/// The prefix of the names of actors' threads.
 const ACTORS: &str = "actors";
-/// The thread of the couriers: the last that an engine starts.
+/// The name of the couriers' thread, the last one that an engine starts.
 const COURIERS: &str = "couriers";
 
-/// The threads that serve HTTP, together.
+/// The common name of the threads that serve HTTP.
 pub const HTTP: &str = "http";
 
-/// How the threads of the runtime are called, whatever they do.
+/// The system's name of every thread of the runtime, whatever it does.
 const RUNTIME: &str = "actix-rt";
 
 impl Actors {
-    /// All threads of the runtime that there are now.
+    /// All threads of the runtime at this moment.
     pub fn now() -> Self {
         let runtime = threads()
             .into_iter()
@@ -41,12 +41,12 @@ impl Actors {
         )
     }
 
-    /// These, and those that an engine has started since with so many threads for actors, by their number.
+    /// Adds the threads that an engine has started since with this many actors' threads, by their number.
     #[must_use]
     pub fn and_since(mut self, arbiters: usize) -> Self {
         let mut since: Vec<_> = Self::now().0.into_keys().collect();
         since.retain(|task| !self.0.contains_key(task));
-        // The kernel counts them up.
+        // The kernel assigns rising numbers.
         since.sort_by_key(|task| task.to_string_lossy().parse::<u64>().ok());
         for (at, task) in since.into_iter().enumerate() {
             let name = match at < arbiters {
@@ -58,7 +58,7 @@ impl Actors {
         self
     }
 
-    /// The CPU time of every living thread, by what it does.
+    /// The CPU time of every living thread, by its role.
     pub fn cpu(&self) -> Cpu {
         let mut cpu = Cpu::new();
         for (task, name, nanos) in threads() {
@@ -75,7 +75,7 @@ impl Actors {
     }
 }
 
-/// How long the processors have worked for anybody since the machine was started, in nanoseconds.
+/// The CPU time of the whole machine since it was started, in nanoseconds.
 pub fn busy() -> u64 {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
@@ -118,7 +118,7 @@ fn ticked(task: &Path) -> Option<u64> {
     Some(user.saturating_add(system).saturating_mul(TICK))
 }
 
-/// What was spent between two readings.
+/// The CPU time between two readings.
 pub fn spent(before: &Cpu, after: &Cpu) -> Cpu {
     let since = |(name, nanos): (&String, &u64)| {
         let earlier = before.get(name).copied().unwrap_or(0);
@@ -127,7 +127,7 @@ pub fn spent(before: &Cpu, after: &Cpu) -> Cpu {
     after.iter().map(since).filter(|(_, n)| *n > 0).collect()
 }
 
-/// What the actors spent of it, couriers included.
+/// The CPU time of the actors, couriers included.
 pub fn of_actors(spent: &Cpu) -> u64 {
     let actors = spent.iter();
     let actors = actors.filter(|(name, _)| name.starts_with(ACTORS) || *name == COURIERS);
@@ -163,16 +163,16 @@ pub fn disk_bytes(folder: &Path) -> u64 {
         .fold(0, u64::saturating_add)
 }
 
-/// Bytes that are free for us on the disk of a folder.
+/// Bytes that this process can still write to the disk of a folder.
 ///
 /// # Errors
-/// When the system does not say.
+/// When the system does not report them.
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
-/// How many processors there are.
+/// The number of processors.
 pub fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }

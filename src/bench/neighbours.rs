@@ -1,12 +1,13 @@
-//! A quiet tenant beside a flood: how long its vouchers take alone, and while another tenant asks for as much as it can,
-//! in turns, so that whatever else the machine does is in both.
+//! A quiet tenant beside a flood: how long its vouchers take alone, and while another tenant sends as much as it can,
+//! in turns, so that other activity of the machine affects both.
 //!
-//! **Shape.** Floods, each on as many connections as its kind takes: one large batch after the other, single vouchers, and
-//! balances. The quiet tenant pauses after each answer, so no pace of realms that allows it 250 requests a second holds it up.
-//! Tenants have the bounds that `serve` sets unless told otherwise. The clients share the processors with the
-//! service, unless they are pinned to their own; what they take of them is told.
+//! **Shape.** Floods, each on as many connections as its kind needs: one large batch after the other, single vouchers,
+//! and balances. The quiet tenant pauses after each answer, so a pace of realms that allows 250 requests per second
+//! does not hold it up. Tenants have the limits that `serve` sets by default. The clients share the processors with the
+//! service, unless they are pinned to their own; the report shows how much they use.
 //!
-//! **Bar.** The median over the turns of the 99th hundredth beside a flood by that alone is at most [`TIMES_MAX`].
+//! **Bar.** The median over the turns of the ratio of the 99th percentile beside a flood to that alone is at most
+//! [`TIMES_MAX`].
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -30,12 +31,12 @@ use super::tally::Tally;
 const QUIET: usize = 1;
 /// How long it pauses after each answer.
 const PAUSE: Duration = Duration::from_millis(4);
-/// How much longer its answers may take beside a flood, in thousandths.
+/// The limit for the ratio of its times beside a flood to those alone, in thousandths.
 const TIMES_MAX: u64 = 1200;
-/// Before a run counts.
+/// How long a run lasts before it counts.
 const WARM_UP: Duration = Duration::from_millis(500);
 
-/// What is to be run.
+/// The tenants, the floods and the rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Accounts of each tenant.
@@ -48,18 +49,19 @@ pub struct Plan {
     pub singles: usize,
     /// How often the quiet tenant is measured alone and beside each flood.
     pub rounds: usize,
-    /// How long each counts.
+    /// How long each measurement counts.
     pub time: Duration,
-    /// What passes of each tenant a second while the other asks, too; 0 lets everything pass, and `None` is as `serve` does.
+    /// The requests per second that pass for each tenant while the other is active, too; 0 is no limit, and `None` is
+    /// the default of `serve`.
     pub pace: Option<u32>,
-    /// Where service and clients run, if not anywhere.
+    /// The processors of service and clients, if they are pinned.
     pub pin: Option<Pin>,
     /// Threads.
     pub layout: Layout,
 }
 
 impl Plan {
-    /// The usual one: five rounds of so many seconds.
+    /// The usual plan: five rounds of this many seconds.
     pub fn of(
         accounts: u64,
         seconds: u64,
@@ -82,7 +84,7 @@ impl Plan {
         }
     }
 
-    /// What tenants may ask for: with a pace of 0 whatever they like.
+    /// The limits of tenants: none with a pace of 0.
     fn allowed(&self) -> Allowed {
         match self.pace {
             Some(0) => Allowed::default(),
@@ -94,15 +96,15 @@ impl Plan {
     }
 }
 
-/// How long answers took, in nanoseconds.
+/// The times of answers, in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Times {
-    /// How many.
+    /// The number of answers.
     pub(super) answers: u64,
     /// The median.
     pub(super) median: u64,
-    /// The 99th hundredth.
+    /// The 99th percentile.
     pub(super) slow: u64,
 }
 
@@ -114,36 +116,36 @@ struct Turn {
     beside: Times,
     /// Vouchers a second of the flood.
     flood: u64,
-    /// Its answers a second, and how many of its requests were not answered as they should be: refused.
+    /// Its answers per second, and the number of its requests that were refused.
     answers: u64,
     refused: u64,
-    /// How many processors the clients of both took beside the flood.
+    /// How many processors the clients of both tenants used beside the flood.
     clients: Thousandths,
 }
 
-/// What came of a flood.
+/// The result of a flood.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Flood {
     name: String,
     turns: Vec<Turn>,
-    /// The median of the 99th hundredth beside it by that alone.
+    /// The median ratio of the 99th percentile beside it to that alone.
     ratio: Thousandths,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Neighbours {
-    /// What passed of each tenant a second while the other asked, too.
+    /// The requests per second that passed for each tenant while the other was active, too.
     pace: Option<NonZeroU32>,
     floods: Vec<Flood>,
-    /// Answers to the quiet tenant that were not the right ones.
+    /// Wrong answers to the quiet tenant.
     pub wrong: u64,
 }
 
 impl Times {
-    /// What a histogram says.
+    /// The summary of a histogram.
     pub(super) fn of(times: &Histogram) -> Self {
         Self {
             answers: times.count(),
@@ -154,7 +156,7 @@ impl Times {
 }
 
 impl Neighbours {
-    /// Whether the quiet tenant was served as it should be.
+    /// Whether the quiet tenant was served well enough.
     pub fn holds(&self) -> bool {
         self.wrong == 0 && self.floods.iter().all(Flood::holds)
     }
@@ -207,12 +209,12 @@ struct Stage {
     plan: Plan,
     /// Vouchers on any of a tenant's accounts.
     vouchers: Mix,
-    /// What either has been asked for so far.
+    /// The requests of both tenants so far.
     tallies: [Tally; 2],
     wrong: u64,
 }
 
-/// Runs it on a new store in a folder.
+/// Runs the measurement on a new store in a folder.
 ///
 /// # Errors
 /// When the service fails.
@@ -285,7 +287,7 @@ impl Stage {
         };
         let [own, theirs] = self.tallies.clone();
         let (alone, own) = load::run(&self.site, quiet(), own).await?;
-        // It begins before the quiet one counts, and ends after it.
+        // The flood begins before the quiet tenant's measurement, and ends after it.
         let longer = self.plan.time.saturating_add(WARM_UP);
         let flood = Job {
             way: Way::Http(to),
@@ -311,13 +313,13 @@ impl Stage {
     }
 }
 
-/// How long a run counted, in nanoseconds: a flood does until each of its clients was answered.
+/// How long a run counted, in nanoseconds: that of a flood lasts until each of its clients got an answer.
 fn counted(run: &Measured) -> u64 {
     let ends = run.readings.first().zip(run.readings.last());
     ends.map_or(0, |(from, to)| nanos(to.at.duration_since(from.at)))
 }
 
-/// How many processors the threads that ask took while a run counted.
+/// How many processors the load's threads used while a run counted.
 fn of_clients(run: &Measured) -> Thousandths {
     let ends = run.readings.first().zip(run.readings.last());
     ends.map_or(Thousandths(0), |(from, to)| {

@@ -1,13 +1,13 @@
-//! Twice what the service can do, asked for by clients that leave: does it stay whole, and is it as
-//! fast afterwards?
+//! Twice the load that the service can handle, from clients that disconnect: does it stay consistent, and is it as fast
+//! afterwards?
 //!
-//! **Shape.** First the rate of [`CLOSED`] connections that wait for their answers. Then twice as many
-//! requests a second are begun on many connections, whatever becomes of the ones before; who has no
-//! answer after [`PATIENCE`] closes the connection and opens another. Then the rate once more.
+//! **Shape.** First the rate of [`CLOSED`] connections that wait for their answers. Then twice as many requests per
+//! second are begun on many connections, whatever happened to the earlier ones; a client without an answer after
+//! [`PATIENCE`] closes its connection and opens another. Then the first rate once more.
 //!
-//! **What is checked.** Every answered voucher was posted. Of those that were posted though their
-//! askers left, how many were decided after that: these are orders executed for nobody. The rest had
-//! been decided, and their answers were on the way.
+//! **Checks.** Every answered voucher was posted. Of the vouchers that were posted although their clients had left, how
+//! many were decided after that: these are orders executed for nobody. The others had been decided, and their answers
+//! were on the way.
 
 use std::cell::{Cell, RefCell};
 use std::fmt;
@@ -35,61 +35,61 @@ use super::machine;
 use super::site::{Layout, Site};
 use super::tally::Tally;
 
-/// Connections whose rate is what the service can do.
+/// The number of connections whose rate counts as the service's capacity.
 const CLOSED: usize = 256;
-/// How long that is measured.
+/// How long the capacity is measured.
 const MEASURE: Duration = Duration::from_secs(3);
 /// How long a client waits for its answer before it leaves.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// How often the memory is read.
+/// The pause between two readings of the memory.
 const READING: Duration = Duration::from_millis(500);
-/// One order of so many whose askers left is looked up afterwards.
+/// One in this many orders whose clients left is looked up afterwards.
 const LOOKED_UP: u64 = 8;
-/// How long the service has to come to rest.
+/// How long the service may take to become idle.
 const REST_MAX: Duration = Duration::from_secs(30);
 
-/// What is to be run.
+/// The size and duration of the overload.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Accounts.
     pub accounts: u64,
-    /// Connections that ask for too much.
+    /// The number of overloading connections.
     pub connections: usize,
-    /// For how long.
+    /// The duration of the overload.
     pub time: Duration,
     /// Threads.
     pub layout: Layout,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Overload {
     /// Vouchers a second before and after.
     rates: (u64, u64),
-    /// Requests that were begun a second.
+    /// Requests that were begun per second.
     offered: u64,
     counts: Counts,
-    /// Vouchers that were posted while too much was asked.
+    /// Vouchers that were posted during the overload.
     posted: u64,
-    /// Of the orders whose askers left: those that were looked up, and those decided after that.
+    /// Of the orders whose clients left: how many were looked up, and how many of these were decided after that.
     late: (u64, u64),
     /// Resident memory before, at most, and at the end, in bytes.
     memory: (u64, u64, u64),
 }
 
-/// What became of the requests.
+/// The outcomes of the requests.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     begun: u64,
     answered: u64,
     refused: u64,
     left: u64,
-    /// Connections that ended, and answers that were neither.
+    /// Broken connections, and answers of any other kind.
     broken: u64,
 }
 
 impl Overload {
-    /// Whether everything that was answered was posted.
+    /// Whether every answered voucher was posted.
     pub const fn passed(&self) -> bool {
         self.posted >= self.counts.answered
     }
@@ -147,7 +147,7 @@ impl fmt::Display for Overload {
     }
 }
 
-/// Runs it on a new store in a folder.
+/// Runs the overload on a new store in a folder.
 ///
 /// # Errors
 /// When the service fails.
@@ -200,7 +200,7 @@ fn posted(site: &Site) -> u64 {
     site.engine.stats().entries
 }
 
-/// Waits until the store gets nothing more to do.
+/// Waits until the store has no more work.
 async fn at_rest(site: &Site) {
     let start = Instant::now();
     let mut last = None;
@@ -213,10 +213,10 @@ async fn at_rest(site: &Site) {
     }
 }
 
-/// An order whose asker left, and when the connection was closed.
+/// An order whose client left, and when the connection was closed.
 type Left = (BenchOrder, Timestamp);
 
-/// Of orders whose askers left: how many were looked up, and how many were decided after that.
+/// Of orders whose clients left: how many were looked up, and how many of these were decided after that.
 async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {
     let (mut looked_up, mut late) = (0_u64, 0_u64);
     for (order, closed) in left {
@@ -232,17 +232,17 @@ async fn late(site: &Site, left: &[Left]) -> anyhow::Result<(u64, u64)> {
     Ok((looked_up, late))
 }
 
-/// What a crowd has done.
+/// The results of the overloading clients.
 struct Crowded {
     counts: Counts,
-    /// The most memory.
+    /// The peak of the memory.
     most: u64,
     /// The next external id.
     next_id: u64,
     left: Vec<Left>,
 }
 
-/// Asks for too much on a thread of its own.
+/// Overloads the service from a thread of its own.
 async fn crowd(
     to: SocketAddr,
     requests: Arc<Requests>,
@@ -301,7 +301,7 @@ impl Crowd {
         self.counts.set(counts);
     }
 
-    /// Gives the most memory.
+    /// Runs all clients; returns the peak of the memory.
     async fn all(self: Rc<Self>, plan: Plan, offered: u64) -> u64 {
         let connections = u64::try_from(plan.connections.max(1)).unwrap_or(1);
         let pause = super::figures::scaled(connections, 1_000_000_000, offered.max(1));

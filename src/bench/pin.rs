@@ -1,30 +1,30 @@
-//! Which processors the service has, and which the clients, so that clients take nothing from the service.
+//! The processors of the service and those of the clients, so that clients take no CPU time from the service.
 //!
-//! **Shape.** A thread hands the processors that it may use on to those that it starts, so the service is pinned before it is
-//! built, and each thread of clients pins itself. The clients of a flood give way to those whose answers are timed: else
-//! it would be measured how long a client waits for another one.
+//! **Shape.** A thread passes its processors on to the threads that it starts, so the service is pinned before it is
+//! built, and each client thread pins itself. The clients of a flood get a lower priority than those whose answers are
+//! timed: otherwise the measurement would include how long one client waits for another.
 
 use anyhow::ensure;
 use rustix::process::nice;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// How far the clients of a flood give way: as far as the system has it.
+/// The priority of a flood's clients: the lowest that the system has.
 const GIVE_WAY: i32 = 19;
 
-/// The processors of a machine, shared out.
+/// A division of the machine's processors.
 #[derive(Clone, Copy, Debug)]
 pub struct Pin {
     service: CpuSet,
     clients: CpuSet,
-    /// How many processors the service has.
+    /// The number of the service's processors.
     pub workers: usize,
 }
 
 impl Pin {
-    /// Half of those that this thread may use for each, and of an odd number one more for the service.
+    /// Half of this thread's processors for each; of an odd number, the service gets one more.
     ///
     /// # Errors
-    /// When there are fewer than two, or the system does not say.
+    /// When there are fewer than two, or the system does not report them.
     pub fn halves() -> anyhow::Result<Self> {
         let may = sched_getaffinity(None)?;
         let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|it| may.is_set(*it)).collect();
@@ -42,7 +42,7 @@ impl Pin {
         })
     }
 
-    /// Has this thread, and those that it starts from now on, use the processors of the service.
+    /// Pins this thread, and those that it starts from now on, to the service's processors.
     ///
     /// # Errors
     /// When the system refuses.
@@ -50,7 +50,7 @@ impl Pin {
         Ok(sched_setaffinity(None, &self.service)?)
     }
 
-    /// Has this thread use those of the clients, and give way to the others there if it floods.
+    /// Pins this thread to the clients' processors, with a lower priority if it floods.
     ///
     /// # Errors
     /// When the system refuses.
@@ -73,7 +73,7 @@ mod tests {
             assert_eq!(crate::machine::processors(), 1);
             return;
         };
-        // In a thread of its own: what it may use is nobody else's affair.
+        // In a thread of its own, so that other tests keep their processors.
         let pinned = std::thread::spawn(move || {
             let before = sched_getaffinity(None).unwrap().count();
             pin.serve().unwrap();

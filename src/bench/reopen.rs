@@ -1,4 +1,4 @@
-//! Opening again, in a process of its own, so that its memory is that of the service alone.
+//! Opens the store again, in a process of its own, so that its memory is that of the service alone.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use super::{machine, site};
 
 /// The name of the hidden command.
 pub const COMMAND: &str = "bench-reopen";
-/// Balances that are asked for at the same time.
+/// Balances that are requested concurrently.
 const ASKING: usize = 1024;
 
 /// Opens a store of `caudal bench` again and says how long it took: for `caudal bench` alone.
@@ -36,25 +36,25 @@ pub struct Args {
     history: Option<u64>,
 }
 
-/// What opening again took.
+/// The times and the memory of opening again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Reopened {
-    /// Until the store was open.
+    /// Nanoseconds until the store was open.
     pub store_nanos: u64,
-    /// Until the actors were started.
+    /// Nanoseconds until the actors were started.
     pub engine_nanos: u64,
-    /// Until the first balance was read: ready.
+    /// Nanoseconds until the first balance was read, when the service is ready.
     pub ready_nanos: u64,
     /// Resident memory when ready, in bytes.
     pub memory: u64,
-    /// The highest that it was until then.
+    /// Its peak until then, in bytes.
     pub memory_peak: u64,
     /// Resident memory when the actors of all accounts live, in bytes.
     pub memory_all_resident: u64,
-    /// How long loading all of them took.
+    /// Nanoseconds that loading all of them took.
     pub all_resident_nanos: u64,
-    /// Balances of the past, on a store that was just opened.
+    /// Past balances, on a store that was just opened.
     pub history: Option<History>,
 }
 
@@ -85,7 +85,7 @@ pub fn apart(
     serde_json::from_slice(&output.stdout).context("the answer of the process that opened again")
 }
 
-/// The hidden command: opens the store again and prints what it took as JSON.
+/// The hidden command: opens the store again and prints the figures as JSON.
 ///
 /// # Errors
 /// When the store does not open.

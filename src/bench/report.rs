@@ -1,4 +1,4 @@
-//! What is shown: a table for people, JSON for programs, and whether the bars hold.
+//! The output: a table for people, JSON for programs, and whether the bars hold.
 
 mod bars;
 mod large;
@@ -22,7 +22,7 @@ use super::{machine, site};
 use bars::{Bar, at_least, below};
 use tables::{cases, ceilings, lists, table, tenths, threads, webhooks};
 
-/// All of it.
+/// All results of a run.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
@@ -44,7 +44,7 @@ pub struct Report {
     pub grown: Option<Grown>,
     /// The lists.
     pub listed: Option<Listed>,
-    /// What webhooks cost.
+    /// The cost of webhooks.
     pub hooked: Option<Hooked>,
     /// The large load.
     pub large: Option<Large>,
@@ -58,13 +58,13 @@ const BULK_BAR: u64 = 100_000;
 const CURSOR_BAR: Thousandths = Thousandths(1500);
 const HEALTHY_BAR: Thousandths = Thousandths(850);
 const DEAD_BAR: Thousandths = Thousandths(950);
-/// How much memory may grow behind a dead webhook: what a table of the index and its runs may.
+/// How much memory may grow with a dead webhook: as much as a table of the index and its runs may take.
 const BACKLOG_BAR: u64 = 256 << 20;
 const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
 const HISTORY_BAR: u64 = 1_000_000;
-/// Beyond it the machine was too busy for figures to be trusted.
+/// The share of the machine used by other processes beyond which figures cannot be trusted.
 const DISTURBED: Thousandths = Thousandths(100);
 
 /// The bars of the long load.
@@ -164,7 +164,7 @@ fn hooks(f: &mut fmt::Formatter<'_>, hooked: &Hooked) -> fmt::Result {
 }
 
 impl Report {
-    /// Of nothing yet.
+    /// A report without results yet.
     pub fn new(layout: site::Layout, quick: bool) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -182,7 +182,7 @@ impl Report {
         }
     }
 
-    /// Whether the ledger is what was acknowledged to the client and every answer was the right one.
+    /// Whether the ledger matches the acknowledged vouchers and every answer was right.
     pub fn passed(&self) -> bool {
         let compared = self
             .compared
@@ -212,7 +212,7 @@ impl Report {
             .all(|(right, wrong)| right && wrong == 0)
     }
 
-    /// What the ledger says after the cases and after the load.
+    /// The audits of the ledger after the cases and after the load.
     fn ledger(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let compared = self
             .compared
@@ -268,7 +268,7 @@ impl Report {
         self.bars().iter().all(|bar| bar.holds)
     }
 
-    /// The largest part of the machine that others had while something was measured.
+    /// The largest share of the machine that other processes used during any measurement.
     fn taken_by_others(&self) -> Thousandths {
         let rows = self.compared.iter().flat_map(|c| &c.rows);
         let tenths = self.grown.iter().flat_map(|g| &g.tenths);
@@ -280,7 +280,7 @@ impl Report {
         all.max().unwrap_or_default()
     }
 
-    /// The bars of what was measured.
+    /// The bars of all measurements.
     pub fn bars(&self) -> Vec<Bar> {
         let mut bars = Vec::new();
         if let Some(compared) = &self.compared {

@@ -1,7 +1,8 @@
-//! A tenant whose vouchers are measured alone, and while the realm of another one is copied as it was at an instant, in
-//! turns, so that whatever else the machine does is in both.
+//! A tenant whose vouchers are measured alone, and while the realm of another tenant is copied as it was at an instant,
+//! in turns, so that other activity of the machine affects both.
 //!
-//! **Bar.** The median over the turns of the 99th hundredth beside the copy by that alone is at most [`TIMES_MAX`].
+//! **Bar.** The median over the turns of the ratio of the 99th percentile beside the copy to that alone is at most
+//! [`TIMES_MAX`].
 
 use std::fmt;
 use std::path::Path;
@@ -20,49 +21,49 @@ use super::neighbours::Times;
 use super::site::{Layout, NEIGHBOUR, Site};
 use super::tally::Tally;
 
-/// How much longer answers may take beside the copy, in thousandths.
+/// The limit for the ratio of the times beside the copy to those alone, in thousandths.
 const TIMES_MAX: u64 = 1200;
-/// How long a copy may take to end when it is told to.
+/// How long a copy may take to end once it was stopped.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Clients that fill the realm that is copied, and how many items each of their batches has.
+/// The number of clients that fill the realm to copy, and of the items in each of their batches.
 const FILLING: (usize, usize) = (4, 1000);
 
-/// What is to be run.
+/// The tenants and the rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
     /// Accounts of each tenant.
     pub accounts: u64,
     /// Connections of the tenant that is measured.
     pub clients: usize,
-    /// How often both are measured.
+    /// How often both states are measured.
     pub rounds: usize,
-    /// How long each counts, and how long the other realm is filled before.
+    /// How long each measurement counts, and how long the other realm is filled before.
     pub time: Duration,
     /// Threads.
     pub layout: Layout,
 }
 
-/// What came of it.
+/// The results.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Restoring {
     clients: usize,
-    /// Alone and beside a copy, turn by turn.
+    /// The times alone and beside a copy, turn by turn.
     turns: Vec<(Times, Times)>,
-    /// The median of the 99th hundredth beside a copy by that alone.
+    /// The median ratio of the 99th percentile beside a copy to that alone.
     pub ratio: Thousandths,
     /// Vouchers of the realm that was copied.
     filled: u64,
-    /// How many entries of it were copied, over all turns.
+    /// How many of its entries were copied, over all turns.
     copied: u64,
-    /// Whether each copy went on to the end of its turn.
+    /// Whether each copy lasted to the end of its turn.
     throughout: bool,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong: u64,
 }
 
 impl Restoring {
-    /// Whether the tenant was served as it should be.
+    /// Whether the tenant was served well enough.
     pub fn holds(&self) -> bool {
         self.wrong == 0 && self.throughout && self.ratio.0 <= TIMES_MAX
     }
@@ -103,10 +104,10 @@ impl fmt::Display for Restoring {
     }
 }
 
-/// Runs it on a new store in a folder.
+/// Runs the measurement on a new store in a folder.
 ///
 /// # Errors
-/// When the service fails, or the copy.
+/// When the service or the copy fails.
 pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Restoring> {
     let site = Site::build(folder, plan.layout, plan.accounts).await?;
     let other = site.neighbour(plan.accounts).await?;
@@ -167,7 +168,7 @@ async fn begun(site: &Site) -> anyhow::Result<Copying> {
     site.engine.copying().context("no copy is made")
 }
 
-/// Whether a copy is still made.
+/// Whether the copy is still in progress.
 fn is_made(site: &Site) -> anyhow::Result<bool> {
     let copy = site.engine.copying().context("no copy was made")?;
     match copy.ended {
@@ -177,7 +178,7 @@ fn is_made(site: &Site) -> anyhow::Result<bool> {
     }
 }
 
-/// Ends a copy, and waits for its end.
+/// Stops the copy, and waits for its end.
 async fn ended(site: &Site, copy: &Copying) -> anyhow::Result<()> {
     site.engine.end_copy(copy.realm);
     let since = Instant::now();

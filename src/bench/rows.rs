@@ -1,4 +1,4 @@
-//! A row of the table of the cases: what one run gave, and what its rounds give together.
+//! A row in the table of the cases: the figures of one run, and the summary of a case's rounds.
 
 use serde::Serialize;
 
@@ -10,9 +10,9 @@ use super::machine::{self, Cpu};
 /// One run of one case.
 #[derive(Clone, Debug, Default)]
 pub struct Round {
-    /// Answers a second; in (d) vouchers.
+    /// Answers per second; in (d) vouchers.
     pub rate: u64,
-    /// That by the rate of the no-op.
+    /// That rate divided by the rate of the no-op.
     pub ratio: Thousandths,
     p50: u64,
     p99: u64,
@@ -23,13 +23,13 @@ pub struct Round {
     flush_us: u64,
     journal_bytes: u64,
     nanos: u64,
-    /// The part of the machine that other processes had.
+    /// The share of the machine that other processes used.
     pub others: Thousandths,
     cpu: Cpu,
 }
 
 impl Round {
-    /// What a run gave.
+    /// The figures of a run.
     pub fn of(case: Case, measured: &Measured) -> Self {
         let answers = measured.times.count();
         let vouchers = measured.vouchers;
@@ -62,7 +62,7 @@ impl Round {
     }
 }
 
-/// A row of the table: medians over the rounds; shares over all of them.
+/// A row of the table: medians over the rounds, except shares, which are over all rounds together.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Row {
@@ -71,7 +71,7 @@ pub struct Row {
     pub case: Case,
     /// Its name.
     pub name: String,
-    /// How many asked at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
     /// Answers a second.
     pub per_second: u64,
@@ -79,33 +79,32 @@ pub struct Row {
     pub vouchers_per_second: u64,
     /// The median time of an answer in nanoseconds.
     pub p50_nanos: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    /// The 99th percentile of the time of an answer, in nanoseconds.
     pub p99_nanos: u64,
-    /// Its rate by that of the no-op in the same round; the rate of a bulk is that of its vouchers.
+    /// Its rate divided by that of the no-op in the same round; the rate of a bulk is that of its vouchers.
     pub ratio_to_noop: Thousandths,
     /// Device flushes a second.
     pub flushes_per_second: u64,
     /// Commits in one flush.
     pub mean_group: Thousandths,
-    /// The mean time of a write with its flush, in nanoseconds.
+    /// The mean duration of a write with its flush, in nanoseconds.
     pub mean_flush_nanos: u64,
     /// Vouchers in one flush.
     pub vouchers_per_flush: Thousandths,
-    /// Bytes of the journal for one voucher.
+    /// Bytes of the journal per voucher.
     pub journal_bytes_per_posting: u64,
-    /// The part of the machine that other processes had meanwhile.
+    /// The share of the machine that other processes used meanwhile.
     pub taken_by_others: Thousandths,
-    /// CPU of the service for one answer, in nanoseconds.
+    /// CPU time of the service per answer, in nanoseconds.
     pub cpu_nanos: u64,
-    /// CPU of the service for one voucher, in nanoseconds, where there are as many as answers.
+    /// CPU time of the service per voucher, in nanoseconds, if there are at least as many vouchers as answers.
     pub cpu_nanos_per_voucher: Option<u64>,
-    /// CPU by thread, the load's own included: for one voucher where that is known, for one answer
-    /// otherwise.
+    /// CPU time by thread, including the load's own: per voucher if that is known, or else per answer.
     pub cpu_nanos_by_thread: std::collections::BTreeMap<String, u64>,
 }
 
 impl Row {
-    /// What the runs of a case gave.
+    /// The summary of a case's runs.
     pub fn of((case, name): (Case, String), connections: usize, rounds: &[&Round]) -> Self {
         let all = |of: fn(&Round) -> u64| rounds.iter().map(move |r| of(r));
         let sum = |of: fn(&Round) -> u64| all(of).fold(0, u64::saturating_add);
@@ -118,7 +117,7 @@ impl Row {
         let service = threads.iter().filter(|(name, _)| *name != load::THREAD);
         let service = service.fold(0_u64, |sum, (_, nanos)| sum.saturating_add(*nanos));
         let vouchers = sum(|r| r.vouchers);
-        // Four balances for each voucher say nothing of what a voucher costs.
+        // With four balances for each voucher, the time per voucher would not be that of a voucher.
         let per_voucher = vouchers > 0 && vouchers >= answers;
         let units = if per_voucher { vouchers } else { answers };
         let postings = if vouchers > 0 {

@@ -1,5 +1,5 @@
-//! What is measured: a store in a folder, the actors over it, the public server, one tenant and its
-//! accounts. The bank is one that answers at once.
+//! The system under test: a store in a folder, the actors over it, the public server, one tenant and its accounts. The
+//! bank answers at once.
 
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
@@ -50,19 +50,19 @@ use super::client::{NOOP_PATH, Requests};
 use super::machine::Actors;
 use super::pin::Pin;
 
-/// The code of the type that is posted.
+/// The code of the voucher type that is posted.
 pub const VOUCHER_TYPE: &str = "BENCH_IN";
 const PEPPER: &[u8] = b"the pepper of a bench";
 const TENANT: &str = "tnt_bench";
-/// The tenant beside it.
+/// The second tenant.
 pub const NEIGHBOUR: &str = "tnt_neighbour";
-/// Accounts that are opened at the same time.
+/// The most accounts that are opened concurrently.
 const OPENING: usize = 1024;
-/// Of so many accounts it is told how far opening them is.
+/// Progress is reported each time this many accounts have been opened.
 const TOLD: u64 = 500_000;
-/// How long the right to append to a log in a database lasts: a busy machine does not lose it.
+/// The lease on a log in a database: long enough that a busy machine does not lose it.
 const LEASE: Duration = Duration::from_secs(60);
-/// How long a store may take to be let go by the threads that served it.
+/// How long the threads that served a store may take to release it.
 const LET_GO: Duration = Duration::from_secs(60);
 
 /// A bank that answers at once.
@@ -100,22 +100,22 @@ pub struct Layout {
     pub arbiters: usize,
     /// Whether the accounts of a realm live on other threads than its supervisor.
     pub spread: bool,
-    /// What the process aims at, in bytes; nobody looks without it.
+    /// The memory target of the process, in bytes; without one, nothing watches memory.
     pub memory: Option<u64>,
-    /// The most accounts in memory; what the engine does without a setting, when there is none.
+    /// The most accounts in memory; `None` for the engine's default.
     pub resident: Option<usize>,
 }
 
-/// What a tenant may ask for.
+/// The limits of a tenant.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Allowed {
-    /// Requests a second and at once; nothing bounds them where there is none.
+    /// The rate limit; `None` is no limit.
     pub rate: Option<Rate>,
-    /// How many pass a second while another one asks, too.
+    /// The requests per second that pass while another tenant is also active.
     pub pace: Option<NonZeroU32>,
 }
 
-/// The actors over a store; and how long it took.
+/// The actors over a store, and how long opening took.
 pub struct Opened {
     /// The actors.
     pub engine: Arc<Engine>,
@@ -133,7 +133,7 @@ pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
     open_on(folder, layout, (None, None), &Measures::new()?)
 }
 
-/// The same with the log in a database and a pace of realms, where they are given, and counted.
+/// Does the same with a log in a database and a pace of realms, if they are given, and with metrics.
 fn open_on(
     folder: &Path,
     layout: Layout,
@@ -175,7 +175,7 @@ fn open_on(
     })
 }
 
-/// Opens the store in a folder alone.
+/// Opens the store in a folder without actors.
 ///
 /// # Errors
 /// When it does not open.
@@ -230,7 +230,7 @@ pub struct Site {
     pub requests: Arc<Requests>,
     /// The threads of its actors.
     pub actors: Actors,
-    /// Where its clients run, if not anywhere.
+    /// The processors of its clients, if they are pinned.
     pub pinned: Option<Pin>,
     server: Running,
     upkeep: JoinHandle<()>,
@@ -238,7 +238,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// Opens a new store in a folder, and in it so many accounts.
+    /// Opens a new store in a folder, with this many accounts.
     ///
     /// # Errors
     /// When anything of it fails.
@@ -246,7 +246,7 @@ impl Site {
         Self::build_with(folder, layout, accounts, (None, Allowed::default())).await
     }
 
-    /// The same with the log in a database, where one is given.
+    /// Does the same with the log in a database, if one is given.
     ///
     /// # Errors
     /// When anything of it fails.
@@ -259,7 +259,7 @@ impl Site {
         Self::build_with(folder, layout, accounts, (log, Allowed::default())).await
     }
 
-    /// The same with bounds of what tenants may ask for.
+    /// Does the same with limits for tenants.
     ///
     /// # Errors
     /// When anything of it fails.
@@ -280,7 +280,7 @@ impl Site {
     ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
         let before = Actors::now();
-        // Counted as in a service, so that what that costs is in every figure.
+        // With metrics, as in a service, so that their cost is in every figure.
         let measures = Arc::new(Measures::new()?);
         let engine = open_on(folder, layout, (log, allowed.pace), &measures)?.engine;
         let upkeep = measures.keep_up();
@@ -289,7 +289,7 @@ impl Site {
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
         let realm = realm(&engine)?;
-        // Fewer at the same time where few may be in memory: of those that are opened together all are.
+        // Open fewer concurrently when few accounts may be in memory: all accounts that are being opened are in memory.
         let opening = layout
             .resident
             .map_or(OPENING, |most| (most / 8).clamp(1, OPENING));
@@ -348,7 +348,7 @@ impl Site {
         })
     }
 
-    /// Another tenant beside the site's, with so many accounts; gives the requests in its name.
+    /// Adds a second tenant with this many accounts, and returns its requests.
     ///
     /// # Errors
     /// When anything of it fails.
@@ -359,7 +359,7 @@ impl Site {
         Ok(Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)))
     }
 
-    /// Stops serving and closes the store. What is given tells when the last thread let it go.
+    /// Stops serving and closes the store. The returned handle shows when the last thread has released it.
     ///
     /// # Errors
     /// When the store does not close.
@@ -391,7 +391,7 @@ pub fn wait_let_go(held: &Weak<dyn Store>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who asks when nobody wants the answer kept.
+/// A caller without an idempotency key, whose answer is not kept.
 pub fn asker<T>() -> Asker<T> {
     Asker {
         keyed: None,
@@ -464,7 +464,7 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
     })
 }
 
-/// Opens accounts, so many at the same time; gives their CVUs.
+/// Opens accounts, with a bounded number of them concurrently, and returns their CVUs.
 async fn register(
     engine: &Engine,
     realm: RealmId,

@@ -1,9 +1,9 @@
-//! The same postings as an application would make them by itself: rows in PostgreSQL, one statement for each.
+//! The same postings as an application would make them on its own: rows in PostgreSQL, one statement for each.
 //!
-//! **Shape.** One prepared statement moves the balance of an account and writes the entry; each client waits for its answer
-//! before it posts again. There is no unique index over external ids, which the ledger has and which would cost more.
+//! **Shape.** One prepared statement updates the balance of an account and writes the entry; each client waits for its
+//! answer before it posts again. Unlike the ledger, it has no unique index over external ids, which would cost more.
 //!
-//! **Bounds.** All clients are on one thread of their own, as those of the ledger are.
+//! **Bounds.** All clients run on one thread of their own, like those of the ledger.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -31,36 +31,36 @@ const POST: &str = "WITH moved AS (\
      RETURNING account, sequence, available) \
      INSERT INTO bench_entry (account, sequence, amount, available, external, at) \
      SELECT account, sequence, $2, available, $3, now() FROM moved";
-/// How many entries there are, and what they and the balances come to.
+/// The number of entries, and the sums of the entries and of the balances.
 const SUMS: &str = "SELECT count(*), CAST(coalesce(sum(amount), 0) AS BIGINT), \
      (SELECT CAST(coalesce(sum(available), 0) AS BIGINT) FROM bench_account) FROM bench_entry";
-/// How many of the tables of this and of a log are there, wherever statements without a schema find them: that is where
-/// they are written and dropped.
+/// How many of these tables and of a log's are visible to statements without a schema: such statements create and drop
+/// them.
 const MADE: &str = "SELECT count(*) FROM unnest(ARRAY['caudal_cell', 'caudal_log', 'caudal_node', 'caudal_schema', \
      'bench_account', 'bench_entry']) AS name WHERE to_regclass(name) IS NOT NULL";
 const DROP: &str = "DROP TABLE IF EXISTS caudal_cell, caudal_log, caudal_node, caudal_schema, bench_account, bench_entry";
 
-/// A run.
+/// The size and duration of a run.
 #[derive(Clone, Debug)]
 pub struct SqlJob {
     /// How many clients there are.
     pub clients: usize,
-    /// Over so many accounts; the last of them alone, where `hot`.
+    /// The number of accounts; only the last of them is used if `hot`.
     pub accounts: u64,
-    /// Whether all is posted on one account.
+    /// Whether all entries are posted on one account.
     pub hot: bool,
-    /// How long it lasts, before and while it counts.
+    /// How long the run lasts, before and while it counts.
     pub time: (Duration, Duration),
     /// The number of the first external id.
     pub from: u64,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Clone, Debug, Default)]
 pub struct SqlMeasured {
     /// Entries a second while it counted.
     pub rate: u64,
-    /// How long each took.
+    /// The times of the statements.
     pub times: Histogram,
     /// Entries in all.
     pub posted: u64,
@@ -68,12 +68,12 @@ pub struct SqlMeasured {
 
 async fn connect(url: &str) -> anyhow::Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    // What it ends with, the client is told.
+    // The client reports the connection's errors.
     tokio::spawn(async move { drop(connection.await) });
     Ok(client)
 }
 
-/// Refuses a database in which something is that this would make and remove.
+/// Refuses a database that has any of the tables that this module or a log creates and removes.
 ///
 /// # Errors
 /// When it has such tables, or cannot be reached.
@@ -87,7 +87,7 @@ pub async fn is_free(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes all that this and a log have made.
+/// Removes all tables that this module and a log have created.
 ///
 /// # Errors
 /// When the database refuses.
@@ -95,7 +95,7 @@ pub async fn remove(url: &str) -> anyhow::Result<()> {
     Ok(connect(url).await?.batch_execute(DROP).await?)
 }
 
-/// Makes tables with so many accounts.
+/// Creates the tables, with this many accounts.
 ///
 /// # Errors
 /// When the database refuses.
@@ -108,7 +108,7 @@ pub async fn prepare(url: &str, accounts: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares what is there with what was acknowledged.
+/// Compares the tables with the acknowledged entries.
 ///
 /// # Errors
 /// When it differs.
@@ -123,7 +123,7 @@ pub async fn check(url: &str, posted: u64) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Posts until the time is over.
+/// Posts until the time is up.
 ///
 /// # Errors
 /// When a connection cannot be made, or a statement fails.
@@ -184,7 +184,7 @@ async fn post(client: &Client, job: &SqlJob, shared: &Shared) -> anyhow::Result<
     while !shared.stop.get() {
         let number = shared.next.get();
         shared.next.set(number.wrapping_add(1));
-        // Spread evenly, and not one after the other.
+        // Spread evenly, but not in order.
         let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32;
         let account = if job.hot { last } else { spread % job.accounts };
         let (account, centavos) = (

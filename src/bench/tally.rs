@@ -1,23 +1,23 @@
-//! What the client knows of a store from the answers it got, to be compared with it at the end.
+//! The state of a store according to the answers that the client got, for comparison with the store at the end.
 
 use super::draw::{BenchOrder, Kind};
 
-/// What is known of an account.
+/// The known state of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct AccountTally {
     /// Vouchers that were acknowledged, halves of transfers included.
     pub acknowledged: u64,
-    /// What was credited to it from outside, in centavos.
+    /// The sum credited from outside, in centavos.
     pub deposited: u64,
-    /// What came by transfers.
+    /// The sum received by transfers, in centavos.
     pub received: u64,
-    /// What went by transfers.
+    /// The sum sent by transfers, in centavos.
     pub sent: u64,
-    /// Vouchers whose answer never came or was another.
+    /// Vouchers whose answer never came or was not the expected one.
     pub unsure: u64,
-    /// What they may have put in.
+    /// The sum that those may have credited, in centavos.
     pub unsure_in: u64,
-    /// What they may have taken out.
+    /// The sum that those may have debited, in centavos.
     pub unsure_out: u64,
 }
 
@@ -26,7 +26,7 @@ fn add(sum: &mut u64, more: u64) {
 }
 
 impl AccountTally {
-    /// The balance, as far as the answers say.
+    /// The balance according to the answers.
     pub const fn balance(&self) -> u64 {
         let credits = self.deposited.saturating_add(self.received);
         credits.saturating_sub(self.sent)
@@ -40,19 +40,19 @@ impl AccountTally {
     }
 }
 
-/// What is known of a store.
+/// The known state of a store.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// One line for each account, in the order of their numbers.
     pub lines: Vec<AccountTally>,
-    /// Vouchers and transfers asked for so far: the next external id.
+    /// The number of vouchers and transfers requested so far, which is the next external id.
     pub asked: u64,
-    /// What may have been credited from outside beyond what is known, in centavos.
+    /// The sum that may have been credited from outside besides the known one, in centavos.
     pub unsure_deposits: u64,
 }
 
 impl Tally {
-    /// Of so many accounts.
+    /// The state with this many accounts.
     pub fn new(accounts: u64) -> Self {
         let accounts = usize::try_from(accounts).unwrap_or(0);
         Self {
@@ -61,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// Notes what became of an order.
+    /// Records the outcome of an order.
     pub fn note(&mut self, order: &BenchOrder, acknowledged: bool) {
         match order.kind {
             Kind::Post => self.note_post(order, acknowledged),
@@ -102,7 +102,7 @@ impl Tally {
         }
     }
 
-    /// What was credited from outside to all accounts, at least and at most.
+    /// The smallest and the largest possible sum credited from outside to all accounts.
     pub fn deposits(&self) -> std::ops::RangeInclusive<u64> {
         let known = self.lines.iter().map(|line| line.deposited);
         let known = known.fold(0, u64::saturating_add);
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(tally.deposits(), 5000..=5000);
         let vouchers = tally.lines.iter().map(|line| line.acknowledged);
         assert_eq!(vouchers.collect::<Vec<_>>(), [2, 1]);
-        // Of one whose answer never came, either may be true; nothing between is told apart.
+        // After an order whose answer never came, both outcomes are allowed, and so is anything in between.
         tally.note(&order, false);
         let [from, to] = *tally.lines else { panic!() };
         assert!(from.allows(1000) && from.allows(3000) && !from.allows(3001));

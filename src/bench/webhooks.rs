@@ -1,10 +1,9 @@
-//! What webhooks cost the ledger: vouchers a second with no webhook, with one that takes everything,
-//! and with ones that are dead, in turn in one run; then how a backlog drains, and what memory and
-//! disk one takes that nobody fetches.
+//! The cost of webhooks for the ledger: vouchers per second with no webhook, with one that takes everything, and with
+//! dead ones, in turn in one run; then how a backlog drains, and the memory and disk that an unfetched one takes.
 //!
-//! **Shape.** One store. Between any two states there is one without a webhook, and each is compared
-//! with the two around it, so that a machine or a store that grows slower is no loss of a webhook.
-//! A webhook lives only while it is measured: what it has not got is no burden to the next one.
+//! **Shape.** One store. Between any two states there is a run without a webhook, and each state is compared with the
+//! two runs around it, so that a machine or a store that gets slower does not count against a webhook. A webhook exists
+//! only while it is measured, so its undelivered events do not burden the next one.
 
 pub mod receiver;
 
@@ -25,35 +24,35 @@ use super::site::{Layout, Site, asker, sealed};
 use super::tally::Tally;
 use receiver::Receiver;
 
-/// Vouchers of one request where a backlog is made.
+/// Vouchers of one request while a backlog is being built.
 const BULK: usize = 1000;
-/// How many make it at the same time.
+/// The number of concurrent requests that build it.
 const LOADING: usize = 16;
 /// How long a backlog may take to drain.
 const DRAIN_MAX: Duration = Duration::from_secs(600);
-/// How often it is looked whether it has.
+/// The pause between two looks at whether it has drained.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// What is to be run.
+/// The load and the layout of a measurement.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// How often each state is measured.
     pub rounds: usize,
-    /// How long, before and while it counts.
+    /// How long each measurement lasts, before and while it counts.
     pub time: (Duration, Duration),
     /// Accounts over which vouchers are spread.
     pub accounts: u64,
-    /// How many ask at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
     /// Events that wait for a webhook when it is switched on.
     pub backlog: u64,
-    /// Events that nobody fetches.
+    /// Events that are never fetched.
     pub undelivered: u64,
     /// Threads.
     pub layout: Layout,
 }
 
-/// Who subscribes.
+/// The kind of subscriber.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
@@ -82,7 +81,7 @@ impl State {
     }
 }
 
-/// What a state gave: medians over the rounds.
+/// The result of a state: medians over the rounds.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WebhookRow {
@@ -90,16 +89,16 @@ pub struct WebhookRow {
     pub state: State,
     /// Vouchers a second.
     pub per_second: u64,
-    /// The time that 99 of 100 answers kept to, in nanoseconds.
+    /// The 99th percentile of the time of an answer, in nanoseconds.
     pub p99_nanos: u64,
-    /// Its rate by the mean of those without a webhook right before and after it: the median, the
-    /// lowest and the highest. Without a webhook this shows how steady the machine is.
+    /// Its rate divided by the mean of the rates without a webhook right before and after it: the median, the lowest
+    /// and the highest. Without a webhook this shows how steady the machine is.
     pub to_nobody: [Thousandths; 3],
-    /// CPU of the service for one voucher, deliveries and all, in nanoseconds.
+    /// CPU time of the service per voucher, including deliveries, in nanoseconds.
     pub cpu_nanos: u64,
     /// Events that were delivered in a second of the load.
     pub delivered_per_second: u64,
-    /// The part of the machine that other processes had meanwhile.
+    /// The share of the machine that other processes used meanwhile.
     pub taken_by_others: Thousandths,
 }
 
@@ -115,20 +114,20 @@ pub struct Backlog {
     pub journal_bytes_per_delivery: u64,
     /// CPU of the courier's thread for one delivery, in nanoseconds.
     pub cpu_nanos_per_delivery: u64,
-    /// Events that nobody fetches.
+    /// Events that are never fetched.
     pub undelivered: u64,
-    /// Resident memory before as many vouchers without a webhook, after them, and after as many
-    /// more behind a dead one.
+    /// Resident memory before posting the same number of vouchers without a webhook, after that, and after posting as
+    /// many more with a dead webhook.
     pub memory: [u64; 3],
     /// Bytes on the disk for each voucher of the last ones, with its event.
     pub disk_bytes_per_voucher: u64,
 }
 
-/// What all of it gave.
+/// The results of a measurement.
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Hooked {
-    /// How many asked at the same time.
+    /// The number of concurrent clients.
     pub connections: usize,
     /// Accounts over which vouchers were spread.
     pub accounts: u64,
@@ -136,20 +135,20 @@ pub struct Hooked {
     pub lines: Vec<WebhookRow>,
     /// The backlogs.
     pub backlog: Backlog,
-    /// Deliveries of all of it, and the connections that were made for them.
+    /// The number of deliveries, and of the connections opened for them.
     pub deliveries: [u64; 2],
-    /// Events that arrived out of the order of their account, or were none.
+    /// Requests that arrived out of the order of their account, or were not events.
     pub wrong_deliveries: u64,
-    /// Answers that were not the right ones.
+    /// The number of wrong answers.
     pub wrong_answers: u64,
-    /// The first of them.
+    /// The first wrong answer.
     pub first_wrong: Option<String>,
-    /// What the ledger says.
+    /// The audit of the ledger.
     pub audit: Audit,
 }
 
 impl Hooked {
-    /// The rate in a state by that without a webhook.
+    /// The rate in a state divided by that without a webhook.
     pub fn ratio(&self, state: State) -> Option<Thousandths> {
         let line = self.lines.iter().find(|line| line.state == state);
         line.map(|line| line.to_nobody[0])
@@ -173,7 +172,7 @@ struct Round {
     others: u64,
 }
 
-/// A run: the service, the receivers, and what is known.
+/// A run: the service, the receivers, and the results so far.
 struct Run<'a> {
     site: &'a Site,
     plan: &'a Plan,
@@ -237,7 +236,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Hooked> {
     })
 }
 
-/// The states of a round with a webhook, beginning with another one each time.
+/// The states of a round with a webhook, beginning with a different one each round.
 fn turns(round: usize) -> [State; 3] {
     let mut states = [State::Healthy, State::Refusing, State::Silent];
     let begin = round.checked_rem(states.len()).unwrap_or(0);
@@ -266,7 +265,7 @@ fn line(state: State, rounds: &[Round]) -> WebhookRow {
     }
 }
 
-/// The rates in a state, each by the mean of those without a webhook next before and after it, in
+/// The rates in a state, each divided by the mean of the rates without a webhook right before and after it, in
 /// thousandths.
 fn ratios(state: State, rounds: &[Round]) -> Vec<u64> {
     let nobody = |it: &&Round| it.state == State::Nobody;
@@ -284,7 +283,7 @@ fn ratios(state: State, rounds: &[Round]) -> Vec<u64> {
     own.filter_map(ratio).collect()
 }
 
-/// CPU of the service between two readings, without what asks it and what it delivers to.
+/// CPU time of the service between two readings, without the load and the receivers.
 fn own(before: &Cpu, after: &Cpu) -> u64 {
     let spent = machine::spent(before, after);
     let own = spent.iter();
@@ -354,7 +353,7 @@ impl Run<'_> {
         }
         let drain_nanos = nanos(since.elapsed());
         let cpu = machine::spent(&cpu, &self.site.actors.cpu());
-        // The store's threads may still be busy with what was there before.
+        // The store's threads may still be busy with earlier work.
         let cpu = machine::of_actors(&cpu);
         self.order(number, WebhookOrder::Remove).await?;
         let noted = self.site.engine.stats().journal_bytes;
@@ -383,7 +382,7 @@ impl Run<'_> {
         })
     }
 
-    /// Posts so many vouchers, in bulk; gives how many there were.
+    /// Posts this many vouchers in bulk; returns how many it posted.
     async fn post(&mut self, vouchers: u64) -> anyhow::Result<u64> {
         let accounts = usize::try_from(self.plan.accounts).unwrap_or(usize::MAX);
         let whole = u64::try_from(BULK).unwrap_or(1);
@@ -411,7 +410,7 @@ impl Run<'_> {
         Ok(measured)
     }
 
-    /// A new webhook, for what happens from now on.
+    /// Creates a webhook for events from now on.
     async fn subscribe(&self, url: String) -> anyhow::Result<u64> {
         self.receiver.begin();
         let order = WebhookOrder::Create {

@@ -1,4 +1,4 @@
-//! `caudal tenant …` and `caudal key …`: errands at the admin API of a running service.
+//! `caudal tenant …` and `caudal key …`: commands for the admin API of a running service.
 
 use caudal_ledger::tenants::scopes::SCOPES;
 use clap::builder::PossibleValuesParser;
@@ -113,7 +113,7 @@ impl From<Mode> for caudal_ledger::ids::Mode {
     }
 }
 
-/// Runs an errand about tenants.
+/// Runs a command about tenants.
 pub fn tenant(errand: Tenant) -> Result<(), Exit> {
     const COLUMNS: [&str; 3] = ["id", "name", "createdAt"];
     match errand {
@@ -130,7 +130,7 @@ pub fn tenant(errand: Tenant) -> Result<(), Exit> {
     }
 }
 
-/// Runs an errand about keys.
+/// Runs a command about keys.
 pub fn key(errand: Key) -> Result<(), Exit> {
     const COLUMNS: [&str; 10] = [
         "id",
@@ -193,12 +193,12 @@ pub fn key(errand: Key) -> Result<(), Exit> {
     }
 }
 
-/// The words of scopes, which complete and are checked before the service is asked.
+/// The words of scopes, for completion and for a check before the request.
 fn scopes() -> PossibleValuesParser {
     SCOPES.map(|(word, _)| word).into()
 }
 
-/// A body of the fields that are set.
+/// A body with the fields that are set.
 fn sent<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let set = fields.into_iter().filter(|(_, value)| !value.is_null());
     set.map(|(name, value)| (name.to_owned(), value))
@@ -232,13 +232,13 @@ pub fn table(columns: &[&str], rows: &[Value]) -> String {
 }
 
 impl Asking {
-    /// The service that is asked, and whether its answer is shown as JSON.
+    /// The service to call, and whether its answer is shown as JSON.
     pub fn find(self) -> Result<(Remote, bool), Exit> {
         let remote = self.which.find()?;
         Ok((remote.because(self.reason), self.json))
     }
 
-    /// Asks, and shows the answer.
+    /// Sends a request, and shows the answer.
     pub fn run(
         self,
         method: Method,
@@ -249,7 +249,7 @@ impl Asking {
         self.answered(method, path, body, show).map(drop)
     }
 
-    /// Asks, shows the answer, and gives it: for what is no success although it is answered.
+    /// Sends a request, shows the answer, and returns it: for answers that may still mean a failure.
     pub fn answered(
         self,
         method: Method,

@@ -1,6 +1,6 @@
-//! `caudal approvals`: what one person asked for, decided by another one from the command line.
+//! `caudal approvals`: decides requests that another person made, from the command line.
 //!
-//! Whoever decides needs a credential of their own: the configured admin key is nobody's, and the service refuses it.
+//! A decision needs a person's own credential: the configured admin key belongs to nobody, and the service refuses it.
 
 use clap::Subcommand;
 use reqwest::Method;
@@ -41,7 +41,7 @@ pub enum Approvals {
     },
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(errand: Approvals) -> Result<(), Exit> {
     const COLUMNS: [&str; 8] = [
         "id",
@@ -70,7 +70,7 @@ pub fn run(errand: Approvals) -> Result<(), Exit> {
     }
 }
 
-/// Whether what was approved was done.
+/// Checks that an approved operation was done.
 fn carried_out(id: u64, approval: &Value) -> Result<(), Exit> {
     match approval.get("state").and_then(Value::as_str) {
         Some("failed") => {
@@ -87,7 +87,7 @@ fn carried_out(id: u64, approval: &Value) -> Result<(), Exit> {
     }
 }
 
-/// One of them, for whoever decides about it.
+/// One request, with the facts that its approver needs.
 fn page(approval: &Value) -> String {
     let lines = [
         ("approval", "id"),
@@ -104,7 +104,7 @@ fn page(approval: &Value) -> String {
     ];
     let lines = lines.map(|(name, field)| format!("{name:<11} {}", shown(approval, field)));
     let request = approval.get("request").unwrap_or(&Value::Null);
-    // What a text that cannot be written could be is not guessed.
+    // If a value cannot be formatted, show the error instead.
     let pretty =
         |it: &Value| serde_json::to_string_pretty(it).unwrap_or_else(|why| why.to_string());
     let mut text = format!("{}\nrequest\n{}", lines.join("\n"), pretty(request));

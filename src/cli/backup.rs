@@ -1,4 +1,4 @@
-//! `caudal backup`: ships a journal elsewhere, and checks what was shipped.
+//! `caudal backup`: ships a journal to a depot, and verifies the depot.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl From<BackupError> for Exit {
     }
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(args: Args) -> Result<(), Exit> {
     match (args.check, args.data, args.to) {
         (Some(Check::Verify(args)), _, _) => {
@@ -154,12 +154,12 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     closed.map(|()| done)
 }
 
-/// Has a running service ship now.
+/// Makes a running service ship now.
 fn running(which: Which, json: bool) -> Result<(), Exit> {
     let remote = which.find()?;
     let line = terminal::progress("the service ships");
     line.enable_steady_tick(std::time::Duration::from_millis(100));
-    // The first time it ships everything: no deadline fits.
+    // The first backup ships everything, so no deadline fits.
     let asked = wait(remote.ask_within(Method::POST, "/admin/backup", None, None));
     line.finish_and_clear();
     let done = asked?;
@@ -180,7 +180,7 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
     print(&done, json, "shipped up to commit")
 }
 
-/// Follows the chain of each cell with a progress bar, and compares the others with what the first one says of them.
+/// Follows the chain of each cell with a progress bar, and compares the others with the first cell's facts about them.
 async fn check(args: Verify) -> Result<(), Exit> {
     let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
@@ -222,7 +222,7 @@ async fn check(args: Verify) -> Result<(), Exit> {
     }
 }
 
-/// What is told of the first cell, with `cells`, what is told of each, where there are several.
+/// The report on the first cell, with `cells` as the reports on all cells where there are several.
 pub fn together(cells: Vec<Value>) -> Value {
     let mut told = cells.first().map_or(Value::Null, Value::clone);
     if let Some(told) = told.as_object_mut().filter(|_| cells.len() > 1) {
@@ -231,7 +231,7 @@ pub fn together(cells: Vec<Value>) -> Value {
     told
 }
 
-/// What a walk found, for a person or a program.
+/// The result of a walk, for a person or a program.
 pub fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
     json!({
         "from": depot.place(),

@@ -1,4 +1,4 @@
-//! `caudal cell`: the cells and their nodes, and tenants that go from one cell into another, through the admin API.
+//! `caudal cell`: the cells and their nodes, and moves of tenants from one cell to another, through the admin API.
 
 mod spread;
 
@@ -67,7 +67,7 @@ pub enum Cell {
     },
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(errand: Cell) -> Result<(), Exit> {
     match errand {
         Cell::Status { which, json } => status(&which.find()?, json),
@@ -149,7 +149,7 @@ fn move_realm((tenant, mode): (&str, ids::Mode), to: u32, asking: Asking) -> Res
     let tenant = segment(tenant)?;
     let path = format!("/admin/tenants/{tenant}/move");
     let body = json!({"mode": mode.as_str(), "cell": to});
-    // A realm may take a while to come to rest.
+    // A realm may take a while to come to rest, so there is no deadline.
     let begun = wait(remote.ask_within(Method::POST, &path, Some(body), None))?;
     let tell = |done: &Value, text: String| match as_json {
         true => say(&serde_json::to_string_pretty(done).map_err(Exit::failed)?),

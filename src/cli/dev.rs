@@ -25,16 +25,15 @@ use super::terminal::{self, Hangup, Signals, say};
 
 /// The name and id of the demo tenant.
 pub const TENANT: &str = "demo";
-/// What a running `caudal dev` writes into its folder.
+/// The file that a running `caudal dev` writes into its folder.
 pub const DEV_FILE: &str = "dev.json";
-/// The last one, while a start is under way.
+/// The previous run's file, while a start is under way.
 const DEV_FILE_LAST: &str = "dev.json.last";
-/// What each collector account has to begin with, in centavos: what a first look credits by adjustments
-/// is covered.
+/// The opening balance of each collector account, in centavos: it covers the adjustments of a first look.
 const ENDOWMENT: u64 = 100_000_000;
-/// How often the journal is shipped, where it is.
+/// How often the journal is shipped, if a backup is requested.
 const SHIP_EVERY: Duration = Duration::from_secs(1);
-/// The folder, unless another is asked for.
+/// The default data folder.
 pub const DATA: &str = "./caudal-data";
 
 /// Run the whole service on this machine for a first look: embedded store, embedded sandbox bank,
@@ -74,13 +73,13 @@ pub struct Args {
 }
 
 impl Args {
-    /// The folder of a service.
+    /// The data folder of the service.
     fn data(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| DATA.into())
     }
 }
 
-/// What programs need to know of a running `caudal dev`.
+/// The addresses and keys of a running `caudal dev`, for programs.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DevFile {
@@ -101,7 +100,7 @@ pub struct DevFile {
 }
 
 impl DevFile {
-    /// The file of a folder, if there is a whole one.
+    /// The file of a folder, if there is a complete one.
     pub fn read(data: &Path) -> Result<Option<Self>, StartError> {
         for name in [DEV_FILE, DEV_FILE_LAST] {
             let bytes = service::read_file(&data.join(name))?;
@@ -114,7 +113,7 @@ impl DevFile {
     }
 }
 
-/// Runs it until a signal.
+/// Runs the service until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
     if args.cluster {
         return cluster::run(cluster::Plan {
@@ -135,14 +134,14 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let signals = Signals::listen(Hangup::Ends)?;
         let kept = args.data().join(DEV_FILE);
         let (service, file) = start(args).await?;
-        // What is not a terminal is likely kept: by a log, by a journal of the system.
+        // Output that does not go to a terminal is probably stored, by a log or by the system's journal.
         let link = service.console_link();
         greet(&file, &kept, link.as_deref(), io::stdout().is_terminal())?;
         terminal::serve(service, signals).await
     })
 }
 
-/// Removes what an earlier run kept in the folder; a folder of anything else is left alone.
+/// Removes the data of an earlier run from the folder; a folder with other contents is left alone.
 fn reset(data: &Path) -> Result<(), Exit> {
     let first = std::fs::read_dir(data).map(|mut entries| entries.next());
     match first {
@@ -158,7 +157,7 @@ fn reset(data: &Path) -> Result<(), Exit> {
         )));
     }
     service::clear(data)?;
-    // Last, so that a removal that was cut off can be asked for again.
+    // Removed last, so that an interrupted removal can be repeated.
     for name in [DEV_FILE_LAST, DEV_FILE] {
         if let Err(why) = std::fs::remove_file(data.join(name))
             && why.kind() != io::ErrorKind::NotFound
@@ -169,7 +168,7 @@ fn reset(data: &Path) -> Result<(), Exit> {
     Ok(())
 }
 
-/// The cell of a first look.
+/// The cell's log for `--log`.
 fn cell(url: SecretString) -> Result<CellLog, Exit> {
     let log = caudal_postgres::Settings::new(&url, None);
     Ok(CellLog {
@@ -180,7 +179,7 @@ fn cell(url: SecretString) -> Result<CellLog, Exit> {
     })
 }
 
-/// Starts it; when this returns it takes requests and `dev.json` is there.
+/// Starts the service; when this returns it takes requests and `dev.json` exists.
 async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     let data = args.data();
     let last = DevFile::read(&data)?;
@@ -209,7 +208,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
         ..ServiceOptions::local(&data, admin_key.clone().into())
     }
     .within(memory::Plan::of(memory::usual()));
-    // Whoever waits for the file must not find the one of the last run.
+    // A program that waits for the file must not find that of the previous run.
     let (now, before) = (data.join(DEV_FILE), data.join(DEV_FILE_LAST));
     let moved = now.exists() && std::fs::rename(&now, &before).is_ok();
     let started = Service::start(options);
@@ -217,7 +216,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     let service = match started {
         Ok(service) => service,
         Err(why) => {
-            // Perhaps another one runs in this folder: its file stays its own.
+            // Another `caudal dev` may be running in this folder: its file has to stay.
             if moved && let Err(why) = std::fs::rename(&before, &now) {
                 tracing::warn!(%why, "{DEV_FILE} is now {DEV_FILE_LAST}");
             }
@@ -235,7 +234,7 @@ async fn start(args: Args) -> Result<(Service, DevFile), Exit> {
     Ok((service, file))
 }
 
-/// How the journal is shipped to a place.
+/// The plan for shipping the journal to a place.
 fn plan(place: &str) -> Result<Plan, Exit> {
     Ok(Plan {
         depot: depot::open(place, true)?,
@@ -244,7 +243,7 @@ fn plan(place: &str) -> Result<Plan, Exit> {
     })
 }
 
-/// Makes the demo tenant and its keys, as far as they are not there.
+/// Creates the demo tenant and its keys, unless they exist.
 async fn introduce(
     service: &Service,
     last: Option<DevFile>,
@@ -278,7 +277,7 @@ async fn introduce(
     })
 }
 
-/// The last key of a mode if it still works, else a new one.
+/// The previous key of a mode if it still works, or else a new one.
 async fn key(service: &Service, last: Option<String>, mode: Mode) -> Result<String, Exit> {
     let works = |key: &String| {
         let known = service.keyring.identify(key, &service.engine);
@@ -290,7 +289,7 @@ async fn key(service: &Service, last: Option<String>, mode: Mode) -> Result<Stri
     }
 }
 
-/// Says where everything is and what to do first; `keys` tells whether keys may be shown, and `link` is one of them.
+/// Prints the addresses and the first steps; `keys` tells whether keys may be shown, and `link` counts as one.
 fn greet(file: &DevFile, kept: &Path, link: Option<&str>, keys: bool) -> Result<(), Exit> {
     let DevFile {
         url,
@@ -375,7 +374,7 @@ mod tests {
         let mode = std::fs::metadata(dir.path().join("data").join(DEV_FILE)).unwrap();
         let mode = std::os::unix::fs::PermissionsExt::mode(&mode.permissions());
         assert_eq!(mode & 0o777, 0o600);
-        // One that comes second leaves the file of the first alone.
+        // A second run leaves the first one's file alone.
         assert_eq!(start(args(&dir)).await.unwrap_err().code, 3);
         assert_eq!(kept(&dir), first);
         service.kill().await;
@@ -419,7 +418,7 @@ mod tests {
         let data = dir.path().join("data");
         reset(&data).unwrap();
         let (service, first) = start(args(&dir)).await.unwrap();
-        // Somebody uses it.
+        // The folder is in use.
         assert_eq!(reset(&data).unwrap_err().code, 3);
         service.stop().await.unwrap();
         std::fs::write(data.join("note.txt"), "mine").unwrap();

@@ -1,4 +1,4 @@
-//! `caudal health`: whether a service takes requests, for containers that have no other program to ask with.
+//! `caudal health`: whether a service takes requests, for containers that have no other program to check that.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
@@ -10,9 +10,9 @@ use super::Exit;
 use super::remote::shown;
 use super::terminal::{say, wait};
 
-/// How long an answer is waited for, unless set, in seconds.
+/// The default time to wait for an answer, in seconds.
 const TIMEOUT: &str = "5";
-/// Where a service listens, unless set.
+/// The default address of a service.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 
 /// Ask a service on this machine whether it takes requests: exit code 0 when it does, else 1.
@@ -27,7 +27,7 @@ pub struct Args {
     timeout: u64,
 }
 
-/// Asks.
+/// Checks the service.
 pub fn run(args: &Args) -> Result<(), Exit> {
     let base = match &args.url {
         Some(url) => url.clone(),
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
         .timeout(Duration::from_secs(args.timeout));
     let client = match base.scheme() {
         "https" => client,
-        // Plain http needs no certificates, and containers without any are welcome.
+        // Plain HTTP needs no certificates, so containers without any are supported.
         _ => client.tls_certs_only([]),
     };
     let client = client.build().map_err(Exit::failed)?;
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     })
 }
 
-/// Where a service is that listens there; everywhere is here, too.
+/// The URL of a service that listens at an address; an unspecified address is reached through the loopback.
 fn usual(listen: Option<&str>) -> Result<Url, Exit> {
     let listen = match listen.filter(|text| !text.is_empty()) {
         None => LISTEN,

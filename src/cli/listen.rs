@@ -1,10 +1,10 @@
-//! `caudal listen`: brings the events of a key to a URL on this machine, as a webhook would.
+//! `caudal listen`: forwards the events of a key to a URL on this machine, as a webhook would.
 //!
-//! **Shape.** It follows the stream of events and posts each one, signed as webhooks are, one after the other. A cut of
-//! the stream is mended from the last event (`Last-Event-ID`), so nothing is missed or sent twice by it.
+//! **Shape.** The command follows the stream of events and posts each one, signed as webhooks are, one after the other.
+//! After an interruption it resumes from the last event (`Last-Event-ID`), so no event is missed or sent twice.
 //!
-//! **Failure.** What the URL refuses or does not answer is reported in a line and not sent again: it is for trying out a
-//! receiver, and the next event follows.
+//! **Failure.** If the URL refuses an event or does not answer, a line reports it, and the event is not sent again: the
+//! command is for trying out a receiver, and the next event follows.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,11 +19,12 @@ use super::dev::{DATA, DevFile};
 use super::remote::shown;
 use super::terminal::{self, Hangup, Signals, say};
 
-/// How long the URL has for an answer.
+/// How long the URL has to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Without a byte for so long, the stream is cut: while nothing happens, it brings a comment every 15 seconds.
+/// The stream is treated as broken after this long without a byte: while nothing happens, it sends a comment every 15
+/// seconds.
 const SILENCE: Duration = Duration::from_secs(45);
-/// How long is waited before the stream is asked for again.
+/// The pause before the stream is requested again.
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest message of the stream, in bytes.
 const MESSAGE_MAX: usize = 4 << 20;
@@ -57,14 +58,14 @@ pub struct Args {
     secret: Option<String>,
 }
 
-/// What is followed, and where it goes.
+/// The stream to follow, and the destination of its events.
 struct Forward {
     client: Client,
     stream: Url,
     key: String,
     to: Url,
     secret: Secret,
-    /// The last event that was seen.
+    /// The id of the last event received.
     last: Option<String>,
 }
 
@@ -76,7 +77,7 @@ struct StreamMessage {
     data: String,
 }
 
-/// Runs it until a signal.
+/// Runs the command until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
     terminal::log(caudal::log::LogFormat::Terminal, "warn")?;
     terminal::wait(async {
@@ -125,7 +126,7 @@ impl Forward {
             .iter()
             .all(|url| url.scheme() == "http");
         let client = match plain {
-            // Plain http needs no certificates, and machines without any are welcome.
+            // Plain HTTP needs no certificates, so machines without any are supported.
             true => client.tls_certs_only([]),
             false => client,
         };
@@ -144,7 +145,7 @@ impl Forward {
         })
     }
 
-    /// Follows the stream, again and again.
+    /// Follows the stream, reconnecting each time it ends.
     async fn follow(&mut self) -> Result<(), Exit> {
         loop {
             if let Err(why) = self.once().await? {
@@ -154,7 +155,7 @@ impl Forward {
         }
     }
 
-    /// Follows it until it is cut. What trying again will not mend ends the command.
+    /// Follows the stream until it breaks. An error that a retry cannot fix ends the command.
     async fn once(&mut self) -> Result<Result<(), reqwest::Error>, Exit> {
         let mut asked = self
             .client
@@ -230,14 +231,14 @@ impl Forward {
     }
 }
 
-/// Why the stream is refused.
+/// The error of a refused stream.
 async fn refused(answer: Response) -> Exit {
     let status = answer.status();
     let body: Value = answer.json().await.unwrap_or(Value::Null);
     Exit::failed(format!("{status}: {}", shown(&body, "message")))
 }
 
-/// Takes the next whole event; `None` until there is one.
+/// Takes the next complete event; `None` until there is one.
 fn next(unread: &mut Vec<u8>) -> Option<StreamMessage> {
     let end = unread.windows(2).position(|two| two == b"\n\n")?;
     let rest = unread.split_off(end.checked_add(2)?);

@@ -1,4 +1,4 @@
-//! `caudal log`: how much a running service logs, changed for a while; and where a stopped one has the log of its cell.
+//! `caudal log`: the log level of a running service, with temporary changes; and the place of a stopped cell's log.
 
 mod moving;
 
@@ -41,7 +41,7 @@ pub enum Log {
     Heal(moving::Heal),
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(errand: Log) -> Result<(), Exit> {
     const PATH: &str = "/admin/log";
     match errand {

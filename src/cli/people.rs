@@ -1,4 +1,4 @@
-//! `caudal admin people …` and `caudal audit`: who runs a service, and what they did.
+//! `caudal admin people …` and `caudal audit`: the people who run a service, and their actions.
 
 use reqwest::{Method, Url};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::admin::{Asking, table};
 use super::remote::{items, shown};
 use super::terminal::{say, wait};
 
-/// How many entries one request asks for at most.
+/// The most entries that one request asks for.
 const PAGE: u64 = 200;
 
 /// Errands about whoever runs a service.
@@ -114,7 +114,7 @@ pub struct AuditArgs {
     asking: Asking,
 }
 
-/// Runs an errand about whoever runs a service.
+/// Runs a command about people.
 pub fn admin(errand: Admin) -> Result<(), Exit> {
     let Admin::People(errand) = errand;
     people(errand)
@@ -223,7 +223,7 @@ pub fn audit(args: AuditArgs) -> Result<(), Exit> {
 }
 
 fn query(filter: &[(&str, String)], limit: u64, cursor: Option<&str>) -> Result<String, Exit> {
-    // Only its query counts.
+    // Only the query of this URL is used.
     let mut url: Url = "http://localhost/admin/audit"
         .parse()
         .map_err(Exit::failed)?;

@@ -1,4 +1,4 @@
-//! What a process with secrets does about itself, before it has any.
+//! Protections of a process with secrets, set up before it has any.
 
 use std::hint::black_box;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,18 +13,18 @@ use rustix::process::{
 
 use super::Exit;
 
-/// How often freed memory is given back.
+/// The pause between two rounds of returning freed memory.
 const EVERY: Duration = Duration::from_secs(1);
-/// What the allocator counts as large, in bytes; it is never written to.
+/// The size of a block that the allocator treats as large, in bytes; it is never written to.
 const LARGE_BYTES: usize = 8 << 20;
 
-/// Makes every file from now on its owner's alone.
+/// Makes every file created from now on accessible to its owner only.
 pub fn keep_files_private() {
     umask(Mode::RWXG | Mode::RWXO);
 }
 
-/// Lets no memory of this process get to disk or to another one of the same user: it holds keys and
-/// what people own.
+/// Forbids core dumps, and keeps other processes of the same user from reading this process's memory: it holds keys and
+/// personal data. Swap is not covered.
 pub fn keep_memory_private() {
     let none = Rlimit {
         current: Some(0),
@@ -36,7 +36,7 @@ pub fn keep_memory_private() {
     }
 }
 
-/// Says so when others can read a file that holds secrets.
+/// Warns when others can read a file that holds secrets.
 pub fn warn_if_shared(file: &Path) {
     const OTHERS: u32 = 0o077;
     let Ok(known) = std::fs::metadata(file) else {
@@ -52,10 +52,10 @@ pub fn warn_if_shared(file: &Path) {
     }
 }
 
-/// Has the allocator give back to the system, for as long as the process runs, what was freed.
+/// Makes the allocator return freed memory to the system, for as long as the process runs.
 ///
-/// It does so by itself only when a large block is freed after the freed memory has rested a while:
-/// when a flood is over and nothing is asked for any more, there is no such block.
+/// The allocator does so by itself only when a large block is freed some time after the other memory: after a flood of
+/// requests there is no such block.
 pub fn give_memory_back() -> Result<(), Exit> {
     let begun = thread::Builder::new().name("memory".into()).spawn(|| {
         loop {

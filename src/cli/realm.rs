@@ -1,4 +1,4 @@
-//! `caudal realm`: one tenant's live or test realm as a file, and out of it.
+//! `caudal realm`: exports one tenant's live or test realm to a file, and imports it.
 
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,7 @@ use super::restore::until;
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
-/// Where a file is tried before it is imported.
+/// The folder in which a file is tried before it is imported.
 const REHEARSAL: &str = "rehearsal";
 
 /// Export, check and import one tenant's realm; open and close it
@@ -147,10 +147,10 @@ pub struct Which {
     mode: admin::Mode,
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run(errand: Realm) -> Result<(), Exit> {
     process::keep_files_private();
-    // That the index has to be made is no news here.
+    // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal::log::LogFormat::Text, usual)?;
     match errand {
@@ -165,7 +165,7 @@ pub fn run(errand: Realm) -> Result<(), Exit> {
     }
 }
 
-/// What is in a file, for people and programs.
+/// The contents of a file, for people and programs.
 fn told(checked: &Checked) -> Value {
     let (head, ending) = (&checked.head, &checked.ending);
     json!({
@@ -221,7 +221,7 @@ fn export(args: &Taken) -> Result<(), Exit> {
         Format::Ndjson => Style::Ndjson,
         Format::Csv => Style::Csv,
     };
-    // The rows are read from an index, which is made of the realm alone.
+    // The rows are read from an index that is built of the realm alone.
     if args.to.exists() {
         let why = format!(
             "{} is there already: nothing was written over it",
@@ -271,8 +271,8 @@ fn export(args: &Taken) -> Result<(), Exit> {
     ))
 }
 
-/// Writes a realm's file, from wherever it is: of the generation that is asked for, or that turns out to be in force, from
-/// the cell in which that turns out to lie.
+/// Writes a realm's file from its source: of the requested generation, or of the one that turns out to be in force,
+/// from the cell in which it turns out to lie.
 fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
     let mut taken = (args.generation, 0);
     loop {
@@ -309,7 +309,7 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
     }
 }
 
-/// Gives each record behind a place to `take`, as long as that wants more.
+/// Passes each record after a place to `take`, until that wants no more.
 fn each(
     records: &Records,
     take: &mut dyn FnMut(&Sealed<'_>, u64) -> Result<bool, BackupError>,
@@ -393,7 +393,7 @@ fn put(args: &Import) -> Result<(), Exit> {
     let stopped = Stopped::to_write(&args.data, "an import", &line)?;
     line.finish_and_clear();
     service::one_cell(&args.data, stopped.store.as_ref(), "an import")?;
-    // A realm that was taken back to an instant here is filled in the generation that is in force.
+    // A realm that was taken back to an instant here is filled in the generation in force.
     let seen = stopped.cells.of(checked.head.realm);
     let store = seen.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
@@ -436,7 +436,7 @@ fn put(args: &Import) -> Result<(), Exit> {
     }
 }
 
-/// What is to be done before a realm is served.
+/// Prints the steps that remain before a realm is served.
 fn next(checked: &Checked, data: &Path) -> Result<(), Exit> {
     let head = &checked.head;
     if !checked.ending.closed {

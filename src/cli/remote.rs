@@ -1,4 +1,4 @@
-//! The admin API of a running service, as the commands use it.
+//! The admin API of a running service, as the commands call it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Exit;
 use super::dev::{DATA, DevFile};
 
-/// How long an answer is waited for, unless the errand is a long one.
+/// How long a command waits for an answer by default.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which service is meant.
@@ -31,7 +31,7 @@ pub struct Which {
     admin_key: Option<SecretString>,
 }
 
-/// A service that is asked.
+/// A connection to a service's admin API.
 #[derive(Clone, Debug)]
 pub struct Remote {
     base: Url,
@@ -41,7 +41,7 @@ pub struct Remote {
 }
 
 impl Which {
-    /// Finds the service: by its address, else by what `caudal dev` wrote into `./caudal-data`.
+    /// Finds the service: by its address, or else by the file that `caudal dev` wrote into `./caudal-data`.
     pub fn find(self) -> Result<Remote, Exit> {
         let Self {
             admin_url,
@@ -74,7 +74,7 @@ impl Which {
 }
 
 impl Remote {
-    /// The service at an address of its admin API.
+    /// The service with this admin URL.
     pub fn to(url: &str, key: SecretString) -> Result<Self, Exit> {
         Self::of(url.parse().map_err(Exit::failed)?, key)
     }
@@ -86,7 +86,7 @@ impl Remote {
         let builder = if base.scheme() == "https" {
             builder
         } else {
-            // Plain http needs no certificates, and machines without any are welcome.
+            // Plain HTTP needs no certificates, so machines without any are supported.
             builder.tls_certs_only([])
         };
         Ok(Self {
@@ -97,18 +97,18 @@ impl Remote {
         })
     }
 
-    /// Another service, asked with the same key.
+    /// Another service, called with the same key.
     pub fn also(&self, url: &str) -> Result<Self, Exit> {
         let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
         Self::of(url.parse::<Url>().map_err(wrong)?, self.key.clone())
     }
 
-    /// The same, which says why.
+    /// The same connection, with a reason for every call.
     pub fn because(self, reason: Option<String>) -> Self {
         Self { reason, ..self }
     }
 
-    /// Asks; `body` goes along as JSON. Gives the answer's JSON, null when there is none.
+    /// Sends a request with `body` as JSON. Returns the answer's JSON, or null if it has none.
     pub async fn ask(
         &self,
         method: Method,
@@ -118,7 +118,7 @@ impl Remote {
         self.ask_within(method, path, body, Some(TIMEOUT)).await
     }
 
-    /// Asks, and waits for the answer as long as it is told.
+    /// Sends a request, and waits for the answer no longer than the given time.
     pub async fn ask_within(
         &self,
         method: Method,
@@ -164,7 +164,7 @@ impl Remote {
     }
 }
 
-/// What an error body says.
+/// The message of an error body.
 pub fn refusal(body: &Value) -> String {
     let message = body
         .get("message")
@@ -180,7 +180,7 @@ pub fn refusal(body: &Value) -> String {
     text
 }
 
-/// A field of an answer as a person reads it.
+/// A field of an answer in readable form.
 pub fn shown(value: &Value, field: &str) -> String {
     match value.get(field) {
         None | Some(Value::Null) => "-".to_owned(),
@@ -193,7 +193,7 @@ pub fn shown(value: &Value, field: &str) -> String {
     }
 }
 
-/// The rows of a list.
+/// The items of a list.
 pub fn items(list: &Value) -> &[Value] {
     let items = list.get("items").and_then(Value::as_array);
     items.map(Vec::as_slice).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `caudal restore`: makes a data folder of a backup, or takes one realm of a running service back to an instant.
+//! `caudal restore`: creates a data folder from a backup, or takes one realm of a running service back to an instant.
 
 pub mod tenant;
 
@@ -86,7 +86,7 @@ pub struct Args {
     asking: Asking,
 }
 
-/// Reads where something is to end.
+/// Reads the end of a restore: a commit or an instant.
 pub(super) fn until(text: &str) -> Result<Until, String> {
     if let Ok(commit) = text.parse() {
         return Ok(Until::Commit(commit));
@@ -99,7 +99,7 @@ pub(super) fn until(text: &str) -> Result<Until, String> {
         })
 }
 
-/// Does it.
+/// Restores a store or a realm.
 pub fn run(args: Args) -> Result<(), Exit> {
     if let (Some(tenant), Some(mode)) = (&args.tenant, args.mode) {
         let wanted = args.wanted()?;
@@ -111,7 +111,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         ));
     }
     process::keep_files_private();
-    // That the index has to be made is no news here.
+    // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal::log::LogFormat::Text, usual)?;
     let (Some(from), Some(data)) = (&args.from, &args.data) else {
@@ -150,7 +150,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 }
 
 impl Args {
-    /// What is wanted of a realm.
+    /// The requested operation on a realm.
     fn wanted(&self) -> Result<Wanted, Exit> {
         let force = if self.copy_only {
             Force::Later
@@ -170,12 +170,12 @@ impl Args {
     }
 }
 
-/// How many a second, of so many in so long.
+/// How many per second, for a number and a duration.
 fn rate(many: u64, took: Duration) -> u128 {
     u128::from(many) * 1000 / took.as_millis().max(1)
 }
 
-/// Writes the journals.
+/// Restores the journals from the backup.
 async fn store(args: &Args, from: &str, data: &Path) -> Result<Value, Exit> {
     let depot = depot::open(from, false)?;
     let depot = depot.as_ref();

@@ -42,13 +42,13 @@ pub struct Args {
     funds: u64,
 }
 
-/// An amount from 0 up, in centavos.
+/// Reads an amount of 0 or more, in centavos.
 fn centavos(text: &str) -> Result<u64, String> {
     let read = Amount::parse_or_zero(text).map_err(|why| why.to_string())?;
     u64::try_from(read).map_err(|_| "must not be below 0".to_owned())
 }
 
-/// Runs it until a signal.
+/// Runs the bank until a signal.
 pub fn run(args: Args) -> Result<(), Exit> {
     process::keep_files_private();
     terminal::log(LogFormat::Text, "info")?;

@@ -25,7 +25,7 @@ pub struct Args {
     example: bool,
 }
 
-/// Runs it until a signal.
+/// Runs the service until a signal.
 pub fn run(args: &Args) -> Result<(), Exit> {
     if args.example {
         return say(EXAMPLE.trim_end());

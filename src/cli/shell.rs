@@ -1,6 +1,6 @@
-//! `caudal completions` and `caudal man`: what shells and `man` know of the commands.
+//! `caudal completions` and `caudal man`: the commands described for shells and for `man`.
 //!
-//! Both are made of the command line itself, so they cannot differ from it.
+//! Both are generated from the command line's definition, so they cannot differ from it.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 use super::Exit;
 use super::terminal::say;
 
-/// Prints what a shell completes the command line with.
+/// Prints the script with which a shell completes the command line.
 ///
 /// # Errors
 /// When it cannot be printed.
@@ -22,7 +22,7 @@ pub fn completions(shell: Shell, mut command: Command) -> Result<(), Exit> {
     say(String::from_utf8_lossy(&script).trim_end())
 }
 
-/// Writes a page for each command into a folder, which is made if it is not there: `caudal.1`, `caudal-serve.1`, ….
+/// Writes a page for each command into a folder, which is created if it is missing: `caudal.1`, `caudal-serve.1`, ….
 ///
 /// # Errors
 /// When the folder or a page cannot be written.

@@ -1,7 +1,8 @@
 //! `caudal statement`: the statement of an account as a file.
 //!
-//! **Order.** The file has another name until all of its bytes are on disk and are as many as the service promised, and
-//! is never put over another. What is wrong leaves neither. The file is its owner's alone.
+//! **Order.** The file has a temporary name until all of its bytes are on disk and match the number that the service
+//! announced, and it never replaces another file. After a failure neither name remains. Only the file's owner can read
+//! it.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write as _};
@@ -19,9 +20,9 @@ use super::process;
 use super::remote::shown;
 use super::terminal::{bytes, say, wait};
 
-/// How long the next bytes are waited for.
+/// How long the command waits for the next bytes.
 const SILENCE: Duration = Duration::from_secs(60);
-/// The header of the key.
+/// The header with the key.
 const API_KEY: &str = "x-api-key";
 
 /// What the statement is written as.
@@ -79,7 +80,7 @@ pub struct Args {
     key: Option<SecretString>,
 }
 
-/// Asks for the statement and writes it.
+/// Requests the statement and writes it.
 pub fn run(args: &Args) -> Result<(), Exit> {
     process::keep_files_private();
     let dev = DevFile::read(&PathBuf::from(DATA))?;
@@ -116,7 +117,7 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     })
 }
 
-/// Has the bytes of an answer in a new file; how many they are.
+/// Writes an answer to a new file; returns its number of bytes.
 async fn written(answer: Response, to: &Path) -> Result<u64, Exit> {
     let failed = |why: std::io::Error| Exit::failed(format!("{}: {why}", to.display()));
     if to.try_exists().map_err(failed)? {
@@ -139,7 +140,7 @@ async fn written(answer: Response, to: &Path) -> Result<u64, Exit> {
             _ => format!("{name}: {why}"),
         })
     })?;
-    // a link is refused where something is; a rename would replace it
+    // A link fails if the target exists; a rename would replace it.
     let done = match filled(answer, file, promised).await {
         Ok(()) => std::fs::hard_link(&half, to).map_err(failed),
         Err(why) => Err(why),
@@ -148,7 +149,7 @@ async fn written(answer: Response, to: &Path) -> Result<u64, Exit> {
     done.and(removed).map(|()| promised)
 }
 
-/// Has all bytes of an answer on disk.
+/// Writes all bytes of an answer durably.
 async fn filled(mut answer: Response, mut file: File, promised: u64) -> Result<(), Exit> {
     let failed = |why: std::io::Error| Exit::failed(format!("the file cannot be written: {why}"));
     let cut = |why: reqwest::Error| Exit::failed(format!("the answer was cut off: {why}"));

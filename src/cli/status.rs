@@ -1,4 +1,4 @@
-//! `caudal status`: how a running service is, on one page.
+//! `caudal status`: the state of a running service, on one page.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Shows it.
+/// Shows the status.
 pub fn run(args: Args) -> Result<(), Exit> {
     let remote = args.which.find()?;
     let status = wait(remote.ask(Method::GET, "/admin/status", None))?;

@@ -13,39 +13,39 @@ use indicatif::ProgressBar;
 use super::Exit;
 use super::terminal;
 
-/// A command that comes and goes joins no runs of the index while there are few: whoever serves the folder does, in the
-/// background. At most two of its tables are in memory.
+/// A short-lived command does not merge runs of the index while there are few: the service that uses the folder next
+/// merges them in the background. At most two of its tables are in memory.
 const FAN_IN: usize = 1000;
-/// Bytes of such a table.
+/// The size of such a table, in bytes.
 const TABLE_BYTES: usize = 64 << 20;
 
-/// A folder that nobody else uses while this lives.
+/// A folder that is locked while this lives.
 pub struct Stopped {
     /// Its store.
     pub store: Arc<dyn Store>,
-    /// All of its cells, that store the first of them.
+    /// All of its cells; `store` is the first.
     pub cells: Cells,
     /// The records of its journal.
     pub records: Records,
-    /// Those of the other cells' journals.
+    /// The records of the other cells' journals.
     pub further: Vec<Records>,
     _held: File,
 }
 
 impl Stopped {
-    /// Opens the store of a folder that has one; reads all of it, or what a start reads.
+    /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
     pub fn open(data: &Path, whole: bool, line: &ProgressBar) -> Result<Self, Exit> {
         Self::watched(data, whole, Arc::new(Rows), line)
     }
 
-    /// The same, where `rows` makes the rows that the index of the first cell lacks.
+    /// Opens it in the same way; `rows` builds the rows that the index of the first cell lacks.
     pub fn watched(
         data: &Path,
         whole: bool,
         rows: Arc<dyn Projection>,
         line: &ProgressBar,
     ) -> Result<Self, Exit> {
-        // Nothing is made here: a folder that never had a store is the wrong one.
+        // Never create a store here: a folder that never had one is the wrong folder.
         if !service::knows_a_store(data)? {
             let why = format!(
                 "{0} holds no store: {0}/store/IDENTITY is missing. Name the folder that the service has \
@@ -74,11 +74,11 @@ impl Stopped {
         })
     }
 
-    /// The same, to write something into it: `what`. Refuses a folder that is a copy of a log elsewhere, which would get
-    /// nothing of that.
+    /// Opens it in order to write `what` to it. Refuses a folder that is a copy of a log in a database, because that
+    /// log would not get the write.
     pub fn to_write(data: &Path, what: &str, line: &ProgressBar) -> Result<Self, Exit> {
         let stopped = Self::open(data, false, line)?;
-        // Nobody moves its log while it is held.
+        // The folder is locked, so nobody moves its log in between.
         let Some(place) = service::place_of(data)? else {
             return Ok(stopped);
         };

@@ -1,4 +1,4 @@
-//! The terminal: what is printed, logs, progress, and signals.
+//! The terminal: printing, the log, progress, and signals.
 
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -15,31 +15,31 @@ use super::{DEPOSED, Exit};
 /// The variable that filters the log, for instance `info,caudal::bank=debug`.
 pub const LOG: &str = "CAUDAL_LOG";
 
-/// The part of the server library that reports what clients send and is no HTTP, as errors of ours:
-/// unheard, unless the filter names it.
+/// The part of the server library that logs input that is not HTTP as errors of ours: silenced, unless the filter names
+/// it.
 const GARBAGE: &str = "actix_http";
 
 /// Prints a line on standard output.
 pub fn say(line: &str) -> Result<(), Exit> {
     let mut out = io::stdout().lock();
     let printed = writeln!(out, "{line}").and_then(|()| out.flush());
-    // A reader that has seen enough (`| head`) closes the pipe: no failure.
+    // A reader that has seen enough (`| head`) closes the pipe, which is not a failure.
     match printed {
         Err(why) if why.kind() != io::ErrorKind::BrokenPipe => Err(Exit::failed(why)),
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-/// Says why the command failed: in the log where that is JSON and takes it, else on standard error.
+/// Reports why the command failed: in the log if that is JSON and takes it, or else on standard error.
 pub fn complain(message: &str) {
     if caudal::log::fatal(message) {
         return;
     }
-    // Without standard error there is nobody to tell; the exit code tells the rest.
+    // Without standard error nobody can be told; the exit code still reports the failure.
     writeln!(io::stderr().lock(), "caudal: {message}").ok();
 }
 
-/// Begins to write the log on standard error; [`LOG`] wins over the usual filter.
+/// Begins to write the log on standard error; [`LOG`] overrides the usual filter.
 pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     let filter = std::env::var(LOG).ok().filter(|text| !text.is_empty());
     let filter = filter.as_deref().unwrap_or(usual);
@@ -52,23 +52,23 @@ pub fn log(format: LogFormat, usual: &str) -> Result<(), Exit> {
     caudal::log::begin(format, filter).map_err(|why| Exit::failed(format!("the log: {why}")))
 }
 
-/// The runtime of a command.
+/// Runs a command's work on a runtime of its own.
 pub fn wait<T>(work: impl Future<Output = Result<T, Exit>>) -> Result<T, Exit> {
     let mut builder = tokio::runtime::Builder::new_current_thread();
     let runtime = builder.enable_all().build().map_err(Exit::failed)?;
     runtime.block_on(work)
 }
 
-/// What a process does when its terminal goes away.
+/// The reaction of a process when its terminal goes away.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hangup {
-    /// It ends: somebody looked at it there.
+    /// It ends, because somebody was watching it there.
     Ends,
-    /// It goes on: it never needed one.
+    /// It goes on, because it never needed a terminal.
     GoesOn,
 }
 
-/// The signals that end a service, and those that do not.
+/// The signals that end a service, and those that it ignores.
 #[derive(Debug)]
 pub struct Signals {
     hangup: Hangup,
@@ -94,7 +94,7 @@ impl Signals {
         })
     }
 
-    /// Waits for the next that ends the service.
+    /// Waits for the next signal that ends the service.
     pub async fn next(&mut self) {
         loop {
             let [one, two] = &mut self.users;
@@ -116,7 +116,7 @@ impl Signals {
     }
 }
 
-/// A progress line on standard error, hidden when nobody watches.
+/// A progress line on standard error, hidden if that is not a terminal.
 pub fn progress(what: &str) -> ProgressBar {
     let line = ProgressBar::new_spinner();
     let style = ProgressStyle::with_template("{spinner} {msg} {human_pos} {per_sec}");
@@ -125,7 +125,7 @@ pub fn progress(what: &str) -> ProgressBar {
     line
 }
 
-/// A bar over so many bytes on standard error, hidden when nobody watches.
+/// A progress bar over so many bytes on standard error, hidden if that is not a terminal.
 pub fn bytes(what: &str, all: u64) -> ProgressBar {
     let bar = ProgressBar::new(all);
     let style = "{msg} {wide_bar} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
@@ -135,7 +135,7 @@ pub fn bytes(what: &str, all: u64) -> ProgressBar {
     bar
 }
 
-/// Shows how the opening of a store goes on.
+/// Shows the progress of opening a store.
 pub fn watch_opening(line: &ProgressBar) -> OnProgress {
     let line = line.clone();
     Arc::new(move |progress| match progress {
@@ -150,8 +150,8 @@ pub fn watch_opening(line: &ProgressBar) -> OnProgress {
     })
 }
 
-/// Runs a service until a signal; a second signal ends it at once. It ends, too, when another node took the
-/// cell.
+/// Runs a service until a signal; a second signal ends it at once. The service also ends when another node has taken
+/// the cell.
 pub async fn serve(mut service: Service, mut signals: Signals) -> Result<(), Exit> {
     let taken = service.deposed();
     let deposed = tokio::select! {

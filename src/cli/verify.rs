@@ -1,4 +1,4 @@
-//! `caudal verify`: replays every account's history and compares it with what is kept beside it.
+//! `caudal verify`: replays every account's history and compares it with the derived data stored beside it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct Args {
     json: bool,
 }
 
-/// Verifies.
+/// Verifies a folder or a running service.
 pub fn run(args: Args) -> Result<(), Exit> {
     let report = match args.data {
         Some(data) => {
@@ -41,7 +41,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
             let remote = args.which.find()?;
             let line = terminal::progress("the service verifies");
             line.enable_steady_tick(std::time::Duration::from_millis(100));
-            // It reads everything that was ever written: no deadline fits.
+            // The service reads everything that was ever written, so no deadline fits.
             let ask = remote.ask_within(Method::POST, "/admin/verify", None, None);
             let report = wait(ask);
             line.finish_and_clear();
@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 /// Verifies the folder of a stopped service.
 pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
-    // An index that has to be made anew is made of what is verified.
+    // If the index has to be rebuilt, it is built from the same pass that verifies.
     let watch = Watch::new();
     let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), &line)?;
     line.set_message("entries replayed:");
@@ -85,7 +85,7 @@ pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     Ok(VerifyBody::from(report))
 }
 
-/// Shows what was found.
+/// Shows the report.
 pub(super) fn show(report: &Value) -> Result<(), Exit> {
     let figure = |name| shown(report, name);
     say(&format!(

@@ -1,18 +1,17 @@
-//! A clock that is not believed blindly: the machine's clock, compared with one that nobody sets.
+//! A clock that is checked before it is trusted: the machine's clock, compared with a monotonic one.
 //!
-//! **Shape.** [`Sources::steady`] runs on whatever is done to the clock, also while the machine
-//! sleeps. The difference of both is known; as long as it stays, the machine's clock is the present.
-//! When it changes by more than [`JUMP_MAX`], the clock is in doubt: the present goes on by the steady
-//! clock, so nothing ends early and nothing is stamped wrong, and orders are refused until both agree
-//! again or a person confirms. At a start there is no difference to compare, and the journal speaks:
-//! a clock behind its newest stamp, or further ahead of it than [`DOWN_MAX`], is in doubt too.
+//! **Shape.** [`Sources::steady`] runs on whatever anybody does to the machine's clock, even while the machine sleeps.
+//! As long as the difference between the two stays the same, the machine's clock gives the time. When it changes by
+//! more than [`JUMP_MAX`], the clock is in doubt: the time continues by the steady clock, so nothing expires early or
+//! gets a wrong timestamp, and orders are refused until both clocks agree again or a person confirms the machine's
+//! clock. At a start there is no earlier difference, so the journal decides: a clock behind its newest timestamp, or
+//! further ahead of it than [`DOWN_MAX`], is in doubt too.
 //!
-//! **Bounds.** Steps below [`JUMP_MAX`] are followed, at most one part in [`FOLLOW`] of the time that
-//! passes, so that many small ones in years do not add up. A clock that is slewed slews the steady one
-//! along, and is no step.
+//! **Bounds.** Steps below [`JUMP_MAX`] are followed, by at most one part in [`FOLLOW`] of the time that passes, so
+//! that many small steps do not add up over years. A slewed clock slews the steady one too, which is not a step.
 //!
-//! **Failure.** A wrong clock at a start, less than [`DOWN_MAX`] ahead, cannot be told from a service
-//! that was down; when it is set right, that is a jump.
+//! **Failure.** At a start, a wrong clock less than [`DOWN_MAX`] ahead cannot be told from a service that was down;
+//! correcting it later is a jump.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,32 +20,33 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use caudal_actors::ports::{Cause, Clock, Doubt, Known};
 use caudal_ledger::time::Timestamp;
 
-/// The largest step of the machine's clock that is believed.
+/// The largest step of the machine's clock that is trusted.
 pub const JUMP_MAX: Duration = Duration::from_secs(2 * 60);
-/// How long a service may have been down when its clock is believed at a start.
+/// The longest downtime for which the machine's clock is trusted at a start.
 pub const DOWN_MAX: Duration = Duration::from_secs(92 * 24 * 3600);
-/// How far a clock is believed where there is no journal yet: from [`FIRST`] on.
+/// How far after [`FIRST`] the clock may be where there is no journal yet.
 const NEW_MAX: Duration = Duration::from_secs(40 * 366 * 24 * 3600);
 /// The start of 2026: no version of this program is older.
 const FIRST: Timestamp = Timestamp::from_millis(1_767_225_600_000);
-/// One part of the time that passes may be made good of small steps.
+/// Small steps are followed by at most one part in this many of the time that passes.
 const FOLLOW: i64 = 100;
-/// How often small steps are made good, in milliseconds.
+/// The pause between two corrections for small steps, in milliseconds.
 const FOLLOW_EVERY: i64 = 60_000;
-/// How long a look at both clocks may take before it is taken again: the process was stopped between.
+/// The longest that one reading of both clocks may take, in milliseconds; a longer one is repeated, because the process
+/// was interrupted in between.
 const LOOK_MAX: i64 = 250;
-/// How often a look is taken again.
+/// The most repetitions of a reading.
 const LOOKS: usize = 8;
 
 /// The two clocks of a machine.
 pub trait Sources: Send + Sync + std::fmt::Debug + 'static {
-    /// The one that people and programs set.
+    /// The clock that people and programs set.
     fn wall(&self) -> Timestamp;
-    /// Time since some instant; nobody sets it, and it goes on while the machine sleeps.
+    /// The time since some fixed instant; nobody sets this clock, and it runs while the machine sleeps.
     fn steady(&self) -> Duration;
 }
 
-/// The clocks of this machine: the one that people set, and the steady one.
+/// The clocks of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine;
 
@@ -64,15 +64,15 @@ impl Sources for Machine {
     }
 }
 
-/// The clock of the service: the machine's, as long as it is believed.
+/// The clock of the service: the machine's, as long as it is trusted.
 #[derive(Debug)]
 pub struct GuardedClock {
     sources: Arc<dyn Sources>,
-    /// What the machine's clock is ahead of the steady one, in milliseconds; while it is in doubt,
-    /// what the believed time is.
+    /// The milliseconds by which the machine's clock is ahead of the steady one; while the clock is in doubt, those by
+    /// which the trusted time is.
     ahead: AtomicI64,
     doubtful: AtomicBool,
-    /// When small steps are next made good, in milliseconds of the steady clock.
+    /// When the next correction for small steps is due, in milliseconds of the steady clock.
     follow_at: AtomicI64,
     state: Mutex<State>,
 }
@@ -96,7 +96,7 @@ fn instant(millis: i64) -> Timestamp {
     Timestamp::from_millis(u64::try_from(millis).unwrap_or_default())
 }
 
-/// Why a clock is not believed at a start.
+/// Why a clock is not trusted at a start.
 fn at_a_start(wall: i64, reference: i64, window: i64) -> Option<Cause> {
     if wall.saturating_add(millis(JUMP_MAX)) < reference {
         Some(Cause::Behind)
@@ -108,7 +108,7 @@ fn at_a_start(wall: i64, reference: i64, window: i64) -> Option<Cause> {
 }
 
 impl GuardedClock {
-    /// A clock of these sources, believed until something speaks against it.
+    /// A clock from these sources, trusted until the first check that fails.
     pub fn new(sources: Arc<dyn Sources>) -> Self {
         let clock = Self {
             sources,
@@ -127,7 +127,7 @@ impl GuardedClock {
         Self::new(Arc::new(Machine))
     }
 
-    /// Both clocks at nearly the same instant.
+    /// A reading of both clocks at nearly the same instant.
     fn look(&self) -> (i64, i64) {
         let mut before = millis(self.sources.steady());
         let mut wall = signed(self.sources.wall());
@@ -146,7 +146,7 @@ impl GuardedClock {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From here on the machine's clock is the present.
+    /// Trusts the machine's clock from here on.
     fn believe(&self, wall: i64, steady: i64) {
         self.ahead
             .store(wall.saturating_sub(steady), Ordering::Release);
@@ -155,7 +155,7 @@ impl GuardedClock {
         self.doubtful.store(false, Ordering::Release);
     }
 
-    /// Makes good a part of small steps.
+    /// Follows small steps by a part.
     fn follow(&self, steady: i64, drift: i64) {
         let due = self.follow_at.load(Ordering::Acquire);
         if steady < due {
@@ -173,7 +173,7 @@ impl GuardedClock {
         }
     }
 
-    /// Looks again, and decides whether the clock is believed; gives the present.
+    /// Reads both clocks, decides whether the machine's is trusted, and returns the current time.
     fn judge(&self) -> i64 {
         let mut state = self.state();
         let (wall, steady) = self.look();

@@ -1,4 +1,4 @@
-//! Settings of the cell: where its log is, when that is not this machine's disk.
+//! Settings of the cell: where its log is, if not on this machine's disk.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,31 @@ use crate::service::{CellLog, LEASE, Peers, read_file};
 /// The longest name of a node, in bytes.
 const NODE_BYTES_MAX: usize = 64;
 
-/// Where records become durable.
+/// The log, the node and its peers.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Cell {
     /// A `postgres://` URL; without it, the log is the journal in the data folder.
     pub(super) log: Option<SecretString>,
-    /// The password, where the URL has none.
+    /// The password, if the URL has none.
     pub(super) log_password: Option<SecretString>,
-    /// A file of certificates by which the servers are known.
+    /// A file with the certificates of the authorities that the database's servers are checked against.
     pub(super) log_authorities: Option<PathBuf>,
     /// The name of this node.
     pub(super) node: Option<String>,
-    /// How long the right to append lasts without being renewed.
+    /// How long the right to append lasts without renewal, in seconds.
     pub(super) lease_seconds: u64,
-    /// Where this node listens to the others; without it there are none.
+    /// The address where this node listens to the others; without it there are no others.
     pub(super) listen: Option<SocketAddr>,
-    /// Where the others reach it, unless that is where it listens.
+    /// The address where the others reach it, if that is not where it listens.
     pub(super) address: Option<String>,
-    /// The file of what nodes show each other.
+    /// The file of the secret that nodes show each other.
     pub(super) secret_file: Option<PathBuf>,
-    /// By which certificates they know each other.
+    /// The certificates by which nodes authenticate each other.
     pub(super) tls: Tls,
 }
 
-/// Where the certificates of nodes are: all of it, or none.
+/// The files of the nodes' certificates: all three, or none.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Tls {
@@ -47,12 +47,12 @@ pub(super) struct Tls {
     certificate_file: Option<PathBuf>,
     /// Its key.
     key_file: Option<PathBuf>,
-    /// The authorities by which nodes know each other.
+    /// The authorities that other nodes' certificates are checked against.
     authority_file: Option<PathBuf>,
 }
 
 impl Tls {
-    /// Where they are, where they are set; what they hold is read at the start.
+    /// The files, if they are set; their contents are read at the start.
     fn files(&self, wrong: &mut Wrong) -> Option<Files> {
         let set = |file: &Option<PathBuf>| file.clone().filter(|file| !file.as_os_str().is_empty());
         let all = [&self.certificate_file, &self.key_file, &self.authority_file].map(set);
@@ -89,8 +89,8 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// The database at `url`, or else at `log`, with the password and the authorities that are set; `None` where there
-    /// is no URL.
+    /// The database at `url`, or else at `log`, with the configured password and authorities; `None` if there is no
+    /// URL.
     pub(super) fn database(&self, url: Option<&SecretString>, wrong: &mut Wrong) -> Option<Log> {
         let name = url.map_or("cell.log", |_| "the given URL:");
         let url = url.or(self.log.as_ref()).filter(|url| !is_empty(url))?;
@@ -102,7 +102,7 @@ impl Cell {
         Some(log)
     }
 
-    /// The log elsewhere, if one is set. `pepper` says whether there is one outside of the data folder.
+    /// The log in a database, if one is set. `pepper` says whether the pepper is set outside the data folder.
     pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Wrong) -> Option<CellLog> {
         wrong.range("cell.lease_seconds", self.lease_seconds, 2, 60);
         let url = self.log.as_ref().filter(|url| !is_empty(url));
@@ -138,7 +138,7 @@ impl Cell {
         })
     }
 
-    /// How this node and the others find each other, where there may be any.
+    /// The settings for finding other nodes, if there may be any.
     fn peers(&self, tls: Option<Files>, wrong: &mut Wrong) -> Option<Peers> {
         let listen = self.listen?;
         let address = self.address.clone().filter(|address| !address.is_empty());
@@ -177,7 +177,7 @@ impl Cell {
 }
 
 impl Settings {
-    /// The settings of the database in the environment alone (`CAUDAL_CELL__…`), for commands that have no file.
+    /// The database's settings from the environment alone (`CAUDAL_CELL__…`), for commands without a file.
     ///
     /// # Errors
     /// When one is of the wrong kind.
@@ -186,8 +186,8 @@ impl Settings {
         Self::parse("", cell.collect())
     }
 
-    /// The database that keeps the log: at `url`, or else at `cell.log`, with the password and the authorities of
-    /// these settings; `None` where neither says which.
+    /// The database with the log: at `url`, or else at `cell.log`, with the password and the authorities of these
+    /// settings; `None` if neither is set.
     ///
     /// # Errors
     /// When the URL cannot be read.
@@ -200,20 +200,20 @@ impl Settings {
         }
     }
 
-    /// The data folder, where it is set.
+    /// The data folder, if it is set.
     pub fn data(&self) -> Option<&Path> {
         let data = self.data.as_deref();
         data.filter(|data| !data.as_os_str().is_empty())
     }
 }
 
-/// Whether a host and a port look like ones.
+/// Whether a host and a port look valid.
 fn is_place(host: &str, port: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
     !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// The name of this machine, as far as it has one.
+/// The name of this machine; `unnamed` if it cannot be read.
 fn machine() -> String {
     match std::fs::read_to_string("/proc/sys/kernel/hostname") {
         Ok(name) => name.trim().to_owned(),

@@ -1,5 +1,4 @@
-//! Settings of the public listener: how many connections there are, and how long clients are waited
-//! for.
+//! Settings of the public listener: the number of connections, and how long it waits for clients.
 
 use std::time::Duration;
 
@@ -10,10 +9,10 @@ use super::Wrong;
 use crate::http::bytes::Deadlines;
 use crate::http::wire;
 
-/// The most that may be set.
+/// The largest number of connections that can be set.
 const CONNECTIONS_MAX: usize = 1_000_000;
 
-/// What a file may set.
+/// The settings of the section.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Connections {
@@ -72,7 +71,7 @@ impl Connections {
         }
     }
 
-    /// How long an answer may stand still.
+    /// How long a client may leave an answer unread.
     pub(super) const fn answer(&self) -> Duration {
         Duration::from_millis(self.answer_ms)
     }

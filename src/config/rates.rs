@@ -7,12 +7,12 @@ use serde::Deserialize;
 use super::wrong::Wrong;
 use crate::http::rate::Rate;
 
-/// The slowest pace of a realm: the largest batch ends at it before its client gives up.
+/// The slowest pace of a realm: at this pace the largest batch completes before its client gives up.
 const PACE_MIN: u32 = 2000;
-/// The fastest.
+/// The fastest pace of a realm.
 const PACE_MAX: u32 = 1_000_000;
 
-/// How many requests pass, in the long run and at once.
+/// How many requests may pass, in the long run and in a burst.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RateLimit {
@@ -30,7 +30,7 @@ impl RateLimit {
     }
 }
 
-/// The pace of each realm; none where it is off.
+/// The pace of each realm; `None` if it is off.
 pub(super) fn pace(set: Option<u32>, wrong: &mut Wrong) -> Option<NonZeroU32> {
     match set {
         None | Some(0) => None,

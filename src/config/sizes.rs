@@ -1,4 +1,4 @@
-//! Settings of sizes: the actors, and what the store keeps.
+//! Settings of sizes: the actors, and the store's disk and memory.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::MIB;
 pub(super) struct Actors {
     /// How many threads run actors; couriers have one more.
     pub(super) threads: usize,
-    /// Whether the accounts of a tenant live on the other threads than its supervisor, with which they live otherwise.
+    /// Whether a tenant's accounts live on other threads than its supervisor; by default they share its thread.
     pub(super) spread: bool,
     /// The most accounts in memory, of all realms; without it, as many as `memory_bytes` leaves.
     pub(super) resident: Option<usize>,
@@ -30,7 +30,7 @@ impl Default for Actors {
     }
 }
 
-/// What the store keeps on disk and in memory, and how fast it is checked.
+/// The store's sizes on disk and in memory, and the pace of its background check.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Storage {
@@ -38,18 +38,18 @@ pub(super) struct Storage {
     pub(super) cells: u32,
     /// The size of a journal segment, in MiB.
     pub(super) segment_mib: u32,
-    /// How much of the disk has to stay free for writes to be taken, in MiB; 0 is off.
+    /// How much of the disk has to stay free for the store to take writes, in MiB; 0 is off.
     pub(super) free_space_floor_mib: u64,
     /// The size of sled's own cache, in MiB; without it, a part of `memory_bytes`.
     pub(super) index_cache_mib: Option<u64>,
-    /// How fast the background check reads, in MiB a second; 0 is off.
+    /// The speed of the background check, in MiB per second; 0 is off.
     pub(super) check_mib_per_second: u32,
-    /// How long after one round of the background check the next one begins, in hours.
+    /// The pause between two rounds of the background check, in hours.
     pub(super) check_every_hours: u32,
     /// The size of the cache of the index's blocks, in MiB; 0 keeps none; without it, a part of
     /// `memory_bytes`.
     pub(super) block_cache_mib: Option<u64>,
-    /// How many segments the index is ahead of one that is compressed; 0 compresses none.
+    /// How many segments the index has to be ahead of a segment before it is compressed; 0 compresses none.
     pub(super) compress_after_segments: u32,
     /// The size of the cache of unpacked frames, in MiB.
     pub(super) frame_cache_mib: u64,
@@ -72,7 +72,7 @@ impl Default for Storage {
 }
 
 impl Storage {
-    /// What the store is opened with, but for what `memory_bytes` decides.
+    /// The options of the store, except those that follow from `memory_bytes`.
     pub(super) fn options(self) -> caudal_storage::StoreOptions {
         caudal_storage::StoreOptions {
             segment_bytes: self.segment_mib.saturating_mul(1 << 20),

@@ -1,4 +1,4 @@
-//! Settings as operators write them, rightly and wrongly.
+//! Settings as operators write them, correct and wrong.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ fn options(text: &str, variables: &[(&str, &str)]) -> Result<ServiceOptions, Str
     options.map_err(|why| why.to_string())
 }
 
-/// Settings that suffice, with more behind them.
+/// The required settings, followed by more.
 fn enough(more: &str) -> String {
     format!(
         "data = \"/d\"\nadmin_key = \"{KEY}\"\n{more}\n[bank.live]\nbase_url = \"https://b.ar\"\n\
@@ -41,7 +41,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
     ];
     assert!(named.iter().all(|name| bare.contains(name)), "{bare}");
     assert_eq!(bare.lines().count(), 7, "{bare}");
-    // Every default that it shows is the one in force.
+    // The example shows the actual defaults.
     let shown: String = EXAMPLE
         .lines()
         .map(|line| match line.strip_prefix('#') {
@@ -56,7 +56,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.calendar = None;
         settings.backup.to = None;
         settings.traces.endpoint = None;
-        // Without them, they follow from the machine.
+        // The defaults of these depend on the machine.
         settings.memory_bytes = None;
         settings.realm_pace = None;
         settings.actors.resident = None;
@@ -74,7 +74,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
     assert_eq!(with(&shown), with(EXAMPLE));
 }
 
-/// The settings of a section, as the refusal of an unknown one names them; none if it is no section.
+/// The settings of a section, as the error about an unknown one names them; empty if it is not a section.
 fn settings_of(section: &str) -> Vec<String> {
     let head = match section {
         "" => String::new(),
@@ -88,7 +88,7 @@ fn settings_of(section: &str) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-/// All settings of a section and of those in it, in full.
+/// All settings of a section and of its subsections, with full names.
 fn all_settings(section: &str) -> Vec<String> {
     let within = |name: &String| match section {
         "" => name.clone(),
@@ -118,7 +118,7 @@ fn the_example_has_every_setting() {
     }
     let all = all_settings("");
     assert!(all.len() > 40, "{all:?}");
-    // A bank of test keys is set like one of live keys, and shown in short.
+    // The bank of test keys has the same settings as that of live keys; the example shows only some of them.
     let live = |name: &String| name.replace("bank.test.", "bank.live.");
     let missing = all.iter().filter(|name| !shown.contains(&live(name)));
     assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
@@ -172,7 +172,7 @@ fn a_variable_wins_over_the_file() {
     assert_eq!(test.base_url, SANDBOX_URL);
 }
 
-/// A file, variables over it, and what the refusal has to say.
+/// A file, variables over it, and a part of the expected error.
 type Row<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 fn all_refused(rows: &[Row<'_>]) {

@@ -4,13 +4,13 @@ use serde::Deserialize;
 
 use super::Wrong;
 
-/// What a file may set.
+/// The settings of the section.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Traces {
-    /// Where spans are sent; nowhere without it.
+    /// The URL to which spans are sent; without it, none are.
     pub(super) endpoint: Option<String>,
-    /// Of so many requests that bring no trace one begins one; 0 is none.
+    /// One in this many requests that bring no trace begins one; 0 is none.
     pub every: u32,
 }
 
@@ -24,12 +24,12 @@ impl Default for Traces {
 }
 
 impl Traces {
-    /// Where spans are sent, if they are.
+    /// The URL to which spans are sent, if one is set.
     pub fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref().filter(|place| !place.is_empty())
     }
 
-    /// Notes what is wrong.
+    /// Notes the mistakes of the section.
     pub(super) fn check(&self, wrong: &mut Wrong) {
         let Some(endpoint) = self.endpoint() else {
             return;

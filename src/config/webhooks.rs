@@ -1,5 +1,4 @@
-//! Settings of webhooks: where they may be sent to, how long an attempt takes, and what is waited
-//! between tries.
+//! Settings of webhooks: where they may be sent, how long an attempt may take, and the pauses between attempts.
 
 use std::time::Duration;
 
@@ -8,7 +7,7 @@ use caudal_ledger::deliveries::Schedule;
 use super::{Settings, Wrong};
 use crate::webhooks::{AttemptLimits, Reach};
 
-/// The shortest pause, in milliseconds: less would be no pause.
+/// The shortest pause, in milliseconds: a shorter one would not be a pause.
 const PAUSE_MIN: u64 = 10;
 /// The longest pause, in milliseconds: a day.
 const PAUSE_MAX: u64 = 24 * 60 * 60 * 1000;
@@ -51,7 +50,7 @@ impl Settings {
     }
 }
 
-/// Some pauses; the last one stands for those that are not set.
+/// Pauses from a list; its last one fills the rest.
 fn pauses<const N: usize>(
     setting: &str,
     set: &[u64],

@@ -1,4 +1,4 @@
-//! What is wrong with settings, gathered so that all of it is said at once.
+//! The mistakes in settings, collected so that all are reported at once.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -7,15 +7,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::SECRET_CHARS_MIN;
 
-/// The fewest different characters of a secret: a line of zeros is none.
+/// The fewest different characters in a secret: a row of zeros is not a secret.
 const SECRET_VARIETY_MIN: usize = 10;
 
-/// Words of secrets that were copied from somewhere.
+/// Words that show that a secret was copied from somewhere.
 const SECRET_WORDS: [&str; 7] = [
     "change", "example", "replace", "password", "default", "of-tests", "sandbox",
 ];
 
-/// Whether a secret is set to nothing.
+/// Whether a secret is set to the empty text.
 pub(super) fn is_empty(secret: &SecretString) -> bool {
     secret.expose_secret().is_empty()
 }
@@ -25,12 +25,12 @@ pub(super) fn is_empty(secret: &SecretString) -> bool {
 pub(super) struct Wrong(pub(super) Vec<String>);
 
 impl Wrong {
-    /// Notes why a setting is wrong.
+    /// Notes what is wrong with a setting.
     pub(super) fn add(&mut self, setting: &str, why: impl fmt::Display) {
         self.0.push(format!("{setting} {why}"));
     }
 
-    /// Notes a number that is not from `min` to `max`.
+    /// Notes a number outside `min` to `max`.
     pub(super) fn range<T: PartialOrd + fmt::Display>(
         &mut self,
         setting: &str,
@@ -46,7 +46,7 @@ impl Wrong {
         }
     }
 
-    /// A secret, noted as wrong unless it is long and varied enough to be one; `None` when it is not set.
+    /// A secret, noted as a mistake unless it is long and varied enough; `None` if it is not set.
     pub(super) fn secret(
         &mut self,
         setting: &str,

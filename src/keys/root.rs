@@ -1,14 +1,14 @@
-//! The configured admin key, with which a service begins: whoever shows it acts as `root`.
+//! The configured admin key, with which a service is first set up: a request that shows it acts as `root`.
 
 use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::digest;
 use secrecy::{ExposeSecret as _, SecretString};
 
-/// What is kept of the admin key: its SHA-256, so that comparing takes the same time for any length.
+/// The stored form of the admin key: its SHA-256, so that a comparison takes the same time for any length.
 pub struct RootKey(digest::Digest);
 
 impl RootKey {
-    /// That of a key.
+    /// The stored form of a key.
     pub fn new(key: &SecretString) -> Self {
         Self(digest::digest(
             &digest::SHA256,

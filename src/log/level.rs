@@ -1,13 +1,14 @@
-//! How much is logged: what was set at the start, and a change of it that ends by itself.
+//! The level of the log: the directives set at the start, and a temporary change of them.
 //!
-//! **Shape.** A change names targets of ours and how much each says, and is laid over what was set; all else stays.
-//! A thread that is there only while something is changed waits for its end. The log is that of the process, so
-//! several services in one share it.
+//! **Shape.** A change names targets of our crates, each with a level, and is laid over the directives set at the
+//! start; the rest stays. While there is a change, a thread waits for its end. The log belongs to the process, so
+//! several services in one process share it.
 //!
-//! **Bounds.** A change lasts [`CHANGED_MAX`] at most and has [`DIRECTIVES_MAX`] characters. Only targets of ours can
-//! be named, which are tested to log nothing personal: libraries log what was sent. Warnings cannot be switched off.
+//! **Bounds.** A change lasts at most [`CHANGED_MAX`] and has at most [`DIRECTIVES_MAX`] characters. It can name only
+//! targets of our crates, which are tested to log nothing personal, because libraries log the data that they send.
+//! Warnings cannot be switched off.
 //!
-//! **Failure.** A change that cannot be ended by itself, because there is no thread for that, is not begun.
+//! **Failure.** If the thread that ends a change cannot be started, the change is not made.
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -15,26 +16,26 @@ use std::time::{Duration, Instant};
 
 use tracing_subscriber::EnvFilter;
 
-/// The longest that a change lasts: an hour.
+/// The longest duration of a change: an hour.
 pub const CHANGED_MAX: Duration = Duration::from_secs(3600);
-/// How long a change lasts unless it says: ten minutes.
+/// The default duration of a change: ten minutes.
 pub const CHANGED_USUAL: Duration = Duration::from_secs(600);
 /// The longest text of a change, in characters.
 pub const DIRECTIVES_MAX: usize = 200;
-/// The crates whose targets can be named: those that tests watch at every level for what must not be logged.
+/// The crates whose targets can be named: tests check that they log nothing forbidden at any level.
 pub const OURS: [&str; 3] = ["caudal", "caudal_actors", "caudal_storage"];
-/// How much a target may be told to say.
+/// The levels that a target can be set to.
 const LEVELS: [&str; 4] = ["warn", "info", "debug", "trace"];
 
-/// What is no change of the log.
+/// The text does not describe a change of the log.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotDirectives;
 
-/// Which targets say how much, for instance `caudal::bank=debug,caudal_actors=debug`.
+/// Targets with their levels, for instance `caudal::bank=debug,caudal_actors=debug`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Directives(String);
 
-/// One target of ours and how much it says, and nothing else.
+/// A part that sets one target of our crates to a level; `None` for anything else.
 fn directive(part: &str) -> Option<&str> {
     let (target, level) = part.split_once('=')?;
     let named = |b: u8| b.is_ascii_lowercase() || matches!(b, b'_' | b':');
@@ -47,10 +48,10 @@ fn directive(part: &str) -> Option<&str> {
 }
 
 impl Directives {
-    /// Reads them: targets of ours with `warn`, `info`, `debug` or `trace`, with commas between.
+    /// Reads directives: targets of our crates with `warn`, `info`, `debug` or `trace`, separated by commas.
     ///
     /// # Errors
-    /// For anything else, and what is longer than [`DIRECTIVES_MAX`].
+    /// For anything else, and for text longer than [`DIRECTIVES_MAX`].
     pub fn parse(text: &str) -> Result<Self, NotDirectives> {
         let parts: Option<Vec<_>> = text.split(',').map(|part| directive(part.trim())).collect();
         match parts {
@@ -66,36 +67,36 @@ impl fmt::Display for Directives {
     }
 }
 
-/// How much is logged now.
+/// The level of the log now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Level {
-    /// What was set at the start; `None` where the log was not begun by this program.
+    /// The directives set at the start; `None` if this program did not begin the log.
     pub usual: Option<String>,
-    /// What was changed, and for how long that goes on.
+    /// The change in force, and how long it still lasts.
     pub changed: Option<(Directives, Duration)>,
 }
 
-/// Puts a filter in the place of the one in force.
+/// Replaces the filter in force.
 pub(super) type Apply = Box<dyn Fn(EnvFilter) -> Result<(), String> + Send + Sync>;
 
 /// The one log that can be changed.
 static TURNED: OnceLock<Arc<Turning>> = OnceLock::new();
 
-/// Lets the log be changed from now on.
+/// Registers the log whose level can be changed from now on.
 pub(super) fn changeable(usual: String, apply: Apply) {
-    // It is begun once.
+    // The log is begun only once, so this cannot be set already.
     drop(TURNED.set(Arc::new(Turning::new(usual, apply))));
 }
 
-/// How much is logged now.
+/// The level of the log now.
 pub fn now() -> Level {
     TURNED.get().map_or_else(Level::default, |it| it.now())
 }
 
-/// Logs more or less of some targets for a while, instead of what was changed before; with nothing, ends the change.
+/// Changes the level of some targets for a while, replacing any earlier change; `None` ends the change.
 ///
 /// # Errors
-/// A sentence that says why nothing was changed.
+/// A sentence that says why nothing changed.
 pub fn change(to: Option<(Directives, Duration)>) -> Result<(), String> {
     let turning = TURNED.get();
     let turning =
@@ -114,7 +115,7 @@ struct Changed {
 #[derive(Default)]
 struct State {
     changed: Option<Changed>,
-    /// Whether somebody waits for the end of a change.
+    /// Whether a thread waits for the end of a change.
     watched: bool,
 }
 
@@ -122,7 +123,7 @@ struct Turning {
     usual: String,
     apply: Apply,
     state: Mutex<State>,
-    /// That the end is another one.
+    /// Signals that the end of the change has moved.
     moved: Condvar,
 }
 
@@ -185,13 +186,13 @@ impl Turning {
         Ok(())
     }
 
-    /// Waits until a change has ended, by itself or by somebody.
+    /// Waits until the change has ended, by itself or by a call.
     fn watch(&self) {
         let mut state = self.lock();
         while let Some(changed) = &state.changed {
             let left = changed.ends.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                // Without a log to change there is nobody to tell, either.
+                // If the filter cannot be replaced, there is no log in which to report it.
                 self.back(&mut state).ok();
                 state.changed = None;
                 break;
@@ -245,7 +246,7 @@ mod tests {
         }
     }
 
-    /// A log that tells which filters it got.
+    /// A log that reports the filters it gets.
     fn told() -> (Arc<Turning>, mpsc::Receiver<String>) {
         let (tell, told) = mpsc::channel();
         let apply =
@@ -264,7 +265,7 @@ mod tests {
     fn a_change_ends_by_itself() {
         let (turning, told) = told();
         turning.change(debug(), Duration::from_millis(1)).unwrap();
-        // However late the thread is, it comes.
+        // However late the thread runs, it ends the change.
         assert_eq!(told.recv().unwrap(), "caudal::bank=debug,info");
         assert_eq!(told.recv().unwrap(), "info");
         let ended = turning.lock();

@@ -1,5 +1,5 @@
-//! The log of a first look, for somebody at a terminal: a short line for each request, and for all else its level,
-//! what happened, and its fields.
+//! The log of `caudal dev`, for a person at a terminal: a short line for each request; for every other event its level,
+//! message and fields.
 //!
 //! ```text
 //! 15:04:05  201  POST   /v1/accounts                                  12.3 ms
@@ -18,10 +18,10 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::REQUESTS;
 
-/// Where the time of day is in an instant.
+/// The time of day within the text of an instant.
 const TIME: std::ops::Range<usize> = 11..19;
 
-/// See the module.
+/// The formatter of these lines; see the module.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terminal;
 
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// The fields of an event, as they are written.
+/// The message and the other fields of an event.
 #[derive(Debug, Default)]
 struct Seen {
     message: String,

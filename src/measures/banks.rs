@@ -1,7 +1,7 @@
 //! Calls to banks, counted by operation and outcome.
 //!
-//! **Shape.** A gateway before the real one: each operation is timed from when it is asked until it has ended, with
-//! the retries inside it, and is counted then. One that nobody waits for any more is not counted.
+//! **Shape.** A gateway in front of the real one: each operation is timed from its start to its end, including the
+//! retries inside it, and is counted then. An operation that is dropped before its end is not counted.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use metrics::Label;
 
 use super::{BANK, Measures};
 
-/// How an operation ended, as a label.
+/// The outcome of an operation, as a label.
 const fn outcome<T>(result: &Result<T, BankError>) -> &'static str {
     match result {
         Ok(_) => "done",
@@ -36,7 +36,7 @@ const fn outcome<T>(result: &Result<T, BankError>) -> &'static str {
     }
 }
 
-/// Has every call to these banks counted.
+/// Counts every call to these banks.
 pub fn counted(measures: &Arc<Measures>, banks: Banks) -> Banks {
     let measures = Arc::clone(measures);
     Arc::new(move |relation| {
@@ -70,7 +70,7 @@ impl Counted {
                 Label::from_static_parts("operation", operation),
                 Label::from_static_parts("outcome", outcome(&reply.result)),
             ];
-            // A call costs a thousand times what finding the handle does.
+            // A call takes a thousand times as long as the lookup of the handle.
             let times = self.measures.histogram(BANK, labels);
             times.record(since.elapsed());
             reply

@@ -1,6 +1,6 @@
 //! Attempts to deliver to webhooks, counted by outcome.
 //!
-//! **Shape.** A sink before the real one. The outcome is `delivered`, the class of another status, or the word for
+//! **Shape.** A sink in front of the real one. The outcome is `delivered`, the class of another status, or the reason
 //! why there was no answer; no webhook has a series of its own.
 
 use std::fmt;
@@ -13,13 +13,13 @@ use metrics::Label;
 
 use super::{Measures, WEBHOOKS};
 
-/// Has every attempt of this sink counted.
+/// Counts every attempt of this sink.
 pub fn counted(measures: &Arc<Measures>, inner: Arc<dyn WebhookSink>) -> Arc<dyn WebhookSink> {
     let counted = Counted {
         inner,
         measures: Arc::clone(measures),
     };
-    // Shown as none, and not left out, before there was any.
+    // Show the metric with a count of zero before the first attempt, instead of leaving it out.
     drop(counted.measures.histogram(WEBHOOKS, outcome("delivered")));
     Arc::new(counted)
 }
@@ -54,7 +54,7 @@ impl WebhookSink for Counted {
         Box::pin(async move {
             let since = Instant::now();
             let sent = self.inner.send(parcel).await;
-            // A connection and a signature cost a thousand times what finding the handle does.
+            // A connection and a signature take a thousand times as long as the lookup of the handle.
             let times = self.measures.histogram(WEBHOOKS, outcome(word(&sent)));
             times.record(since.elapsed());
             sent

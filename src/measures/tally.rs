@@ -1,7 +1,7 @@
-//! How many requests took how long: the buckets of the exported histogram, for the console to read.
+//! Requests counted by duration: the buckets of the exported histogram, for the console to read.
 //!
-//! **Shape.** One counter for each bucket, added to where the histogram is recorded to. What happened in a while is
-//! the difference of two readings ([`Counts::since`]).
+//! **Shape.** One counter for each bucket, incremented wherever the histogram is recorded. The difference between two
+//! readings is the activity in between ([`Counts::since`]).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub const BOUNDS: [Duration; 20] = [
 ];
 const BUCKETS: usize = BOUNDS.len() + 1;
 
-/// Counters of requests by how long they took.
+/// Counters of requests by duration.
 #[derive(Debug, Default)]
 pub struct Tally([AtomicU64; BUCKETS]);
 
@@ -44,7 +44,7 @@ pub struct Tally([AtomicU64; BUCKETS]);
 pub struct Counts([u64; BUCKETS]);
 
 impl Tally {
-    /// One that took so long.
+    /// Counts a request of this duration.
     pub fn count(&self, took: Duration) {
         let at = BOUNDS.partition_point(|bound| *bound < took);
         if let Some(bucket) = self.0.get(at) {
@@ -52,7 +52,7 @@ impl Tally {
         }
     }
 
-    /// How many there were so far.
+    /// The counts so far.
     pub fn read(&self) -> Counts {
         let Self(buckets) = self;
         Counts(std::array::from_fn(|at| {
@@ -62,7 +62,7 @@ impl Tally {
 }
 
 impl Counts {
-    /// Those that came after an earlier reading.
+    /// The requests counted since an earlier reading.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut both = self.0.iter().zip(before.0);
@@ -71,13 +71,13 @@ impl Counts {
         }))
     }
 
-    /// How many there are.
+    /// The number of requests.
     pub fn sum(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The time within which this many of a hundred ended, drawn straight between the bounds of its bucket; beyond
-    /// the last bound it is that bound. `None` where there was no request.
+    /// The duration within which this percentage of requests ended, interpolated linearly within its bucket; beyond the
+    /// last bound it is that bound. `None` if there was no request.
     pub fn within(&self, percent: u64) -> Option<Duration> {
         let wanted = (u128::from(self.sum()) * u128::from(percent)).div_ceil(100);
         let (mut passed, mut from) = (0_u128, Duration::ZERO);

@@ -1,15 +1,16 @@
-//! Takes a realm out of a chain of records.
+//! Extracts a realm from a chain of records.
 //!
-//! **Shape.** [`Export::record`] is given every record of a cell from the first one on, from its journal or from a
-//! depot. The platform's facts among them say which number the realm has and what the tenant has set, and at the end
-//! which generation of the realm is in force, and in which cell that lies: where it is another one than was taken, the export
-//! is made again. Those facts are in the first cell, so of a realm in another one [`Export::says`] is given the first one's
-//! records before.
+//! **Shape.** [`Export::record`] receives every record of a cell from the first one on, from its journal or from a
+//! depot. The platform's facts among them give the realm's number and the tenant's settings, and at the end the
+//! generation of the realm in force and its cell: if these differ from what was extracted, the export is made again.
+//! Those facts are in the first cell, so for a realm in another one [`Export::says`] receives the first cell's records
+//! beforehand.
 //!
-//! **Order.** The file has another name until all of it is on disk, and is never put over another.
+//! **Order.** The file has a temporary name until all of it is on disk, and never replaces another file.
 //!
-//! **Failure.** An export that is cut off leaves a file that ends in `.half`, which the next one replaces. A copy of which the
-//! records end before what the first cell says of it is refused: that is no whole realm.
+//! **Failure.** An interrupted export leaves a file that ends in `.half`, which the next one replaces. The export
+//! refuses a copy whose records end before the point that the first cell records for it, because the realm is not
+//! complete.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
@@ -28,24 +29,24 @@ use crate::backup::BackupError;
 use crate::backup::chain::entries;
 use crate::backup::restore::Until;
 
-/// What is wanted.
+/// The realm to export, and how much of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
-    /// Whose realm.
+    /// The tenant's id.
     pub tenant: String,
-    /// Which of the tenant's.
+    /// The live or the test realm.
     pub mode: Mode,
-    /// Up to where.
+    /// The point to export up to.
     pub until: Until,
-    /// Which generation of it ([`caudal_ledger::tenants::restores`]); the first one unless it is said.
+    /// The generation to export ([`caudal_ledger::tenants::restores`]); the first one if none is given.
     pub generation: Option<u32>,
-    /// In which cell that lies.
+    /// The cell of that generation.
     pub cell: u32,
-    /// A frame takes no further commit when it has this many bytes: [`format::FRAME_BYTES`], or less in tests.
+    /// A frame that has this many bytes takes no further commit: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
 }
 
-/// A file that is being made. Dropping it leaves one that is no realm's.
+/// A file in the making. Dropping it leaves only the incomplete `.half` file.
 pub struct Export {
     wanted: Wanted,
     store: LogId,
@@ -53,10 +54,10 @@ pub struct Export {
     out: BufWriter<File>,
     platform: Platform,
     realm: Option<RealmId>,
-    /// The entries of the commit that is being read.
+    /// The entries of the current commit.
     commit: Vec<u8>,
     commit_entries: usize,
-    /// Those of whole commits that make the next frame.
+    /// The entries of whole commits for the next frame.
     frame: Vec<u8>,
     frame_entries: usize,
     tally: Tally,
@@ -68,10 +69,10 @@ fn refused<T>(why: impl ToString) -> Result<T, BackupError> {
 }
 
 impl Export {
-    /// Begins a file at `path`, of a realm in the store with this id.
+    /// Begins a file at `path` for a realm of the store with this id.
     ///
     /// # Errors
-    /// When something is there, or the system refuses.
+    /// When the path exists, or the system refuses.
     pub fn begin(path: &Path, store: LogId, wanted: Wanted) -> Result<Self, BackupError> {
         let fail = |why| failed("making", path, why);
         if path.try_exists().map_err(fail)? {
@@ -86,7 +87,7 @@ impl Export {
         caudal_storage::exclusive(&file, &half)?;
         file.set_len(0).map_err(fail)?;
         let mut out = BufWriter::new(file);
-        // the head says where it ends, so it comes last
+        // The head contains the end of the file, so it is written last.
         out.write_all(&[0; HEAD_BYTES]).map_err(fail)?;
         Ok(Self {
             wanted,
@@ -104,11 +105,11 @@ impl Export {
         })
     }
 
-    /// Takes what is the realm's out of the next record, of whose entries `latest` is the latest time; false when
-    /// no more is wanted.
+    /// Takes the realm's entries from the next record, whose latest entry has the time `latest`; false when no more is
+    /// wanted.
     ///
     /// # Errors
-    /// When the record holds what cannot be read, or the file cannot be written.
+    /// When the record cannot be read, or the file cannot be written.
     pub fn record(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
         if self.wanted.until.is_before(record, latest) {
             return Ok(false);
@@ -127,11 +128,11 @@ impl Export {
         Ok(true)
     }
 
-    /// Takes what the first cell says of the platform out of its next record, where the realm lies in another cell; false
-    /// when no more is wanted.
+    /// Takes the platform's facts from the first cell's next record, if the realm lies in another cell; false when no
+    /// more is wanted.
     ///
     /// # Errors
-    /// When the record holds what cannot be read.
+    /// When the record cannot be read.
     pub fn says(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
         if self.wanted.until.is_before(record, latest) {
             return Ok(false);
@@ -172,7 +173,7 @@ impl Export {
         Ok(())
     }
 
-    /// A commit goes into one frame as a whole: where it is put, it becomes durable as a whole.
+    /// Adds a commit to the frame as a whole, because an import makes it durable as a whole.
     fn end_commit(&mut self) -> Result<(), BackupError> {
         let full = self.frame.len() + self.commit.len() > self.wanted.frame_bytes
             || self.frame_entries + self.commit_entries > FRAME_ENTRIES;
@@ -199,8 +200,8 @@ impl Export {
         written.map_err(|why| failed("writing", &self.paths.0, why))
     }
 
-    /// Which generation of the realm is wanted where the records end, the one in force unless it was said, and in which cell
-    /// it lies.
+    /// The generation to export according to the records read so far, which is the one in force unless another was
+    /// requested, and its cell.
     pub fn lies(&self) -> (u32, u32) {
         let Some(realm) = self.realm else {
             return (0, 0);
@@ -210,10 +211,10 @@ impl Export {
         (generation, self.platform.cell_of(realm, generation))
     }
 
-    /// Everything was given: ends the file, durably.
+    /// Completes the file, durably, after the last record.
     ///
     /// # Errors
-    /// When there was no such realm, something is there by now, or the system refuses.
+    /// When there is no such realm, the path exists by now, or the system refuses.
     pub fn finish(mut self) -> Result<Checked, BackupError> {
         let Wanted { tenant, mode, .. } = self.wanted.clone();
         let (commit, chain, latest) = self.reached;
@@ -260,12 +261,13 @@ impl Export {
         Checked::of(head, ending, bytes)
     }
 
-    /// What is missing of a generation that is a copy and was said to be whole: a backup may end before its last records.
+    /// Describes what is missing of a generation that the first cell calls a complete copy: a backup may end before its
+    /// last records.
     fn lacks(&self, realm: RealmId, generation: u32) -> Option<String> {
         let copy = self.platform.generations(realm)?.copy(generation)?;
         let copied = copy.copied?;
         let (there, reached) = (self.tally.entries, self.reached.0);
-        // up to an instant a cell may end earlier, and still have all of the copy
+        // With an instant as the limit, a cell may end earlier and still have all of the copy.
         let ends = self.wanted.until == Until::End && reached < copy.commit;
         (there < copied.entries || ends).then(|| {
             format!(
@@ -293,7 +295,7 @@ impl Export {
         Ok(())
     }
 
-    /// Writes the head and gives the file its name; how many bytes it has.
+    /// Writes the head and gives the file its name; returns its size in bytes.
     fn close(mut self, head: &Head) -> Result<u64, BackupError> {
         let (half, path) = self.paths;
         let fail = |why| failed("writing", &half, why);

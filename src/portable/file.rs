@@ -1,4 +1,4 @@
-//! A realm's file as the system has it: what it comes to, and what was refused.
+//! The summary of a realm's file, and the errors of file operations.
 
 use std::io;
 use std::path::Path;
@@ -8,24 +8,24 @@ use caudal_ledger::chain::Digest;
 use super::format::{Ending, Head};
 use crate::backup::BackupError;
 
-/// A file that was read to its end, or was just made.
+/// A file that was read to its end, or was just written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Checked {
-    /// Which realm it has.
+    /// The realm in it.
     pub head: Head,
-    /// What it comes to.
+    /// Its last frame.
     pub ending: Ending,
-    /// What tells it from every other.
+    /// The digest that distinguishes it from every other file.
     pub name: Digest,
-    /// How many bytes it has.
+    /// Its size in bytes.
     pub bytes: u64,
 }
 
 impl Checked {
-    /// A file of these parts.
+    /// The summary of a file from its parts.
     ///
     /// # Errors
-    /// When its tenant's id does not fit a head.
+    /// When the tenant's id does not fit in a head.
     pub fn of(head: Head, ending: Ending, bytes: u64) -> Result<Self, BackupError> {
         let name = head.name(ending.digest).map_err(BackupError::Refused)?;
         Ok(Self {
@@ -43,7 +43,7 @@ pub fn count(length: usize) -> u64 {
     u64::try_from(length).expect("a length of 64 bits at most")
 }
 
-/// Why something is not written.
+/// The error of a path that exists already.
 pub(super) fn taken(path: &Path) -> String {
     format!(
         "{} is there already: nothing was written over it",
@@ -51,7 +51,7 @@ pub(super) fn taken(path: &Path) -> String {
     )
 }
 
-/// What the system refused to do with a file.
+/// An error of the system about a file.
 pub(super) fn failed(what: &str, path: &Path, why: io::Error) -> BackupError {
     BackupError::depot(format!("{what} {}", path.display()), why)
 }

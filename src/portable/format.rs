@@ -12,7 +12,7 @@
 //! Frames of entries come first, then those of streams, then the end, and nothing behind it. A frame of entries holds
 //! whole commits and is at most one commit of a store. A new format gets another number; files of older ones are read.
 //!
-//! **Failure.** Whatever is wrong is named with its offset in the file.
+//! **Failure.** Every error names its offset in the file.
 
 use std::io::Read as _;
 
@@ -26,54 +26,54 @@ use zstd::stream::Decoder;
 
 use super::tally::{Item, Reach, StreamName};
 
-/// The bytes of the head.
+/// The size of the head in bytes.
 pub const HEAD_BYTES: usize = 512;
-/// The longest id of a tenant that fits the head, in bytes.
+/// The longest id of a tenant that fits in the head, in bytes.
 pub const TENANT_BYTES_MAX: usize = 256;
-/// A frame of entries takes no further commit when it has this many bytes unpacked.
+/// A frame of entries with this many bytes unpacked takes no further commit.
 pub const FRAME_BYTES: usize = 1 << 20;
-/// Nor when it has this many entries.
+/// A frame of entries with this many entries takes no further commit.
 pub const FRAME_ENTRIES: usize = 8192;
-/// The most bytes of a frame unpacked: the largest commit, with what stands beside its bodies.
+/// The most unpacked bytes of a frame: the largest commit, with the data beside its bodies.
 pub const FRAME_BYTES_MAX: u64 = 2 * COMMIT_BYTES_MAX;
-/// How many streams one frame names at most.
+/// The most streams in one frame.
 pub const STREAMS_IN_FRAME: usize = 16_384;
-/// The bytes before the packed ones of a frame.
+/// The bytes in front of a frame's packed bytes.
 pub const FRAME_HEAD: usize = 13;
 
 const MAGIC: [u8; 8] = *b"CAUDALR1";
 const FORMAT: u32 = 1;
 const LEVEL: i32 = 3;
-/// The bytes of an entry beside its body.
+/// The bytes of an entry without its body.
 const ENTRY_HEAD: usize = 29;
 /// The bytes of a stream.
 const STREAM_BYTES: usize = 49;
 
-/// Which realm a file has, and up to where.
+/// The realm of a file, and the point up to which the file has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// The id of the store that it was taken from.
+    /// The id of the store that it was exported from.
     pub store: LogId,
     /// The tenant.
     pub tenant: String,
-    /// Which of the tenant's realms.
+    /// The live or the test realm.
     pub mode: Mode,
     /// The number of the realm.
     pub realm: RealmId,
-    /// The last commit of the realm's cell that was looked at; it may be of another realm.
+    /// The last commit of the realm's cell that was read; it may belong to another realm.
     pub commit: u64,
-    /// The hash of the record that has that commit.
+    /// The hash of the record with that commit.
     pub chain: [u8; 32],
-    /// The latest time of an entry of the store up to there, in milliseconds since 1970 UTC.
+    /// The latest time of the store's entries up to there, in milliseconds since 1970 UTC.
     pub latest: u64,
 }
 
-/// The last frame: what the file has to come to.
+/// The last frame: the totals that the file's contents have to match.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ending {
     /// The tenant with its settings, as of the last commit.
     pub tenant: Tenant,
-    /// Whether the realm was closed by then, so that nothing followed.
+    /// Whether the realm was closed by then, so that no entry could follow.
     pub closed: bool,
     /// How many entries there are.
     pub entries: u64,
@@ -88,9 +88,9 @@ pub struct Ending {
 pub enum Kind {
     /// Entries of the realm.
     Entries,
-    /// How far streams go.
+    /// The last sequence and the hash of each stream.
     Streams,
-    /// The last one.
+    /// The totals; the last frame.
     End,
 }
 
@@ -110,20 +110,20 @@ impl Kind {
     }
 }
 
-/// What stands before the packed bytes of a frame.
+/// The head of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameHead {
-    /// What is in it.
+    /// The kind of its contents.
     pub kind: Kind,
-    /// How many bytes it has unpacked.
+    /// The size of its contents unpacked, in bytes.
     pub bytes: u32,
-    /// How many bytes it has packed.
+    /// The size of its contents packed, in bytes.
     pub packed: u32,
     crc: u32,
 }
 
 impl Head {
-    /// The bytes of it.
+    /// The encoded head.
     ///
     /// # Errors
     /// When the tenant's id does not fit.
@@ -153,10 +153,10 @@ impl Head {
         Ok(bytes)
     }
 
-    /// Reads one.
+    /// Reads a head.
     ///
     /// # Errors
-    /// What is wrong with it, for operators.
+    /// The first thing wrong with it, for operators.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         if !bytes.starts_with(&MAGIC) {
             return Err("it does not begin like the file of a realm".to_owned());
@@ -195,7 +195,7 @@ impl Head {
         })
     }
 
-    /// What tells a file from every other: whose it is, up to where, and what is in it.
+    /// The digest that distinguishes a file from every other: of its realm, its end and its contents.
     ///
     /// # Errors
     /// As [`Self::encode`].
@@ -209,7 +209,7 @@ impl Head {
 /// Packs a frame.
 ///
 /// # Errors
-/// When it is too large, or the compressor fails, which it does for want of memory alone.
+/// When it is too large, or the compressor fails, which happens only when memory runs out.
 pub fn pack(kind: Kind, bytes: &[u8]) -> Result<Vec<u8>, String> {
     let packed = zstd::bulk::compress(bytes, LEVEL).map_err(|why| why.to_string())?;
     let size = |length: usize| u32::try_from(length).map_err(|_| "a frame is too large".to_owned());
@@ -231,10 +231,10 @@ fn crc(head: &[u8], packed: &[u8]) -> u32 {
 }
 
 impl FrameHead {
-    /// Reads what stands before a frame's bytes.
+    /// Reads the head of a frame.
     ///
     /// # Errors
-    /// When it is none, or the frame is larger than any may be.
+    /// When it is not a head, or the frame is larger than allowed.
     pub fn decode(bytes: &[u8; FRAME_HEAD]) -> Result<Self, String> {
         let mut c = Cut(bytes);
         let kind = c.u8()?;
@@ -254,7 +254,7 @@ impl FrameHead {
     /// Unpacks a frame's bytes.
     ///
     /// # Errors
-    /// When they are not what was written.
+    /// When they differ from what was written.
     pub fn unpack(&self, head: &[u8; FRAME_HEAD], packed: &[u8]) -> Result<Vec<u8>, String> {
         let before = head.get(..FRAME_HEAD - 4).ok_or("the frame is cut short")?;
         if crc(before, packed) != self.crc {
@@ -262,7 +262,7 @@ impl FrameHead {
         }
         let fail = |why: std::io::Error| format!("the frame cannot be unpacked: {why}");
         let mut bytes = Vec::new();
-        // one more than there should be, so that too much is seen and no more is taken
+        // One byte more than expected, so that an excess is noticed without unpacking all of it.
         let most = u64::from(self.bytes) + 1;
         let decoder = Decoder::with_buffer(packed).map_err(fail)?;
         decoder.take(most).read_to_end(&mut bytes).map_err(fail)?;
@@ -273,10 +273,10 @@ impl FrameHead {
     }
 }
 
-/// Writes an entry behind others.
+/// Appends an entry to others.
 ///
 /// # Errors
-/// When its body is larger than that of any entry.
+/// When its body is larger than allowed.
 pub fn put_item(into: &mut Vec<u8>, item: &Item<'_>) -> Result<(), String> {
     let length = u32::try_from(item.body.len()).ok();
     let length = length.filter(|_| item.body.len() <= ENTRY_BYTES_MAX);
@@ -294,7 +294,7 @@ pub fn put_item(into: &mut Vec<u8>, item: &Item<'_>) -> Result<(), String> {
 /// Visits the entries of a frame.
 ///
 /// # Errors
-/// When the frame is not what was written, and what `visit` gives.
+/// When the frame differs from what was written; the errors of `visit`.
 pub fn items<'a>(
     bytes: &'a [u8],
     visit: &mut dyn FnMut(Item<'a>) -> Result<(), String>,
@@ -314,7 +314,7 @@ pub fn items<'a>(
     Ok(())
 }
 
-/// Writes a stream behind others.
+/// Appends a stream to others.
 pub fn put_stream(into: &mut Vec<u8>, (kind, number): StreamName, reach: &Reach) {
     into.reserve(STREAM_BYTES);
     into.push(kind);
@@ -326,7 +326,7 @@ pub fn put_stream(into: &mut Vec<u8>, (kind, number): StreamName, reach: &Reach)
 /// Visits the streams of a frame.
 ///
 /// # Errors
-/// When the frame is not what was written, and what `visit` gives.
+/// When the frame differs from what was written; the errors of `visit`.
 pub fn streams(
     bytes: &[u8],
     visit: &mut dyn FnMut(StreamName, Reach) -> Result<(), String>,
@@ -340,7 +340,7 @@ pub fn streams(
     Ok(())
 }
 
-/// Bytes that are taken from the front.
+/// Bytes, read from the front.
 struct Cut<'a>(&'a [u8]);
 
 impl<'a> Cut<'a> {

@@ -1,14 +1,14 @@
-//! Puts a realm's file into another store.
+//! Imports a realm's file into another store.
 //!
-//! **Shape.** Each frame of the file becomes one commit of the store, one after the other has become durable. So what is
-//! there is always a beginning of the file, and where to go on follows from how much there is.
+//! **Shape.** Each frame of the file becomes one commit of the store; the next follows once it is durable. So the store
+//! always has a prefix of the file, and the length of the prefix tells where to continue.
 //!
-//! **Order.** [`rehearse`] first: all of it goes into a store of its own, is projected and verified there. Then
-//! [`begin`]: the tenant, where it is new, and that the realm is being filled. Then [`fill`], [`compare`] with every
-//! stream and with the order over all of them, and [`end`].
+//! **Order.** First [`rehearse`] fills a temporary store with all of the file, and projects and verifies it. Then
+//! [`begin`] records the tenant, if it is new, and that the realm is being filled. Then come [`fill`], [`compare`] with
+//! every stream and with the order over all of them, and [`end`].
 //!
-//! **Failure.** What is there and is not the beginning of the file is refused before anything is written. A store that
-//! takes no commits for [`PATIENCE`] ends the import; run again, it goes on.
+//! **Failure.** If the store's entries of the realm are not a prefix of the file, the import is refused before anything
+//! is written. A store that takes no commits for [`PATIENCE`] ends the import; running it again continues it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,11 +36,11 @@ use super::tally::{Item, Tally};
 use crate::backup::BackupError;
 use crate::backup::names::hex;
 
-/// How long a store that takes no commits at the moment is asked again.
+/// How long a busy store is retried.
 pub const PATIENCE: Duration = Duration::from_secs(60);
-/// How long is waited before it is asked again.
+/// The pause between two attempts.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
-/// Bytes of a segment of a store that is thrown away.
+/// Bytes of a segment of a temporary store.
 const SCRATCH_SEGMENT: u32 = 16 << 20;
 
 impl From<NotMoved> for BackupError {
@@ -49,17 +49,17 @@ impl From<NotMoved> for BackupError {
     }
 }
 
-/// A store of one realm that is thrown away with its folder.
+/// A temporary store of one realm, which is removed with its folder.
 pub struct Scratch {
     store: Arc<DurableStore>,
     folder: PathBuf,
 }
 
 impl Scratch {
-    /// A store in `folder`, filled from a file. What is left of another that was cut off is removed.
+    /// A store in `folder`, filled from a file. The remains of an interrupted run are removed.
     ///
     /// # Errors
-    /// When the file cannot be read, or what it has cannot be projected.
+    /// When the file cannot be read, or its entries cannot be projected.
     pub fn of(
         path: &Path,
         checked: &Checked,
@@ -100,10 +100,10 @@ impl Drop for Scratch {
     }
 }
 
-/// Tries a file in a store of its own, in `folder`.
+/// Imports a file into a temporary store in `folder`.
 ///
 /// # Errors
-/// When it cannot be projected, or what comes of it differs from its journal.
+/// When it cannot be projected, or the projection differs from the journal.
 pub fn rehearse(
     path: &Path,
     checked: &Checked,
@@ -123,7 +123,7 @@ pub fn rehearse(
     }
 }
 
-/// What a store has of a realm.
+/// Counts a store's entries of a realm.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -143,11 +143,11 @@ pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
     }
 }
 
-/// Writes that the realm of a file is being filled, and its tenant, if it is new. What is there of it has to be the
-/// beginning of the file.
+/// Records that the realm of a file is being filled, and its tenant, if it is new. The store's entries of the realm
+/// have to be a prefix of the file.
 ///
 /// # Errors
-/// When it is not, the realm cannot be filled here, or the store takes nothing.
+/// When they are not, the realm cannot be filled here, or the store takes no writes.
 pub fn begin(
     store: &dyn Store,
     path: &Path,
@@ -170,7 +170,7 @@ pub fn begin(
     })
 }
 
-/// Looks whether what is there is the beginning of a file.
+/// Checks that the store's entries are a prefix of a file.
 fn follows(there: &Tally, path: &Path, checked: &Checked) -> Result<(), BackupError> {
     let other = || {
         BackupError::Refused(format!(
@@ -202,10 +202,10 @@ fn each<'a>(
     format::items(frame, visit).map_err(BackupError::Refused)
 }
 
-/// Appends what a store lacks of a file; `done` is told how many bytes of it were read.
+/// Appends the entries of a file that a store lacks; `done` receives the number of its bytes read.
 ///
 /// # Errors
-/// When the file is another than it was, or the store takes nothing.
+/// When the file has changed, or the store takes no writes.
 pub fn fill(
     store: &dyn Store,
     path: &Path,
@@ -253,17 +253,17 @@ fn entry(realm: RealmId, item: &Item<'_>) -> Entry {
     }
 }
 
-/// Makes a commit durable. A store that is busy is asked again.
+/// Makes a commit durable. A busy store is retried.
 ///
 /// # Errors
-/// Why it was not taken.
+/// The reason why the store did not take it.
 fn append(store: &dyn Store, commit: &Commit) -> Result<(), BackupError> {
     let began = Instant::now();
     loop {
         let (sender, done) = mpsc::channel();
         store.submit(
             commit.clone(),
-            // Whoever waits is there until it comes.
+            // The receiver below waits for this.
             Box::new(move |outcome| drop(sender.send(outcome))),
         );
         match done.recv().unwrap_or(Err(StoreError::Closed)) {
@@ -278,10 +278,10 @@ fn append(store: &dyn Store, commit: &Commit) -> Result<(), BackupError> {
     }
 }
 
-/// Compares what a store has of a realm with a file, stream by stream and in the order over all of them.
+/// Compares a store's entries of a realm with a file, stream by stream and in the order over all of them.
 ///
 /// # Errors
-/// What differs first.
+/// The first difference.
 pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), BackupError> {
     let there = tally(store, checked.head.realm)?;
     let mut reader = Reader::open(path)?;
@@ -309,10 +309,10 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
     }
 }
 
-/// Writes that all of a realm is here.
+/// Records that a realm is complete.
 ///
 /// # Errors
-/// When it is not being filled, or the store takes nothing.
+/// When it is not being filled, or the store takes no writes.
 pub fn end(store: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
     let head = &checked.head;
     say(store, now, |platform| {
@@ -320,10 +320,10 @@ pub fn end(store: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), B
     })
 }
 
-/// Writes facts of the platform into a store that no service uses.
+/// Writes facts of the platform to a store that no service uses.
 ///
 /// # Errors
-/// What `decide` gives, and when the store takes nothing.
+/// The error of `decide`; when the store takes no writes.
 pub fn say(
     store: &dyn Store,
     now: Timestamp,

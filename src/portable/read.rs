@@ -3,8 +3,8 @@
 //! **Shape.** A [`Reader`] returns the entries frame by frame, and checks that each entry follows those before it.
 //! After the last one it compares what it saw with what the file claims to contain.
 //!
-//! **Failure.** The first thing that is wrong ends it, with the offset of its frame. A file without its end was cut
-//! short; nobody knows how much is missing.
+//! **Failure.** The first error ends the reading, with the offset of its frame. A file without its end was cut short;
+//! how much is missing is unknown.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -17,7 +17,7 @@ use super::format::{self, Ending, FRAME_HEAD, FrameHead, HEAD_BYTES, Head, Kind}
 use super::tally::{StreamName, Tally};
 use crate::backup::BackupError;
 
-/// How much of a file is read at once, in bytes.
+/// The size of the read buffer, in bytes.
 const BUFFER: usize = 64 << 10;
 
 /// A file that is being read.
@@ -27,15 +27,15 @@ pub struct Reader {
     offset: usize,
     head: Head,
     tally: Tally,
-    /// How many streams were named, and which one last.
+    /// The number of streams named so far, and the last one's name.
     named: (u64, Option<StreamName>),
     ending: Option<Ending>,
 }
 
-/// Reads a whole file; `done` is told how many bytes of it were read.
+/// Reads a whole file; `done` receives the number of its bytes read.
 ///
 /// # Errors
-/// The first thing that is wrong with it.
+/// The first thing wrong with it.
 pub fn check(path: &Path, done: &mut dyn FnMut(u64)) -> Result<Checked, BackupError> {
     let mut reader = Reader::open(path)?;
     while reader.entries()?.is_some() {
@@ -48,7 +48,7 @@ impl Reader {
     /// Opens a file and reads its head.
     ///
     /// # Errors
-    /// When it is no realm's, or cannot be read.
+    /// When it is not a realm's file, or cannot be read.
     pub fn open(path: &Path) -> Result<Self, BackupError> {
         let fail = |why| failed("opening", path, why);
         let mut file = BufReader::with_capacity(BUFFER, File::open(path).map_err(fail)?);
@@ -68,21 +68,21 @@ impl Reader {
         })
     }
 
-    /// Which realm it has.
+    /// The realm in the file.
     pub fn head(&self) -> &Head {
         &self.head
     }
 
-    /// How many bytes were read.
+    /// The number of bytes read.
     pub fn offset(&self) -> u64 {
         count(self.offset)
     }
 
-    /// The entries of the next frame, as [`format::items`] visits them; `None` when all were given and the file came to
-    /// what it says.
+    /// The entries of the next frame, for [`format::items`]; `None` once all entries were returned and the totals
+    /// match.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// What is wrong with the file.
     pub fn entries(&mut self) -> Result<Option<Vec<u8>>, BackupError> {
         while self.ending.is_none() {
             let at = self.offset;
@@ -104,10 +104,10 @@ impl Reader {
         Ok(None)
     }
 
-    /// The file, once all of it was read.
+    /// The file's summary, once all of it was read.
     ///
     /// # Errors
-    /// When it was not.
+    /// When it was not read to its end.
     pub fn checked(self) -> Result<Checked, BackupError> {
         let (offset, name) = (self.offset(), self.name.clone());
         let cut = || BackupError::Refused(format!("{name} was not read to its end"));

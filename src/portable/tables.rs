@@ -1,16 +1,16 @@
 //! A realm written down for people: accounts, vouchers, holds and transfers, as lines of JSON or as CSV.
 //!
-//! **Shape.** A folder with one file for each of the four and `summary.json`. A line of JSON is what the API answers for
-//! the thing; a row of CSV has the same values in fixed columns, those of an inner object as `outer.inner`. Amounts are
-//! text with two decimals, instants are RFC 3339.
+//! **Shape.** A folder with one file for each of the four and `summary.json`. A line of JSON is the API's answer for
+//! the item; a row of CSV has the same values in fixed columns, with those of an inner object as `outer.inner`. Amounts
+//! are text with two decimals, instants are RFC 3339.
 //!
 //! **Bounds.** One account is in memory at a time, and a page of its vouchers.
 //!
-//! **Order.** Accounts by their numbers, and what is of one behind each other by sequence. The folder has another name
-//! until all of it is on disk.
+//! **Order.** Accounts by number, and an account's items by sequence. The folder has a temporary name until all of it
+//! is on disk.
 //!
-//! **Failure.** What the rows add up to is compared with the sums that the ledger keeps, the treasury's; where they
-//! differ, no folder is made. In CSV a text that a spreadsheet would take for a formula gets an apostrophe in front.
+//! **Failure.** The sums of the rows are compared with the ledger's totals and the treasury's; if they differ, no
+//! folder is made. In CSV, text that a spreadsheet would take for a formula gets an apostrophe in front.
 
 use std::fs::{DirBuilder, File};
 use std::io::{BufWriter, Write as _};
@@ -41,7 +41,7 @@ use crate::sheets::{Kind, cell};
 /// How many vouchers are read at once.
 const PAGE: usize = 1000;
 
-/// What a row is written as.
+/// The format of the rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Style {
     /// A line of JSON.
@@ -50,7 +50,7 @@ pub enum Style {
     Csv,
 }
 
-/// How many rows there are, and what they add up to.
+/// The number of rows, and their sums.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Written {
     /// Accounts, without those that the bank refused to open.
@@ -61,14 +61,14 @@ pub struct Written {
     pub holds: u64,
     /// Transfers, open or over.
     pub transfers: u64,
-    /// What clients can spend.
+    /// The sum that clients can spend.
     pub available: Sum,
-    /// What is set apart, and still theirs.
+    /// The sum that is set aside but still belongs to clients.
     pub held: Sum,
 }
 
 impl Written {
-    /// For people and programs; `of` says which realm it is, and up to where.
+    /// The summary for people and programs; `of` names the realm and the point up to which it was exported.
     pub fn summary(&self, of: &Value) -> Value {
         let mut all = json!({
             "accounts": self.accounts,
@@ -86,13 +86,14 @@ impl Written {
     }
 }
 
-/// Where something of an export is until it is whole: beside it, under a name that nothing else has.
+/// The temporary path of part of an export until it is complete: beside the target, under a name that nothing else
+/// uses.
 pub fn beside(to: &Path, what: &str) -> PathBuf {
     let name = to.file_name().unwrap_or_default().to_string_lossy();
     to.with_file_name(format!(".{name}.caudal-export-{what}"))
 }
 
-/// Writes the summary, and has it on disk.
+/// Writes the summary durably.
 fn summarized(half: &Path, summary: &[u8]) -> std::io::Result<()> {
     let mut file = File::create_new(half.join("summary.json"))?;
     file.write_all(summary)?;
@@ -100,17 +101,17 @@ fn summarized(half: &Path, summary: &[u8]) -> std::io::Result<()> {
     File::open(half)?.sync_all()
 }
 
-/// Has the name of a folder on disk.
+/// Makes the name of a folder durable.
 fn named(to: &Path) -> std::io::Result<()> {
     let above = to.parent().filter(|it| !it.as_os_str().is_empty());
     File::open(above.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Writes a realm of a store that stands still into the new folder `to`; `of` goes into its summary, and `done` is told
-/// how many vouchers were written.
+/// Writes a realm of a store that is not in use into the new folder `to`; `of` goes into its summary, and `done`
+/// receives the number of vouchers written.
 ///
 /// # Errors
-/// When the folder is there, the store cannot be read, or the rows do not add up to what the ledger keeps.
+/// When the folder exists, the store cannot be read, or the rows do not add up to the ledger's totals.
 pub fn write(
     (store, realm): (&dyn Index, RealmId),
     to: &Path,
@@ -148,7 +149,7 @@ fn unwritable(why: impl ToString) -> BackupError {
     BackupError::depot("writing a row", why)
 }
 
-/// Whether the rows add up to the sums that the ledger keeps.
+/// Checks that the rows add up to the ledger's totals.
 fn agrees(store: &dyn Index, realm: RealmId, written: &Written) -> Result<(), BackupError> {
     let kept = reads::totals(store, realm)?;
     let accounts = kept.census.everyone();
@@ -176,7 +177,7 @@ fn agrees(store: &dyn Index, realm: RealmId, written: &Written) -> Result<(), Ba
     }
 }
 
-/// The files while they are written.
+/// The files while they are being written.
 struct Tables {
     accounts: Table,
     vouchers: Table,
@@ -293,7 +294,7 @@ impl Tables {
     }
 }
 
-/// What is of an account, with the account's number.
+/// An item with the number of its account.
 fn of(account: AccountNo, body: &impl Serialize) -> Result<Value, BackupError> {
     let mut body = serde_json::to_value(body).map_err(unwritable)?;
     if let Some(body) = body.as_object_mut() {
@@ -302,7 +303,7 @@ fn of(account: AccountNo, body: &impl Serialize) -> Result<Value, BackupError> {
     Ok(body)
 }
 
-/// One file.
+/// One of the files.
 enum Table {
     Lines(PathBuf, BufWriter<File>),
     Rows(PathBuf, Box<csv::Writer<File>>, Kind),

@@ -1,5 +1,5 @@
-//! What the entries of a realm come to: how many, how far each stream goes, and digests that tell one history from
-//! every other.
+//! A summary of a realm's entries: how many there are, how far each stream goes, and digests that distinguish one
+//! history from every other.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use aws_lc_rs::digest::{Context, SHA256};
 use caudal_ledger::chain::Digest;
 use caudal_storage::StreamId;
 
-/// What tells a stream of a realm from its others: kind and number.
+/// The identity of a stream within its realm: kind and number.
 pub type StreamName = (u8, u64);
 
 /// How far a stream goes.
@@ -19,7 +19,7 @@ pub struct Reach {
     pub hash: [u8; 32],
 }
 
-/// An entry of a realm, wherever its realm is.
+/// An entry without the number of its realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item<'a> {
     /// The kind of its stream.
@@ -30,12 +30,12 @@ pub struct Item<'a> {
     pub seq: u64,
     /// Its time, in milliseconds since 1970 UTC.
     pub at: u64,
-    /// The fact, as it is encoded.
+    /// The encoded fact.
     pub body: &'a [u8],
 }
 
 impl<'a> Item<'a> {
-    /// An entry without its realm.
+    /// The entry of a stream, without its realm.
     pub const fn of(stream: StreamId, (seq, at): (u64, u64), body: &'a [u8]) -> Self {
         Self {
             kind: stream.kind,
@@ -55,7 +55,7 @@ impl<'a> Item<'a> {
 /// The entries of a realm, counted in the order of its journal.
 #[derive(Clone)]
 pub struct Tally {
-    /// How many there are.
+    /// The number of entries.
     pub entries: u64,
     /// How far each stream goes.
     pub streams: BTreeMap<StreamName, Reach>,
@@ -76,7 +76,7 @@ impl Tally {
     /// Counts the next entry.
     ///
     /// # Errors
-    /// When it does not follow the last one of its stream; nothing is counted then.
+    /// When it does not follow the last one of its stream; then it is not counted.
     pub fn take(&mut self, item: &Item<'_>) -> Result<(), String> {
         let reach = self.streams.entry(item.stream()).or_default();
         if Some(item.seq) != reach.last.checked_add(1) {
@@ -95,7 +95,7 @@ impl Tally {
         };
         self.all.update(&[item.kind]);
         self.all.update(&item.number.to_be_bytes());
-        // the hash of a stream has everything else of the entry, and of those before it
+        // The hash of a stream covers everything else of this entry, and of those before it.
         self.all.update(&reach.hash);
         self.entries += 1;
         Ok(())
@@ -106,7 +106,7 @@ impl Tally {
         digest(self.all.clone())
     }
 
-    /// The first stream that another tally has otherwise, with what each has of it.
+    /// The first stream that differs in another tally, with its state in each.
     pub fn differs(&self, other: &Self) -> Option<(StreamName, Option<Reach>, Option<Reach>)> {
         let names = self.streams.keys().chain(other.streams.keys());
         let mut both = names.map(|name| {

@@ -44,10 +44,10 @@ use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
 use crate::{admin, memory, server};
 
-/// How long the last holder of the store may take to let go of it.
+/// How long the threads of the actors may take to release the store.
 const RELEASE: Duration = Duration::from_secs(10);
 
-/// What runs, in the order in which it is taken apart.
+/// The running parts, in the order in which they are stopped.
 struct Parts {
     door: Door,
     public: server::Running,
@@ -65,7 +65,7 @@ struct Parts {
     _held: File,
 }
 
-/// Runs a service on this thread until it is told to stop, or (a crash) until nobody can tell it.
+/// Runs a service on this thread until it is told to stop, or until the other end of the channel is dropped (a crash).
 pub(super) fn live(
     options: ServiceOptions,
     tell: &mpsc::Sender<Result<Started, StartError>>,
@@ -112,7 +112,7 @@ fn root(
     }
 }
 
-/// Waits until the threads of the actors have let go of the store, and with it of its lock.
+/// Waits until the actors' threads have released the store and its lock.
 fn released(store: &Weak<dyn Store>) {
     let since = Instant::now();
     while store.strong_count() > 0 {
@@ -124,14 +124,14 @@ fn released(store: &Weak<dyn Store>) {
     }
 }
 
-/// No store is made for a service that cannot listen. Both are let go of until there is one.
+/// Checks that both listeners can be bound before a store is created, and releases them until there is one.
 fn can_listen(options: &ServiceOptions) -> Result<(), StartError> {
     drop(listen(options.admin_listen, "admin_listen")?);
     drop(listen(options.listen, "listen")?);
     Ok(())
 }
 
-/// Begins to count what the service does; the store is told where.
+/// Creates the metrics of the service, and hands the store its part.
 fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
     let failed = |why| StartError::Setting(format!("the metrics cannot be laid out: {why}"));
     let measures = Measures::new().map_err(failed)?;
@@ -273,7 +273,8 @@ impl Parts {
     }
 }
 
-/// How the public listener listens, and how long it waits: for heads, for whoever takes an answer, at the end.
+/// The options of the public listener, with its deadlines: for a request's head, for a client that takes its answer,
+/// and for stopping.
 fn listening(
     bounds: Bounds,
     workers: usize,
@@ -289,7 +290,7 @@ fn listening(
     }
 }
 
-/// The bounds of the public listener, within what descriptors leave.
+/// The bounds of the public listener, within the descriptors that are left.
 fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
     let wanted = limits.connections;
     if wanted > room {
@@ -315,7 +316,7 @@ fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send +
     }
 }
 
-/// Answers other nodes, where there may be any; without them the banks' lists are read from now on.
+/// Answers other nodes, where there may be any; otherwise reading of the banks' lists begins now.
 fn begin(
     ahead: Option<nodes::Ahead>,
     desk: &Arc<OperatorDesk>,
@@ -336,7 +337,7 @@ fn rate(key: Option<Rate>, realm: Option<Rate>) -> Option<Arc<RateLimit>> {
     any.then(|| Arc::new(RateLimit::new(key, realm)))
 }
 
-/// How many threads the public listener has.
+/// The number of threads of the public listener.
 fn workers(set: usize) -> usize {
     match set {
         0 => std::thread::available_parallelism().map_or(2, usize::from),
@@ -344,7 +345,7 @@ fn workers(set: usize) -> usize {
     }
 }
 
-/// Whether what leaves is held, as the folder says; if so it is said in the log.
+/// Whether outgoing calls are held, as the folder says; if so, warns in the log.
 fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
     let outgoing = folder::outgoing(data)?;
     if outgoing.is_held() {
@@ -353,7 +354,7 @@ fn leaving(data: &Path) -> Result<Arc<Outgoing>, StartError> {
     Ok(Arc::new(outgoing))
 }
 
-/// The world outside, in which every call is counted.
+/// The outside world, with every call counted.
 fn outside(
     measures: &Arc<Measures>,
     (banks, sink): (Banks, Arc<dyn WebhookSink>),
@@ -366,7 +367,7 @@ fn outside(
     }
 }
 
-/// Tells the embedded sandbox bank where notices go.
+/// Tells the embedded sandbox bank where to send notices.
 fn notify(sandbox: Option<&sandbox::Running>, addr: SocketAddr) -> Result<(), StartError> {
     let Some(sandbox) = sandbox else {
         return Ok(());
@@ -376,7 +377,7 @@ fn notify(sandbox: Option<&sandbox::Running>, addr: SocketAddr) -> Result<(), St
     sandbox.notify(Some(&url), None).map_err(failed)
 }
 
-/// Where this machine reaches a listener that may listen everywhere.
+/// The address at which this machine reaches a listener that may be bound to all interfaces.
 fn reachable(mut addr: SocketAddr) -> SocketAddr {
     match addr.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => addr.set_ip(Ipv4Addr::LOCALHOST.into()),
@@ -386,8 +387,8 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
     addr
 }
 
-/// The banks of all realms. The embedded sandbox signs its notices with a secret of this folder;
-/// without a secret no notice is believed.
+/// The banks of all realms. The embedded sandbox signs its notices with a secret of this folder; without a secret the
+/// service rejects every notice.
 fn banks(
     banking: &Banking,
     calendar: &Arc<Calendar>,
@@ -441,7 +442,7 @@ fn banks(
     }
 }
 
-/// Who sends to webhooks, and what handlers need for them.
+/// The sink that sends webhooks, and the parts that handlers need for them.
 fn webhooks(
     reach: Reach,
     streams: StreamOptions,

@@ -1,15 +1,15 @@
-//! The banks of all realms: what each relation makes of the platform's settings for its mode.
+//! The banks of all realms: how each bank relation is combined with the platform's settings for its mode.
 //!
 //! **Order.** A relation's own values come first, the platform's fill in the rest; at a sandbox of
 //! worlds each realm has the collector account that the sandbox gives it.
 //!
-//! **What is kept apart.** The platform's password goes to the platform's bank alone: a relation
-//! with a URL of its own needs a user, a password and a collector account of its own, and the
-//! platform's secret of notices does not speak for it. Passwords and secrets are read from their
-//! files when the gateway is made, at start and when the relation changes.
+//! **Separation.** The platform's password goes to the platform's bank alone: a relation with a URL of its own needs a
+//! user, a password and a collector account of its own, and the platform's notice secret does not authenticate its
+//! notices. Passwords and secrets are read from their files when the gateway is created, at start and when the relation
+//! changes.
 //!
-//! **Failure.** A relation that cannot be used says which of its settings is wrong; the service runs
-//! on, and that realm's bank is not asked.
+//! **Failure.** For an unusable relation, the error names the wrong setting; the service runs on without calling that
+//! realm's bank.
 
 use std::fmt;
 use std::fs::File;
@@ -25,22 +25,22 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::bank::{self, HttpGateway};
 
-/// The longest file of a password or secret, in bytes.
+/// The largest file of a password or secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 4096;
-/// The shortest secret of notices, in bytes.
+/// The shortest notice secret, in bytes.
 const NOTICE_SECRET_MIN: usize = 32;
 
 /// The platform's bank of a mode.
 #[derive(Clone)]
 pub struct Usual {
-    /// How it is reached.
+    /// How the service reaches it.
     pub config: bank::Config,
-    /// It is a sandbox, and realms that name no collector account have one of their own there.
+    /// Whether it is a sandbox that gives each realm without a collector account one of its own.
     pub worlds: bool,
 }
 
 impl From<bank::Config> for Usual {
-    /// A bank on whose one collector account everybody is who names no other.
+    /// A bank with one collector account, shared by every realm that names no other.
     fn from(config: bank::Config) -> Self {
         let worlds = false;
         Self { config, worlds }
@@ -56,14 +56,14 @@ impl fmt::Debug for Usual {
     }
 }
 
-/// The port of the engine.
+/// The engine's port for making banks.
 pub(super) fn maker(live: Option<Usual>, test: Option<Usual>) -> Banks {
     Arc::new(move |relation| {
         let config = match relation.mode {
             Mode::Live => config(relation, live.as_ref())?,
             Mode::Test => {
                 let config = config(relation, test.as_ref())?;
-                // The platform's own are compared where they are read.
+                // The platform's own two banks are compared where the settings are read.
                 let real = live.as_ref().filter(|_| relation.own.base_url.is_some());
                 if real.is_some_and(|real| real.config.base_url == config.base_url) {
                     let why = "is the bank of live keys; test keys talk to a sandbox bank only";
@@ -148,7 +148,7 @@ fn platforms(relation: &Relation, usual: &Usual) -> bank::Config {
     config
 }
 
-/// What a file holds, without the end of its line.
+/// The content of a secret's file, without the end of its line.
 fn secret(field: &'static str, path: &str) -> Result<SecretString, NoBank> {
     if !Path::new(path).is_absolute() {
         return Err(wrong(field, "must be an absolute path"));

@@ -1,12 +1,13 @@
-//! Catches up with the bank: records whatever its list of the day has and no notice reported.
+//! Catches up with the bank: records transfers that the bank's list of the day has and no notice reported.
 //!
-//! **Why.** A bank reports money that arrived a few times and then gives up; a service that was down
-//! meanwhile would never hear of it. Reading the list repairs that, at every start and at intervals,
-//! and an item of the list counts once, by the id of the rail, as a notice does.
+//! **Why.** A bank notifies about an incoming transfer a few times and then gives up; a service that was down meanwhile
+//! would never hear of it. Reading the list repairs that, at every start and at intervals. An item of the list counts
+//! once, by the rail's id, as a notice does.
 //!
-//! **Bounds.** One list at a time, of one collector account after the other; that of yesterday at the start and in the first hours of a day.
+//! **Bounds.** One list at a time, one collector account after the other; yesterday's list at the start and in the
+//! first hours of a day.
 //!
-//! **Failure.** A bank that does not answer is asked again at the next turn.
+//! **Failure.** A bank that does not answer is asked again in the next round.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,10 +19,10 @@ use caudal_actors::engine::Engine;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 
-/// How long after midnight the list of yesterday is still asked for, in milliseconds: 2 hours.
+/// How long after midnight yesterday's list is still read, in milliseconds: 2 hours.
 const YESTERDAY_MILLIS: u64 = 2 * 60 * 60 * 1000;
 
-/// Goes on until the handle is aborted.
+/// Reads the lists every `every`, until the handle is aborted.
 pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
     rt::spawn(async move {
         let mut first = true;

@@ -1,11 +1,11 @@
-//! A store whose log is elsewhere: the folder has a copy of it, with an index of its own.
+//! A store whose log is in a database: the folder holds a copy of it, with an index of its own.
 //!
-//! **Order.** A cell that is reserved is no log that anybody may begin on ([`super::moving`]). `log.place` says that
-//! the folder's store is a copy; it is written before there is one. So a folder that has it is never opened as if its
-//! own journal were the log: two histories would grow.
+//! **Order.** Nobody may start on the log of a reserved cell ([`super::moving`]). `log.place` says that the folder's
+//! store is a copy; it is written before the store is created. So a folder with that file is never opened as if its own
+//! journal were the log: two histories would grow.
 //!
-//! **Failure.** A folder with another store, or with commits that the log does not have, is refused and not
-//! changed. One whose store is gone is filled from the log.
+//! **Failure.** A folder with another store, or with commits that the log lacks, is refused and not changed. A folder
+//! whose store is gone is filled from the log.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -27,28 +27,28 @@ use crate::backup::names::hex;
 use crate::http::node::Membership;
 use crate::http::tls::Files;
 
-/// How long a lease lasts, unless set.
+/// How long a lease lasts by default.
 pub const LEASE: Duration = Duration::from_secs(5);
-/// Of what a store is a copy.
+/// The file that names the log of which the store is a copy.
 const PLACE: &str = "log.place";
-/// How much longer than a lease is waited for another owner's to end.
+/// How much longer than its lease this node waits for another owner to go.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The cell of this service, where its log is elsewhere.
+/// The cell of this service, where its log is in a database.
 #[derive(Clone, Debug)]
 pub struct CellLog {
     /// The database that keeps the log.
     pub log: Settings,
-    /// Who this node is, for operators and other nodes.
+    /// The name of this node, for operators and other nodes.
     pub node: String,
-    /// How long its right to append lasts without being renewed.
+    /// How long the node's right to append lasts without renewal.
     pub lease: Duration,
-    /// How this node and the others find each other; without it the cell has this node alone.
+    /// How this node and the others find each other; without it, this node is the cell's only one.
     pub peers: Option<Peers>,
 }
 
 impl CellLog {
-    /// The same of another cell, in the same database.
+    /// The same settings for another cell in the same database.
     pub(super) fn of(&self, cell: u32) -> Self {
         let mut of = self.clone();
         of.log.cell = of.log.cell.strict_add(cell);
@@ -61,33 +61,35 @@ impl CellLog {
 pub struct Peers {
     /// Where this node listens to the others; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Where the others reach it, as HOST:PORT; where it listens, unless set.
+    /// The address where the others reach this node, as HOST:PORT; by default the address where it listens.
     pub address: Option<String>,
-    /// What nodes show each other: at least 32 characters.
+    /// The secret that nodes show each other: at least 32 characters.
     pub secret: SecretString,
-    /// The certificates by which they know each other; without them they talk plainly.
+    /// The certificates by which nodes authenticate each other; without them their connections are not encrypted.
     pub tls: Option<Files>,
 }
 
-/// A store that was opened, and what there is besides.
+/// An opened store with its handles.
 pub(super) struct Opened {
     /// The store.
     pub(super) store: Arc<dyn Store>,
     /// A way to its records.
     pub(super) records: Records,
-    /// The figures of its log, where that is elsewhere.
+    /// The figures of its log, where that is in a database.
     pub(super) log: Option<Arc<Status>>,
-    /// This node's part in the cell, where there may be others.
+    /// This node's membership in the cell, where there may be other nodes.
     pub(super) member: Option<Member>,
-    /// Which store it is.
+    /// The store's id.
     pub(super) id: Option<String>,
 }
 
-/// Opens the store of a folder: by its own journal, or as a copy of the log in `cell`. Gives a way to its
-/// records, and the figures of the latter. Where it is known which store the cell is, it has to be that one.
+/// Opens the store of a folder: by its own journal, or as a copy of the log in `cell`. Returns a way to its records,
+/// and the figures of the log in the second case. If the cell's store is known already, the opened store must be that
+/// one.
 ///
 /// # Errors
-/// As [`folder::open`]; when the log cannot be reached, must not be used, is another one, or another node has the cell.
+/// As [`folder::open`]; when the log cannot be reached, must not be used, or is another one; when another node has the
+/// cell.
 pub(super) fn open(
     data: &Path,
     options: StoreOptions,
@@ -125,7 +127,8 @@ fn join(
 ) -> Result<Opened, StartError> {
     let (place, number) = (cell.log.place(), cell.log.cell);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
-    // A folder with a store begins no log: it has one, or is a copy of one. Nor does a cell that has been there.
+    // A folder with a store does not begin a log: it has one, or is a copy of one. Nor does a cell that is known
+    // already.
     let log = match (&known, &there, wanted) {
         (None, None, None) => PostgresLog::open(cell.log),
         _ => PostgresLog::find(cell.log),
@@ -174,34 +177,34 @@ fn join(
     })
 }
 
-/// With what the copy of a log in a folder is opened.
+/// The options with which a folder's copy of a log is opened.
 ///
 /// # Errors
-/// When it cannot be told whether there is one.
+/// When the folder cannot be read.
 pub(super) fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions, StartError> {
     Ok(StoreOptions {
         create: true,
-        // One that was lost is made again; one that is there has a witness.
+        // A lost copy is created anew and has no witness yet; an existing copy has one.
         witnessed: folder::known(data)?.is_some() && folder::store_in(data)?.is_some(),
         ..options
     })
 }
 
-/// Of which log the store in a folder is a copy, if it is one.
+/// The place of the log of which the folder's store is a copy; `None` if the store is its own log.
 ///
 /// # Errors
-/// When that cannot be read.
+/// When the file cannot be read.
 pub fn place_of(data: &Path) -> Result<Option<String>, StartError> {
     let noted = folder::read(&data.join(PLACE))?;
     Ok(noted.map(|place| String::from_utf8_lossy(&place).trim().to_owned()))
 }
 
-/// From now on the store in a folder is a copy of the log at `place`.
+/// Notes that the folder's store is a copy of the log at `place`.
 pub(super) fn note(data: &Path, place: &str) -> Result<(), StartError> {
     folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())
 }
 
-/// From now on the store in a folder is its own log.
+/// Notes that the folder's store is its own log.
 pub(super) fn forget(data: &Path) -> Result<(), StartError> {
     folder::remove(&data.join(PLACE))
 }
@@ -219,7 +222,7 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
                  empty database",
                 data.display()
             ),
-            // The folder is a copy of a log that was there.
+            // The log of which this folder is a copy is missing.
             Ok(Some(_)) | Err(_) => format!(
                 "cell.log at {place}: {why}. \"The database is lost, or fails over\" in docs/operating.md says what to do"
             ),
@@ -228,7 +231,7 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
     }
 }
 
-/// The id of a log as text, if a folder has or had no other store.
+/// The id of a log as text; an error if the folder has or had another store.
 pub(super) fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
     let id = hex(&id);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
@@ -243,7 +246,7 @@ pub(super) fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, 
     }
 }
 
-/// Why nobody begins on a cell that is reserved.
+/// The error for a cell that is reserved, with the way out.
 pub(super) fn reserved(place: &str, keeper: &Keeper) -> StartError {
     let why = match keeper {
         Keeper::Folder(_) => {

@@ -1,14 +1,15 @@
-//! The cells beside the first one: `cells/1`, `cells/2`… in the data folder, each with a store of its own. Where the log
-//! is elsewhere (`cell.log`) each has a log of its own in the same database, and its folder is this node's copy.
+//! The cells beside the first one: `cells/1`, `cells/2`… in the data folder, each with a store of its own. Where the
+//! log is elsewhere (`cell.log`), each has a log of its own in the same database, and its folder holds this node's
+//! copy.
 //!
-//! **Order.** The first cell is opened first, because its facts say which store each of the others is. A new cell is
-//! made, then a fact says that it is there; until then nothing can be in it. Of several nodes any makes the log of a new cell,
-//! and whoever owns the first cell says the fact ([`announce`]) before it serves.
+//! **Order.** The first cell is opened first, because its facts name the store of each other cell. A new cell is
+//! created before a fact announces it; until then it holds nothing. With several nodes, any node may create the log of
+//! a new cell, and the owner of the first cell records the fact ([`announce`]) before it serves.
 //!
-//! **Failure.** A cell that is missing, another store than it was, or older than what the first one knows of it is
-//! refused, and nothing is changed; a copy that is missing is filled from its log. So are fewer cells than there are: a
-//! realm may lie in any of them. Of several nodes another one may write meanwhile, so what does not fit is looked at again
-//! for [`SETTLES`].
+//! **Failure.** The service refuses a cell that is missing, holds a different store, or is older than the first cell
+//! expects, and changes nothing; a missing copy is filled from its log. It also refuses to run with fewer cells than
+//! exist, because a realm may live in any of them. With several nodes, another node may be writing meanwhile, so cells
+//! that do not fit are checked again for [`SETTLES`].
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,15 +33,15 @@ use super::{CellLog, ServiceOptions, StartError, folder};
 use crate::http::node::Membership;
 use crate::portable::import;
 
-/// The least bytes of rows in memory of a store that shares them with others.
+/// The smallest in-memory table, in bytes, of a store that shares the setting with others.
 const TABLE_MIN: usize = 64 << 10;
 
 /// The stores of all cells, and a way to the records of the first one and of each of the others.
 pub type Gathered = (Cells, Records, Vec<Records>);
 
-/// How long a node looks again at cells that do not fit: another one may be about to write what is missing.
+/// How long a node keeps checking cells that do not fit: another node may be about to write the missing fact.
 const SETTLES: Duration = Duration::from_secs(5);
-/// How often.
+/// The pause between two such checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The folder of a cell.
@@ -59,10 +60,10 @@ fn unread(why: &StoreError) -> StartError {
     )
 }
 
-/// Whether this many cells can be with the other settings.
+/// Checks that the number of cells is allowed and compatible with the other settings.
 ///
 /// # Errors
-/// When they cannot.
+/// When it is not.
 pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
     let why = match options {
         it if !(1..=CELLS_MAX).contains(&it.cells) => {
@@ -76,8 +77,8 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
     Err(StartError::Setting(why))
 }
 
-/// Makes the folder of a cell, for a store that is restored into it, and gives the store's place in it. The first one is
-/// asked for first: what a restore that was cut off has left of the others is removed then.
+/// Creates the folder of a cell for a store that is restored into it, and returns the store's path. Call it for the
+/// first cell first: that call removes what an interrupted restore left of the other cells.
 ///
 /// # Errors
 /// When the system refuses.
@@ -101,10 +102,11 @@ pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
     Ok(store)
 }
 
-/// Refuses a folder with several cells, of which the first is open: `what` is done with one alone.
+/// Refuses a folder with several cells; `first` is its open first cell, and `what` names an operation that works on a
+/// single cell only.
 ///
 /// # Errors
-/// When it has; when the first cell cannot be read.
+/// When the folder has several cells, or the first cell cannot be read.
 pub fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
     let (platform, _) = PlatformActor::load(first).map_err(|why| unread(&why))?;
     match platform.cells().count() {
@@ -117,20 +119,20 @@ pub fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartErro
     }
 }
 
-/// How many cells there seem to be, before the first one is open, which knows.
+/// How many cells the folder seems to have. Only the first cell's facts can tell, and it is not open yet.
 fn seen(data: &Path) -> u32 {
     let mut further = (1..CELLS_MAX).rev();
     let last = further.find(|cell| place(data, *cell).is_dir());
     last.map_or(1, |last| last.strict_add(1))
 }
 
-/// What one of this many stores has of what is set for all of them.
+/// One store's share of the options that are set for all of this many stores.
 pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     if cells == 1 {
         return options.clone();
     }
     let (many, few) = (u64::from(cells), usize::try_from(cells).unwrap_or(1));
-    // What is 0 is off, and what is not stays on.
+    // A share of 0 switches the limit off, so only a setting of 0 may become 0.
     let part = |bytes: u64| bytes.strict_div(many).max(bytes.min(1));
     let count = |all: usize| all.strict_div(few).max(all.min(1));
     StoreOptions {
@@ -144,24 +146,27 @@ pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     }
 }
 
-/// All cells of a service, and what each but the first one is.
+/// All cells of a service, with the handles of each cell except the first.
 pub(super) struct All {
     /// The cells.
     pub(super) cells: Cells,
-    /// A way to the records of each of the others.
+    /// A way to the records of each other cell.
     pub(super) records: Vec<Records>,
-    /// This node's part in each of the others, where there may be others; with what its store says of its turns.
+    /// This node's membership in each other cell, where there may be other nodes, with the turns that its store
+    /// reports.
     pub(super) members: Vec<(Member, Turns)>,
-    /// The figures of the logs of the others, where those are elsewhere.
+    /// The figures of the other cells' logs, where those are in a database.
     pub(super) logs: Vec<Arc<Status>>,
-    /// Which store each of the others is.
+    /// The store of each other cell.
     pub(super) others: Arc<[(u32, String)]>,
 }
 
-/// All cells of a folder, of which the first is open: those that it knows, and new ones as far as they are set.
+/// Opens all cells of a folder, whose first is open already: those that it knows, and new ones up to the configured
+/// number.
 ///
 /// # Errors
-/// When one is missing, another, older than it was, or does not open; when there are more than are set.
+/// When a cell is missing, holds another store, is older than it was, or does not open; when the folder has more cells
+/// than are configured.
 pub(super) fn open(
     options: &ServiceOptions,
     first: Arc<dyn Store>,
@@ -228,7 +233,8 @@ pub(super) fn open(
     })
 }
 
-/// Whether what was opened is what the platform knows; what it does not know has nothing in it.
+/// Checks that each opened store is the one that the platform knows; a cell that the platform does not know must be
+/// empty.
 fn fit(
     platform: &Platform,
     others: &[(u32, String)],
@@ -255,17 +261,18 @@ fn fit(
     Ok(())
 }
 
-/// Says of cells that the platform does not know yet that they are there, and of realms that were leaving theirs when
-/// whoever moved them ended that they stay. Whoever does this owns the first cell, and nobody acts for it yet.
+/// Records that cells unknown to the platform exist, and that realms stay whose move was interrupted. The caller owns
+/// the first cell, and no actor writes to it yet.
 ///
 /// # Errors
-/// When the first cell takes nothing.
+/// When the first cell rejects the write.
 pub(super) fn announce(
     first: &dyn Store,
     others: &[(u32, String)],
     now: Timestamp,
 ) -> Result<(), StartError> {
-    // The clock is not judged yet: where there is an instant that is believed, this is none that is later.
+    // The clock has not been checked yet: if the first cell has a last timestamp, the fact takes that one, which is
+    // never later than a trusted time.
     let head = first.head(PLATFORM_STREAM).map_err(|why| unread(&why))?;
     let now = head.map_or(now, |head| Timestamp::from_millis(head.at));
     let mut added = Vec::new();
@@ -286,8 +293,8 @@ pub(super) fn announce(
     Ok(())
 }
 
-/// The cells of a stopped service's folder, which share what is set, and a way to their records. `rows` makes the rows that
-/// the index of the first one lacks.
+/// Opens the cells of a stopped service's folder, which share the configured limits, with a way to their records.
+/// `rows` builds the rows that the index of the first cell lacks.
 ///
 /// # Errors
 /// As [`folder::open`] and [`open`].
@@ -307,7 +314,7 @@ pub fn open_known(
     Ok((gather(&platform, first, stores)?, ours, records))
 }
 
-/// Puts the cells together, each as far as the platform knows that it has to reach.
+/// Gathers the cells, and refuses one that ends before the last commit that the platform knows it to have.
 fn gather(
     platform: &Platform,
     first: Arc<dyn Store>,
@@ -329,7 +336,7 @@ fn gather(
     Ok(cells)
 }
 
-/// Refuses where a cell has what the first one does not know to have begun: then the first one is older than it.
+/// Refuses when a cell holds a copy of a realm that the first cell does not know: the first cell is then an older copy.
 fn unknown(platform: &Platform, cells: &Cells) -> Result<(), StartError> {
     let next = platform.next_realms();
     let tenants = platform.tenants.values();
@@ -397,7 +404,8 @@ fn on_disk(place: &Path, options: StoreOptions) -> Result<Opened, StartError> {
     })
 }
 
-/// This node's copy of a cell whose log is elsewhere; both are made where they are missing and nothing is known of them.
+/// This node's copy of a cell whose log is in a database; both are created if they are missing and nothing is known of
+/// them.
 fn copied_one(
     (service, log): (&ServiceOptions, &CellLog),
     cell: u32,
@@ -410,7 +418,7 @@ fn copied_one(
     cell::open(&place, options, log, (membership, known))
 }
 
-/// A cell of which the first one does not know yet.
+/// Creates a cell that the first cell does not know yet.
 fn new_one(
     service: &ServiceOptions,
     cell: u32,
@@ -420,7 +428,7 @@ fn new_one(
     folder::prepare(&place)?;
     let opened = on_disk(&place, options)?;
     let failed = |why| StartError::io(format!("making {}", place.display()), why);
-    // Before it is said that the cell is there, it is there whatever happens.
+    // The cell must be durable before a fact announces it.
     for folder in [&place, &service.data.join(folder::CELLS)] {
         folder::sync_parent(folder).map_err(failed)?;
     }

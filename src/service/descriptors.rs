@@ -1,10 +1,10 @@
 //! How many connections the process has descriptors for.
 //!
-//! **Shape.** At the start the soft limit of descriptors is raised to the hard one. What this module
-//! names is kept back for everything but the public listener, whose connections have the rest.
+//! **Shape.** At the start the service raises the soft limit of descriptors to the hard one. The constants below are
+//! kept back for everything except the public listener, whose connections get the rest.
 //!
-//! **Failure.** With too few descriptors the service does not start, and says how many it needs.
-//! The store reserves some itself, too, for unforeseen needs.
+//! **Failure.** With too few descriptors the service does not start, and reports how many it needs. The store also
+//! reserves some of its own for unforeseen needs.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -13,20 +13,20 @@ use crate::admin;
 
 /// Threads, listeners, timers, signals, standard streams, the log.
 const PROCESS: usize = 64;
-/// 128 segments of the journal that are read, and two for each large run of the index: 41 are listed at most, and about a
-/// dozen are being written, or were merged away and are still read. A dozen files of the folder. A run for which there is
-/// none left goes into a file that is open.
+/// 128 journal segments open for reading, and two for each large run of the index: at most 41 runs are listed, and
+/// about a dozen are being written, or were merged away and are still read. A dozen files of the folder. A run that
+/// gets no descriptor of its own is written to a file that is open already.
 const STORE: usize = 256;
 /// Requests to the banks.
 const BANKS: usize = 64;
 /// Attempts at webhooks, and looking up where they go.
 const WEBHOOKS: usize = 96;
-/// What is kept back for all but the public listener.
+/// Descriptors kept back for everything except the public listener.
 pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECTIONS;
 /// The fewest connections with which the service starts.
 pub const CONNECTIONS_MIN: usize = 32;
 
-/// Raises the limit as far as the process may, and gives how many connections that leaves beside this many stores.
+/// Raises the limit as far as the process may, and returns how many connections that leaves next to this many stores.
 pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some() && current != maximum {
@@ -41,14 +41,14 @@ pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
     left(getrlimit(Resource::Nofile).current, kept_back(stores))
 }
 
-/// What is kept back with this many stores.
+/// Descriptors kept back with this many stores.
 fn kept_back(stores: u32) -> usize {
-    // The first one is among the rest.
+    // `KEPT_BACK` includes the first store.
     let further = (1..stores).map(|_| STORE).sum::<usize>();
     KEPT_BACK.strict_add(further)
 }
 
-/// What a limit leaves for connections behind what is kept back; `None` is no limit.
+/// The connections that a limit leaves after `kept` descriptors; `None` is no limit.
 fn left(limit: Option<u64>, kept: usize) -> Result<usize, StartError> {
     let limit = limit.map_or(usize::MAX, |limit| {
         usize::try_from(limit).unwrap_or(usize::MAX)

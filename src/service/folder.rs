@@ -1,15 +1,15 @@
-//! The data folder: who may look into it, which store it has, and the pepper of API keys.
+//! The data folder: its permissions and lock, the store that it holds, and the pepper of API keys.
 //!
-//! **Shape.** Nowhere else in the service is the storage engine named: everybody gets a [`Store`].
+//! **Shape.** The rest of the service does not name the storage engine: it uses a [`Store`].
 //!
 //! **Order.** In a new folder: the pepper, the store, `store.id`, and last `pepper.check`. So a
 //! folder with either of the last two had a store.
 //!
-//! **Failure.** A pepper other than the one under which keys were made would silently make every
-//! key wrong, so a digest of it lies beside the store, and a start with another pepper is refused.
-//! A store that is missing or another than before (a volume that is not mounted) is refused: an
-//! empty ledger in its place would answer, and would give out every reference a second time. The
-//! folder is locked for one process, so that a store put in the place of one in use is not opened.
+//! **Failure.** A pepper other than the one under which keys were made would silently invalidate every key, so a digest
+//! of it lies beside the store, and the service refuses to start with another pepper. It also refuses a store that is
+//! missing or has been replaced (a volume that is not mounted): an empty ledger in its place would answer, and would
+//! give out every reference a second time. One process locks the folder, so no process opens a store that was put in
+//! place of one in use.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read as _, Write as _};
@@ -27,19 +27,19 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::StartError;
 use crate::outgoing::Outgoing;
 
-/// The store, in the data folder.
+/// The store's folder, inside the data folder.
 pub(super) const STORE: &str = "store";
-/// The cells beside the first one, each in a folder of its number.
+/// The cells other than the first, each in a folder named by its number.
 pub(super) const CELLS: &str = "cells";
-/// What the embedded sandbox bank keeps.
+/// The folder of the embedded sandbox bank.
 pub const BANK: &str = "bank";
 /// The pepper, when no setting gives it.
 const PEPPER: &str = "pepper";
-/// By what a pepper is recognised.
+/// The digest by which a pepper is recognised.
 const PEPPER_CHECK: &str = "pepper.check";
-/// Which store the folder has.
+/// The id of the folder's store.
 const STORE_ID: &str = "store.id";
-/// Says that what leaves is held.
+/// Present while outgoing calls are held.
 const OUTGOING_HELD: &str = "outgoing.held";
 /// The largest file that is read whole, in bytes.
 const FILE_MAX: u64 = 4096;
@@ -47,7 +47,7 @@ const FILE_MAX: u64 = 4096;
 /// 256 random bits as text, for secrets of every kind.
 ///
 /// # Errors
-/// When the machine has no randomness.
+/// When the machine provides no randomness.
 pub fn new_secret() -> Result<String, StartError> {
     let mut random = [0_u8; 32];
     let none = |_| StartError::io("making a secret", io::Error::other("no randomness"));
@@ -55,7 +55,8 @@ pub fn new_secret() -> Result<String, StartError> {
     Ok(URL_SAFE_NO_PAD.encode(random))
 }
 
-/// Makes the folder, for its owner alone, so that its name is on disk. One that is there is tightened when it is ours.
+/// Creates the folder, readable by its owner alone, with its name durable on disk. An existing folder gets those
+/// permissions if it is empty or holds a store.
 ///
 /// # Errors
 /// When the system refuses.
@@ -86,8 +87,8 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
     Ok(folder)
 }
 
-/// Removes what a service keeps in its data folder: the store, the pepper, and the sandbox bank's accounts. What
-/// else lies there stays.
+/// Removes the service's data from its folder: the stores of all cells, the pepper, and the sandbox bank's accounts.
+/// Other files stay.
 ///
 /// # Errors
 /// `Busy` when a process uses the folder, `Io` when something cannot be removed.
@@ -99,7 +100,8 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
         }
         Ok(()) | Err(_) => Ok(()),
     };
-    // First what says that there was a store: what is left of a removal that was cut off is no loss.
+    // Remove the files that record a store first, so that the remains of an interrupted removal do not count as a lost
+    // store.
     for name in [STORE_ID, PEPPER_CHECK] {
         let path = data.join(name);
         gone(&path, std::fs::remove_file(&path))?;
@@ -115,7 +117,7 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
 /// Whether the folder has a store, or ever had one.
 ///
 /// # Errors
-/// When it cannot be looked into.
+/// When the folder cannot be read.
 pub fn knows_a_store(data: &Path) -> Result<bool, StartError> {
     Ok(had_store(data)? || store_in(data)?.is_some())
 }
@@ -125,7 +127,7 @@ fn had_store(data: &Path) -> Result<bool, StartError> {
     Ok(known(data)?.is_some() || read(&data.join(PEPPER_CHECK))?.is_some())
 }
 
-/// The id of the folder's store as it was noted, if it was.
+/// The id of the folder's store as noted in `store.id`; `None` if it was not noted.
 pub(super) fn known(data: &Path) -> Result<Option<String>, StartError> {
     let path = data.join(STORE_ID);
     let Some(bytes) = read(&path)? else {
@@ -144,12 +146,12 @@ pub(super) fn known(data: &Path) -> Result<Option<String>, StartError> {
     id.map(Some).ok_or_else(refuse)
 }
 
-/// Makes the folder, if it is missing, for a store that is restored into it, and gives the store's place in it.
-/// `mark` is that of [`pepper_mark`], and is put there first: a restore that is cut off leaves no folder that
-/// never had a store.
+/// Creates the folder, if it is missing, for a store that is restored into it, and returns the store's path. `mark` is
+/// that of [`pepper_mark`]; it is written first, so that an interrupted restore does not leave a folder that looks as
+/// if it never had a store.
 ///
 /// # Errors
-/// When the folder holds anything but a pepper and a restore that was cut off, or the system refuses.
+/// When the folder holds anything other than a pepper and an interrupted restore, or the system refuses.
 pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     let names = match std::fs::read_dir(data) {
@@ -158,9 +160,9 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
         Err(why) => return Err(failed(why)),
     };
     let ours = [STORE, PEPPER, PEPPER_CHECK, OUTGOING_HELD];
-    // A write that was cut off leaves one that ends so.
+    // An interrupted write leaves a file with this ending.
     let ours = |name: &str| name.ends_with(".half") || ours.contains(&name);
-    // Other cells than the first one are there before it is a store.
+    // A restore creates the other cells before the first one becomes a store.
     let unfinished = Restore::is_unfinished(&data.join(STORE));
     let ours = |name: &str| ours(name) || (unfinished && name == CELLS);
     let other = |name: &std::ffi::OsString| !name.to_str().is_some_and(ours);
@@ -186,7 +188,7 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
     Ok(data.join(STORE))
 }
 
-/// By what the folder's pepper is recognised, once it is known.
+/// The digest by which the folder's pepper is recognised; `None` until it has been noted.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -194,10 +196,10 @@ pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
     read(&data.join(PEPPER_CHECK))
 }
 
-/// Holds what leaves after a restore to the `past`, from the next start on, until an operator releases it.
+/// After a restore to the `past`, holds outgoing calls from the next start until an operator releases them.
 ///
 /// # Errors
-/// When it cannot be written; when another restore is none to the past and one began here that was.
+/// When the mark cannot be written; when this restore is not one to the past, but the folder has begun as one.
 pub fn hold_outgoing(data: &Path, past: bool) -> Result<(), StartError> {
     let mark = data.join(OUTGOING_HELD);
     if past {
@@ -213,17 +215,17 @@ pub fn hold_outgoing(data: &Path, past: bool) -> Result<(), StartError> {
     }
 }
 
-/// Whether what leaves is held.
+/// Whether outgoing calls are held.
 pub(super) fn outgoing(data: &Path) -> Result<Outgoing, StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     Outgoing::read(data.join(OUTGOING_HELD)).map_err(failed)
 }
 
-/// Opens the folder's own store and no other. A folder that never had one gets one, if `options`
-/// say so. Gives a way to its records, too.
+/// Opens the folder's own store and no other, and returns a way to its records with it. A folder that never had a store
+/// gets one, if `options` allow it.
 ///
 /// # Errors
-/// When the store is missing, another than it was, or does not open.
+/// When the store is missing, is not the one that was noted, or does not open.
 pub fn open(
     data: &Path,
     options: caudal_storage::StoreOptions,
@@ -262,7 +264,7 @@ pub fn open(
     let store = DurableStore::open(path, options, projection)?;
     if known.is_none() {
         let noted = note(data, &store.id());
-        // A folder of an older version may be on a full disk, and is served all the same.
+        // A folder of an older version may be on a full disk, and is still served.
         noted.or_else(|why| {
             tracing::warn!(%why, "{STORE_ID} could not be written; the next start tries again");
             if had { Ok(()) } else { Err(why) }
@@ -275,7 +277,7 @@ pub fn open(
 /// The id of the store that a folder has; `None` when it has none.
 ///
 /// # Errors
-/// When it cannot be looked into.
+/// When the folder cannot be read.
 pub(super) fn store_in(data: &Path) -> Result<Option<String>, StartError> {
     Ok(DurableStore::id_of(&data.join(STORE))?)
 }
@@ -327,7 +329,7 @@ fn mark(pepper: &[u8]) -> String {
     URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal pepper check"))
 }
 
-/// Notes by what the pepper is recognised, once there is a store.
+/// Notes the digest of the pepper, once there is a store.
 pub(super) fn remember(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
     let path = data.join(PEPPER_CHECK);
     match read(&path)? {
@@ -336,15 +338,15 @@ pub(super) fn remember(data: &Path, pepper: &[u8]) -> Result<(), StartError> {
     }
 }
 
-/// The secret of the embedded sandbox's notices: one of this folder, that nobody else knows.
+/// The secret of the embedded sandbox's notices, derived from this folder's pepper.
 pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
     let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
     let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, b"caudal sandbox notices"));
     mark.into()
 }
 
-/// What nodes of one cell show each other: those that have another secret, or another pepper, are strangers, so
-/// that a node under which every key would be wrong is seen before it takes over.
+/// The secret that nodes of one cell show each other. Nodes with another secret, or another pepper, are strangers, so a
+/// node that would reject every key is found out before it takes over.
 pub(super) fn nodes_secret(pepper: &[u8], secret: &SecretString) -> SecretString {
     let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
     let text = format!("caudal nodes {}", secret.expose_secret());
@@ -370,7 +372,7 @@ pub fn read(path: &Path) -> Result<Option<Vec<u8>>, StartError> {
     Ok(Some(bytes))
 }
 
-/// Removes a file, if it is there; its name is gone on disk when this returns.
+/// Removes a file, if it exists; its name is gone from the disk when this returns.
 ///
 /// # Errors
 /// `Io` when it cannot be removed.
@@ -393,10 +395,10 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes a small file, 0600, whole or not at all, and on disk when this returns.
+/// Writes a small file with mode 0600, atomically; it is on disk when this returns.
 ///
 /// # Errors
-/// `Io` when it cannot be written; the file is then as it was.
+/// `Io` when it cannot be written; the file then keeps its old content.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StartError> {
     let half = path.with_extension("half");
     let write = || -> io::Result<()> {

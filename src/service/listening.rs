@@ -1,4 +1,4 @@
-//! Listeners: how they begin, and how they end.
+//! Listeners: opening and closing them.
 
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use super::StartError;
 
 /// Connections that wait to be taken by a listener.
 const BACKLOG: u32 = 1024;
-/// Listens; a burst of connections waits instead of being turned away.
+/// Listens with a backlog, so that a burst of connections waits instead of being refused.
 pub(super) fn listen(addr: SocketAddr, setting: &str) -> Result<TcpListener, StartError> {
     let listen = || {
         let socket = match addr {

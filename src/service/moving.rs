@@ -35,14 +35,14 @@ use super::folder::{self, STORE};
 use super::{StartError, cell, cells};
 use words::journal;
 
-/// The longest lease of an owner that is waited for to end: the longest that can be set.
+/// The longest lease of an owner that is waited for: the longest that can be set.
 const LEASE_MAX: Duration = Duration::from_secs(60);
 /// How much longer than its lease an owner is waited for.
 const MARGIN: Duration = Duration::from_secs(2);
-/// The pause before a cell that has an owner is asked for again.
+/// The pause before asking again for a cell that has an owner.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 
-/// What takes long.
+/// The stages of a move that take long.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stage {
     /// Records are copied.
@@ -51,23 +51,23 @@ pub enum Stage {
     Comparing,
 }
 
-/// What a move came to.
+/// The result of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
-    /// The log is where it was to go.
+    /// The log is now at its destination.
     Done {
         /// Its end.
         tail: Tail,
         /// How many records there are.
         records: u64,
     },
-    /// It was there already; nothing was done.
+    /// The log was already there; nothing was done.
     Already,
 }
 
-/// Told how far a stage has come: bytes of records, and of how many.
+/// Called with the bytes of records that a stage has done, and their total.
 pub type OnStage = Arc<dyn Fn(Stage, u64, u64) + Send + Sync>;
-/// Opens a handle to the log that is there, or begins that of an id.
+/// Opens a handle to the existing log, or begins a log with the given id.
 type Open = Box<dyn Fn(Option<LogId>) -> Result<Box<dyn Log>, StartError>>;
 
 /// A folder of a stopped service, and the log beside it.
@@ -116,7 +116,7 @@ impl Site {
         }
     }
 
-    /// The same with somebody who is told how far it has come.
+    /// The same site, with callbacks for progress.
     #[must_use]
     pub fn watched(mut self, opening: OnProgress, told: OnStage) -> Self {
         self.options.progress = Some(opening);
@@ -124,12 +124,12 @@ impl Site {
         self
     }
 
-    /// Moves the folder's log into the database: the folder's store is a copy of it from then on.
+    /// Moves the folder's log into the database; from then on the folder's store is a copy of it.
     ///
     /// # Errors
-    /// When the database has another log, or one that is no beginning of the folder's; when the folder has several
-    /// cells; when the folder or the database cannot be used. The folder is the log then as before, or the move goes on
-    /// when it is asked for again.
+    /// When the database has another log, or one that is not a prefix of the folder's; when the folder has several
+    /// cells; when the folder or the database cannot be used. Then either the folder is still the log, or running the
+    /// move again continues it.
     pub fn to_log(&self) -> Result<Moved, StartError> {
         let _held = folder::hold(&self.data)?;
         self.with_store(|store, records| {
@@ -138,11 +138,12 @@ impl Site {
         })
     }
 
-    /// Makes the folder's store the log: what it lacks is taken from the database, whose log is one no more.
+    /// Makes the folder's store the log: the store takes the records that it lacks from the database, which then no
+    /// longer holds the log.
     ///
     /// # Errors
-    /// When the folder's store is no copy of the log, or somebody owns the cell; when one of the two cannot be used.
-    /// The database has the log then as before, or the move goes on when it is asked for again.
+    /// When the folder's store is not a copy of the log, or somebody owns the cell; when one of the two cannot be used.
+    /// Then either the database still holds the log, or running the move again continues it.
     pub fn to_folder(&self) -> Result<Moved, StartError> {
         let _held = folder::hold(&self.data)?;
         if cell::place_of(&self.data)?.is_none() {
@@ -157,9 +158,9 @@ impl Site {
             Some(Keeper::Folder(mark)) if self.is_mine(&mark)? => Some(mark),
             Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
         };
-        // What takes long comes before the cell is taken.
+        // The slow comparison runs before the cell is taken.
         let compared = self.follow(&mut |records| self.alike(records, log.as_ref()))?;
-        // A run that is cut off from here on goes on under this name of the database, and no other.
+        // From here on, an interrupted run continues only under this name of the database.
         cell::note(&self.data, &self.place)?;
         let mark = match mark {
             Some(mark) => mark,
@@ -182,8 +183,8 @@ impl Site {
         })
     }
 
-    /// Compares the folder's journal with the log; `longer` sees each record that the journal has behind it. Changes
-    /// neither.
+    /// Compares the folder's journal with the log, and changes neither; `longer` receives each record that the journal
+    /// has beyond the log's end.
     ///
     /// # Errors
     /// When the folder's store is another one, or one of the two cannot be read.
@@ -199,11 +200,11 @@ impl Site {
         })
     }
 
-    /// Appends to the log again what the folder's journal has behind its end, and nothing else; `longer` sees each of
-    /// those records before any is appended. Gives what the comparison found before.
+    /// Appends again the records that the folder's journal has beyond the log's end, and nothing else; `longer`
+    /// receives each of them before any is appended. Returns the result of the comparison before the appends.
     ///
     /// # Errors
-    /// When the log is no beginning of the journal, or somebody owns the cell; when the folder has several cells; when
+    /// When the log is not a prefix of the journal, or somebody owns the cell; when the folder has several cells; when
     /// one of the two cannot be used.
     pub fn heal(&self, longer: &mut dyn FnMut(Row, &Sealed<'_>)) -> Result<Compared, StartError> {
         let _held = folder::hold(&self.data)?;
@@ -213,7 +214,7 @@ impl Site {
         })
     }
 
-    /// What [`Self::to_log`] does.
+    /// The body of [`Self::to_log`].
     fn leave(&self, records: &Records) -> Result<Moved, StartError> {
         if records.log() != records.history() {
             return Err(self.own_history());
@@ -229,13 +230,13 @@ impl Site {
             Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
             None if copy => return Ok(Moved::Already),
             None if standing.tail.commit.0 > 0 => return Err(self.in_force(standing.tail)),
-            // A new one, which no copy of this folder has: nobody else fills the log under it.
+            // A fresh mark, which no copy of this folder has: nobody else fills the log under it.
             None => self.draw()?,
         };
         let name = Keeper::Folder(mark).name();
         let epoch = self.take(log.as_mut(), &name)?;
         if fresh && log.tail().map_err(OpenError::Log)? != standing.tail {
-            // Somebody was faster, and the log is theirs.
+            // Somebody else was faster, and the log is theirs.
             log.release(epoch).map_err(OpenError::Log)?;
             return Err(self.meanwhile());
         }
@@ -243,7 +244,7 @@ impl Site {
             self.fill(records, log.as_mut(), epoch)?;
         }
         let compared = self.alike(records, log.as_ref())?;
-        // What is not known of the last append is settled by this, and by nobody else.
+        // This reservation settles whether the last append took effect, and fences every earlier writer.
         let epoch = log.reserve(&name).map_err(OpenError::Log)?;
         let tail = log.tail().map_err(OpenError::Log)?;
         if !copy && tail != compared.tail {
@@ -258,7 +259,7 @@ impl Site {
         })
     }
 
-    /// What [`Self::heal`] does.
+    /// The body of [`Self::heal`].
     fn give_back(
         &self,
         records: &Records,
@@ -279,7 +280,7 @@ impl Site {
         })?;
         let until = match (compared.difference, begun) {
             (Difference::Differs { .. }, _) => return Err(self.apart(compared)),
-            // Whoever began had more: what is not there yet must not be lost for that.
+            // The run that began had more records: it must not lose those that are not in the log yet.
             (_, Some(begun)) if records.find(&begun).map_err(journal)?.is_none() => {
                 return Err(cell::reserved(&self.place, &Keeper::Healing(begun)));
             }
@@ -289,8 +290,8 @@ impl Site {
         };
         let name = Keeper::Healing(until).name();
         let epoch = self.take(log.as_mut(), &name)?;
-        // Somebody who heals under the same name has been deposed by this: where the log is a beginning of the journal
-        // still, it is gone on with, and never left with a part.
+        // This has deposed any other run that heals under the same name. If the log is still a prefix of the journal,
+        // this run continues, so that the log is never left with only part of the records.
         let tail = log.tail().map_err(OpenError::Log)?;
         if records.find(&tail).map_err(journal)?.is_none() {
             if begun.is_none() {
@@ -306,7 +307,7 @@ impl Site {
         Ok(compared)
     }
 
-    /// Copies what the log lacks.
+    /// Copies the records that the log lacks.
     fn fill(&self, records: &Records, log: &mut dyn Log, epoch: Epoch) -> Result<(), StartError> {
         let tail = log.tail().map_err(OpenError::Log)?;
         let from = records.find(&tail).map_err(journal)?;
@@ -319,7 +320,7 @@ impl Site {
         filled.map(drop).map_err(|why| self.failed(why))
     }
 
-    /// Compares, and tells how far it is.
+    /// Compares, and reports progress.
     fn compared(
         &self,
         records: &Records,
@@ -335,7 +336,7 @@ impl Site {
         compared.map_err(|why| self.failed(why))
     }
 
-    /// Refuses a journal that is not the log, or a beginning of it.
+    /// Refuses a journal that is neither the log nor a prefix of it.
     fn alike(&self, records: &Records, log: &dyn Log) -> Result<Compared, StartError> {
         let compared = self.compared(records, log, &mut |_, _| {})?;
         match compared.difference {
@@ -344,7 +345,7 @@ impl Site {
         }
     }
 
-    /// Refuses a journal that does not end as the log does: the last hash stands for all before it.
+    /// Refuses a journal that does not end where the log does: the last hash covers all records before it.
     fn ends(&self, records: &Records, tail: Tail) -> Result<(), StartError> {
         let found = records.find(&tail).map_err(journal)?;
         match found.is_some_and(|spot| records.behind(&spot) == 0) {
@@ -353,7 +354,7 @@ impl Site {
         }
     }
 
-    /// The records of the folder's store as it is.
+    /// Runs `work` on the records of the folder's store as it is.
     fn with_records<T>(
         &self,
         work: impl FnOnce(&Records) -> Result<T, StartError>,
@@ -361,7 +362,7 @@ impl Site {
         self.with_store(|_, records| work(records))
     }
 
-    /// Opens the folder's store as it is, and closes it again.
+    /// Opens the folder's store as it is, runs `work`, and closes it.
     fn with_store<T>(
         &self,
         work: impl FnOnce(&dyn Store, &Records) -> Result<T, StartError>,
@@ -379,7 +380,8 @@ impl Site {
         Ok(done)
     }
 
-    /// Opens the folder's store as a follower of the log, which brings it to the end of that, and closes it again.
+    /// Opens the folder's store as a follower of the log, which brings it up to the log's end, runs `work`, and closes
+    /// it.
     fn follow<T>(
         &self,
         work: &mut dyn FnMut(&Records) -> Result<T, StartError>,
@@ -407,7 +409,7 @@ impl Site {
         }
     }
 
-    /// Reserves the cell; an owner that is gone is waited for until its lease ends.
+    /// Reserves the cell; waits for an owner that is gone until its lease ends.
     fn take(&self, log: &mut dyn Log, name: &str) -> Result<Epoch, StartError> {
         let began = Instant::now();
         let mut most = None;

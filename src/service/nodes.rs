@@ -1,17 +1,17 @@
-//! A service that is one node of several: what it does when it becomes the owner of a cell, and when it loses
-//! it.
+//! A service that is one node of several: how it becomes the owner of a cell, and how it gives a cell up.
 //!
-//! **Shape.** Each cell has its own turns, and a task that takes them, so none waits for another's. One more task follows
-//! what another node writes of the platform.
+//! **Shape.** Each cell has its own turns and a task that acts on them, so no cell waits for another. One more task
+//! follows what another node writes to the platform.
 //!
-//! **Order.** To own a cell: the first cell is followed to where its log was when this one was taken, the realms of the cell wake,
-//! then its requests are served, then the banks' lists are read. Of the first cell the platform and the people wake too, once
-//! all cells are known to be there. To end: requests are passed on, what goes on for long is cut, the realms of the cell
-//! come to rest, and only then the node may take it again.
+//! **Order.** To own a cell, the node follows the first cell up to the point that its log had reached when this cell
+//! was taken, wakes the realms of the cell, serves their requests, and then reads the banks' lists. For the first cell
+//! it also wakes the platform and the people, once all cells are known to exist. To give a cell up, the node passes
+//! requests on, interrupts long-running ones and lets the realms of the cell come to rest; only then may it take the
+//! cell again.
 //!
-//! **Failure.** Realms that cannot wake are tried again with a pause, or the cell is given to another node. A node that
-//! was deposed goes on as a follower in the same process. While the first cell cannot be followed, cells that are owned here are
-//! not served ([`crate::http::node`]).
+//! **Failure.** If realms cannot wake, the node retries after a pause or gives the cell to another node. A node that
+//! was deposed goes on as a follower in the same process. While the first cell cannot be followed, this node does not
+//! serve the cells that it owns ([`crate::http::node`]).
 
 use std::cell::RefCell;
 use std::net::{SocketAddr, TcpListener};
@@ -40,63 +40,63 @@ use crate::http::wire::{Bounds, ConnectionLimits, Listening};
 use crate::http::{Door, Entrance};
 use crate::{admin, notices, server};
 
-/// Connections of the listener of the other nodes.
+/// The most connections of the listener for other nodes.
 const CONNECTIONS: usize = 4096;
-/// Threads of that listener.
+/// Threads of the listener for other nodes.
 const WORKERS: usize = 2;
-/// The pause before actors that could not wake, or rest, are asked again.
+/// The pause before actors that could not wake, or could not come to rest, are asked again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long requests of other nodes have to finish when the service ends: they are tried again elsewhere.
+/// How long requests of other nodes have to finish when the service ends; their nodes retry them elsewhere.
 const GRACE: Duration = Duration::from_secs(2);
 /// How often a node that cannot read the platform gives its cells away.
 const GIVE_EVERY: Duration = Duration::from_secs(5);
 /// How often a follower of one cell looks for changes of tenants and keys.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// The same where there are several cells, whose owners serve by them.
+/// The same pause where there are several cells: their owners depend on the platform's tenants and keys.
 const LOOK_OFTEN: Duration = Duration::from_millis(50);
-/// The shortest secret, in characters.
+/// The shortest shared secret of the nodes, in characters.
 const SECRET_CHARS_MIN: usize = 32;
 
-/// A node that listens to the others and does not answer yet.
+/// A node whose listener for other nodes is bound but does not answer yet.
 pub(super) struct Joined {
     membership: Membership,
     listener: TcpListener,
 }
 
-/// A node with others.
+/// A node that answers other nodes.
 pub(super) struct Running {
     node: Arc<Node>,
     handle: ServerHandle,
-    /// Each takes the turns of a cell, and one follows the platform.
+    /// One task per cell acts on its turns, and one follows the platform.
     tasks: Vec<JoinHandle<()>>,
-    /// Looks at certificates, where there are any.
+    /// Looks for new certificates, where the nodes use TLS.
     looks: Option<JoinHandle<()>>,
 }
 
-/// The stores that were opened, with this node where there may be others.
+/// The opened stores, with this node where there may be others.
 pub(super) struct Ground {
     pub(super) cells: Cells,
-    /// Those of all cells, the first one first.
+    /// The records of all cells, the first cell's first.
     pub(super) records: Vec<Records>,
-    /// The figures of the logs of all cells, the first one first; none where they are on this machine's disk.
+    /// The figures of the logs of all cells, the first cell's first; empty where the logs are on this machine's disk.
     pub(super) logs: Arc<[Arc<Status>]>,
     pub(super) node: Option<Arc<Node>>,
 }
 
-/// What begins once a node is there: its turns in each cell, and which store each cell beside the first one is.
+/// The tasks to start once the node exists: its turns in each cell, and the store of each cell except the first.
 pub(super) struct Ahead {
     joined: Joined,
     turns: Vec<Turns>,
     others: Others,
 }
 
-/// Which store each cell beside the first one is.
+/// The store of each cell except the first.
 type Others = Arc<[(u32, String)]>;
 
-/// Opens the stores, and listens to the other nodes first where there may be any.
+/// Opens the stores; where there may be other nodes, it first binds the listener for them.
 ///
 /// # Errors
-/// As [`cell::open`] and [`cells::open`]; when it cannot listen, or nobody could reach it there.
+/// As [`cell::open`] and [`cells::open`]; when it cannot listen, or no other node could reach the address.
 pub(super) fn open(
     options: &ServiceOptions,
     pepper: &[u8],
@@ -132,7 +132,7 @@ pub(super) fn open(
     Ok((ground, ahead))
 }
 
-/// Listens to the other nodes, where there may be any.
+/// Binds the listener for other nodes, where there may be any.
 fn listen(cell: &CellLog, pepper: &[u8]) -> Result<Option<Joined>, StartError> {
     let Some(peers) = &cell.peers else {
         return Ok(None);
@@ -249,8 +249,8 @@ impl Ahead {
 }
 
 impl Running {
-    /// Gives the cells away that are here, where there is somebody to take them: all at once, so that none waits for
-    /// another's requests.
+    /// Hands over the cells that this node owns, where another node can take them. It hands over all at once, so that
+    /// no cell waits for another's requests.
     pub(super) async fn leave(&self, door: &Door) {
         for cell in self.node.cells() {
             willing(&self.node, cell, false);
@@ -272,7 +272,7 @@ impl Running {
         }
     }
 
-    /// Answers the other nodes no more.
+    /// Stops answering the other nodes.
     pub(super) async fn end(self) {
         self.tasks.iter().for_each(JoinHandle::abort);
         if let Some(looks) = &self.looks {
@@ -282,13 +282,13 @@ impl Running {
     }
 }
 
-/// Takes up new certificates for ever.
+/// Loads replaced certificates, until the task is aborted.
 async fn look(node: Arc<Node>) {
     let mut said = None;
     loop {
         tokio::time::sleep(tls::LOOK_EVERY).await;
         let looks = Arc::clone(&node);
-        // A look that panicked is followed by the next one.
+        // A check that panicked is followed by the next one.
         let Ok(looked) = tokio::task::spawn_blocking(move || looks.look_at_certificates()).await
         else {
             continue;
@@ -300,7 +300,7 @@ async fn look(node: Arc<Node>) {
                 tracing::info!(until, "the certificates were replaced");
                 said = None;
             }
-            // What is missing is missing at each look.
+            // A missing file is missing at every check: report it once.
             Err(why) if said.as_ref() != Some(&why) => {
                 tracing::error!(
                     why,
@@ -313,14 +313,14 @@ async fn look(node: Arc<Node>) {
     }
 }
 
-/// Lets this node take a cell when it is free, or not.
+/// Sets whether this node may take a cell when it is free.
 fn willing(node: &Node, cell: u32, willing: bool) {
     if let Some(seat) = node.seat(cell) {
         seat.member().willing(willing);
     }
 }
 
-/// Takes up what another node has written of the platform, for ever.
+/// Reads what another node has written to the platform, until the task is aborted.
 async fn look_at_platform(door: Door, node: Arc<Node>) {
     let every = match node.is_whole() {
         true => LOOK_EVERY,
@@ -332,7 +332,7 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
         if !door.engine.is_at_rest() {
             continue;
         }
-        // What is read now has at least what the log had then.
+        // What is read below includes at least everything that the log had at this point.
         let first = door.engine.cells().platform();
         let Some(at) = node.has_all_as_of(first.as_ref(), FIRST) else {
             continue;
@@ -352,7 +352,7 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
     }
 }
 
-/// Gives away the cells that this node owns, if there is somebody to take them; nobody waits for it.
+/// Gives away the cells that this node owns, if another node can take them, without waiting for the outcome.
 fn give_all(door: &Door, node: &Arc<Node>) {
     for cell in node.cells() {
         let (node, door) = (Arc::clone(node), door.clone());
@@ -360,7 +360,7 @@ fn give_all(door: &Door, node: &Arc<Node>) {
     }
 }
 
-/// The reading of the banks' lists, for all realms that are served here.
+/// The task that reads the banks' lists, for all realms that are served here.
 struct Lists {
     engine: Arc<Engine>,
     every: Option<Duration>,
@@ -376,7 +376,7 @@ impl Lists {
         }
     }
 
-    /// Begins anew, with what happened before, or ends.
+    /// Stops the running task, and starts a new one when `on`.
     fn turn(&self, on: bool) {
         let every = self.every.filter(|_| on);
         let next = every.map(|every| catch_up::start(Arc::clone(&self.engine), every));
@@ -423,11 +423,11 @@ impl Here {
         seat.is_some_and(|seat| seat.member().owns())
     }
 
-    /// Has the realms of the cell wake, and serves them.
+    /// Wakes the realms of the cell, and serves them.
     async fn own(&self) {
         let (door, node, cell) = (&self.door, &self.node, self.cell);
         let taken = Instant::now();
-        // What another node wrote of the platform before this one took the cell holds for its realms.
+        // Its realms must obey what another node wrote to the platform before this node took the cell.
         while cell != FIRST && !node.writes_platform() && !node.knows_since(Some(taken)) {
             let lacks = taken.elapsed() > KNOWN_FOR;
             if !self.owns() || lacks && node.give(door, (cell, None)).await.is_ok() {
@@ -448,8 +448,8 @@ impl Here {
         }
     }
 
-    /// Has the cell wake and serves it, as long as this node owns it. Whoever gives it away waits until that has ended: what
-    /// was given away is not served again behind it.
+    /// Wakes the cell and serves it, as long as this node owns it. A task that gives the cell away waits until this has
+    /// ended, so a cell that was given away is not served again afterwards.
     async fn wake_and_serve(&self) -> Result<(), String> {
         let (node, cell) = (&self.node, self.cell);
         let _kept = node.kept(cell).await;
@@ -477,7 +477,7 @@ impl Here {
         engine.wake(self.cell).await.map_err(|why| why.to_string())
     }
 
-    /// Serves the cell no more, and has its realms come to rest.
+    /// Stops serving the cell, and lets its realms come to rest.
     async fn follow(&self) {
         let (door, node, cell) = (&self.door, &self.node, self.cell);
         node.serve(cell, false);

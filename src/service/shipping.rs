@@ -1,12 +1,13 @@
-//! Ships the journals of all cells to where they are kept besides, of several nodes at the owner of the first cell.
+//! Ships the journals of all cells to the backup's destination; with several nodes, the owner of the first cell does
+//! it.
 //!
-//! **Order.** A cell that this node owns has everything here once its store has written what was begun before: a barrier
-//! tells. It counts if nobody else could own the cell until then. A copy of another node's cell has everything that its
-//! log had when it was asked for its end, once the copy has come there.
+//! **Order.** A cell that this node owns is complete here once its store has written everything that was begun before;
+//! a barrier reports that. The barrier counts only if no other node could own the cell until then. A copy of another
+//! node's cell is complete once it has reached the end that its log reported.
 //!
-//! **Bounds.** A cell is waited for for [`CATCH_UP`].
+//! **Bounds.** Waits for a cell at most [`CATCH_UP`].
 //!
-//! **Failure.** What is closed gets nothing more: whoever owned it has all of it here.
+//! **Failure.** A closed store receives nothing more, so if this node owned its cell, everything is here.
 
 use std::fmt;
 use std::path::Path;
@@ -25,12 +26,12 @@ use crate::backup::level::{Alone, Level};
 use crate::backup::run;
 use crate::http::node::Node;
 
-/// How long a cell is waited for until everything is here that its log had.
+/// How long to wait for a cell to have everything that its log had.
 const CATCH_UP: Duration = Duration::from_secs(5);
-/// How often it is looked whether it is.
+/// The pause between two looks at whether a cell has caught up.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// Begins to ship the journals, if they are to be kept anywhere.
+/// Begins to ship the journals, if a backup is configured.
 ///
 /// # Errors
 /// When the folder cannot be read, or there is no thread for it.
@@ -58,10 +59,10 @@ pub(super) fn ship(
     running.map(Some).map_err(failed)
 }
 
-/// What a node has of each cell.
+/// How complete this node's stores are.
 struct OfNode {
     node: Arc<Node>,
-    /// The stores of all cells by their numbers, which are not kept open.
+    /// The stores of all cells by number; the weak references do not keep them open.
     stores: Vec<Weak<dyn Store>>,
 }
 
@@ -82,7 +83,8 @@ impl OfNode {
         seat.is_some_and(|seat| seat.member().is_sure())
     }
 
-    /// Whether everything is here that the log of a cell had at an instant, which is in the past; why not, if it is not.
+    /// Checks that this node holds everything that a cell's log had at `since`, an instant in the past; the error says
+    /// why not.
     async fn has_all(&self, cell: u32, since: Instant) -> Result<(), String> {
         let left = CATCH_UP.checked_sub(since.elapsed());
         let gone = || "its store is gone".to_owned();
@@ -95,7 +97,7 @@ impl OfNode {
                     Err(_) => return Err("its log does not take what is written".to_owned()),
                 };
             match wrote {
-                // Until now nobody else could have written.
+                // No other node could have written until now.
                 Ok(_) | Err(StoreError::Closed) if self.owns(cell) => return Ok(()),
                 Ok(_) | Err(StoreError::Closed | StoreError::NotOwner { .. }) => {}
                 Err(why) => return Err(why.to_string()),
@@ -108,7 +110,7 @@ impl OfNode {
     }
 }
 
-/// Is told when a store has written everything that was begun.
+/// A channel that fires when a store has written everything that was begun.
 fn written(store: &dyn Store) -> oneshot::Receiver<Result<caudal_storage::CommitNo, StoreError>> {
     let (send, done) = oneshot::channel();
     store.barrier(Box::new(move |outcome| drop(send.send(outcome))));

@@ -1,33 +1,33 @@
-//! Spans that are sent to a collector of traces (OpenTelemetry, OTLP over HTTP).
+//! Sends spans to a collector of traces (OpenTelemetry, OTLP over HTTP).
 //!
-//! **Shape.** Whoever did something for a request hands over a [`Finished`] span when it has ended: the request,
-//! each call to a bank, each attempt at a webhook. Actors pass no context around; what belongs together is found by
-//! the request's id ([`super`]). The client is a part of programs with the feature `otlp`; without it nothing can be begun.
+//! **Shape.** Code that has done something for a request hands over a [`Finished`] span: for the request, each call to
+//! a bank, each attempt at a webhook. Actors do not pass a context on; the request's id connects the spans ([`super`]).
+//! The client is compiled in with the feature `otlp`; without it, [`begin`] fails.
 //!
-//! **Bounds.** What waits is bounded by the client: 2,048 spans, and what comes beyond is dropped. A thread of its own
-//! sends, so nobody waits for the collector.
+//! **Bounds.** The client queues at most 2,048 spans and drops the rest. A thread of its own sends, so no request waits
+//! for the collector.
 //!
-//! **Never in a span:** what is never in a line of the log.
+//! **Never in a span:** anything that may not be in a line of the log.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::span::Finished;
 
-/// A request without a trace begins one of its own once in this many; 0 is never.
+/// One in this many requests without a trace begins one; 0 is never.
 static EVERY: AtomicU32 = AtomicU32::new(0);
 
-/// Begins to send spans to a collector, for instance `http://127.0.0.1:4318/v1/traces`; of so many requests that bring
-/// no trace one begins a trace, of 0 none. Not for async code: a client is made.
+/// Begins to send spans to a collector, for instance `http://127.0.0.1:4318/v1/traces`. One in `every` requests without
+/// a trace begins one; with 0, none does. Not for async code, because it creates a blocking client.
 ///
 /// # Errors
-/// A sentence: the program has no client, the address is none, or it was begun before.
+/// A sentence: the program has no client, the address is invalid, or sending was begun before.
 pub fn begin(endpoint: &str, every: u32) -> Result<(), String> {
     client::begin(endpoint)?;
     EVERY.store(every, Ordering::Relaxed);
     Ok(())
 }
 
-/// Sends what waits; for the end of the process.
+/// Sends the queued spans; for the end of the process.
 pub fn end() {
     client::end();
 }

@@ -15,7 +15,7 @@ use opentelemetry_sdk::trace::{
 
 use super::span::{Finished, Kind};
 
-/// What this program is called in traces.
+/// The name of this program in traces.
 const SERVICE: &str = "caudal";
 
 static CLIENT: OnceLock<BatchSpanProcessor> = OnceLock::new();
@@ -112,7 +112,7 @@ mod tests {
             peer.set_read_timeout(Some(Duration::from_secs(60)))
                 .unwrap();
             let (mut got, mut part) = (Vec::new(), [0; 4096]);
-            // What is about a span stands behind its name and its ids.
+            // The attributes of a span come after its name and its ids.
             let last = b"http.response.status_code";
             while !got.windows(last.len()).any(|it| it == last) {
                 let read = peer.read(&mut part).unwrap();

@@ -1,8 +1,8 @@
-//! A span as it is handed over when it has ended.
+//! A finished span as it is handed over.
 
 use std::time::SystemTime;
 
-/// What a span was.
+/// The kind of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A request that was answered here.
@@ -18,15 +18,15 @@ pub struct Finished {
     pub trace: u128,
     /// The span.
     pub span: u64,
-    /// The span that it is a part of, and whether that is another service's; `None` where a trace begins.
+    /// The parent span, and whether it belongs to another service; `None` where a trace begins.
     pub parent: Option<(u64, bool)>,
     /// What it was.
     pub kind: Kind,
-    /// What was done, in words of ours.
+    /// The name of the operation, from our own code.
     pub name: String,
     /// When it began.
     pub began: SystemTime,
-    /// What else there is to know: names of OpenTelemetry's conventions, values without anything personal.
+    /// Attributes: names from OpenTelemetry's conventions, values without anything personal.
     pub about: Vec<(&'static str, String)>,
     /// Whether it failed.
     pub failed: bool,

@@ -1,4 +1,4 @@
-//! How another person decides what one asked for, and how what is approved is carried out.
+//! The decision on a proposal, and the execution of an approved one.
 
 use actix_web::body::to_bytes_limited;
 use actix_web::http::StatusCode;
@@ -23,10 +23,11 @@ use crate::http::respond::json;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// The largest answer that is shown of what was carried out, in bytes.
+/// The largest answer of an executed operation that is shown, in bytes.
 const ANSWER_MAX: usize = 256 << 10;
 
-/// Whether whoever asked may still do it: a credential that was revoked or replaced takes along what it asked for.
+/// Whether the person who asked may still do it: revoking or replacing a credential also ends the requests made with
+/// it.
 fn may_still(door: &Door, approval: &Approval) -> bool {
     let (staff, proposal) = (door.engine.staff(), &approval.proposal);
     let person = staff.people.named(&proposal.by);
@@ -35,8 +36,8 @@ fn may_still(door: &Door, approval: &Approval) -> bool {
     works || (proposal.role == Role::Root && door.root.is_some())
 }
 
-/// Whether whoever approves had their credential before it was asked for: nobody makes a second person for what they
-/// have asked for themselves.
+/// Whether the approver had their credential before the request was made: nobody can create a second person to approve
+/// their own request.
 fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
     let people = door.engine.staff().people;
     let id = approver.credential.as_deref();
@@ -90,7 +91,7 @@ pub async fn approve(
     path: web::Path<String>,
     acting: Acting,
 ) -> Answer {
-    // One task for both, so that nothing is approved and then left because the approver's connection ended.
+    // One task for both, so that an approved operation is not left undone because the approver's connection ended.
     let work = approved(web::Data::clone(&desk), path.into_inner(), acting);
     let work = current::answering(current::request(), work);
     let done = actix_web::rt::spawn(work).await;
@@ -130,7 +131,7 @@ pub async fn reject(
     Ok(json(StatusCode::OK, &body))
 }
 
-/// Carries out what was approved and notes how it ended: the body of its answer.
+/// Carries out an approved operation and logs how it ended; returns the body of its answer.
 async fn carry_out(
     desk: web::Data<OperatorDesk>,
     proposal: Proposal,
@@ -139,7 +140,7 @@ async fn carry_out(
 ) -> Option<Value> {
     let done = match perform(&desk, &proposal, (&approver, begun)).await {
         Ok(answer) => answer,
-        // It may have been done: that it was begun stands alone, as after a crash.
+        // It may have been done: the entry that it began stands alone, as after a crash.
         Err(why) if why.is_unknown() => return None,
         Err(why) => why.error_response(),
     };
@@ -161,7 +162,7 @@ async fn carry_out(
     serde_json::from_slice(&body).ok()
 }
 
-/// Does what was approved, as whoever asked and whoever approved it.
+/// Runs an approved operation in the name of both the person who asked and the approver.
 async fn perform(
     desk: &OperatorDesk,
     proposal: &Proposal,
@@ -191,7 +192,7 @@ async fn perform(
         "changePlatform" => tenants::set(desk, &acting, sent).await,
         "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
         "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,
-        // Nothing else asks.
+        // No other operation asks for approval.
         _ => Err(Failure::Bug.into()),
     }
 }

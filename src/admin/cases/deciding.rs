@@ -1,5 +1,5 @@
-//! What becomes of cases: a person decides, at once or, where the tenant's policy says so, when a second person has
-//! approved it.
+//! Decisions on cases: a person decides, at once or, where the tenant's policy says so, once a second person has
+//! approved.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
@@ -31,7 +31,7 @@ use crate::http::words::Mistake;
 
 type Answer = Result<HttpResponse, ApiError>;
 
-/// What a decision gives: what became of the case, or the answer that it waits for a second person.
+/// The result of a decision: the case afterwards, or the answer that it waits for a second person.
 enum Settled<T> {
     Now(T),
     Asked(HttpResponse),
@@ -55,7 +55,7 @@ impl<T: Serialize> Settled<T> {
     }
 }
 
-/// What takes a second person in a realm, unless one has approved this.
+/// The realm's four-eyes rules, unless a second person has approved this operation.
 fn wary(desk: &OperatorDesk, acting: &Acting, realm: RealmId) -> Option<FourEyes> {
     let platform = desk.door.engine.platform();
     let mut all = realms(&platform);
@@ -64,7 +64,7 @@ fn wary(desk: &OperatorDesk, acting: &Acting, realm: RealmId) -> Option<FourEyes
     eyes.filter(|eyes| !acting.approved && !eyes.is_off())
 }
 
-/// Decides about a transfer, as the body says.
+/// Decides a transfer as the body says.
 async fn of_transfer_by(
     desk: &OperatorDesk,
     acting: &Acting,
@@ -147,7 +147,7 @@ async fn of_unbooked_by(
     Ok(Settled::Now(dismissed))
 }
 
-/// A decision about a case of any kind, as the document shows it.
+/// A decision on a case of any kind, as the document shows it.
 struct Decision;
 
 impl PartialSchema for Decision {
@@ -187,7 +187,7 @@ pub async fn decide(
     decided(&desk, &path, &acting, sent).await
 }
 
-/// The same, at once or when a second person has approved it.
+/// Decides a case, at once or once a second person has approved.
 pub async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let id = CaseId::parse(id).ok_or(Rejection::CaseNotFound)?;
     let realm = match id {
@@ -198,7 +198,7 @@ pub async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body)
     in_realm(desk, acting, realm, settled(desk, id, acting, sent)).await
 }
 
-/// The same where the realm is served.
+/// Decides a case in a realm that this node serves.
 async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -> Answer {
     let body = match id {
         CaseId::Transfer(id) => {
@@ -240,7 +240,7 @@ pub async fn decide_transfer(
     transfer_decided(&desk, &path, &acting, sent).await
 }
 
-/// The same, at once or when a second person has approved it.
+/// Decides a transfer, at once or once a second person has approved.
 pub async fn transfer_decided(
     desk: &OperatorDesk,
     id: &str,

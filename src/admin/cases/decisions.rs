@@ -1,4 +1,4 @@
-//! What an operator decides about a case: what becomes of it, who says so, and why.
+//! The body of an operator's decision on a case: the outcome, who decides, and why.
 
 use caudal_ledger::cases::{BY_MAX, Decision, REASON_MAX};
 use caudal_ledger::cvu::Cvu;
@@ -15,7 +15,7 @@ use crate::http::words::Mistake;
 /// The longest reference of the bank, in characters.
 const REFERENCE_MAX: usize = 64;
 
-/// Declares a decision about a case: what becomes of it, who says so and why, and what else is needed.
+/// Declares a decision on a case: its outcome, who decides and why, and the fields that it needs besides.
 macro_rules! decision {
     (
         $(#[$about:meta])+
@@ -73,12 +73,12 @@ fn verdict(word: &str) -> Result<Verdict, Mistake> {
     }
 }
 
-/// What becomes of money in suspense.
+/// The outcome for money in suspense.
 #[derive(Clone, Copy, Debug)]
 pub enum Resolution {
     /// An account takes it.
     Credit,
-    /// It goes back to whoever sent it.
+    /// The money goes back to its sender.
     Return,
 }
 
@@ -99,7 +99,7 @@ decision! {
     }
 }
 
-/// A credit names a CVU, and nothing else does.
+/// Requires `cvu` for a credit, and forbids it otherwise.
 fn credits(fields: &mut Fields, outcome: Option<Resolution>) {
     match (outcome, fields.has("cvu")) {
         (Some(Resolution::Credit), false) => fields.mistake("cvu", Mistake::Required),
@@ -108,7 +108,7 @@ fn credits(fields: &mut Fields, outcome: Option<Resolution>) {
     }
 }
 
-/// What becomes of what could not be booked.
+/// The outcome for a bank item that could not be booked.
 #[derive(Debug)]
 pub enum Dismissal {
     /// Nothing more is done about it.

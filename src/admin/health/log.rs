@@ -1,4 +1,4 @@
-//! Metrics of logs that are elsewhere, and of this node's part in the cells.
+//! Metrics of logs that are in a database, and of this node's role in the cells.
 
 use caudal_postgres::Figures;
 
@@ -59,7 +59,7 @@ const LOG: [Figure; 7] = [
     ),
 ];
 
-/// How this node stands in each cell, and what it has counted.
+/// This node's state in each cell, and its counters.
 fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
     let cells = CellBody::all(desk);
     for (name, help, figure) in GAUGES {
@@ -78,7 +78,7 @@ fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
     }
 }
 
-/// What this node and the handles of the logs have counted; nothing where the logs are this machine's disk.
+/// The counters of this node and of its log handles; nothing where the logs are on this machine's disk.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     if let Some(node) = &desk.door.node {
         of_node(page, desk, node);

@@ -1,4 +1,4 @@
-//! Metrics of realms that are held to their pace: of each realm where one is set, of none where it is not.
+//! Metrics of realms with a pace: every realm where a pace is set, none where it is not.
 
 use caudal_actors::pace::{Held, Waits};
 use caudal_actors::platform::realms;
@@ -12,7 +12,7 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     let platform = engine.platform();
     let known = realms(&platform).filter(|_| set).map(|(tenant, mode)| {
         let held = held.get(&tenant.realm(mode));
-        // A tenant's id is made by us: letters, digits and `_`.
+        // The service generates tenant ids: letters, digits and `_`.
         let labels = format!("tenant=\"{}\",mode=\"{}\"", tenant.id, mode.as_str());
         (labels, held.map_or_else(Held::default, |held| *held))
     });

@@ -1,5 +1,5 @@
-//! Metrics of the store: journal, index, and the background check of both. Where there are several cells every figure has
-//! the label `cell`; where there is one it has none.
+//! Metrics of the store: journal, index, and the background check of both. Where there are several cells, every figure
+//! has the label `cell`; otherwise it has none.
 
 use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
@@ -55,7 +55,7 @@ const JOURNAL: [Figure; 8] = [
         "journal_witness_chain",
         "gauge",
         "First 48 bits of the hash of that commit's record, to be compared with the log.",
-        // A label with the hash would be a new series at each scrape; 48 bits are exact in any reader.
+        // A label with the hash would start a new series at each scrape; 48 bits are exact in any reader.
         |it, _| {
             it.witness_chain
                 .iter()
@@ -149,7 +149,7 @@ const ON_DISK: [Figure; 13] = [
     ),
 ];
 
-/// The background check of journal and index, and what the start read.
+/// The background check of journal and index, and the bytes that the start read.
 const CHECKS: [Figure; 7] = [
     (
         "check_done_bytes",

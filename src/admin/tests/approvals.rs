@@ -1,8 +1,9 @@
-//! Four eyes: what waits for a second person, who that can be, and that it is carried out once.
+//! Four eyes: which operations wait for a second person, who that can be, and that each is carried out once.
 
 use super::*;
 
-/// A house with a wary tenant, two approvers and an operator; its path and their credentials.
+/// A house with a tenant whose policy requires a second person, two approvers and an operator; its path and their
+/// credentials.
 async fn wary() -> (House, String, [String; 3]) {
     let house = House::open();
     let tenant = house.tenant().await;
@@ -48,7 +49,7 @@ impl House {
 async fn a_raise_waits_for_another_approver_and_is_carried_out_once() {
     let (house, path, [ana, eva, leo]) = wary().await;
     let raise = |amount: &str| Some(json!({"limits": {"dailyAmount": amount}}));
-    // What lets less pass needs nobody.
+    // A change that lowers a limit needs no second person.
     let (status, body) = house.acts(&ana, "PATCH", &path, raise("90.00")).await;
     assert_eq!(
         (status, &body["limits"]["dailyAmount"]),
@@ -64,7 +65,7 @@ async fn a_raise_waits_for_another_approver_and_is_carried_out_once() {
     let daily = || async { house.get(&path).await.1["limits"]["dailyAmount"].clone() };
     assert_eq!(daily().await, "90.00");
     let id = &asked["id"];
-    // Neither whoever asked, nor an operator, nor the admin key.
+    // Neither the person who asked, nor an operator, nor the admin key may approve.
     let (status, body) = house.votes(&eva, id, "approve").await;
     assert_eq!((status, &body["code"]), (403, &json!("approval_own")));
     for who in [ana.as_str(), TEST_ADMIN_KEY] {
@@ -98,7 +99,7 @@ async fn a_raise_waits_for_another_approver_and_is_carried_out_once() {
         (200, &json!(true)),
         "{report:?}"
     );
-    // All of it is there after a restart.
+    // Everything is still there after a restart.
     let house = house.again().await;
     let (_, kept) = house.get(&format!("/admin/approvals/{id}")).await;
     assert_eq!(
@@ -119,7 +120,7 @@ async fn what_takes_two_takes_two_to_be_switched_off() {
             assert_eq!(status, 202, "{answer}");
         }
     }
-    // A raise for everybody raises what this tenant inherits; one of a limit that it sets itself does not.
+    // Raising the platform's limit raises what this tenant inherits, unless the tenant sets that limit itself.
     let everybody = |field: &str, amount: &str| Some(json!({"limits": {field: amount}}));
     let set = house
         .acts(
@@ -150,7 +151,7 @@ async fn what_takes_two_takes_two_to_be_switched_off() {
     assert_eq!(set.0, 200, "{set:?}");
     let (_, list) = house.get("/admin/approvals").await;
     assert_eq!(list["total"], 5);
-    // What was rejected is not done, and what a revoked person asked for cannot be approved any more.
+    // A rejected request is not done, and a revoked person's request can no longer be approved.
     let (status, body) = house.votes(&eva, &json!(2), "reject").await;
     assert_eq!((status, &body["state"]), (200, &json!("rejected")));
     assert_eq!(house.votes(&leo, &json!(2), "approve").await.0, 409);
@@ -171,7 +172,7 @@ async fn what_takes_two_takes_two_to_be_switched_off() {
 #[actix_web::test]
 async fn a_mistake_is_told_at_once_and_an_approval_needs_a_reason() {
     let (house, path, [ana, eva, _]) = wary().await;
-    // A mistake is told at once, and nobody is bothered with it.
+    // A mistake is reported at once, before anybody is asked to approve.
     let both = json!({"limits": {"dailyAmount": null}, "feeSchedule": [
         {"voucherTypeCode": "NO_SUCH_TYPE", "charge": true},
     ]});
@@ -201,7 +202,7 @@ async fn another_credential_neither_keeps_a_request_nor_makes_a_second_person() 
     for who in [&ana, &eva] {
         assert_eq!(ask(who).await.0, 202);
     }
-    // So that the clock has gone on.
+    // Let the clock move on.
     let begun = std::time::Instant::now();
     while begun.elapsed().as_millis() < 5 {
         house.get("/admin/clock").await;
@@ -217,7 +218,7 @@ async fn another_credential_neither_keeps_a_request_nor_makes_a_second_person() 
         house.get(&path).await.1["limits"]["dailyAmount"],
         json!("100.00")
     );
-    // Whoever is new may say no; what another one asked for goes on.
+    // A new approver may reject; another person's request still proceeds.
     assert_eq!(house.votes(&newer, &json!(1), "reject").await.0, 200);
     assert_eq!(house.votes(&leo, &json!(2), "approve").await.0, 200);
     house.service.stop().await.unwrap();

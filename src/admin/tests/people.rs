@@ -1,4 +1,4 @@
-//! People: each role at each operation, credentials that end at once, and what the audit log says.
+//! People: each role at each operation, credentials that end at once, and the entries in the audit log.
 
 use caudal_ledger::people::{Power, Role};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::admin::access::{OPERATIONS, Weight};
 
 impl House {
-    /// A person of a role; their credential.
+    /// Adds a person with a role, and returns their credential.
     pub(super) async fn person(&self, name: &str, role: &str) -> String {
         let request = self.request(Method::POST, "/admin/people");
         let request = request.header("x-reason", "a test");
@@ -103,7 +103,7 @@ async fn each_role_gets_to_its_operations_and_to_no_others() {
         }
     }
     assert!(denied > 40 && let_through > 100, "{denied} {let_through}");
-    // Each denial is in the log, by name, and nothing of it was done.
+    // Each denial is in the log, by name, and none of the operations was done.
     let entries = house.audit("operator=the.viewer&limit=200").await;
     let may_not = OPERATIONS.iter().filter(|it| !Role::Viewer.may(it.power));
     let said = entries.iter().filter(|it| it["outcome"] == "denied");
@@ -118,13 +118,13 @@ async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
     let me = |credential: &str| send(house.as_person(credential, "GET", "/admin/me"));
     let ana = json!({"name": "ana", "role": "operator"});
     assert_eq!(me(&first).await, (200, ana.clone()));
-    // Whoever rotates their own has the new one alone.
+    // A person who rotates their own credential can use only the new one.
     let rotate = house.as_person(&first, "POST", "/admin/me/rotate");
     let (status, body) = send(rotate.header("x-reason", "it came by mail")).await;
     assert_eq!(status, 201, "{body}");
     let second = text(&body["credential"]);
     assert_eq!((me(&first).await.0, me(&second).await.0), (401, 200));
-    // Another role counts from the next request on.
+    // A changed role applies from the next request on.
     let change = house.request(Method::PATCH, "/admin/people/ana");
     let change = change
         .header("x-reason", "moved")
@@ -141,7 +141,7 @@ async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
     assert_eq!(me(&second).await.0, 401);
     let (status, body) = send(revoke()).await;
     assert_eq!((status, &body["code"]), (404, &json!("person_not_found")));
-    // Nor after a restart; and the admin key is nobody's to rotate.
+    // Nor does it work after a restart; and the admin key belongs to nobody who could rotate it.
     let house = house.again().await;
     assert_eq!(
         send(house.as_person(&second, "GET", "/admin/me")).await.0,
@@ -161,7 +161,7 @@ async fn a_credential_ends_at_once_and_another_one_never_comes_back() {
         let log = house.audit("limit=200").await;
         assert!(!json!(log).to_string().contains(secret));
     }
-    // A tenant's key is nobody's credential here, and a person's is no key of a tenant.
+    // A tenant's key is not a person's credential, and a person's credential is not a tenant's key.
     assert_eq!(house.knock(&third).await, 401);
     house.service.stop().await.unwrap();
 }
@@ -207,7 +207,7 @@ async fn names_roles_and_people_that_cannot_be_are_refused() {
 #[actix_web::test]
 async fn whoever_acts_says_why_and_the_log_has_it_before_and_after() {
     let house = House::open();
-    // A service is set up without a word as long as there is nobody.
+    // Setting up a service takes no reason while there are no people.
     let tenant = house.tenant().await;
     let entries = house.audit("subject=tenants").await;
     assert_eq!(outcomes(&entries), ["begun"], "{entries:?}");
@@ -256,7 +256,7 @@ async fn whoever_acts_says_why_and_the_log_has_it_before_and_after() {
         (&begun["role"], &begun["action"]),
         (&json!("operator"), &json!("changeTenant"))
     );
-    // All of it is in the journal.
+    // All entries are in the journal.
     let report = send(house.request(Method::POST, "/admin/verify")).await;
     assert_eq!(
         (report.0, &report.1["ok"]),
@@ -317,7 +317,7 @@ async fn the_log_is_read_by_pages_filters_and_lines() {
     assert_eq!(house.audit("to=2001-01-01").await.len(), 0);
     assert_eq!(house.audit("from=2001-01-01&limit=200").await.len(), 12);
     assert_eq!(house.audit("from=2999-01-01").await.len(), 0);
-    // No cursor leads anywhere else, and none is a mistake of the service.
+    // A cursor leads nowhere else, and no cursor causes an error.
     for cursor in ["YzE6MA", "YzE6MQ", "YzE6MTg0NDY3NDQwNzM3MDk1NTE2MTU"] {
         let (status, _) = house.get(&format!("/admin/audit?cursor={cursor}")).await;
         assert_eq!(status, 200, "{cursor}");
@@ -418,7 +418,7 @@ async fn whoever_holds_the_body_back_acts_as_what_they_are_when_it_comes() {
         );
         let mut line = std::net::TcpStream::connect(host).unwrap();
         line.write_all(head.as_bytes()).unwrap();
-        // The head is judged before the body comes.
+        // The head is checked before the body arrives.
         for _ in 0..20 {
             house.get("/admin/clock").await;
         }

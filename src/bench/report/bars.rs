@@ -1,23 +1,23 @@
-//! Limits that figures have to keep.
+//! Limits for figures.
 
 use serde::Serialize;
 
 use crate::figures::Thousandths;
 
-/// A limit that a figure has to keep.
+/// A limit for a figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Bar {
-    /// What is measured.
+    /// The name of the figure.
     pub what: String,
-    /// What it has to be.
+    /// The limit.
     pub bar: String,
-    /// What it is.
+    /// The figure.
     pub found: String,
-    /// Whether it holds.
+    /// Whether the figure is within the limit.
     pub holds: bool,
 }
 
-/// One that a figure has to reach.
+/// A limit that a figure has to reach.
 pub fn at_least(what: impl Into<String>, found: Thousandths, bar: Thousandths) -> Bar {
     Bar {
         what: what.into(),
@@ -27,7 +27,7 @@ pub fn at_least(what: impl Into<String>, found: Thousandths, bar: Thousandths) -
     }
 }
 
-/// One that a figure may reach.
+/// A limit that a figure may reach but not exceed.
 pub fn at_most(what: impl Into<String>, found: Thousandths, bar: Thousandths) -> Bar {
     Bar {
         what: what.into(),
@@ -37,7 +37,7 @@ pub fn at_most(what: impl Into<String>, found: Thousandths, bar: Thousandths) ->
     }
 }
 
-/// One that a figure has to stay below.
+/// A limit that a figure has to stay below.
 pub fn below(what: &str, found: u64, bar: u64, show: fn(u64) -> String, unit: &str) -> Bar {
     Bar {
         what: what.to_owned(),

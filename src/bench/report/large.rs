@@ -1,4 +1,4 @@
-//! The large load, as it is shown.
+//! The output of the large load.
 
 use std::fmt;
 
@@ -57,7 +57,7 @@ pub fn bars(large: &Large) -> Vec<Bar> {
     bars
 }
 
-/// The table of the tenths and what came behind them.
+/// The table of the tenths and the figures after it.
 ///
 /// # Errors
 /// When it cannot be written.

@@ -1,4 +1,4 @@
-//! What is shown of logs on the disk and in databases, and their bars.
+//! The output of the comparison of logs on the disk and in databases, and its bars.
 
 use comfy_table::Table;
 
@@ -7,11 +7,11 @@ use super::{Bar, at_least};
 use crate::figures::{Thousandths, grouped, micros};
 use crate::logs::{LogRow, OnLogs, Posting};
 
-/// Single vouchers by those on the disk.
+/// Single vouchers, relative to those on the disk.
 const SINGLE_BAR: Thousandths = Thousandths(500);
-/// Bulks by those on the disk.
+/// Bulks, relative to those on the disk.
 const BULK_BAR: Thousandths = Thousandths(400);
-/// Vouchers, single or in bulk, by plain SQL on the same server.
+/// Vouchers, single or in bulk, relative to plain SQL on the same server.
 const SQL_BAR: Thousandths = Thousandths(3000);
 /// The same on one account.
 const SQL_HOT_BAR: Thousandths = Thousandths(15_000);

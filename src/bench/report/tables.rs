@@ -16,7 +16,7 @@ use crate::machine;
 use crate::rows::Row;
 use crate::webhooks::Hooked;
 
-/// A table; all columns but the first are of numbers.
+/// A table whose columns hold numbers, except the first.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(ASCII_MARKDOWN).set_header(header);
@@ -69,7 +69,7 @@ pub fn cases(rows: &[Row]) -> Table {
     table(&header, cells.collect())
 }
 
-/// The cases at the most connections, and the threads that any of them keeps busy.
+/// The cases at the most connections, and the names of the threads that were busy in any of them.
 fn busy(compared: &Compared) -> (Vec<&Row>, Vec<&str>) {
     let rows: Vec<&Row> = Case::ALL
         .iter()
@@ -84,8 +84,7 @@ fn busy(compared: &Compared) -> (Vec<&Row>, Vec<&str>) {
     (rows, names.into_keys().collect())
 }
 
-/// CPU by thread for one voucher, or for one answer of what posts none, of each case at the most
-/// connections.
+/// CPU time by thread, for each case at the most connections: per voucher, or per answer for a case without vouchers.
 pub fn threads(compared: &Compared) -> Table {
     let (rows, names) = busy(compared);
     let mut header = vec!["CPU µs a voucher (or answer), by thread"];
@@ -101,8 +100,8 @@ pub fn threads(compared: &Compared) -> Table {
     table(&header, cells.collect())
 }
 
-/// How many vouchers (or answers) a second each thread could do, had it a processor for itself and waited for nobody;
-/// those of HTTP together, with a processor for each.
+/// The vouchers (or answers) per second that each thread could do with a processor of its own and no waiting; the HTTP
+/// threads are counted together, with a processor each.
 pub fn ceilings(compared: &Compared, workers: usize) -> Table {
     let (rows, names) = busy(compared);
     let mut header = vec!["most a second, by thread"];
@@ -199,7 +198,7 @@ pub fn webhooks(hooked: &Hooked) -> Table {
     table(&header, cells.collect())
 }
 
-/// What takes the bytes of a store, in all and for each of its vouchers.
+/// The use of a store's bytes, in total and per voucher.
 pub fn shares(shares: &[Share], vouchers: u64) -> Table {
     let header = ["bytes of", "how many", "MiB", "MiB in files", "a voucher"];
     let cells = shares.iter().map(|share| {

@@ -1,8 +1,8 @@
-//! Receivers of webhooks on the loopback: one that takes everything and looks at it, one that never
-//! answers, and one that is not there.
+//! Receivers of webhooks on the loopback: one that takes and checks everything, one that never answers, and an address
+//! where none listens.
 //!
-//! **Bounds.** One thread for all connections, so that what it costs can be told from what the
-//! service costs. Of a request only its length and three numbers of its body are read.
+//! **Bounds.** One thread for all connections, so that its cost can be told from the service's. Of a request it reads
+//! only the length and three values of the body.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpListener};
@@ -15,11 +15,11 @@ use tokio::sync::oneshot;
 
 /// The name of its thread.
 pub const THREAD: &str = "bench-receiver";
-/// Room for one request, in bytes.
+/// The size of the buffer for one request, in bytes.
 const REQUEST_BYTES: usize = 16 * 1024;
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n";
 
-/// What has arrived.
+/// The requests that have arrived.
 #[derive(Clone, Debug, Default)]
 pub struct Arrived {
     /// Requests.
@@ -28,19 +28,18 @@ pub struct Arrived {
     pub connections: u64,
     /// Different events: each counts when it is the next one of its account.
     pub events: u64,
-    /// Events that came again.
+    /// Repeated events.
     pub again: u64,
-    /// Events that came before an earlier one of their account, or after a gap in it, and requests
-    /// that are no event.
+    /// Events that came before an earlier one of their account, or after a gap in it, and requests that are not events.
     pub wrong: u64,
-    /// The greatest number of an event.
+    /// The largest number of an event.
     pub last: u64,
-    /// The movement of each CVU that came last.
+    /// The last movement of each CVU.
     seen: HashMap<String, u64>,
 }
 
 impl Arrived {
-    /// Takes in the body of a request.
+    /// Counts a request by its body.
     fn note(&mut self, body: &[u8]) {
         self.requests += 1;
         let Some((number, cvu, movement)) = read(body) else {
@@ -69,7 +68,7 @@ impl Arrived {
     }
 }
 
-/// The number of the event, the CVU and its movement that the event of a voucher reports.
+/// The number of the event, the CVU and its movement, in an event about a voucher.
 fn read(body: &[u8]) -> Option<(u64, &str, u64)> {
     let (number, rest) = after(body, b"\"sequence\":").and_then(number)?;
     let rest = after(rest, b"\"cvu\":\"")?;
@@ -96,12 +95,12 @@ pub struct Receiver {
     silent: SocketAddr,
     refusing: SocketAddr,
     arrived: Arc<Mutex<Arrived>>,
-    /// Ends the thread.
+    /// Ends the thread when dropped.
     _end: oneshot::Sender<()>,
 }
 
 impl Receiver {
-    /// Listens on the loopback, at one port for each.
+    /// Listens on the loopback, at one port for each receiver.
     ///
     /// # Errors
     /// When it cannot.
@@ -135,30 +134,30 @@ impl Receiver {
         })
     }
 
-    /// Where everything is taken.
+    /// The URL of the receiver that takes everything.
     pub fn taking(&self) -> String {
         url(self.taking)
     }
 
-    /// Where nothing is answered.
+    /// The URL of the receiver that never answers.
     pub fn silent(&self) -> String {
         url(self.silent)
     }
 
-    /// Where nobody listens.
+    /// A URL at which nothing listens.
     pub fn refusing(&self) -> String {
         url(self.refusing)
     }
 
-    /// What has arrived so far; accounts are counted anew from now on, so that a webhook that begins
-    /// later may leave out what was not for it.
+    /// The requests so far; from now on accounts are counted anew, so that a webhook that begins later may leave out
+    /// earlier events.
     pub fn begin(&self) -> Arrived {
         let mut arrived = self.lock();
         arrived.seen.clear();
         arrived.clone()
     }
 
-    /// What has arrived so far.
+    /// The requests so far.
     pub fn arrived(&self) -> Arrived {
         let arrived = self.lock();
         Arrived {
@@ -194,7 +193,7 @@ async fn serve(listener: TcpListener, arrived: Arc<Mutex<Arrived>>) -> std::io::
     }
 }
 
-/// Answers what comes on one connection until it ends.
+/// Answers the requests on one connection until it ends.
 async fn talk(mut stream: TcpStream, arrived: Arc<Mutex<Arrived>>) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut buffer = vec![0_u8; REQUEST_BYTES];
@@ -220,7 +219,7 @@ async fn talk(mut stream: TcpStream, arrived: Arc<Mutex<Arrived>>) -> std::io::R
     }
 }
 
-/// Takes connections and what comes on them, and answers nothing.
+/// Accepts connections and reads their requests without ever answering.
 async fn hold(listener: TcpListener) -> std::io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
@@ -229,7 +228,7 @@ async fn hold(listener: TcpListener) -> std::io::Result<()> {
     }
 }
 
-/// The body of a request, when all of it is there.
+/// The body of a request, once all of it has arrived.
 fn body(text: &[u8]) -> Option<&[u8]> {
     let rest = after(text, b"\r\n\r\n")?;
     let (length, _) = after(text, b"ontent-length: ").and_then(number)?;

@@ -1,15 +1,16 @@
-//! `caudal cell spread`: after a fail-over, or where a node was added, cells go to nodes that own few.
+//! `caudal cell spread`: hands cells to nodes that own few, after a fail-over or when a node was added.
 //!
-//! **Shape.** What there is ([`Fleet`]), asked once of any node; which hand-overs make it even ([`plan`]), a pure function;
-//! then one hand-over after the other, each asked of the node that owns the cell.
+//! **Shape.** One request to any node gives the current state ([`Fleet`]); a pure function computes the hand-overs that
+//! make the distribution even ([`plan`]); then the command runs one hand-over after the other, each at the node that
+//! owns the cell.
 //!
-//! **Bounds.** A node gets a cell only if it is there and lacks at most [`BEHIND_MAX`] commits of every cell. Each hand-over has
-//! [`ANSWER`] to be answered, and the cell as long to be owned.
+//! **Bounds.** A node gets a cell only if it is present and lacks at most [`BEHIND_MAX`] commits of every cell. Each
+//! hand-over has [`ANSWER`] to be answered, and the new owner has as long to take the cell.
 //!
-//! **Order.** The cells with the highest numbers go first, so that the first cell, whose owner writes the platform, stays where
-//! it is as long as possible.
+//! **Order.** The cells with the highest numbers move first, so that the first cell, whose owner writes the platform,
+//! stays in place as long as possible.
 //!
-//! **Failure.** What fails ends the command and says what was done; the same command plans anew.
+//! **Failure.** A failure ends the command with a report of the hand-overs done; running it again makes a new plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead as _, IsTerminal as _};
@@ -22,14 +23,15 @@ use crate::cli::Exit;
 use crate::cli::remote::{Remote, shown};
 use crate::cli::terminal::say;
 
-/// How many commits a node may lack that gets a cell: it has to read them while the requests of the cell wait.
+/// The most commits that a new owner may lack: it has to read them while the requests of the cell wait.
 const BEHIND_MAX: u64 = 10_000;
-/// How long a hand-over may take, and the other node until it owns the cell: requests under way have 30 s to end.
+/// How long a hand-over may take, and how long the other node may take to own the cell: requests in flight have 30 s to
+/// finish.
 const ANSWER: Duration = Duration::from_secs(60);
-/// How often is asked whether the cell is owned.
+/// The pause between two questions whether the cell is owned.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A cell goes from its owner to another node.
+/// The hand-over of a cell to another node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Step {
     cell: u32,
@@ -37,8 +39,7 @@ struct Step {
     to: String,
 }
 
-/// The fewest hand-overs after which no node owns two cells more than another. Owners that are none of `nodes` are not
-/// thought of: there must not be any.
+/// The fewest hand-overs after which no node owns two cells more than another. Every owner has to be one of `nodes`.
 fn plan(owners: &BTreeMap<u32, String>, nodes: &BTreeSet<String>) -> Vec<Step> {
     let mut held: Vec<(&String, Vec<u32>)> = nodes
         .iter()
@@ -47,7 +48,7 @@ fn plan(owners: &BTreeMap<u32, String>, nodes: &BTreeSet<String>) -> Vec<Step> {
             (node, own.map(|(cell, _)| *cell).collect())
         })
         .collect();
-    // Where the cells cannot be divided, those who own most keep one more.
+    // If the cells cannot be divided evenly, the nodes that own most keep one more.
     held.sort_by_key(|(_, cells)| std::cmp::Reverse(cells.len()));
     let Some(each) = owners.len().checked_div(held.len()) else {
         return Vec::new();
@@ -71,14 +72,14 @@ fn plan(owners: &BTreeMap<u32, String>, nodes: &BTreeSet<String>) -> Vec<Step> {
     steps.collect()
 }
 
-/// The cells as one node knows them, and the nodes that may get one.
+/// The owners of the cells according to one node, and the nodes that may get one.
 struct Fleet {
     owners: BTreeMap<u32, String>,
     nodes: BTreeSet<String>,
 }
 
 impl Fleet {
-    /// From the answer of `GET /admin/cells`.
+    /// Reads the answer of `GET /admin/cells`.
     fn of(cells: &Value) -> Result<Self, Exit> {
         let (mut owners, mut nodes) = (BTreeMap::new(), None::<BTreeSet<String>>);
         for cell in cells.as_array().map(Vec::as_slice).unwrap_or(&[]) {
@@ -107,7 +108,7 @@ impl Fleet {
         Ok(Self { owners, nodes })
     }
 
-    /// How many cells each node owns, for people.
+    /// The number of cells of each node, for people.
     fn told(&self) -> String {
         let of = |node: &String| {
             let own = self.owners.iter().filter(|(_, owner)| *owner == node);
@@ -135,7 +136,7 @@ fn ready(cell: &Value) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Makes it even. `also` are further nodes, asked where the cells that they own go away.
+/// Makes the distribution even. `also` are the URLs of further nodes, for the hand-over of cells that they own.
 pub(super) async fn spread(remote: &Remote, also: &[String], yes: bool) -> Result<(), Exit> {
     let cells = cells(remote).await?;
     let mut doors = BTreeMap::from([(name(&cells)?, remote.clone())]);
@@ -191,7 +192,7 @@ fn name(cells: &Value) -> Result<String, Exit> {
     node.ok_or_else(|| Exit::failed("there are no other nodes: cell.listen is not set"))
 }
 
-/// Whether somebody at the terminal wants it.
+/// Asks the person at the terminal for confirmation.
 fn agreed() -> Result<bool, Exit> {
     if !io::stdin().is_terminal() {
         return Ok(false);
@@ -203,7 +204,7 @@ fn agreed() -> Result<bool, Exit> {
     Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }
 
-/// Has the owner hand a cell over, and waits until the other node owns it.
+/// Makes the owner hand a cell over, and waits until the other node owns it.
 async fn hand_over(remote: &Remote, from: &Remote, step: &Step) -> Result<(), Exit> {
     let path = format!("/admin/cells/{}/hand-over", step.cell);
     let body = json!({"to": step.to});
@@ -238,7 +239,7 @@ mod tests {
 
     use super::*;
 
-    /// How many cells of each node there are.
+    /// The number of cells of each node.
     fn counts(owners: &[usize], nodes: usize) -> Vec<usize> {
         (0..nodes)
             .map(|node| owners.iter().filter(|owner| **owner == node).count())
@@ -250,7 +251,7 @@ mod tests {
         counts.iter().max().unwrap() - counts.iter().min().unwrap() <= 1
     }
 
-    /// The fewest changes that make it even: of all ways to divide the cells.
+    /// The fewest changes that make the distribution even, found by trying all.
     fn fewest(owners: &[usize], nodes: usize) -> usize {
         let ways = nodes.pow(owners.len().try_into().unwrap());
         let all = (0..ways).map(|mut way| {

@@ -1,13 +1,15 @@
-//! `caudal dev --cluster`: three nodes on one log in PostgreSQL, with a synchronous standby, on this machine, to look at.
+//! `caudal dev --cluster`: a demonstration on this machine with three nodes on one log in PostgreSQL, with a
+//! synchronous standby.
 //!
-//! **Shape.** Each node is `caudal serve` as a process of its own, so that it can be killed; so are both servers. The
-//! sandbox bank, which all nodes have, is in this process.
+//! **Shape.** Each node is a `caudal serve` process of its own, so that it can be killed; each server is a process,
+//! too. The sandbox bank, which all nodes share, is in this process.
 //!
-//! **Order.** Servers, bank, nodes, the demo tenant; and back: followers, the owner, bank, servers.
+//! **Order.** Start: servers, bank, nodes, the demo tenant. Stop: followers, the owner, bank, servers.
 //!
-//! **Failure.** What ends is told in a line, and started again only with `--restart`. A standby is promoted where the
-//! primary has ended. What cannot be brought back is told, and tried again at the next look: no look waits for a node, since
-//! that may wait for a server. Everything ends with this process, however that ends; the folder stays where it was killed.
+//! **Failure.** A line reports each process that ends; it is started again only with `--restart`. If the primary ends,
+//! its standby is promoted. A failed restart is reported, and retried at the next look; no look waits for a node,
+//! because the node may be waiting for a server. Everything ends with this process, however it ends; if it is killed,
+//! the folder stays.
 
 mod nodes;
 mod tell;
@@ -35,49 +37,49 @@ use super::super::process;
 use super::super::terminal::{self, Hangup, Signals, say};
 use nodes::{News, Node, Secrets};
 
-/// How many nodes there are.
+/// The number of nodes.
 const NODES: usize = 3;
-/// How many servers: one takes writes, the other is its standby.
+/// The number of servers: one takes writes, the other is its standby.
 const SERVERS: usize = 2;
-/// How far the ports of two nodes lie apart, where they are not picked.
+/// The distance between the ports of two nodes, unless free ports are picked.
 const PORTS_APART: u16 = 10;
-/// How often is looked what ended, and who owns the cell.
+/// The pause between two looks at the processes and at the cell's owner.
 const LOOK: Duration = Duration::from_secs(1);
-/// The bank's folder.
+/// The folder of the bank.
 const BANK: &str = "bank";
-/// Any standby counts: there is one.
+/// The standbys that have to confirm a write: any one, since there is only one.
 const ANY: &str = "ANY 1 (*)";
-/// How many characters of a throw-away folder's name nobody can guess, 6 bits each: the names of sockets in it are short.
+/// The random characters in the name of a throw-away folder, 6 bits each: the paths of sockets in it have to be short.
 const DRAWN: usize = 12;
 
-/// What is started, and where.
+/// The folder, the addresses and the restart policy of a cluster.
 #[derive(Debug)]
 pub struct Plan {
-    /// The folder that is kept; a throw-away one without it.
+    /// The folder to keep; `None` for a throw-away one.
     pub data: Option<PathBuf>,
-    /// Where the first node listens; the others ten ports further each, or at free ports where it is 0.
+    /// The address of the first node; the others follow ten ports apart, or at free ports if it is 0.
     pub listen: SocketAddr,
     /// The same for the admin API.
     pub admin_listen: SocketAddr,
-    /// Where the sandbox bank listens.
+    /// The address of the sandbox bank.
     pub bank_listen: SocketAddr,
-    /// Whether what ends is started again.
+    /// Whether a process that ends is started again.
     pub restart: bool,
 }
 
-/// All of it. What is first here ends first.
+/// All processes of the cluster. Fields are dropped in order, so the first ones end first.
 struct Cluster {
     nodes: Vec<Node>,
     servers: Vec<Server>,
-    /// Which of the servers takes writes.
+    /// The index of the server that takes writes.
     primary: usize,
-    /// Which servers have ended, which was told, and are not what they were again.
+    /// Servers whose end was reported and that are not restored yet.
     told: BTreeSet<usize>,
-    /// What could not be done at the last look, and was told.
+    /// The failure of the last look, which was reported.
     trouble: Option<String>,
     bank: Option<sandbox::Running>,
     bank_url: String,
-    /// Which node the bank tells.
+    /// The index of the node that gets the bank's notices.
     heard: Option<usize>,
     owner: Option<(String, u64)>,
     secrets: Secrets,
@@ -86,7 +88,7 @@ struct Cluster {
     folder: Folder,
 }
 
-/// Runs it until a signal.
+/// Runs the cluster until a signal.
 pub fn run(plan: Plan) -> Result<(), Exit> {
     terminal::log(LogFormat::Terminal, "warn")?;
     let programs = Programs::find().map_err(Exit::failed)?;
@@ -104,7 +106,7 @@ pub fn run(plan: Plan) -> Result<(), Exit> {
         say("Stopping all of it.")?;
         tokio::select! {
             stopped = Box::pin(cluster.stop()) => stopped.and(watched),
-            // Dropped, it ends at once.
+            // Dropping the rest ends it at once.
             () = signals.next() => watched,
         }
     })
@@ -167,7 +169,7 @@ impl Cluster {
         node.begin(&log, &self.bank_url, &self.secrets)
     }
 
-    /// The bank tells the first node that runs: any passes it on.
+    /// Points the bank at the first node that runs: any node passes notices on.
     fn tell_bank(&mut self) -> Result<(), Exit> {
         let runs = self.nodes.iter().position(Node::runs);
         let node = runs.and_then(|n| self.nodes.get(n));
@@ -181,7 +183,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Looks after all of it for ever.
+    /// Watches all processes until a failure.
     async fn watch(&mut self) -> Result<(), Exit> {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -201,7 +203,7 @@ impl Cluster {
         }
     }
 
-    /// Says what could not be done, once in a row: it is tried again at the next look.
+    /// Reports a failure, unless it is the same as at the last look: the next look tries again.
     fn complain(&mut self, why: Exit) -> Result<(), Exit> {
         if self.trouble.as_ref() == Some(&why.message) {
             return Ok(());
@@ -273,7 +275,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// Has a server take writes where none does, and brings back what ended, if that is wanted.
+    /// Makes a server take writes if none does, and restarts processes that ended, if that is wanted.
     fn restore(&mut self, news: bool) -> Result<(), Exit> {
         if self.told.contains(&self.primary) {
             if !self.told.contains(&self.other()) {
@@ -293,7 +295,7 @@ impl Cluster {
         (self.primary + 1) % SERVERS
     }
 
-    /// The other server takes writes from now on.
+    /// Promotes the other server, which takes writes from now on.
     fn promote(&mut self) -> Result<(), Exit> {
         let next = self.other();
         let Some(standby) = self.servers.get(next) else {
@@ -308,8 +310,8 @@ impl Cluster {
         ))
     }
 
-    /// Servers that ended come back: first the one that takes writes, where nobody could be promoted, then its standby. That
-    /// counts as there when it keeps up, and is not promoted before.
+    /// Restarts servers that ended: first the one that takes writes, if no standby could be promoted, then its standby.
+    /// The standby counts as restored once it keeps up, and is not promoted before that.
     fn mend(&mut self) -> Result<(), Exit> {
         let (n, other) = (self.primary, self.other());
         let (Some(primary), Some(standby)) = (self.servers.get(n), self.servers.get(other)) else {
@@ -333,10 +335,10 @@ impl Cluster {
         Ok(())
     }
 
-    /// Ends all of it in order.
+    /// Ends all processes in order.
     async fn stop(&mut self) -> Result<(), Exit> {
         let owner = self.owner.as_ref().map(|(name, _)| name.clone());
-        // The owner last: it lets the cell go, and nobody has to take it.
+        // The owner last: it releases the cell, and no other node has to take it.
         self.nodes
             .sort_by_key(|node| owner.as_ref() == Some(&node.name));
         for node in &mut self.nodes {
@@ -363,7 +365,7 @@ fn failed(why: NoServer) -> Exit {
     Exit::failed(why)
 }
 
-/// The address of the n-th node.
+/// The address of the n-th node, counted from the first one's.
 fn apart(mut first: SocketAddr, n: usize) -> Result<SocketAddr, Exit> {
     if first.port() != 0 {
         let further = u16::try_from(n)
@@ -401,19 +403,19 @@ fn bank(
     Sandbox::start(options).map_err(failed)
 }
 
-/// The folder of all of it.
+/// The folder of the cluster.
 struct Folder {
     path: PathBuf,
     keep: bool,
 }
 
 impl Folder {
-    /// Makes it; one that somebody names has to be empty, and stays.
+    /// Creates it; a folder that the user names has to be empty, and is kept.
     fn new(data: Option<PathBuf>, programs: &Programs) -> Result<Self, Exit> {
         let keep = data.is_some();
         let path = match data {
             Some(path) => std::path::absolute(path).map_err(Exit::failed)?,
-            // Others may write there: whoever guesses the name could have it first.
+            // Other users may write to the temporary folder: one who guesses the name could create it first.
             None => {
                 let drawn: String = new_secret()?.chars().take(DRAWN).collect();
                 std::env::temp_dir().join(format!("caudal-cluster-{drawn}"))
@@ -431,7 +433,7 @@ impl Folder {
             }
             made => made.map_err(|why| wrong(&why))?,
         }
-        // Where another user runs PostgreSQL, that one has to get to the folders of the servers inside.
+        // If PostgreSQL runs as another user, that user has to reach the servers' folders inside.
         let mode = if programs.are_anothers() {
             0o711
         } else {

@@ -1,4 +1,4 @@
-//! `caudal log move`, `compare` and `heal`: where the log of a stopped folder is, and what it has.
+//! `caudal log move`, `compare` and `heal`: the place of a stopped folder's log, and its records.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use super::super::Exit;
 use super::super::process;
 use super::super::terminal::{self, say};
 
-/// How many records are shown one by one.
+/// The most records that are listed.
 const SHOWN: usize = 100;
-/// How many realms of a record are shown.
+/// The most realms that are listed for a record.
 const REALMS: usize = 8;
 
 /// Which folder, and which database.
@@ -82,12 +82,12 @@ pub struct Heal {
     which: Which,
 }
 
-/// Where a log is to be.
+/// The destination of a log.
 #[derive(Clone, Debug)]
 enum Target {
-    /// In the folder.
+    /// The folder.
     Disk,
-    /// In this database.
+    /// This database.
     Database(SecretString),
 }
 
@@ -103,7 +103,7 @@ impl Which {
     /// The folder, and the database at `url` or in the settings.
     fn site(&self, url: Option<&SecretString>, shown: &Shown) -> Result<Site, Exit> {
         process::keep_files_private();
-        // That an index has to be made is no news here.
+        // The index has to be built here, so a message about that is no news.
         terminal::log(caudal::log::LogFormat::Text, "error")?;
         let settings = match &self.config {
             Some(file) => Settings::load(file),
@@ -123,7 +123,7 @@ impl Which {
     }
 }
 
-/// How far it has come: a line while the folder is opened, then a bar.
+/// The progress display: a line while the folder is opened, then a bar.
 struct Shown {
     line: ProgressBar,
     bar: ProgressBar,
@@ -156,7 +156,7 @@ impl Shown {
     }
 }
 
-/// Moves.
+/// Moves a log.
 pub fn run_move(args: &Move) -> Result<(), Exit> {
     let url = match (&args.to, &args.log) {
         (Target::Database(_), Some(_)) => {
@@ -200,7 +200,7 @@ pub fn run_move(args: &Move) -> Result<(), Exit> {
     })
 }
 
-/// Compares.
+/// Compares a journal with its log.
 pub fn run_compare(args: &Compare) -> Result<(), Exit> {
     let shown = Shown::begin();
     let site = args.which.site(args.log.as_ref(), &shown)?;
@@ -220,7 +220,7 @@ pub fn run_compare(args: &Compare) -> Result<(), Exit> {
     }
 }
 
-/// Heals.
+/// Heals a log.
 pub fn run_heal(args: &Heal) -> Result<(), Exit> {
     let shown = Shown::begin();
     let site = args.which.site(args.log.as_ref(), &shown)?;
@@ -252,7 +252,7 @@ fn note(list: &mut Vec<Value>, row: Row, record: &Sealed<'_>) {
         return;
     }
     let mut realms = BTreeSet::new();
-    // What fails its checksum is seen where it is read for good.
+    // A checksum failure shows up where the record is read to be used.
     let _whole = record.visit(&mut |entry| {
         realms.insert(entry.stream.realm);
         true
@@ -280,7 +280,7 @@ fn end(tail: Tail) -> Value {
     json!({"commit": tail.commit.0, "chain": hex(&tail.hash)})
 }
 
-/// What a comparison found, as JSON.
+/// The result of a comparison, as JSON.
 fn body(compared: &Compared, list: &[Value]) -> Value {
     let (outcome, count) = match compared.difference {
         Difference::None => ("equal", 0),
@@ -307,7 +307,7 @@ fn show(value: &Value) -> Result<(), Exit> {
     say(&serde_json::to_string_pretty(value).map_err(Exit::failed)?)
 }
 
-/// What a comparison found, for people.
+/// The result of a comparison, for people.
 fn page(compared: &Compared, list: &[Value]) -> Result<(), Exit> {
     say(&format!(
         "the same: {} records, up to commit {}; chain {}",
@@ -334,7 +334,7 @@ fn page(compared: &Compared, list: &[Value]) -> Result<(), Exit> {
     }
 }
 
-/// A record in a line.
+/// A record as one line.
 fn line(row: &Value) -> String {
     let part = |name| super::super::remote::shown(row, name);
     let realms = row.get("realms").and_then(Value::as_array);

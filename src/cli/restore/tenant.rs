@@ -1,5 +1,5 @@
-//! One realm of a running service taken back to an instant: copied, put into force, and what is held released. How a copy
-//! is waited for is here, too, for whoever else has one made.
+//! Takes one realm of a running service back to an instant: copies it, puts the copy into force, releases its held
+//! calls. Other commands that make a copy use [`watched`], too.
 
 use std::time::Duration;
 
@@ -13,36 +13,36 @@ use crate::cli::admin::{Asking, segment, table};
 use crate::cli::remote::{Remote, shown};
 use crate::cli::terminal::{self, say, wait};
 
-/// How long is waited before it is asked again how far a copy is.
+/// The pause between two questions about a copy's progress.
 const ASK_AGAIN: Duration = Duration::from_millis(250);
-/// So many times in a row nothing may be heard of a copy before it is given up to ask.
+/// How many questions in a row may fail before the command stops asking.
 const UNHEARD_MAX: u32 = 20;
 
-/// What is wanted of a realm.
+/// The requested operation on a realm.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wanted {
-    /// To see its generations.
+    /// List its generations.
     List,
-    /// A copy of it as it was at an instant, in force or only made.
+    /// Copy it as it was at an instant, and put the copy into force or only make it.
     At(Timestamp, Force),
-    /// This generation in force.
+    /// Put this generation into force.
     Switch(u64),
-    /// What is held of it released.
+    /// Release its held calls.
     Release,
-    /// The copy that is made ended.
+    /// Stop the copy in progress.
     Stop,
 }
 
 /// Whether a copy is put into force once it is whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Force {
-    /// It is.
+    /// Yes.
     Now,
-    /// An operator does that later.
+    /// No, an operator does that later.
     Later,
 }
 
-/// A realm at a running service.
+/// A realm of a running service.
 struct Realm {
     remote: Remote,
     path: String,
@@ -53,7 +53,7 @@ struct Realm {
 impl Realm {
     fn ask(&self, method: Method, step: &str, body: Option<Value>) -> Result<Value, Exit> {
         let path = format!("{}{step}", self.path);
-        // A realm may take a while to come to rest.
+        // A realm may take a while to come to rest, so there is no deadline.
         wait(self.remote.ask_within(method, &path, body, None))
     }
 
@@ -69,7 +69,7 @@ impl Realm {
         )
     }
 
-    /// Makes a copy, and waits until it is whole: its number.
+    /// Makes a copy, and waits until it is whole; returns its number.
     fn copy(&self, at: Timestamp) -> Result<u64, Exit> {
         let body = json!({"mode": self.mode.as_str(), "at": at.to_string()});
         let all = self.ask(Method::POST, "", Some(body))?;
@@ -114,7 +114,7 @@ impl Realm {
         )
     }
 
-    /// What came of putting a generation into force, for a person.
+    /// The result of putting a generation into force, for a person.
     fn told(&self, done: &Value, number: u64) -> String {
         if done.get("requestedBy").is_some() {
             let id = shown(done, "id");
@@ -133,17 +133,17 @@ fn number(generation: &Value) -> Option<u64> {
     generation.get("generation")?.as_u64()
 }
 
-/// The generations of a realm, as the service shows them.
+/// The generations of a realm in the service's answer.
 fn generations(all: &Value, mode: Mode) -> &[Value] {
     let found = all.get(mode.as_str()).and_then(|it| it.get("generations"));
     found.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Waits while the last generation in an answer is being copied: the last answer, and that generation as it is there.
-/// Nothing need be heard of it [`UNHEARD_MAX`] times in a row: it goes on without anybody who asks.
+/// Waits while the last generation in an answer is being copied; returns the last answer, and that generation in it. Up
+/// to [`UNHEARD_MAX`] questions in a row may fail: the copy goes on without them.
 ///
 /// # Errors
-/// When the answer has no generation; what `ask` says when nothing is heard for longer.
+/// When the answer has no generation; the error of `ask` when more questions fail.
 pub fn watched(
     mut all: Value,
     mode: Mode,
@@ -174,7 +174,7 @@ pub fn watched(
     Ok((all, copy?))
 }
 
-/// Does it.
+/// Runs the command.
 pub fn run((tenant, mode): (&str, Mode), wanted: Wanted, asking: Asking) -> Result<(), Exit> {
     let (remote, json) = asking.find()?;
     let path = format!("/admin/tenants/{}/restores", segment(tenant)?);

@@ -1,4 +1,4 @@
-//! The guard by itself, with both clocks in the test's hand.
+//! The guard alone, with both clocks under the test's control.
 
 use super::*;
 use std::sync::atomic::AtomicU64;
@@ -133,7 +133,7 @@ fn a_start_is_held_against_the_journal() {
         assert_eq!(cause(&clock), right, "{newest:?}");
         let believed = right.and(newest).unwrap_or(hands.wall());
         assert_eq!(clock.now(), believed, "{newest:?}");
-        // The same, said by a person before the last stop.
+        // The same, confirmed by a person before the last stop.
         let confirmed = newest.map(|newest| (hands.wall(), newest));
         clock.begin(Known { newest, confirmed });
         assert_eq!(cause(&clock), None, "{newest:?}");

@@ -1,31 +1,31 @@
-//! The marks of a folder, by which a cell that is reserved for it is known.
+//! The marks of a folder, which identify a cell that is reserved for it.
 //!
-//! **Shape.** `log.moved` has one mark a line, the newest first. A mark is for one attempt, because two that share one
-//! would take the cell from each other.
+//! **Shape.** `log.moved` has one mark per line, the newest first. A mark belongs to one attempt, because two attempts
+//! with one mark would take the cell from each other.
 //!
 //! **Bounds.** [`MARKS_MAX`] lines.
 //!
-//! **Failure.** Whether a cell was reserved is not known of a call whose answer was lost. So the marks from before stay
-//! until the cell is known to be reserved for one of them: whichever it is, it is this folder's.
+//! **Failure.** If the answer to a reservation is lost, the folder does not know whether the cell was reserved. So
+//! earlier marks stay until the cell is known to be reserved for one of them: whichever it is, it is this folder's.
 
 use super::super::{StartError, cell, folder, new_secret};
 use super::Site;
 
-/// By what a folder to which a log was moved is known.
+/// The file of the marks.
 const MOVED: &str = "log.moved";
 /// The most marks of a folder; the oldest goes first.
 const MARKS_MAX: usize = 16;
 
 impl Site {
-    /// Whether a cell that is reserved for a mark is for this folder. One that is a copy of another log has its marks
-    /// from before.
+    /// Whether a cell that is reserved for `mark` is reserved for this folder. In a folder that is a copy of another
+    /// log, the marks belong to that log and do not count.
     pub(super) fn is_mine(&self, mark: &str) -> Result<bool, StartError> {
         let noted = cell::place_of(&self.data)?;
         let here = noted.is_none_or(|noted| noted == self.place);
         Ok(here && self.marks()?.iter().any(|mine| mine == mark))
     }
 
-    /// Gives the folder a mark that no other has, beside those that it has.
+    /// Adds a fresh mark to the folder, which no other folder has.
     pub(super) fn draw(&self) -> Result<String, StartError> {
         let mark = new_secret()?;
         let mut marks = self.marks()?;
@@ -35,12 +35,12 @@ impl Site {
         Ok(mark)
     }
 
-    /// The cell is reserved for this mark: no other counts any more.
+    /// Keeps only this mark, for which the cell is now reserved.
     pub(super) fn settle(&self, mark: &str) -> Result<(), StartError> {
         self.write(&[mark.to_owned()])
     }
 
-    /// No cell is reserved for the folder any more.
+    /// Removes all marks, once no cell is reserved for the folder.
     pub(super) fn unmark(&self) -> Result<(), StartError> {
         folder::remove(&self.data.join(MOVED))
     }

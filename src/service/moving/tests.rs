@@ -1,5 +1,5 @@
-//! Moves that die with every call to the log, before and after it was done: never can both sides be begun on, and run
-//! again they come to their end.
+//! Moves whose log dies at each of its calls, before or after the call took effect: the two sides can never both be
+//! started, and a repeated run completes.
 
 mod at_once;
 
@@ -14,19 +14,19 @@ use tempfile::TempDir;
 use super::*;
 use crate::service::{Service, ServiceOptions};
 
-/// How long the lease of an owner lasts that is not waited for.
+/// The lease of an owner that is not waited for.
 const SHORT: Duration = Duration::from_millis(1);
 const PLACE: &str = "db1:5432/caudal";
 
-/// A log that is lost with one of its calls.
+/// A log that becomes unreachable with one of its calls.
 #[derive(Clone, Debug)]
 struct Dying {
     log: MemoryLog,
-    /// The calls that are left before the one with which it dies.
+    /// The calls left before the one at which it dies.
     left: Arc<AtomicU32>,
-    /// Whether that call is done all the same.
+    /// Whether that call still takes effect.
     done: bool,
-    /// What happens before the cell is reserved for the first time.
+    /// A hook that runs before the cell is reserved for the first time.
     before: at_once::Before,
 }
 
@@ -38,7 +38,7 @@ impl Dying {
             .left
             .fetch_update(Ordering::SeqCst, Ordering::SeqCst, count);
         match before {
-            // Whatever comes behind the last call does not happen.
+            // No call after that one takes effect.
             Err(_) => Err(dead()),
             Ok(1) if self.done => work().and_then(|_| Err(dead())),
             Ok(1) => Err(dead()),
@@ -96,7 +96,7 @@ impl Log for Dying {
         self.call(|| self.log.tail())
     }
 
-    /// Not counted: a follower asks as often as it has time.
+    /// Not counted: a follower calls this as often as it can.
     fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
         self.log.watch(past, most)
     }
@@ -115,7 +115,7 @@ impl Log for Dying {
     }
 }
 
-/// A folder and a log, which dies with its `nth` call.
+/// A folder and a log that dies at its `nth` call.
 fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
     let log = Dying {
         log: log.handle(),
@@ -152,7 +152,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A data folder of a service that was stopped, as it was then and with more, and the identity of its log.
+/// The data folder of a stopped service, an earlier copy of it, and the identity of its log.
 async fn folders(dir: &Path) -> (PathBuf, PathBuf, LogId) {
     let (data, early) = (dir.join("data"), dir.join("early"));
     for round in 0..2 {
@@ -189,7 +189,7 @@ fn end(data: &Path) -> Tail {
     })
 }
 
-/// Which sides can be begun on: the folder alone, and the log by a node. Whichever can has everything.
+/// Which sides can be started: the folder alone, and the log by a node. Each that can has all records.
 fn sides(data: &Path, log: &MemoryLog, all: Tail) -> (bool, bool) {
     let folder = cell::place_of(data).unwrap().is_none();
     let node = log.handle().acquire("a node", SHORT).is_ok();
@@ -207,7 +207,7 @@ fn sides(data: &Path, log: &MemoryLog, all: Tail) -> (bool, bool) {
     (folder, node)
 }
 
-/// Moves with a death at each call in turn, until none comes; then again to the end.
+/// Runs moves that die at each call in turn, until a run survives; then repeats each to the end.
 fn at_every_call(
     prepare: &dyn Fn() -> (TempDir, PathBuf, MemoryLog),
     all: Tail,
@@ -219,7 +219,7 @@ fn at_every_call(
     for (done, turn) in [(false, false), (true, false), (false, true)] {
         for nth in 1.. {
             let (_dir, data, log) = prepare();
-            // An empty log is free for whoever begins another one there, but it is nobody's.
+            // An empty log is free for another one to begin there, but it is nobody's log.
             let outcome = go(&dying(&data, &log, nth, done));
             let dead = outcome.is_err();
             let now = if log.tail().unwrap().commit.0 == 0 {
@@ -231,7 +231,7 @@ fn at_every_call(
             if !seen.contains(&now) {
                 seen.push(now);
             }
-            // Turned back from wherever it was, or gone on with.
+            // From any point, the move can be reversed or continued.
             if turn && now == (false, false) {
                 let turned = back(&site(&data, &log));
                 assert!(turned.is_ok(), "call {nth}: {turned:?}");
@@ -325,7 +325,7 @@ async fn a_heal_that_is_cut_off_goes_on_and_only_from_who_has_all() {
             let reserved = Keeper::of(&log.standing().unwrap()).is_some();
             if reserved && tail != all {
                 part = true;
-                // Whoever has less does not end it.
+                // A folder with fewer records does not end the healing.
                 let refused = site(&less, &log).heal(&mut |_, _| {}).unwrap_err();
                 assert!(refused.to_string().contains("has them"), "{refused}");
             }
@@ -352,12 +352,12 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
         let text = refused.to_string();
         assert!(text.contains(words), "{text}");
     };
-    // While it is served by somebody.
+    // A node serves the cell meanwhile.
     log.handle().acquire("a node", SHORT).unwrap();
     says(site(&data, &log).to_log().unwrap_err(), "stop all nodes");
     log.pass(SHORT);
     site(&data, &log).to_log().unwrap();
-    // It is there already, with more than this folder has.
+    // The log is there already, with more records than this folder has.
     says(site(&early, &log).to_log().unwrap_err(), "nodes may own it");
     let alone = ServiceOptions::for_tests(&data);
     says(
@@ -368,7 +368,7 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
     says(site(&data, &log).to_folder().unwrap_err(), "stop all nodes");
     log.pass(SHORT);
     site(&data, &log).to_folder().unwrap();
-    // Another copy does not become a second log, nor does it go on here.
+    // Another copy neither becomes a second log nor continues here.
     cell::note(&early, PLACE).unwrap();
     for refused in [site(&early, &log).to_folder(), site(&early, &log).to_log()] {
         says(refused.unwrap_err(), "the log is in a folder");
@@ -381,7 +381,7 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
         site(&data, &other).to_log().unwrap_err(),
         "has or had the store",
     );
-    // Two histories are shown, and neither is changed.
+    // The comparison shows two histories and changes neither.
     let forked = MemoryLog::new(id);
     cell::forget(&early).unwrap();
     let service = Service::start(ServiceOptions::for_tests(&early)).unwrap();

@@ -1,4 +1,4 @@
-//! What is said when a log cannot be moved, compared or healed.
+//! The errors of moving, comparing and healing a log.
 
 use caudal_storage::log::Tail;
 use caudal_storage::moving::{Compared, Difference, MovingError};
@@ -8,7 +8,7 @@ use super::Site;
 use crate::service::StartError;
 
 impl Site {
-    /// The store went on from a backup as a history of its own, and a database has no room for two names of one log.
+    /// The store continued from a backup under a history of its own, and a database has no room for two ids of one log.
     pub(super) fn own_history(&self) -> StartError {
         refuse(format!(
             "the store in {} is a history of its own, which went on from a backup of another store (--new-history). In a \
@@ -21,7 +21,7 @@ impl Site {
         ))
     }
 
-    /// The log is there, and nodes may own it.
+    /// The database already has the log, and nodes may own it.
     pub(super) fn in_force(&self, tail: Tail) -> StartError {
         refuse(format!(
             "the database at {} has the log of this store already, up to commit {}, and nodes may own it. Nothing was \
@@ -32,7 +32,7 @@ impl Site {
         ))
     }
 
-    /// The journal is no beginning of the log.
+    /// The journal and the log do not fit together as the operation requires.
     pub(super) fn apart(&self, compared: Compared) -> StartError {
         let how = match compared.difference {
             Difference::Longer(count) => format!(
@@ -54,14 +54,14 @@ impl Site {
         ))
     }
 
-    /// The log is another than a moment ago.
+    /// The log has changed since it was compared.
     pub(super) fn meanwhile(&self) -> StartError {
         let what = format!("comparing {} with the log", self.data.display());
         let why = "somebody has appended to the log meanwhile. Stop all nodes, and run this again";
         StartError::io(what, std::io::Error::other(why))
     }
 
-    /// What could not be compared or filled.
+    /// The error of a failed comparison or fill.
     pub(super) fn failed(&self, why: MovingError) -> StartError {
         match why {
             MovingError::Log(why) => OpenError::Log(why).into(),
@@ -77,7 +77,7 @@ impl Site {
     }
 }
 
-/// Somebody has to look.
+/// An error that a person has to resolve.
 pub(super) fn refuse(why: String) -> StartError {
     StartError::from(OpenError::NotAStore(why))
 }

@@ -1,4 +1,4 @@
-//! The nodes of a cluster to look at: how each is set, started and stopped, and what is asked of them.
+//! The nodes of a demonstration cluster: their settings, start and stop, and requests to them.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -17,33 +17,33 @@ use super::super::super::Exit;
 use super::super::super::remote::Remote;
 use super::super::TENANT;
 
-/// The longest that a node is waited for when it starts.
+/// The longest wait for a node to start.
 const START_MAX: Duration = Duration::from_secs(120);
-/// The longest that it may take to end by itself.
+/// The longest wait for a node to end by itself.
 const STOP_MAX: Duration = Duration::from_secs(15);
-/// The longest that it may take to say who owns the cell.
+/// The longest wait for a node's answer about the cell's owner.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(50);
-/// The file of what nodes show each other.
+/// The file of the secret that nodes show each other.
 const SECRET: &str = "nodes.secret";
-/// What a node says when it is there.
+/// The log message of a node that has started.
 const THERE: &str = "takes requests";
-/// How much of its log is shown when it does not start, in characters.
+/// The part of a node's log that is shown when it does not start, in characters.
 const SHOWN: usize = 600;
 
-/// What all nodes have.
+/// The secrets that all nodes share.
 pub(super) struct Secrets {
     /// The credential of their admin API.
     pub(super) admin_key: SecretString,
     pepper: SecretString,
     nodes: SecretString,
-    /// What the bank signs its notices with.
+    /// The secret with which the bank signs its notices.
     pub(super) notices: SecretString,
 }
 
 impl Secrets {
-    /// Draws them; what nodes show each other is in a file of the folder from now on.
+    /// Draws the secrets, and writes that of the nodes to a file in the folder.
     pub(super) fn new(folder: &Path) -> Result<Self, Exit> {
         let secrets = Self {
             admin_key: format!("cdl_admin_{}", new_secret()?).into(),
@@ -51,7 +51,7 @@ impl Secrets {
             nodes: new_secret()?.into(),
             notices: new_secret()?.into(),
         };
-        // Once: a node may read it at any time.
+        // Written only once, because a node may read it at any time.
         fs::write(folder.join(SECRET), secrets.nodes.expose_secret()).map_err(Exit::failed)?;
         Ok(secrets)
     }
@@ -74,22 +74,22 @@ pub(super) struct Node {
     listen: SocketAddr,
     admin_listen: SocketAddr,
     process: Option<Guarded>,
-    /// Since when it is starting; nothing once it takes requests.
+    /// When it was started; `None` once it takes requests.
     starting: Option<Instant>,
-    /// Where in its log it began.
+    /// The place in its log file where this run begins.
     from: usize,
 }
 
-/// What became of a node since it was looked at.
+/// A change of a node since the last look.
 pub(super) enum News {
     /// It takes requests now.
     Runs,
-    /// It is gone: how it ended.
+    /// It has ended, with this status.
     Ended(String),
 }
 
 impl Node {
-    /// The n-th, from 0; it does not run yet.
+    /// The n-th node, from 0; it does not run yet.
     pub(super) fn new(
         folder: &Path,
         n: usize,
@@ -111,12 +111,12 @@ impl Node {
         }
     }
 
-    /// Its file of an ending.
+    /// The node's file with this ending.
     fn file(&self, ending: &str) -> PathBuf {
         self.folder.join(format!("{}.{ending}", self.name))
     }
 
-    /// Starts it.
+    /// Starts the node.
     pub(super) fn begin(&mut self, log: &str, bank: &str, secrets: &Secrets) -> Result<(), Exit> {
         let name = self.name.clone();
         let failed = |why: std::io::Error| Exit::failed(format!("starting {name}: {why}"));
@@ -128,7 +128,7 @@ impl Node {
             arguments: vec!["serve".into(), "--config".into(), self.file("toml").into()],
             log: self.file("log"),
             user: None,
-            // It loses nothing by that.
+            // The node loses nothing by being killed.
             at_the_end: "KILL",
         };
         self.process = Some(Guarded::start(&program).map_err(failed)?);
@@ -163,11 +163,11 @@ impl Node {
 
     fn log(&self) -> String {
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        // Without a file it has said nothing yet.
+        // Without a file the node has logged nothing yet.
         fs::read(self.file("log")).map_or_else(|_| String::new(), text)
     }
 
-    /// Waits until it takes requests.
+    /// Waits until the node takes requests.
     pub(super) async fn takes_requests(&mut self) -> Result<(), Exit> {
         while self.starting.is_some() {
             if let Some(News::Ended(why)) = self.look()? {
@@ -178,7 +178,7 @@ impl Node {
         Ok(())
     }
 
-    /// What has become of it; each once.
+    /// The change since the last look; each is returned once.
     pub(super) fn look(&mut self) -> Result<Option<News>, Exit> {
         let Some(process) = &mut self.process else {
             return Ok(None);
@@ -205,7 +205,7 @@ impl Node {
         }))
     }
 
-    /// Reads in its log where it takes requests, once that is there.
+    /// Finds, in its log, the addresses at which it takes requests; false if they are not there yet.
     fn says_where(&mut self, text: &str) -> bool {
         let mut lines = text.get(self.from..).into_iter().flat_map(str::lines);
         let said = lines.find(|line| line.contains(THERE));
@@ -221,14 +221,14 @@ impl Node {
         true
     }
 
-    /// Whatever is left of it ends.
+    /// Drops the node's process, which ends it if it still runs.
     fn gone(&mut self, how: String) -> News {
         self.process = None;
         self.starting = None;
         News::Ended(how)
     }
 
-    /// Whether it was started and has not ended, as far as is known.
+    /// Whether it was started and is not known to have ended.
     pub(super) const fn lives(&self) -> bool {
         self.process.is_some()
     }
@@ -243,7 +243,7 @@ impl Node {
         self.process.as_ref().map(Guarded::id)
     }
 
-    /// Ends it in order, or by force when that takes too long.
+    /// Ends it in order, or by force if that takes too long.
     pub(super) async fn stop(&mut self) -> Result<(), Exit> {
         let Some(mut process) = self.process.take() else {
             return Ok(());
@@ -257,7 +257,7 @@ impl Node {
     }
 }
 
-/// Who owns the cell, and in which epoch, as far as a node that runs tells.
+/// The owner of the cell and its epoch, according to a running node.
 pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, u64)> {
     for node in nodes.iter().filter(|node| node.runs()) {
         let remote = Remote::to(&node.admin_url, secrets.admin_key.clone()).ok()?;
@@ -273,7 +273,7 @@ pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, 
     None
 }
 
-/// Orders something of the owner, once there is one.
+/// Sends an order to the owner, waiting until there is one.
 async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Result<Value, Exit> {
     let began = Instant::now();
     loop {
@@ -296,7 +296,7 @@ async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Re
     }
 }
 
-/// Makes the demo tenant and its key.
+/// Creates the demo tenant and its key.
 pub(super) async fn introduce(nodes: &[Node], secrets: &Secrets) -> Result<Tenant, Exit> {
     // Published examples have CUITs with wrong check digits.
     let body = json!({"name": TENANT, "policy": {"relaxedTestCuit": true}});

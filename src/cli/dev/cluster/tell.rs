@@ -1,4 +1,4 @@
-//! What a cluster to look at tells: a table for people, a file for programs.
+//! The output of a demonstration cluster: a table for people, a file for programs.
 
 use std::io::{self, IsTerminal as _};
 
@@ -16,13 +16,13 @@ use super::{Cluster, server};
 /// The file for programs, in the folder.
 const FILE: &str = "cluster.json";
 
-/// The id of a process that may have ended.
+/// The id of a process, or `-` if it has ended.
 pub(super) fn id(id: Option<i32>) -> String {
     id.map_or_else(|| "-".to_owned(), |id| id.to_string())
 }
 
 impl Cluster {
-    /// Writes what programs need to know.
+    /// Writes the file for programs.
     pub(super) fn write(&self) -> Result<(), Exit> {
         let nodes = self.nodes.iter().map(|node| {
             json!({
@@ -49,7 +49,7 @@ impl Cluster {
         Ok(service::write_file(&self.folder.path.join(FILE), &text)?)
     }
 
-    /// Nodes and servers.
+    /// The table of nodes and servers.
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_style(ASCII_MARKDOWN);
@@ -71,7 +71,7 @@ impl Cluster {
         table
     }
 
-    /// Says where everything is and what to try.
+    /// Prints the addresses and things to try.
     pub(super) fn greet(&self) -> Result<(), Exit> {
         let kept = self.folder.path.join(FILE);
         let kept = kept.display();
@@ -85,7 +85,7 @@ impl Cluster {
         };
         let of = |name: &str| format!(r#"$(sed -n 's/.*"{name}": *"\([^"]*\)".*/\1/p' {kept})"#);
         let (mut key, mut admin_key) = (of("testKey"), of("adminKey"));
-        // What is not a terminal is likely kept.
+        // Output that does not go to a terminal is probably stored.
         if let Some(tenant) = self.tenant.as_ref().filter(|_| io::stdout().is_terminal()) {
             self.secrets
                 .admin_key

@@ -1,4 +1,4 @@
-//! Two or three who use one log at once, or one after the other under other names: no part of it is ever free.
+//! Two or three runs that use one log at once, or in turn under other names: no part of the log is ever free.
 
 use std::sync::Mutex;
 
@@ -6,10 +6,10 @@ use caudal_postgres::Trouble;
 
 use super::*;
 
-/// What happens.
+/// The action to run.
 type Happening = Box<dyn FnOnce() + Send>;
 
-/// Something that happens once.
+/// An action that runs once.
 #[derive(Clone, Default)]
 pub(super) struct Before(Arc<Mutex<Option<Happening>>>);
 
@@ -28,7 +28,7 @@ impl Before {
     }
 }
 
-/// A folder and a log, where something happens before the cell is reserved.
+/// A folder and a log, with an action that runs before the cell is reserved.
 fn interrupted(data: &Path, log: &MemoryLog, it: impl FnOnce() + Send + 'static) -> Site {
     let log = Dying {
         log: log.handle(),
@@ -61,7 +61,7 @@ async fn two_who_heal_at_once_leave_no_part() {
             copy(&data, full);
             cell::note(full, PLACE).unwrap();
         }
-        // The one has compared when the other begins, and goes on where that one died.
+        // The first run has compared when the other begins, and continues where that one died.
         let mut other = None;
         let healed = site(&one, &log).heal(&mut |_, _| {
             if other.is_none() {
@@ -100,7 +100,7 @@ async fn ever_longer<const N: usize>(dir: &Path) -> ([PathBuf; N], LogId) {
     (kept.try_into().unwrap(), id)
 }
 
-/// A log in a database that has lost all but what the first of these folders has, and copies of the others.
+/// A log in a database that has lost all records beyond the first folder's, and copies of the other folders.
 fn damaged(own: &Path, folders: &[PathBuf; 4], id: LogId) -> (MemoryLog, [PathBuf; 3]) {
     let log = MemoryLog::new(id);
     let less = own.join("less");
@@ -115,7 +115,7 @@ fn damaged(own: &Path, folders: &[PathBuf; 4], id: LogId) -> (MemoryLog, [PathBu
     (log, copies)
 }
 
-/// Whoever does not heal says whom to ask instead.
+/// A run that does not heal names the next step instead.
 fn healed_or_told(outcome: &Result<Compared, StartError>) -> bool {
     if let Err(why) = outcome {
         let text = why.to_string();
@@ -125,7 +125,7 @@ fn healed_or_told(outcome: &Result<Compared, StartError>) -> bool {
     outcome.is_ok()
 }
 
-/// Whatever became of others: the log is a beginning of the longest journal, which heals it to the end.
+/// Whatever the other runs did, the log is a prefix of the longest journal, which heals it to the end.
 fn the_longest_heals(log: &MemoryLog, copies: &[PathBuf; 3], ends: &[Tail; 4], what: &str) {
     let tail = log.tail().unwrap();
     let begins = records(&copies[2], |records| records.find(&tail).unwrap().is_some());
@@ -136,7 +136,7 @@ fn the_longest_heals(log: &MemoryLog, copies: &[PathBuf; 3], ends: &[Tail; 4], w
     let healed = site(&copies[2], log).heal(&mut |_, _| {});
     assert!(healed.is_ok(), "{what}: {healed:?}");
     assert_eq!(sides(&copies[2], log, ends[3]), LOG, "{what}");
-    // Who has less says so, and appends nothing.
+    // A folder with fewer records reports that, and appends nothing.
     for less in &copies[..2] {
         let found = site(less, log).heal(&mut |_, _| {}).unwrap();
         assert!(matches!(found.difference, Difference::Behind(_)), "{what}");
@@ -158,7 +158,7 @@ async fn of_three_who_heal_at_once_the_longest_journal_wins_or_says_who_is_first
         [2, 1, 0],
     ];
     let (mut part, mut whole) = (false, false);
-    // Each has compared when the next begins, of which the last dies with one of its calls, or does not.
+    // Each run has compared when the next begins; the last of them dies at one of its calls, or survives.
     for (n, order) in orders.into_iter().enumerate() {
         for nth in (1 + u32::try_from(n).unwrap() % 3..40).step_by(3) {
             let own = TempDir::new().unwrap();
@@ -181,7 +181,7 @@ async fn of_three_who_heal_at_once_the_longest_journal_wins_or_says_who_is_first
             let (inner, last) = (inner.unwrap(), last.unwrap());
             for (who, outcome) in [(order[0], &outer), (order[1], &inner)] {
                 let healed = healed_or_told(outcome);
-                // Nobody who has more is kept from healing by one who was done.
+                // A run that completed does not keep a folder with more records from healing.
                 assert!(healed || !last || who < 2, "{what}: {outcome:?}");
             }
             the_longest_heals(&log, &copies, &ends, &what);
@@ -214,7 +214,7 @@ async fn three_threads_that_heal_leave_nothing_that_is_nobodys() {
                     site(folder, &log).heal(&mut |_, _| {})
                 })
             });
-            // All of them begin before one is waited for.
+            // All of them begin before any is joined.
             let threads: Vec<_> = threads.collect();
             let ends = threads.into_iter().map(|thread| thread.join().unwrap());
             ends.collect()
@@ -289,7 +289,7 @@ async fn a_move_goes_on_under_another_name_and_under_a_mark_from_before() {
         site(&there, &log).to_log().unwrap();
         (there, log)
     };
-    // As the database is spelt now.
+    // The database's name is spelt differently now.
     for nth in 1.. {
         let own = TempDir::new().unwrap();
         let (there, log) = moved(&own);
@@ -307,7 +307,7 @@ async fn a_move_goes_on_under_another_name_and_under_a_mark_from_before() {
         }
         assert!(nth < 200, "it dies for ever");
     }
-    // A reservation that came late is for this folder, too, until another was made.
+    // A reservation that arrived late is still for this folder, until another is made.
     let own = TempDir::new().unwrap();
     let (there, log) = moved(&own);
     let [former, newer] = [(); 2].map(|()| site(&there, &log).draw().unwrap());
