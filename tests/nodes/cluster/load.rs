@@ -87,7 +87,10 @@ impl Load {
     pub async fn end(self) -> Done {
         self.seen.over.store(true, Ordering::Release);
         for client in self.clients {
-            client.await.unwrap();
+            let ended = tokio::time::timeout(SOON, client).await;
+            ended
+                .expect("a request is never answered with 201")
+                .unwrap();
         }
         let acknowledged = self.seen.acknowledged.lock().unwrap().clone();
         let errors = self.seen.errors.lock().unwrap().clone();
@@ -97,6 +100,9 @@ impl Load {
         }
     }
 }
+
+/// Statuses of answers that no retry changes.
+const REFUSED: [u16; 4] = [400, 401, 403, 404];
 
 /// Posts one voucher after another.
 async fn post(
@@ -111,12 +117,14 @@ async fn post(
         loop {
             at = (at + 1) % count;
             if at == seen.avoided.load(Ordering::Acquire) {
+                tokio::task::yield_now().await;
                 continue;
             }
             client.url = urls.lock().unwrap()[at].clone();
             let answer = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
             match answer.answer().await {
                 Some(answer) if answer.status == 201 => break,
+                Some(answer) if REFUSED.contains(&answer.status) => panic!("{}", answer.text),
                 Some(answer) => seen.errors.lock().unwrap().push(answer.text),
                 None => seen
                     .errors

@@ -289,6 +289,15 @@ fn another() -> u32 {
 
 /// Much longer than a lease, on any machine.
 const PATIENT: Duration = Duration::from_secs(120);
+/// Asks until it is so; fails when it has not come within [`PATIENT`].
+fn soon(what: &str, is: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !is() {
+        assert!(began.elapsed() < PATIENT, "{what} did not come");
+        std::thread::yield_now();
+    }
+}
+
 /// Refuses permanently.
 const ALWAYS: u64 = u64::MAX >> 1;
 const APPENDED: (&str, &str) = ("INSERT", "caudal_log");
@@ -333,7 +342,8 @@ fn a_server_that_stays_short_is_not_asked_beyond_the_lease_and_nothing_was_done(
     );
     let began = Instant::now();
     let refused = log.append(epoch, &record);
-    assert!(began.elapsed() < PATIENT, "the lease ended long before");
+    // without the lease it is asked for nearly as long as the settings allow
+    assert!(began.elapsed() < PATIENT / 2, "the lease ended long before");
     assert!(matches!(refused, Err(LogError::Yet(_))), "{refused:?}");
     assert!(short.end() >= 1);
     assert_eq!(log.tail().unwrap(), begin, "nothing was done");
@@ -366,12 +376,14 @@ fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
         );
         let asked = short.asked();
         // The owner tries to renew, though no request asks for it.
-        while short.asked() <= asked + 3 {}
+        soon("renewals", || short.asked() > asked + 3);
         let lease = format!("SELECT lease_until < now() FROM caudal_cell WHERE cell = {cell}");
-        while server.sql("postgres", &lease) != "t" {}
+        soon("the end of the lease", || {
+            server.sql("postgres", &lease) == "t"
+        });
         short.end();
         // The refused commit was not done: its place is free.
-        while server.sql("postgres", &lease) != "f" {}
+        soon("a renewed lease", || server.sql("postgres", &lease) == "f");
         let done = loop {
             match submit(store.as_ref(), one(round + 1)) {
                 // The machine may have stalled for longer than the lease.
