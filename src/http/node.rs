@@ -257,6 +257,11 @@ impl Node {
         open && (cell == FIRST || self.is_told())
     }
 
+    /// Whether this node owns any cell, also one that it does not serve at the moment.
+    pub fn owns_any(&self) -> bool {
+        self.seats.iter().any(|seat| seat.member.owns())
+    }
+
     /// Whether this node owns any cell, and serves it as soon as it knows the platform.
     pub fn serves_any(&self) -> bool {
         self.seats.iter().any(Seat::is_open)

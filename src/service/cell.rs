@@ -22,15 +22,13 @@ use caudal_storage::{
 use secrecy::SecretString;
 
 use super::StartError;
-use super::folder::{self, STORE};
+use super::folder::{self, PLACE, STORE};
 use crate::backup::names::hex;
 use crate::http::node::Membership;
 use crate::http::tls::Files;
 
 /// How long a lease lasts by default.
 pub const LEASE: Duration = Duration::from_secs(5);
-/// The file that names the log of which the store is a copy.
-const PLACE: &str = "log.place";
 /// How much longer than its lease this node waits for another owner to go.
 const MARGIN: Duration = Duration::from_secs(2);
 

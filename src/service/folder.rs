@@ -41,6 +41,10 @@ const PEPPER_CHECK: &str = "pepper.check";
 const STORE_ID: &str = "store.id";
 /// Present while outgoing calls are held.
 const OUTGOING_HELD: &str = "outgoing.held";
+/// The file that names the log of which the store is a copy.
+pub(super) const PLACE: &str = "log.place";
+/// The file of the marks of a log that is moved.
+pub(super) const MOVED: &str = "log.moved";
 /// The largest file that is read whole, in bytes.
 const FILE_MAX: u64 = 4096;
 
@@ -87,8 +91,8 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
     Ok(folder)
 }
 
-/// Removes the service's data from its folder: the stores of all cells, the pepper, and the sandbox bank's accounts.
-/// Other files stay.
+/// Removes the service's data from its folder: the stores of all cells with what is noted about them, the pepper, and
+/// the sandbox bank's accounts. Other files stay.
 ///
 /// # Errors
 /// `Busy` when a process uses the folder, `Io` when something cannot be removed.
@@ -110,8 +114,12 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
         let path = data.join(name);
         gone(&path, std::fs::remove_dir_all(&path))?;
     }
-    let path = data.join(PEPPER);
-    gone(&path, std::fs::remove_file(&path))
+    // What is said of a store that is gone would be believed of the next one.
+    for name in [PLACE, MOVED, OUTGOING_HELD, PEPPER] {
+        let path = data.join(name);
+        gone(&path, std::fs::remove_file(&path))?;
+    }
+    Ok(())
 }
 
 /// Whether the folder has a store, or ever had one.

@@ -402,12 +402,13 @@ impl Here {
             match turn {
                 Turn::Owns(epoch) => {
                     self.own().await;
-                    lists.turn(node.serves_any());
+                    // A lease that is just being renewed ends no ownership.
+                    lists.turn(node.owns_any());
                     let serves = node.serves(*cell);
                     tracing::info!(cell, epoch = epoch.0, serves, "this node has a turn");
                 }
                 Turn::Follows => {
-                    if !node.serves_any() {
+                    if !node.owns_any() {
                         lists.turn(false);
                     }
                     self.follow().await;

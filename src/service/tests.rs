@@ -80,6 +80,28 @@ async fn a_folder_has_one_service_and_says_so() {
 }
 
 #[actix_web::test]
+async fn a_cleared_folder_says_nothing_of_the_store_before() {
+    let dir = TempDir::new().unwrap();
+    let data = dir.path().join("data");
+    let service = start(&dir);
+    assert!(matches!(
+        super::clear(&data),
+        Err(StartError::Storage(OpenError::Busy(_)))
+    ));
+    service.stop().await.unwrap();
+    for name in ["log.place", "log.moved", "outgoing.held", "of a person"] {
+        std::fs::write(data.join(name), "postgres://elsewhere/books\n").unwrap();
+    }
+    super::clear(&data).unwrap();
+    let left = std::fs::read_dir(&data).unwrap();
+    let left: Vec<_> = left.map(|it| it.unwrap().file_name()).collect();
+    assert_eq!(left, ["of a person"]);
+    let again = start(&dir);
+    assert!(!again.outgoing.is_held());
+    again.stop().await.unwrap();
+}
+
+#[actix_web::test]
 async fn what_is_kept_is_for_its_owner_alone() {
     let dir = TempDir::new().unwrap();
     let data = dir.path().join("data");

@@ -90,6 +90,9 @@ impl Node {
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!(cell, "the cell is handed over before everything has ended");
         }
+        // It may have gone meanwhile; another one is better than the end of the lease.
+        let there = self.follower(cell, Some(&to));
+        let to = there.or_else(|| self.follower(cell, None)).unwrap_or(to);
         let (member, name) = (seat.member.clone(), Arc::clone(&to));
         let given = tokio::task::spawn_blocking(move || member.hand_over(&name)).await;
         match given.unwrap_or(Err(StoreError::Closed)) {

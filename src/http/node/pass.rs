@@ -171,7 +171,8 @@ async fn pass<B: MessageBody + 'static>(
     let refused = match Held::of(&mut call, (door, node), aim).await {
         Ok(held) => match settle((&held.parcel, &held.aim), (door, node), node.patience()).await {
             Ok(Settled::Answered(answer)) => {
-                if !answer.status().is_client_error() {
+                // only the owner knows whether the key is right
+                if answer.status().is_success() {
                     wire::recognise(call.request());
                 }
                 return Ok(call.into_response(answer).map_into_right_body());

@@ -8,11 +8,10 @@
 //! **Failure.** If the answer to a reservation is lost, the folder does not know whether the cell was reserved. So
 //! earlier marks stay until the cell is known to be reserved for one of them: whichever it is, it is this folder's.
 
+use super::super::folder::MOVED;
 use super::super::{StartError, cell, folder, new_secret};
 use super::Site;
 
-/// The file of the marks.
-const MOVED: &str = "log.moved";
 /// The most marks of a folder; the oldest goes first.
 const MARKS_MAX: usize = 16;
 
