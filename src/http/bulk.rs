@@ -217,6 +217,18 @@ mod tests {
         assert_eq!(room.work(LOUD, || 1).await, Ok(1));
     }
 
+    #[actix_web::test]
+    async fn the_threads_of_batches_give_way_to_those_that_serve() {
+        let room = BulkSlots::start().unwrap();
+        let steps = || nice(0).unwrap();
+        let here = steps();
+        for _ in 0..2 {
+            // no thread can give way further than 19 steps
+            assert_eq!(room.work(LOUD, steps).await, Ok((here + STEPS).min(19)));
+        }
+        assert_eq!(steps(), here);
+    }
+
     const fn room_is_on_fire() -> bool {
         false
     }
