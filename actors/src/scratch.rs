@@ -95,13 +95,13 @@ mod tests {
             fact: Fact::default(),
         };
         let known = entry(PLATFORM, b"whatever the platform reads by itself");
-        assert!(project(&store, std::slice::from_ref(&known)).is_ok());
+        assert!(project(store.as_ref(), std::slice::from_ref(&known)).is_ok());
         for wrong in [
             entry(255, &[]),
             entry(LEDGER, &[]),
             entry(LEDGER, b"no voucher"),
         ] {
-            let found = project(&store, &[known.clone(), wrong]);
+            let found = project(store.as_ref(), &[known.clone(), wrong]);
             assert!(found.is_err(), "{found:?}");
         }
         assert_eq!(store.applied().0, 0, "nothing is written");

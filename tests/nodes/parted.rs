@@ -3,6 +3,7 @@
 
 mod moved;
 mod operators;
+mod rooms;
 mod secret;
 mod shipped;
 mod spread;

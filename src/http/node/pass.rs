@@ -213,7 +213,27 @@ enum Tried {
 struct Held<'a> {
     parcel: Parcel,
     aim: Aim,
-    _room: SemaphorePermit<'a>,
+    _room: Room<'a>,
+}
+
+/// The room that a body has: of all bodies, and of those of strangers where it is one of these.
+struct Room<'a> {
+    _all: SemaphorePermit<'a>,
+    _strangers: Option<SemaphorePermit<'a>>,
+}
+
+impl<'a> Room<'a> {
+    /// Takes room for so many bytes, for a key that this node knows or for a stranger; `None` where it is full.
+    fn take(node: &'a Node, bytes: u32, known: bool) -> Option<Self> {
+        let strangers = match known {
+            true => None,
+            false => Some(node.strangers.try_acquire_many(bytes).ok()?),
+        };
+        Some(Self {
+            _all: node.room.try_acquire_many(bytes).ok()?,
+            _strangers: strangers,
+        })
+    }
 }
 
 impl<'a> Held<'a> {

@@ -27,6 +27,7 @@ use crate::durable::options::{Part, Progress};
 use crate::durable::sign::Sign;
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
+use crate::index::SortedRows;
 use crate::log::LogError;
 use crate::num::u64_of;
 
@@ -78,18 +79,10 @@ pub(super) fn start(
         threads.push(thread.map_err(|e| OpenError::io("starting the threads of", &path, e))?);
         Ok(())
     };
-    let index = Arc::clone(&shared.index);
-    let flush = move || {
-        give_way();
-        index.flush_loop();
-    };
-    spawn("caudal-storage-flush", Box::new(flush))?;
-    let index = Arc::clone(&shared.index);
-    let merge = move || {
-        give_way();
-        index.merge_loop();
-    };
-    spawn("caudal-storage-merge", Box::new(merge))?;
+    let flush = behind(&shared.index, SortedRows::flush_loop);
+    spawn("caudal-storage-flush", flush)?;
+    let merge = behind(&shared.index, SortedRows::merge_loop);
+    spawn("caudal-storage-merge", merge)?;
     let applier = match apply(&shared, &mut cell, last, part) {
         Ok(applier) => applier,
         Err(e) => {
@@ -112,12 +105,8 @@ pub(super) fn start(
     let seen = Arc::clone(&shared);
     let work = move || seen.witness.run(&seen.health);
     spawn("caudal-storage-witness", Box::new(work))?;
-    let seen = Arc::clone(&shared);
-    let check = move || {
-        give_way();
-        seen.checker.run();
-    };
-    spawn("caudal-storage-check", Box::new(check))?;
+    let check = behind(&shared, |shared| shared.checker.run());
+    spawn("caudal-storage-check", check)?;
     shared.witness.tell("the store is open");
     let ids = threads
         .iter()
@@ -132,6 +121,15 @@ pub(super) fn start(
         threads: Mutex::new(threads),
         ids,
     }))
+}
+
+/// The work of a thread in the background, which gives way to the threads that serve.
+fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce() + Send> {
+    let of = Arc::clone(of);
+    Box::new(move || {
+        give_way();
+        work(&of);
+    })
 }
 
 /// The work of the thread that appends or follows.
