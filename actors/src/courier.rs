@@ -15,7 +15,7 @@
 //!
 //! **Failure.** A crash loses the last note, so the tries since then are made again: at least once.
 //! A note that cannot be written stops the courier; the supervisor starts another one from disk. A webhook whose
-//! events cannot be read sends those that were.
+//! events cannot be read sends those that were, and is looked at again after a pause.
 
 pub(crate) mod endpoint;
 mod route;

@@ -16,6 +16,8 @@ use crate::records::{DELIVERIES, Tail, reads};
 
 /// How long a webhook's sends are counted together, in milliseconds.
 const WINDOW: u64 = 100;
+/// The pause before a webhook is looked at again after the event log could not be read, in milliseconds.
+const READ_AGAIN: u64 = 1000;
 
 /// A webhook that is served.
 #[derive(Debug)]
@@ -57,7 +59,7 @@ pub(crate) struct Pumped {
     pub jobs: Vec<Job>,
     /// What to wait for.
     pub next: Next,
-    /// Why the event log could not be read to the end.
+    /// Why the event log could not be read to the end; it is read again at [`Self::next`].
     pub failed: Option<StoreError>,
 }
 
@@ -251,7 +253,10 @@ impl Endpoint {
             // The other courses may lead through other parts of the log.
             pumped.failed = pumped.failed.or(walked.failed);
         }
-        if looks == 0 && pumped.failed.is_none() {
+        if pumped.failed.is_some() {
+            let again = now.plus_millis(READ_AGAIN);
+            pumped.next.at = Some(pumped.next.at.map_or(again, |at| at.min(again)));
+        } else if looks == 0 {
             // There may be more events; other actors have their turns first.
             pumped.next.at = Some(now);
         }
