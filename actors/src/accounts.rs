@@ -22,6 +22,7 @@ mod joint;
 mod loading;
 mod messages;
 mod money;
+mod posting;
 mod profile;
 pub mod remittance;
 mod reversals;
@@ -48,6 +49,7 @@ pub use enrolment::FundTurn;
 pub use joint::{Convoy, Joint};
 pub use messages::AccountMessage;
 pub use money::MoneyTurn;
+pub use posting::{Ground, Posting};
 pub use profile::ProfileTurn;
 pub use transfers::TransferTurn;
 pub use views::{

@@ -14,9 +14,10 @@
 //! **Order.** Webhooks do not wait for each other, and within one only events of the same account do.
 //!
 //! **Failure.** A crash loses the last note, so the tries since then are made again: at least once.
-//! A note that cannot be written stops the courier; the supervisor starts another one from disk.
+//! A note that cannot be written stops the courier; the supervisor starts another one from disk. A webhook whose
+//! events cannot be read sends those that were, and is looked at again after a pause.
 
-mod endpoint;
+pub(crate) mod endpoint;
 mod route;
 
 use std::collections::BTreeMap;
@@ -159,15 +160,13 @@ impl Courier {
         };
         let (mut jobs, mut next) = (Vec::new(), Next::default());
         for (number, endpoint) in &mut self.endpoints {
-            match endpoint.pump(self.shared.store.as_ref(), self.shared.realm, horizon, now) {
-                Ok((found, then)) => {
-                    jobs.extend(found.into_iter().map(|job| (*number, job)));
-                    next = next.and(then);
-                }
-                Err(why) => {
-                    tracing::error!(%why, webhook = *number, "the event log cannot be read");
-                }
+            let store = self.shared.store.as_ref();
+            let pumped = endpoint.pump(store, self.shared.realm, horizon, now);
+            if let Some(why) = pumped.failed {
+                tracing::error!(%why, webhook = *number, "the event log cannot be read");
             }
+            jobs.extend(pumped.jobs.into_iter().map(|job| (*number, job)));
+            next = next.and(pumped.next);
         }
         for (number, job) in jobs {
             self.send(number, job, now, ctx);
@@ -311,7 +310,7 @@ pub(crate) struct Next {
     /// Whether the next event of the realm wakes it, whichever webhook wants the event.
     events: bool,
     /// The latest instant at which it wakes; `None` if no time matters.
-    at: Option<Timestamp>,
+    pub(crate) at: Option<Timestamp>,
 }
 
 impl Next {

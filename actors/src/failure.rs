@@ -37,6 +37,9 @@ pub enum Failure {
     /// There are more rows to sort than one page may scan.
     #[error("there are more rows than one request sorts; narrow the dates, or leave out sort")]
     TooManyToSort,
+    /// The cursor is of another list.
+    #[error("the cursor is not of this list; begin without one")]
+    NotACursor,
     /// A mailbox or the store's queue is full. Nothing was done.
     #[error("the service is overloaded; try again shortly")]
     Overloaded,

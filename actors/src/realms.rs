@@ -172,6 +172,7 @@ impl RealmSupervisor {
             shared,
         };
         supervisor.load_types()?;
+        supervisor.types_are_durable();
         supervisor.load_webhooks()?;
         supervisor.adopt_rules()?;
         Ok(supervisor)
@@ -189,6 +190,7 @@ impl RealmSupervisor {
         self.load_webhooks()?;
         self.tails.clear();
         self.vitals = Arc::new(Vitals::default());
+        self.types_are_durable();
         self.scribe = Scribe::new(
             Arc::clone(&self.shared),
             Arc::clone(&self.vitals),

@@ -58,6 +58,7 @@ mod storms;
 mod threads;
 mod totals;
 mod treasury;
+mod unread;
 mod verified;
 mod waking;
 

@@ -21,7 +21,7 @@ const DOUBTFUL: usize = RETIRED >> 1;
 const COUNT: usize = DOUBTFUL - 1;
 
 /// How far a commit takes the streams of its account: its last movement and its last fact of the profile; `None` if it
-/// has none.
+/// has none. For the realm itself, its own facts are its profile.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Reach {
     /// The sequence of the last movement.
@@ -45,7 +45,8 @@ pub struct Vitals {
     pub lent: AtomicBool,
     /// The movement up to which the ledger is durable.
     pub durable_sequence: AtomicU64,
-    /// The fact up to which the profile is durable; 0 while none is known to be.
+    /// The fact up to which the profile is durable; 0 while none is known to be. For the realm itself, the fact of its
+    /// own stream.
     pub durable_profile: AtomicU64,
     /// When the actor last took a message, in milliseconds since 1970.
     pub active_at: AtomicU64,

@@ -296,19 +296,29 @@ impl EventKinds {
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         let mut found = 0;
         for word in words {
-            let named = |kind: &EventKind| match word.strip_suffix('*') {
-                Some(family) if family.ends_with('.') => kind.as_str().starts_with(family),
-                Some(_) => false,
-                None => kind.as_str() == word,
-            };
-            let kinds = EventKind::ALL.iter().filter(|kind| named(kind));
-            let bits = kinds.fold(0, |bits, kind| bits | kind.bit());
-            if bits == 0 {
-                return Err(word);
+            match Self::named(word).0 {
+                0 => return Err(word),
+                bits => found |= bits,
             }
-            found |= bits;
         }
         Ok(Self(found))
+    }
+
+    /// The same for stored words: a word of a newer version names nothing here.
+    pub fn known<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        let bits = words.into_iter().map(|word| Self::named(word).0);
+        Self(bits.fold(0, |found, bits| found | bits))
+    }
+
+    /// The set that one word names; empty if it names no kind.
+    fn named(word: &str) -> Self {
+        let named = |kind: &EventKind| match word.strip_suffix('*') {
+            Some(family) if family.ends_with('.') => kind.as_str().starts_with(family),
+            Some(_) => false,
+            None => kind.as_str() == word,
+        };
+        let kinds = EventKind::ALL.iter().filter(|kind| named(kind));
+        Self(kinds.fold(0, |bits, kind| bits | kind.bit()))
     }
 
     /// The set of these kinds alone.

@@ -144,10 +144,10 @@ pub struct Webhook {
 impl Webhook {
     /// The types that it wants, among those that its format can carry.
     pub fn kinds(&self) -> EventKinds {
-        // The words were validated when they were set; if one is no longer known, the webhook counts as wanting all
-        // types.
+        // The words were validated when they were set. If one is not known, a newer version wrote it, and no event of
+        // this version is meant by it.
         let wanted = self.types.as_ref().map_or(EventKinds::EVERY, |words| {
-            EventKinds::parse(words.iter().map(String::as_str)).unwrap_or_default()
+            EventKinds::known(words.iter().map(String::as_str))
         });
         wanted.and(self.format.kinds())
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
+use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
@@ -35,6 +36,9 @@ pub async fn can_be_charged(
 ) -> Result<(), ApiError> {
     let own = |fee: &&FeeRule| !CHARGED.contains(&fee.code.as_str());
     let mut missing: BTreeSet<_> = fees.iter().filter(own).map(|fee| &fee.code).collect();
+    if !missing.is_empty() {
+        types_are_known(door, realms).await?;
+    }
     for realm in realms {
         if missing.is_empty() {
             return Ok(());
@@ -54,6 +58,19 @@ pub async fn can_be_charged(
     match wrong.is_empty() {
         true => Ok(()),
         false => Err(ApiError::invalid(wrong)),
+    }
+}
+
+/// Waits until every voucher type is known here that these realms have now: other nodes may serve some of them.
+async fn types_are_known(door: &Door, realms: &[RealmId]) -> Result<(), Failure> {
+    let engine = &door.engine;
+    let far = realms.iter().filter(|realm| engine.rests_for(**realm));
+    let cells: BTreeSet<_> = far
+        .map(|realm| engine.cells().standing(*realm).cell)
+        .collect();
+    match &door.node {
+        Some(node) => node.caught_up(door, &Vec::from_iter(cells)).await,
+        None => Ok(()),
     }
 }
 

@@ -319,6 +319,7 @@ impl From<&Failure> for ApiError {
             Failure::Bank(BankError::Refused(_)) | Failure::PageTooFar | Failure::TooManyToSort => {
                 of(StatusCode::BAD_REQUEST)
             }
+            Failure::NotACursor => Self::field("cursor", Mistake::NotACursor),
             Failure::Bank(BankError::Failed { .. }) => of(StatusCode::BAD_GATEWAY),
             Failure::Bank(BankError::TimedOut) => of(StatusCode::GATEWAY_TIMEOUT),
             Failure::KeyReused { .. } => of(StatusCode::CONFLICT),

@@ -7,9 +7,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caudal_ledger::accounts::Account;
-use caudal_ledger::vouchers::{PostAdjustment, Voucher};
+use caudal_ledger::vouchers::Voucher;
 
-use super::{Desk, ItemOutcome};
+use super::{Desk, ItemOutcome, Posting};
 use crate::failure::Failure;
 use crate::records::rest::Left;
 use crate::reply::{ClaimGuard, Waits};
@@ -94,7 +94,7 @@ impl Gather {
 #[derive(Debug)]
 pub struct Share {
     /// The orders, by their place in the batch.
-    pub items: Vec<(usize, PostAdjustment)>,
+    pub items: Vec<(usize, Posting)>,
     /// The claims of its items, held until they are on disk.
     pub guards: Vec<ClaimGuard>,
     /// Gathers the outcomes.

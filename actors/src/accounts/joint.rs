@@ -27,14 +27,14 @@ use actix::{ActorContext, AsyncContext, Context};
 use caudal_ledger::accounts::Movements;
 use caudal_ledger::ids::AccountNo;
 use caudal_ledger::transfers::Send;
-use caudal_ledger::vouchers::{Outcome, PostAdjustment};
+use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
 use super::sitting::Sitting;
 use super::{
-    AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Reserved, TransferView,
-    is_kept,
+    AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved,
+    TransferView, is_kept,
 };
 use crate::failure::Failure;
 use crate::mailbox::Asked;
@@ -83,7 +83,7 @@ pub enum Joint {
     /// Adjustments that are all posted, or none; a dry run posts none.
     Batch {
         /// Each item's account and order, or why it was already refused.
-        items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+        items: Vec<Result<(AccountNo, Posting), Failure>>,
         /// Whether a refused item takes the others along.
         mode: BatchMode,
         /// Receives the answer.
@@ -291,7 +291,7 @@ fn give_up<'a, T>(
 /// unless all passed. A dry run is always undone, so each item is answered as if the items before it had been posted.
 async fn batch(
     desks: &mut Desks<'_>,
-    items: Vec<Result<(AccountNo, PostAdjustment), Failure>>,
+    items: Vec<Result<(AccountNo, Posting), Failure>>,
     mode: BatchMode,
     mut ticket: Ticket<Vec<ItemOutcome>>,
 ) {

@@ -13,10 +13,10 @@ use caudal_ledger::rejection::{EndedHold, Rejection};
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{CashIn, Suspense};
 use caudal_ledger::voucher_types::VoucherType;
-use caudal_ledger::vouchers::{Outcome, PostAdjustment, Voucher};
+use caudal_ledger::vouchers::{Outcome, Voucher};
 use caudal_storage::StoreError;
 
-use super::{AccountActor, BalanceView, Desk, Heard, HoldView, Placed, Share};
+use super::{AccountActor, BalanceView, Desk, Ground, Heard, HoldView, Placed, Posting, Share};
 use crate::failure::Failure;
 use crate::mailbox::{Asked, give_way};
 use crate::records::projection::Place;
@@ -30,7 +30,7 @@ pub enum MoneyTurn {
     /// Post an adjustment, or say what would happen.
     Post {
         /// The adjustment.
-        order: PostAdjustment,
+        order: Posting,
         /// Only say what would happen.
         dry_run: bool,
         /// Receives the answer.
@@ -133,7 +133,7 @@ impl Desk {
     }
 
     /// Posts an adjustment, or says what would happen.
-    fn post(&mut self, order: &PostAdjustment, dry_run: bool, ticket: Ticket<Outcome<Placed>>) {
+    fn post(&mut self, order: &Posting, dry_run: bool, ticket: Ticket<Outcome<Placed>>) {
         match self.adjust(order, dry_run) {
             Ok((page, outcome)) => self.scribe.finish(page, outcome, ticket),
             Err(why) => self.scribe.fail(why, ticket.reply),
@@ -147,9 +147,13 @@ impl Desk {
     /// second part of the result.
     pub(super) fn adjust(
         &mut self,
-        order: &PostAdjustment,
+        posting: &Posting,
         dry_run: bool,
     ) -> Result<(Write, Result<Outcome<Placed>, Failure>), caudal_storage::StoreError> {
+        let Posting { order, ground } = posting;
+        if ground.as_ref().is_some_and(Ground::is_gone) {
+            return Ok((Write::default(), Err(Failure::Overloaded)));
+        }
         let existing = self.existing(order.voucher_type.direction(), &order.external_id)?;
         let existing = existing.as_ref().map(|(n, v)| (*n, v.as_ref()));
         let meter = Arc::clone(&self.meter);
@@ -161,7 +165,7 @@ impl Desk {
             None => self.account.number,
         };
         let placed = |voucher| Placed { account, voucher };
-        Ok(match decided {
+        let (mut page, outcome) = match decided {
             Err(rejection) => (Write::default(), Err(rejection.into())),
             Ok(Outcome::Replayed(vouchers)) => {
                 let outcome = first(vouchers.into_iter().map(Arc::new));
@@ -177,7 +181,12 @@ impl Desk {
                 let outcome = first(vouchers.into_iter());
                 (page, outcome.map(placed).map(Outcome::Recorded))
             }
-        })
+        };
+        if let Some(ground) = ground {
+            // Without that change the outcome might be another one: neither a voucher nor a kept answer is written then.
+            page.decides_on(ground.fact);
+        }
+        Ok((page, outcome))
     }
 
     /// Opens a hold, or says what would happen.

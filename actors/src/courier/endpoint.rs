@@ -10,12 +10,14 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::webhooks::Webhook;
 use caudal_storage::{Entry, Index, StoreError, StreamId};
 
-use super::route::{Found, Route, Wants};
+use super::route::{Route, Wants};
 use super::{IN_FLIGHT, LOOKS, Next, RATE, REPLAYS_AT_ONCE, TRIES_MAX};
 use crate::records::{DELIVERIES, Tail, reads};
 
 /// How long a webhook's sends are counted together, in milliseconds.
 const WINDOW: u64 = 100;
+/// The pause before a webhook is looked at again after the event log could not be read, in milliseconds.
+const READ_AGAIN: u64 = 1000;
 
 /// A webhook that is served.
 #[derive(Debug)]
@@ -48,6 +50,17 @@ pub(crate) struct Job {
     pub number: u64,
     /// The whole event, to be rendered.
     pub event: Event,
+}
+
+/// What a webhook does now.
+#[derive(Debug, Default)]
+pub(crate) struct Pumped {
+    /// The events that leave now, also those that were found before a read failed.
+    pub jobs: Vec<Job>,
+    /// What to wait for.
+    pub next: Next,
+    /// Why the event log could not be read to the end; it is read again at [`Self::next`].
+    pub failed: Option<StoreError>,
 }
 
 fn stream(realm: RealmId, number: u64) -> StreamId {
@@ -177,26 +190,20 @@ impl Endpoint {
     }
 
     /// The events up to number `horizon` that leave now, and what to wait for.
-    ///
-    /// # Errors
-    /// When the store cannot be read.
     pub fn pump(
         &mut self,
         store: &dyn Index,
         realm: RealmId,
         horizon: u64,
         now: Timestamp,
-    ) -> Result<(Vec<Job>, Next), StoreError> {
+    ) -> Pumped {
+        let mut pumped = Pumped::default();
         if !self.webhook.active || self.progress.is_stopped(self.webhook.resumed) {
-            return Ok((Vec::new(), Next::default()));
+            return pumped;
         }
         self.replays();
         let (mut free, later) = self.allowance(now);
-        let mut jobs = Vec::new();
-        let mut next = Next {
-            at: later,
-            ..Next::default()
-        };
+        pumped.next.at = later;
         let mut looks = LOOKS;
         let braked = self.progress.is_braked();
         for course in &mut self.progress.courses {
@@ -227,31 +234,32 @@ impl Endpoint {
                 now,
                 looks: &mut looks,
             };
-            self.moved |= route.search()?;
-            while free > 0 {
-                let Found { job, moved } = route.next(braked)?;
-                self.moved |= moved;
-                let Some((account, number, event)) = job else {
-                    break;
-                };
-                free = free.saturating_sub(1);
+            let walked = route.walk(braked, free);
+            if free > walked.jobs.len() {
+                pumped.next = pumped.next.and(route.wait());
+            }
+            free = free.saturating_sub(walked.jobs.len());
+            self.moved |= walked.moved;
+            for (account, number, event) in walked.jobs {
                 self.flying.insert((replay, account));
                 self.window.1 = self.window.1.saturating_add(1);
-                jobs.push(Job {
+                pumped.jobs.push(Job {
                     replay,
                     account,
                     number,
                     event,
                 });
             }
-            if free > 0 {
-                next = next.and(route.wait());
-            }
+            // The other courses may lead through other parts of the log.
+            pumped.failed = pumped.failed.or(walked.failed);
         }
-        if looks == 0 {
+        if pumped.failed.is_some() {
+            let again = now.plus_millis(READ_AGAIN);
+            pumped.next.at = Some(pumped.next.at.map_or(again, |at| at.min(again)));
+        } else if looks == 0 {
             // There may be more events; other actors have their turns first.
-            next.at = Some(now);
+            pumped.next.at = Some(now);
         }
-        Ok((jobs, next))
+        pumped
     }
 }

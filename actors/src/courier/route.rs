@@ -63,7 +63,18 @@ pub(super) struct Route<'a> {
     pub looks: &'a mut usize,
 }
 
-/// The result of a walk.
+/// The result of a walk, as far as it went.
+#[derive(Default)]
+pub(super) struct Walked {
+    /// The events that leave now: account, number, event.
+    pub jobs: Vec<(AccountNo, u64, Event)>,
+    /// Whether the course has moved.
+    pub moved: bool,
+    /// Why the walk ended before its time.
+    pub failed: Option<StoreError>,
+}
+
+/// The result of a search for one event.
 pub(super) struct Found {
     /// The event that leaves now: account, number, event.
     pub job: Option<(AccountNo, u64, Event)>,
@@ -72,12 +83,38 @@ pub(super) struct Found {
 }
 
 impl Route<'_> {
+    /// Takes at most `most` events that leave now. Those that were taken before a read failed leave all the same: their
+    /// accounts count as having a try under way, which only the end of that try changes.
+    pub fn walk(&mut self, braked: bool, most: usize) -> Walked {
+        let mut walked = Walked::default();
+        walked.failed = self.walk_on(braked, most, &mut walked).err();
+        walked
+    }
+
+    fn walk_on(
+        &mut self,
+        braked: bool,
+        most: usize,
+        walked: &mut Walked,
+    ) -> Result<(), StoreError> {
+        walked.moved |= self.search()?;
+        while walked.jobs.len() < most {
+            let Found { job, moved } = self.next(braked)?;
+            walked.moved |= moved;
+            let Some(job) = job else {
+                break;
+            };
+            walked.jobs.push(job);
+        }
+        Ok(())
+    }
+
     /// Searches the next events of accounts whose last one has ended, among those that the course has passed. Returns
     /// whether the course has moved.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn search(&mut self) -> Result<bool, StoreError> {
+    fn search(&mut self) -> Result<bool, StoreError> {
         let searching = self.course.lanes.iter().filter(|lane| lane.head.is_none());
         let searching: Vec<_> = searching.map(|lane| lane.account).collect();
         for account in &searching {
@@ -118,7 +155,7 @@ impl Route<'_> {
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn next(&mut self, braked: bool) -> Result<Found, StoreError> {
+    fn next(&mut self, braked: bool) -> Result<Found, StoreError> {
         if braked {
             let fresh = self.fresh()?;
             if fresh.job.is_some() {

@@ -72,7 +72,7 @@ impl Realms {
                         .unwrap_or_else(PoisonError::into_inner);
                     *now = Arc::new(settings);
                 }
-                // A failure here does not stop the other realms.
+                // A failure here does not stop the other realms; the realm's keeper tries again.
                 None => {
                     let loaded = ahead.remove(&realm);
                     let loaded =
@@ -112,7 +112,7 @@ impl Realms {
                 platform.is_held(realm),
             );
             let relation = Relation::of(tenant, mode);
-            let loaded = self.ahead(realm, settings, relation, (open, held))?;
+            let loaded = self.ahead(realm, settings, relation, held)?;
             ahead.insert(realm, (standing, loaded));
         }
         Ok(ahead)

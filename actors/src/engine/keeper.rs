@@ -6,7 +6,7 @@
 //!
 //! **Bounds.** After a fall the realm is loaded at once. If it falls again before it was calm ([`CALM`]), it is loaded
 //! after a pause that doubles from [`PAUSE_FIRST`] to [`PAUSE_LAST`], during which its orders are refused. A realm that
-//! is resumed and cannot be loaded counts as fallen: it is tried again in the same way.
+//! is resumed or taken up and cannot be loaded counts as fallen: it is tried again in the same way.
 //!
 //! **Failure.** An order that nobody had taken is answered that nothing was done. The outcome of an order under way is
 //! unknown to its caller, unless its commit had been submitted: the commit then answers by itself.
@@ -150,6 +150,9 @@ impl Kept {
 impl Realms {
     /// Takes up a realm that is new here, and keeps it: served if it is open, at rest if not. `ahead` is the part of it
     /// that was already loaded, as it stands now.
+    ///
+    /// # Errors
+    /// When an open realm cannot be loaded. It counts as fallen then: its keeper tries again.
     pub(super) fn add(
         self: &Arc<Self>,
         realm: RealmId,
@@ -158,33 +161,33 @@ impl Realms {
         (open, held): (bool, bool),
         ahead: Option<Ahead>,
     ) -> Result<(), Failure> {
-        let made = match ahead {
-            Some(ahead) => ahead,
-            None => self.ahead(realm, settings.clone(), relation.clone(), (open, held))?,
-        };
+        let new = || self.unloaded(settings.clone(), relation.clone(), held);
         let Ahead {
             settings: place,
             bank,
             published,
             loaded,
-        } = made;
+        } = ahead.unwrap_or_else(new);
         // Changes since it was loaded apply to it, too.
         bank.follow(&self.outside.banks, relation);
         bank.hold().set(held);
         *place.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
-        let started = loaded.filter(|_| open).map(|loaded| self.begin(loaded));
-        let started = match started {
-            None if open => {
+        let start = || match loaded {
+            Some(loaded) => Ok(self.begin(loaded)),
+            None => {
                 let (settings, bank) = (Arc::clone(&place), Arc::clone(&bank));
-                Some(self.start(realm, settings, bank, Arc::clone(&published))?)
+                self.start(realm, settings, bank, Arc::clone(&published))
             }
-            started => started,
+        };
+        let (started, done) = match open.then(start).transpose() {
+            Ok(started) => (started, Ok(())),
+            Err(why) => (None, Err(why)),
         };
         let (mailbox, lane) = match &started {
             Some(started) => (started.mailbox.clone(), Arc::clone(&started.lane)),
             None => self.nobody(realm),
         };
-        let kept = keep(self, realm, started);
+        let kept = keep(self, realm, open, started);
         let known = Supervised {
             settings: place,
             bank,
@@ -196,22 +199,21 @@ impl Realms {
         };
         self.supervisors.insert(realm, known);
         self.elsewhere.remove(&realm);
-        Ok(())
+        done
     }
 }
 
-/// Starts the keeper of a realm whose first supervisor was started, or which rests.
-pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Option<Started>) -> Kept {
+/// Starts the keeper of a realm: with its first supervisor, or without one if the realm rests or could not be loaded.
+fn keep(realms: &Arc<Realms>, realm: RealmId, open: bool, started: Option<Started>) -> Kept {
     let (wishes, wanted) = mpsc::channel(WISHES_MAX);
     let standing = Arc::default();
-    let open = Arc::new(AtomicBool::new(started.is_some()));
     let keeper = Keeper {
         realms: Arc::downgrade(realms),
         realm,
         wanted,
         standing: Arc::clone(&standing),
     };
-    let work = keeper.run(started);
+    let work = keeper.run(open, started);
     match realms.arbiters.first() {
         Some(arbiter) => {
             // A stopped thread serves nobody.
@@ -222,7 +224,7 @@ pub(super) fn keep(realms: &Arc<Realms>, realm: RealmId, started: Option<Started
     Kept {
         wishes,
         standing,
-        open,
+        open: Arc::new(AtomicBool::new(open)),
     }
 }
 
@@ -235,9 +237,10 @@ struct Keeper {
 
 impl Keeper {
     /// Runs until the engine is gone.
-    async fn run(mut self, started: Option<Started>) {
+    async fn run(mut self, open: bool, started: Option<Started>) {
         let first = match started {
             Some(started) => Some(started),
+            None if open => self.raise().await,
             None => self.rest().await,
         };
         let Some(mut started) = first else { return };

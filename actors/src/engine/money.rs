@@ -390,7 +390,8 @@ fn of_account(
         // Cursors of earlier versions hold the place in the realm.
         let found = transfer_at(store, realm, number)?;
         let found = found.filter(|view| view.account == account);
-        page.cursor = found.map(|view| view.transfer.sequence.into());
+        let found = found.ok_or(Failure::NotACursor)?;
+        page.cursor = Some(found.transfer.sequence.into());
     }
     let look = Look {
         page: &page,

@@ -43,7 +43,7 @@ pub(super) struct Loaded {
     gone: Gone,
 }
 
-/// A realm that was loaded before it is taken up.
+/// A realm before it is taken up; it may be loaded already.
 pub(super) struct Ahead {
     pub(super) settings: Arc<RwLock<Arc<Settings>>>,
     pub(super) bank: Arc<RealmBank>,
@@ -52,28 +52,31 @@ pub(super) struct Ahead {
 }
 
 impl Realms {
+    /// A realm that is new here, and not loaded yet.
+    pub(super) fn unloaded(&self, settings: Settings, relation: Relation, held: bool) -> Ahead {
+        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
+        Ahead {
+            settings: Arc::new(RwLock::new(Arc::new(settings))),
+            bank: Arc::new(RealmBank::new(&self.outside.banks, relation, hold)),
+            published: Arc::new(Notify::new()),
+            loaded: None,
+        }
+    }
+
     /// Loads a realm that is new here, without letting it act.
     pub(super) fn ahead(
         &self,
         realm: RealmId,
         settings: Settings,
         relation: Relation,
-        (open, held): (bool, bool),
+        held: bool,
     ) -> Result<Ahead, Failure> {
-        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
-        let bank = Arc::new(RealmBank::new(&self.outside.banks, relation, hold));
-        let settings = Arc::new(RwLock::new(Arc::new(settings)));
-        let published = Arc::new(Notify::new());
-        let load = || {
-            let (settings, bank) = (Arc::clone(&settings), Arc::clone(&bank));
-            self.load(realm, settings, bank, Arc::clone(&published))
-        };
-        let loaded = open.then(load).transpose()?;
+        let new = self.unloaded(settings, relation, held);
+        let (settings, bank) = (Arc::clone(&new.settings), Arc::clone(&new.bank));
+        let loaded = self.load(realm, settings, bank, Arc::clone(&new.published))?;
         Ok(Ahead {
-            settings,
-            bank,
-            published,
-            loaded,
+            loaded: Some(loaded),
+            ..new
         })
     }
 

@@ -17,7 +17,7 @@ use foldhash::HashMap;
 
 use super::{Adjustment, MAILBOX, RealmSupervisor, TypeRef};
 use crate::accounts::{
-    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Share, is_kept,
+    BULK_PART, BatchMode, Gather, ItemOutcome, Joint, MoneyTurn, Placed, Posting, Share, is_kept,
 };
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Mailbox, Untaken, give_way};
@@ -26,7 +26,7 @@ use crate::reply::{ClaimGuard, Waits};
 use crate::scribe::{Shared, Ticket};
 
 /// The account and the order of an item, or why it is already refused.
-type Resolved = Result<(AccountNo, PostAdjustment), Failure>;
+type Resolved = Result<(AccountNo, Posting), Failure>;
 /// What each external id of a batch was first used for, by direction. Two accounts cannot share an id, whatever becomes
 /// of the first item, so the answer does not depend on how far the first item has come.
 type Named = HashMap<(u8, ExternalId), (AccountNo, Amount, TypeCode)>;
@@ -92,25 +92,30 @@ impl RealmSupervisor {
             return;
         };
         let dry_run = order.dry_run;
-        let (number, order) = match self.prepare(&order) {
+        let (number, posting) = match self.prepare(&order) {
             Ok(resolved) => resolved,
             Err(why) => return self.end(Err(why), ticket),
         };
         if !dry_run {
-            let direction = [b'x', order.voucher_type.direction().byte()];
-            match self.claim_external(&direction, &order.external_id, number) {
+            let PostAdjustment {
+                voucher_type,
+                external_id,
+                ..
+            } = &posting.order;
+            let direction = [b'x', voucher_type.direction().byte()];
+            match self.claim_external(&direction, external_id, number) {
                 Ok(guard) => ticket.guards.push(guard),
                 Err(why) => return self.end(Err(why), ticket),
             }
         }
         self.forward(number, ticket, |ticket| MoneyTurn::Post {
-            order,
+            order: posting,
             dry_run,
             ticket,
         });
     }
 
-    fn prepare(&mut self, order: &Adjustment) -> Result<(AccountNo, PostAdjustment), Failure> {
+    fn prepare(&mut self, order: &Adjustment) -> Resolved {
         let number = self.number(order.target)?;
         let known = match &order.voucher_type {
             TypeRef::Code(code) => self.types.find(code),
@@ -127,7 +132,11 @@ impl RealmSupervisor {
             description: order.description.clone(),
             external_date: order.external_date.clone(),
         };
-        Ok((number, resolved))
+        let posting = Posting {
+            order: resolved,
+            ground: self.unwritten_types(),
+        };
+        Ok((number, posting))
     }
 
     /// A repeat of a posting is still a repeat if its type was removed in the meantime.
@@ -313,26 +322,28 @@ impl RealmSupervisor {
         &mut self,
         item: &Adjustment,
         named: &mut Named,
-    ) -> Result<(AccountNo, PostAdjustment, ClaimGuard), Failure> {
-        let (number, order) = self.name(item, named)?;
+    ) -> Result<(AccountNo, Posting, ClaimGuard), Failure> {
+        let (number, posting) = self.name(item, named)?;
+        let order = &posting.order;
         let direction = [b'x', order.voucher_type.direction().byte()];
         let guard = self.claim_external(&direction, &order.external_id, number)?;
-        Ok((number, order, guard))
+        Ok((number, posting, guard))
     }
 
     /// Resolves an item of a batch, unless an earlier item has its external id for another account.
     fn name(&mut self, item: &Adjustment, named: &mut Named) -> Resolved {
-        let (number, order) = self.prepare(item)?;
+        let (number, posting) = self.prepare(item)?;
         let PostAdjustment {
             voucher_type,
             amount,
+            external_id,
             ..
-        } = &order;
-        let name = (voucher_type.direction().byte(), order.external_id.clone());
+        } = &posting.order;
+        let name = (voucher_type.direction().byte(), external_id.clone());
         let this = (number, *amount, voucher_type.code.clone());
         let first = named.entry(name).or_insert_with(|| this.clone());
         if first.0 == number {
-            return Ok((number, order));
+            return Ok((number, posting));
         }
         let differs = [
             ("cvu", true),

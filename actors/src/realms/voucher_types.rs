@@ -1,11 +1,15 @@
 //! The realm's own stream: its voucher types, and the rules by which its events are counted.
 
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
 use caudal_ledger::facts::RealmFact;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::voucher_types::{CreateVoucherType, TypeCode, VoucherType, VoucherTypes};
 use caudal_storage::StoreError;
 
 use super::{Admission, RealmSupervisor};
+use crate::accounts::Ground;
 use crate::failure::Failure;
 use crate::mailbox::Asked;
 use crate::records::{self, REALM, Tail, reads};
@@ -71,6 +75,25 @@ impl RealmSupervisor {
         })?;
         (self.types, self.tail, self.event_rules) = (types, tail, event_rules);
         Ok(())
+    }
+
+    /// Notes that everything in the realm's own stream up to its known end is durable.
+    pub(super) fn types_are_durable(&self) {
+        let durable = &self.vitals.durable_profile;
+        durable.store(self.tail.seq, Ordering::Release);
+    }
+
+    /// The last change in the realm's own stream while it is not known to be durable. Whatever is decided on the voucher
+    /// types meanwhile must not be written without it.
+    pub(super) fn unwritten_types(&self) -> Option<Ground> {
+        let durable = self.vitals.durable_profile.load(Ordering::Acquire);
+        (durable != self.tail.seq).then(|| Ground {
+            fact: (
+                records::realm_stream(self.shared.realm, REALM),
+                self.tail.seq,
+            ),
+            of: Arc::clone(&self.vitals),
+        })
     }
 
     /// Puts the newest event rules into force, before anything else of the realm is written. If the fact cannot be

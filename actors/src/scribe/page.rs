@@ -69,10 +69,11 @@ pub struct Write {
 }
 
 impl Write {
-    /// How far the page takes the streams of its account.
+    /// How far the page takes the streams of its account, or the realm's own stream.
     pub(super) fn reach(&self) -> Reach {
         let mut facts = self.entries.iter().rev();
-        let profile = facts.find(|entry| entry.stream.kind == records::PROFILE);
+        let profile =
+            facts.find(|entry| matches!(entry.stream.kind, records::PROFILE | records::REALM));
         Reach {
             sequence: self.sequence,
             profile: profile.map(|entry| entry.seq),
@@ -83,9 +84,18 @@ impl Write {
     pub fn append(&mut self, mut after: Self) {
         self.entries.append(&mut after.entries);
         self.hints.append(&mut after.hints);
-        self.decided_on.append(&mut after.decided_on);
+        for fact in after.decided_on {
+            self.decides_on(fact);
+        }
         self.taken.append(after.taken);
         self.sequence = after.sequence.or(self.sequence);
+    }
+
+    /// Notes an entry on which the page was decided.
+    pub fn decides_on(&mut self, fact: (StreamId, u64)) {
+        if !self.decided_on.contains(&fact) {
+            self.decided_on.push(fact);
+        }
     }
 
     /// Stops an actor whose page is not what it has decided; the actor is then loaded again from the disk.

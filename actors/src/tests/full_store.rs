@@ -29,10 +29,13 @@ pub(super) struct FullStore {
     let_go: Condvar,
     /// How many reads remain until the store writes everything that waits, in the middle of a read.
     fuse: AtomicI64,
-    /// Whether reads of rows fail, and how many have failed.
-    broken: AtomicBool,
+    /// Which reads fail, by their name, and how many have failed.
+    breaks: Mutex<Option<Breaks>>,
     failed: AtomicUsize,
 }
+
+/// Whether the read of this name fails.
+type Breaks = Box<dyn FnMut(&'static str) -> bool + Send>;
 
 impl std::fmt::Debug for FullStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -52,17 +55,25 @@ impl FullStore {
             held: Mutex::default(),
             let_go: Condvar::new(),
             fuse: AtomicI64::new(0),
-            broken: AtomicBool::new(false),
+            breaks: Mutex::new(None),
             failed: AtomicUsize::new(0),
         })
     }
 
     /// Makes all reads of rows fail, or work again.
     pub fn break_rows(&self, broken: bool) {
-        self.broken.store(broken, Ordering::Release);
+        *self.breaks.lock().unwrap() = None;
+        if broken {
+            self.break_reads(|what| what == "get");
+        }
     }
 
-    /// How many reads of a row have failed.
+    /// Makes those reads fail for whose name `breaks` returns true.
+    pub fn break_reads(&self, breaks: impl FnMut(&'static str) -> bool + Send + 'static) {
+        *self.breaks.lock().unwrap() = Some(Box::new(breaks));
+    }
+
+    /// How many reads have failed.
     pub fn failed(&self) -> usize {
         self.failed.load(Ordering::Acquire)
     }
@@ -81,19 +92,26 @@ impl FullStore {
         self.engine_on(0, clock, bank)
     }
 
-    fn reads(&self, what: &'static str) {
+    fn reads(&self, what: &'static str) -> Result<(), StoreError> {
+        if let Some(breaks) = &mut *self.breaks.lock().unwrap()
+            && breaks(what)
+        {
+            self.failed.fetch_add(1, Ordering::AcqRel);
+            return Err(StoreError::Unreadable("broken".into()));
+        }
         if self.fuse.load(Ordering::Acquire) > 0 && self.fuse.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.inner.step_all();
         }
         if *self.serving.lock().unwrap() == Some(std::thread::current().id()) {
             self.blocked.lock().unwrap().push(what);
-            return;
+            return Ok(());
         }
         let mut held = self.held.lock().unwrap();
         if held.0 {
             held.1 += 1;
             drop(self.let_go.wait_while(held, |held| held.0).unwrap());
         }
+        Ok(())
     }
 
     /// Holds the reads of other threads, or lets them go.
@@ -130,7 +148,7 @@ impl Index for FullStore {
         self.inner.applied()
     }
     fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
-        self.reads("head");
+        self.reads("head")?;
         self.inner.head(stream)
     }
     fn read(
@@ -141,23 +159,19 @@ impl Index for FullStore {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.reads("read");
+        self.reads("read")?;
         self.inner.read(stream, from, to, order, limit)
     }
     fn seq_at(&self, stream: StreamId, at: u64) -> Result<Option<u64>, StoreError> {
-        self.reads("seq_at");
+        self.reads("seq_at")?;
         self.inner.seq_at(stream, at)
     }
     fn entry(&self, position: Position) -> Result<Entry, StoreError> {
-        self.reads("entry");
+        self.reads("entry")?;
         self.inner.entry(position)
     }
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.reads("get");
-        if self.broken.load(Ordering::Acquire) {
-            self.failed.fetch_add(1, Ordering::AcqRel);
-            return Err(StoreError::Unreadable("broken".into()));
-        }
+        self.reads("get")?;
         self.inner.get(key)
     }
     fn scan(
@@ -167,7 +181,7 @@ impl Index for FullStore {
         order: SortOrder,
         limit: usize,
     ) -> Result<Vec<Pair>, StoreError> {
-        self.reads("scan");
+        self.reads("scan")?;
         self.inner.scan(from, to, order, limit)
     }
     fn replay(
@@ -175,7 +189,7 @@ impl Index for FullStore {
         from: CommitNo,
         visit: &mut dyn FnMut(CommitNo, &Entry) -> bool,
     ) -> Result<CommitNo, StoreError> {
-        self.reads("replay");
+        self.reads("replay")?;
         self.inner.replay(from, visit)
     }
     fn streams_differ(
@@ -184,7 +198,7 @@ impl Index for FullStore {
         realm: Option<u32>,
         step: &mut dyn FnMut() -> bool,
     ) -> Result<Differing, StoreError> {
-        self.reads("streams_differ");
+        self.reads("streams_differ")?;
         self.inner.streams_differ(commits, realm, step)
     }
 }

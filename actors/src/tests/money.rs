@@ -196,6 +196,36 @@ async fn money_goes_to_another_account_once() {
 }
 
 #[actix::test]
+async fn a_cursor_of_all_transfers_goes_on_with_its_own_account_and_with_no_other_one() {
+    let harness = Harness::new(1, 2, 1000, bank()).await;
+    for n in 0..2 {
+        value(harness.give((1, 2), 1, &format!("a{n}")).await);
+        value(harness.give((2, 1), 1, &format!("b{n}")).await);
+    }
+    let first = ListPage {
+        limit: 1,
+        ..EVERYTHING
+    };
+    let all = TransferFilter::default();
+    let listed = harness.engine.transfers(REALM, all, first).await.unwrap();
+    assert_eq!(listed.items[0].account, AccountNo(1));
+    let page = ListPage {
+        cursor: listed.next,
+        ..EVERYTHING
+    };
+    let of = |account| {
+        let filter = TransferFilter {
+            from: Some(Target::Account(AccountNo(account))),
+            ..TransferFilter::default()
+        };
+        harness.engine.transfers(REALM, filter, page)
+    };
+    let rest = of(1).await.unwrap().items;
+    assert_eq!(rest.len(), 1, "the one after the first");
+    assert_eq!(of(2).await.unwrap_err(), Failure::NotACursor);
+}
+
+#[actix::test]
 async fn a_batch_is_posted_whole_or_each_for_itself() {
     let harness = Harness::new(1, 3, 100, bank()).await;
     let items = |last: i64| {

@@ -2,6 +2,7 @@
 
 use caudal_ledger::accounts::Status;
 
+use super::harness::mode;
 use super::*;
 
 #[actix::test]
@@ -52,5 +53,64 @@ async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
         assert_eq!(view.account.status, status);
         assert_eq!(world.balance().await, left);
         world.verified().await;
+    }
+}
+
+#[actix::test]
+async fn a_voucher_is_written_with_its_type_or_not_at_all() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    value(world.post("IN", 100, "first").await);
+    let mut balance = 100;
+    for (n, way) in [None, Some(false), Some(true)].into_iter().enumerate() {
+        for refuses in [true, false] {
+            let code = format!("NEW{n}");
+            let order = CreateVoucherType {
+                code: TypeCode::parse(&code).unwrap(),
+                name: code.clone(),
+                sense: Sense::Credit,
+                description: None,
+                category: None,
+            };
+            world.store.set_automatic(false);
+            let mut created = Box::pin(world.engine.create_type(REALM, order, plain()));
+            goes_on(&mut created, || world.store.pending() == 1).await;
+            let item = adjustment(1, &code, 10, &format!("late-{n}"));
+            // On its own, or in a batch.
+            let posted = async {
+                let Some(atomic) = way else {
+                    return world.engine.post(REALM, item, plain()).await.map(drop);
+                };
+                let items = vec![item];
+                let batch = world.engine.batch(REALM, items, mode(atomic), plain());
+                let outcomes = batch.await.map(|given| match given {
+                    Given::Value(outcomes) => outcomes,
+                    Given::Kept { .. } => panic!("kept"),
+                });
+                outcomes?.into_iter().next().unwrap().map(drop)
+            };
+            let mut posted = Box::pin(posted);
+            goes_on(&mut posted, || world.store.pending() == 2).await;
+            if refuses {
+                // The commits behind it would find room.
+                let full = StoreError::Full("says the test".into());
+                assert!(world.store.refuse_waiting(full));
+            }
+            world.store.set_automatic(true);
+            let (created, posted) = (created.await, posted.await);
+            match refuses {
+                true => {
+                    assert_eq!(created.unwrap_err(), Failure::ReadOnly);
+                    assert_eq!(posted.unwrap_err(), Failure::Overloaded);
+                }
+                false => {
+                    value(created);
+                    posted.unwrap();
+                    balance += 10;
+                }
+            }
+            assert_eq!(world.balance().await, balance, "{code}, {refuses}");
+            world.verified().await;
+        }
     }
 }

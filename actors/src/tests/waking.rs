@@ -275,7 +275,7 @@ async fn a_realm_that_could_not_be_started_is_tried_again() {
     two.reads(Reading::Fails);
     let realm = tenant(&first, "t1", 1).await;
     assert!(second.look_again().unwrap(), "it has seen the tenant");
-    assert!(!serves(&second, realm).await);
+    falls(&second, realm).await;
     two.reads(Reading::Goes);
     let since = Instant::now();
     while !serves(&second, realm).await {
@@ -284,6 +284,41 @@ async fn a_realm_that_could_not_be_started_is_tried_again() {
         nap().await;
     }
     assert!(!second.look_again().unwrap(), "there is nothing new");
+}
+
+/// Checks that a realm that should be served cannot be loaded, and that clients and operators are told so.
+async fn falls(engine: &Engine, realm: RealmId) {
+    let is_down = || {
+        let mut down = engine.down().into_iter();
+        down.any(|it| it.realm == realm && !it.served)
+    };
+    wait_until(is_down).await;
+    let target = Target::Account(AccountNo(1));
+    let refused = engine.balance(realm, target).await;
+    assert_eq!(refused.unwrap_err(), Failure::ShuttingDown);
+}
+
+#[actix::test]
+async fn a_realm_that_cannot_be_loaded_by_the_node_that_writes_the_platform_is_tried_again() {
+    let two = Two::new();
+    let node = two.node();
+    node.wake(0).await.unwrap();
+    node.wake(1).await.unwrap();
+    two.reads(Reading::Fails);
+    let realm = tenant(&node, "t1", 1).await;
+    falls(&node, realm).await;
+    // A move of the realm into its own cell tries at once, and gets the error.
+    assert!(node.resumed_in_turn(realm).await.is_err());
+    two.reads(Reading::Goes);
+    node.resumed_in_turn(realm).await.unwrap();
+    assert!(serves(&node, realm).await);
+    // Another one goes on although nobody asks for it.
+    two.reads(Reading::Fails);
+    let second = tenant(&node, "t2", 1).await;
+    falls(&node, second).await;
+    two.reads(Reading::Goes);
+    wait_until(|| node.down().iter().all(|it| it.served)).await;
+    assert!(serves(&node, second).await);
 }
 
 #[actix::test]

@@ -174,3 +174,23 @@ fn a_format_tells_the_kinds_that_it_has_a_body_for() {
     assert_eq!(wanted(Some(&["hold.*", "account.*"])), ["account.disabled"]);
     assert_eq!(wanted(Some(&["hold.created"])), [""; 0]);
 }
+
+#[test]
+fn a_word_of_a_newer_version_wants_nothing_and_the_others_still_count() {
+    use crate::events::EventKind;
+    let wanted = |words: &[&str]| {
+        let webhook = Webhook {
+            types: Some(words.iter().map(ToString::to_string).collect()),
+            ..run(&mut Webhooks::default(), 0, create(), (0, 0))
+        };
+        let kinds = webhook.kinds();
+        let had = EventKind::ALL.iter().filter(|kind| kinds.has(**kind));
+        had.map(|kind| kind.as_str()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        wanted(&["card.issued", "voucher.created"]),
+        ["voucher.created"]
+    );
+    assert_eq!(wanted(&["card.*", "card.issued"]), [""; 0]);
+    assert_eq!(wanted(&["*"]), [""; 0]);
+}

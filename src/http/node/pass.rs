@@ -353,7 +353,7 @@ async fn try_at(parcel: &Parcel, node: &Node, (cell, owner): (u32, &Owner)) -> T
         biased;
         tried = sent => tried,
         () = succeeded(node, (cell, owner)) => Tried::Unknown,
-        () = tokio::time::sleep(ANSWER) => Tried::Unknown,
+        () = tokio::time::sleep(parcel.answer) => Tried::Unknown,
     }
 }
 

@@ -44,6 +44,7 @@ pub fn code(failure: &Failure) -> &'static str {
         Failure::Stale => "version_mismatch",
         Failure::PageTooFar => "page_too_far",
         Failure::TooManyToSort => "too_many_to_sort",
+        Failure::NotACursor => INVALID.1,
         Failure::Overloaded => "overloaded",
         Failure::ReadOnly => "read_only",
         Failure::ClockInDoubt => "clock_in_doubt",

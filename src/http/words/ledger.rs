@@ -293,6 +293,7 @@ impl Say for Failure {
             Self::TooManyToSort => {
                 "Hay más registros de los que una consulta ordena; acote las fechas u omita sort"
             }
+            Self::NotACursor => "El cursor no es de esta lista; empiece sin cursor",
             Self::Overloaded => "El servicio está ocupado; reintente en unos segundos",
             Self::ReadOnly => "Por el momento no se aceptan cambios; reintente más tarde",
             Self::ClockInDoubt => {
