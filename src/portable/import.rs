@@ -5,7 +5,9 @@
 //!
 //! **Order.** [`rehearse`] first: all of it goes into a store of its own, is projected and verified there. Then
 //! [`begin`]: the tenant, where it is new, and that the realm is being filled. Then [`fill`], [`compare`] with every
-//! stream and with the order over all of them, and [`end`].
+//! stream and with the order over all of them, and [`end`]. What the platform says goes to the first cell, and the realm
+//! to the cell of its [`Place`]. So entries are in a cell only after the first one says that they belong there, and the
+//! realm can be opened only after all of them are durable.
 //!
 //! **Failure.** What is there and is not the beginning of the file is refused before anything is written. A store that
 //! takes no commits for [`PATIENCE`] ends the import; run again, it goes on.
@@ -16,9 +18,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
-use caudal_actors::records::{PLATFORM_STREAM, Tail};
+use caudal_actors::records::{PLATFORM_STREAM, REALM, Tail, realm_stream};
 use caudal_actors::verify;
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::ids::RealmId;
@@ -100,6 +103,58 @@ impl Drop for Scratch {
     }
 }
 
+/// Where the realm of a file is put.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The number of its cell.
+    pub cell: u32,
+    /// The store of that cell, in which the generation of the realm is that is in force.
+    pub store: Arc<dyn Store>,
+    /// The store with the platform's facts.
+    pub platform: Arc<dyn Store>,
+}
+
+impl Place {
+    /// Where the realm of a file goes among the cells of a service that is stopped: into `wanted`, if it is new here.
+    ///
+    /// # Errors
+    /// When there is no such cell, when the realm lies in another one, when a cell has something of it that the platform
+    /// does not know.
+    pub fn of(cells: &Cells, checked: &Checked, wanted: Option<u32>) -> Result<Self, BackupError> {
+        let first = cells.platform();
+        let (platform, _) = PlatformActor::load(first.as_ref())?;
+        let (tenant, mode) = (&checked.ending.tenant, checked.head.mode);
+        let (realm, cell) = (
+            tenant.realm(mode),
+            platform.cell_for_import(tenant, mode, wanted)?,
+        );
+        let known = platform.tenants.contains_key(&tenant.id);
+        // A later generation may lie elsewhere than the one that has the realm's own number.
+        let own = known.then(|| platform.cell_of(realm, 0));
+        for (other, store) in cells.numbered().filter(|(other, _)| Some(*other) != own) {
+            // The first entry of a realm is one of this stream.
+            if store.head(realm_stream(realm, REALM))?.is_some() {
+                return Err(BackupError::Refused(format!(
+                    "cell {other} has entries of realm {} that the first cell does not know: the first cell is an older \
+                     copy. Nothing was changed; bring back all cells of one moment",
+                    realm.0
+                )));
+            }
+        }
+        // A realm that was taken back to an instant, or moved, is filled in the generation that is in force.
+        let store = match known {
+            true => Some(cells.of(realm)),
+            false => cells.cell(cell).cloned(),
+        };
+        let none = || BackupError::Refused(format!("cell {cell} is not here"));
+        Ok(Self {
+            cell,
+            store: store.ok_or_else(none)?,
+            platform: Arc::clone(first),
+        })
+    }
+}
+
 /// Tries a file in a store of its own, in `folder`.
 ///
 /// # Errors
@@ -149,22 +204,22 @@ pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
 /// # Errors
 /// When it is not, the realm cannot be filled here, or the store takes nothing.
 pub fn begin(
-    store: &dyn Store,
+    place: &Place,
     path: &Path,
     checked: &Checked,
     now: Timestamp,
 ) -> Result<(), BackupError> {
     let head = &checked.head;
-    let there = tally(store, head.realm)?;
+    let there = tally(place.store.as_ref(), head.realm)?;
     let source = RealmSource {
         file: checked.name,
         store: hex(&head.store),
         commit: head.commit,
         at: Timestamp::from_millis(head.latest),
     };
-    say(store, now, |platform| {
-        let empty = there.entries == 0;
-        let facts = platform.begin_import(&checked.ending.tenant, head.mode, &source, empty)?;
+    say(place.platform.as_ref(), now, |platform| {
+        let of = (&checked.ending.tenant, head.mode);
+        let facts = platform.begin_import(of, &source, (place.cell, there.entries == 0))?;
         follows(&there, path, checked)?;
         Ok(facts)
     })
@@ -309,18 +364,18 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
     }
 }
 
-/// Writes that all of a realm is here.
+/// Writes that all of a realm is here, into the store with the platform's facts.
 ///
 /// # Errors
 /// When it is not being filled, or the store takes nothing.
-pub fn end(store: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
+pub fn end(platform: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
     let head = &checked.head;
-    say(store, now, |platform| {
+    say(platform, now, |platform| {
         Ok(vec![platform.end_import(&head.tenant, head.mode)?])
     })
 }
 
-/// Writes facts of the platform into a store that no service uses.
+/// Writes facts of the platform into the store that has them, which no service uses.
 ///
 /// # Errors
 /// What `decide` gives, and when the store takes nothing.

@@ -91,6 +91,16 @@ impl Platform {
         new.then_some(PlatformFact::CellAdded { cell, store })
     }
 
+    /// What says that both realms of a new tenant lie in a cell. Of a realm in the first cell nothing is said.
+    pub(super) fn placed(tenant: &str, cell: u32) -> Vec<PlatformFact> {
+        let places = [Mode::Live, Mode::Test].map(|mode| PlatformFact::RealmPlaced {
+            id: tenant.to_owned(),
+            mode,
+            cell,
+        });
+        places.into_iter().filter(|_| cell > 0).collect()
+    }
+
     /// The cell in which a generation of a realm lies.
     pub fn cell_of(&self, realm: RealmId, generation: u32) -> u32 {
         let copy = self.generations(realm).and_then(|it| it.copy(generation));

@@ -207,14 +207,9 @@ impl Platform {
             banks,
             total_limits,
         };
-        let placed = [Mode::Live, Mode::Test].map(|mode| PlatformFact::RealmPlaced {
-            id: tenant.id.clone(),
-            mode,
-            cell,
-        });
+        let placed = Self::placed(&tenant.id, cell);
         let mut facts = vec![PlatformFact::TenantCreated(Box::new(tenant))];
-        // Of a realm in the first cell nothing is said.
-        facts.extend(placed.into_iter().filter(|_| cell > 0));
+        facts.extend(placed);
         Ok(facts)
     }
 }
