@@ -43,9 +43,12 @@ const SETTLES: Duration = Duration::from_secs(5);
 /// How often.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The folder of a cell.
-fn place(data: &Path, cell: u32) -> PathBuf {
-    data.join(folder::CELLS).join(cell.to_string())
+/// The folder of a cell: the data folder, if it is the first one.
+pub(super) fn place(data: &Path, cell: u32) -> PathBuf {
+    match cell {
+        0 => data.to_owned(),
+        cell => data.join(folder::CELLS).join(cell.to_string()),
+    }
 }
 
 fn refused<T>(why: String) -> Result<T, StartError> {
@@ -82,10 +85,7 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
 /// # Errors
 /// When the system refuses.
 pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
-    let folder = match cell {
-        0 => data.to_owned(),
-        cell => place(data, cell),
-    };
+    let folder = place(data, cell);
     folder::prepare(&folder)?;
     let store = folder.join(folder::STORE);
     let failed = |why| StartError::io(format!("making {}", folder.display()), why);
@@ -99,22 +99,6 @@ pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
         }
     }
     Ok(store)
-}
-
-/// Refuses a folder with several cells, of which the first is open: `what` is done with one alone.
-///
-/// # Errors
-/// When it has; when the first cell cannot be read.
-pub fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
-    let (platform, _) = PlatformActor::load(first).map_err(|why| unread(&why))?;
-    match platform.cells().count() {
-        0 => Ok(()),
-        more => Err(StartError::Setting(format!(
-            "{} has {} cells, and {what} knows the first one alone. Nothing was done",
-            data.display(),
-            more.strict_add(1)
-        ))),
-    }
 }
 
 /// How many cells there seem to be, before the first one is open, which knows.
