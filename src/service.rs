@@ -20,6 +20,7 @@ mod folder;
 mod listening;
 pub mod moving;
 mod nodes;
+mod places;
 mod shipping;
 mod turning;
 
@@ -57,11 +58,12 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE, Peers, place_of};
-pub use cells::{alone as one_cell, for_restore as cell_for_restore, open_known as open_cells};
+pub use cell::{CellLog, LEASE, Peers};
+pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
 pub use folder::new_secret;
 pub use folder::{BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, pepper_mark};
 pub use folder::{read as read_file, write as write_file};
+pub use places::copy_in;
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);

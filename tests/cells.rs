@@ -4,6 +4,7 @@
 mod commands;
 mod crashes;
 mod folders;
+mod imported;
 mod load;
 mod logged;
 mod moved;

@@ -1,6 +1,8 @@
 //! The log of a service moves into a database and back to its folder, by commands in separate processes, while
 //! clients retry until somebody serves.
 
+mod several;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -47,6 +49,7 @@ struct Site {
     dir: TempDir,
     url: watch::Sender<Option<String>>,
     service: Option<Service>,
+    cells: u32,
 }
 
 impl Site {
@@ -59,6 +62,7 @@ impl Site {
             dir,
             url: watch::Sender::new(None),
             service: None,
+            cells: 1,
         })
     }
 
@@ -71,6 +75,7 @@ impl Site {
                 lease: Duration::from_secs(60),
                 peers: None,
             }),
+            cells: self.cells,
             pepper: Some("a pepper that does not lie in the folder".into()),
             ..ServiceOptions::for_tests(&self.data)
         }

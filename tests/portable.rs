@@ -1,7 +1,7 @@
 //! Realms as files: out of one installation and into another, by commands in separate processes.
 
 mod closed;
-mod dying;
+pub mod dying;
 mod held;
 pub mod instant;
 mod mixed;
@@ -99,21 +99,21 @@ pub async fn shown(client: &Client, cvus: &[String]) -> Vec<Value> {
 }
 
 /// Runs a command that has to succeed; returns its JSON output.
-fn done(arguments: &[&str]) -> Value {
+pub fn done(arguments: &[&str]) -> Value {
     let (code, told, why) = command(&[arguments, &["--json"]].concat());
     assert_eq!(code, Some(0), "{arguments:?}: {why}");
     told
 }
 
 /// Runs a command that has to be refused with this code; returns its message.
-fn refused(arguments: &[&str], wanted: i32) -> String {
+pub fn refused(arguments: &[&str], wanted: i32) -> String {
     let (code, _, why) = command(arguments);
     assert_eq!(code, Some(wanted), "{arguments:?}: {why}");
     why
 }
 
 /// Exports the test realm of the other tenant.
-fn exported(data: &Path, to: &Path, more: &[&str]) -> Value {
+pub fn exported(data: &Path, to: &Path, more: &[&str]) -> Value {
     let tenant = ["realm", "export", "--tenant", OTHER, "--mode", "test"];
     let from = ["--data", text(data), "--to", text(to)];
     done(&[&tenant[..], &from, more].concat())
@@ -121,7 +121,7 @@ fn exported(data: &Path, to: &Path, more: &[&str]) -> Value {
 
 /// Another installation with a tenant of its own: its folder, a client of that tenant, and an account. The service
 /// has stopped.
-async fn elsewhere(service: &mut TestService, folder: &Path) -> (PathBuf, Client, String) {
+pub async fn elsewhere(service: &mut TestService, folder: &Path) -> (PathBuf, Client, String) {
     service.end(true).await;
     let data = folder.join("elsewhere");
     service.moves(data.clone());

@@ -1,5 +1,7 @@
 //! `caudal realm`: exports one tenant's live or test realm to a file, and imports it.
 
+mod import;
+
 use std::path::{Path, PathBuf};
 
 use caudal::backup::BackupError;
@@ -11,11 +13,9 @@ use caudal::clock;
 use caudal::portable::export::{Export, Wanted};
 use caudal::portable::file::{Checked, count};
 use caudal::portable::format::FRAME_BYTES;
-use caudal::portable::import::{self, Scratch};
+use caudal::portable::import::{Scratch, say as write};
 use caudal::portable::read;
 use caudal::portable::tables::{self, Style};
-use caudal::service;
-use caudal_actors::verify;
 use caudal_ledger::ids::{GENERATION_MAX, Mode};
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
@@ -32,15 +32,12 @@ use super::restore::until;
 use super::stopped::Stopped;
 use super::terminal::{self, say, wait};
 
-/// The folder in which a file is tried before it is imported.
-const REHEARSAL: &str = "rehearsal";
-
 /// Export, check and import one tenant's realm; open and close it
 #[derive(Debug, Subcommand)]
 pub enum Realm {
     Export(Taken),
     Check(Check),
-    Import(Import),
+    Import(import::Import),
     /// Serve an imported or closed realm from the next start on
     Open(Which),
     /// Stop serving a realm from the next start on, because it continues elsewhere
@@ -113,26 +110,6 @@ pub struct Check {
     json: bool,
 }
 
-/// Put a realm's file into the data folder of a stopped service, and verify all of it
-///
-/// If there is no tenant of that id, it is created from the file. The realm keeps its number, which no other tenant may
-/// have here. It is served only after it is complete and opened. An interrupted import continues where it was when the
-/// command runs again; until the realm is opened, a later file of the same realm can be imported over an earlier one.
-#[derive(Debug, clap::Args)]
-pub struct Import {
-    /// The file
-    file: PathBuf,
-    /// The data folder of a stopped service
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
-    /// Serve it from the next start on. No other installation may serve it then
-    #[arg(long)]
-    open: bool,
-    /// Print what was done as JSON
-    #[arg(long)]
-    json: bool,
-}
-
 /// A realm in the data folder of a stopped service.
 #[derive(Debug, clap::Args)]
 pub struct Which {
@@ -159,7 +136,7 @@ pub fn run(errand: Realm) -> Result<(), Exit> {
             let checked = check(&args.file)?;
             print(&told(&checked), args.json, "it is whole")
         }
-        Realm::Import(args) => put(&args),
+        Realm::Import(args) => import::put(&args),
         Realm::Open(which) => turn(&which, true),
         Realm::Close(which) => turn(&which, false),
     }
@@ -387,77 +364,14 @@ async fn from_depot(
     Ok(export)
 }
 
-fn put(args: &Import) -> Result<(), Exit> {
-    let (file, checked) = (&args.file, check(&args.file)?);
-    let line = terminal::progress("opening");
-    let stopped = Stopped::to_write(&args.data, "an import", &line)?;
-    line.finish_and_clear();
-    service::one_cell(&args.data, stopped.store.as_ref(), "an import")?;
-    // A realm that was taken back to an instant here is filled in the generation in force.
-    let seen = stopped.cells.of(checked.head.realm);
-    let store = seen.as_ref();
-    let rehearsal = args.data.join(REHEARSAL);
-    let bar = terminal::bytes("trying it", checked.bytes);
-    let mut done = |bytes| bar.set_position(bytes);
-    import::rehearse(file, &checked, &rehearsal, &mut done)?;
-    import::begin(store, file, &checked, clock::now())?;
-    bar.set_message("importing");
-    import::fill(store, file, &checked, &mut |bytes| bar.set_position(bytes))?;
-    bar.finish_and_clear();
-    import::compare(store, file, &checked)?;
-    let line = terminal::progress("entries replayed:");
-    let verified = verify::store(stopped.store.as_ref(), &mut |entries| {
-        line.set_position(entries)
-    });
-    line.finish_and_clear();
-    let (report, _) = verified.map_err(BackupError::from)?;
-    if let Some(first) = report.differences.first() {
-        return Err(Exit::failed(format!(
-            "{} differences in the store, the first: {first}. The realm stays closed; look at `caudal verify --data {}`",
-            report.count,
-            args.data.display()
-        )));
-    }
-    import::end(store, &checked, clock::now())?;
-    let (tenant, mode) = (&checked.head.tenant, checked.head.mode);
-    if args.open {
-        set(store, tenant, mode, true)?;
-    }
-    stopped.cells.close().map_err(Exit::failed)?;
-    let mut all = told(&checked);
-    if let Some(all) = all.as_object_mut() {
-        all.insert("opened".to_owned(), args.open.into());
-        all.insert("differences".to_owned(), report.count.into());
-    }
-    print(&all, args.json, "imported, nothing differs")?;
-    match args.json || args.open {
-        true => Ok(()),
-        false => next(&checked, &args.data),
-    }
-}
-
-/// Prints the steps that remain before a realm is served.
-fn next(checked: &Checked, data: &Path) -> Result<(), Exit> {
-    let head = &checked.head;
-    if !checked.ending.closed {
-        say("It was not closed where it came from: see to it that nobody serves it there.")?;
-    }
-    say(&format!(
-        "It is closed here. Issue its keys, look at its bank and at the secrets of its webhooks, then: \
-         caudal realm open --data {} --tenant {} --mode {}",
-        data.display(),
-        head.tenant,
-        head.mode.as_str()
-    ))
-}
-
+/// Writes to the store with the platform's facts that a realm is open or closed.
 fn set(
-    store: &dyn caudal_storage::Store,
+    platform: &dyn caudal_storage::Store,
     tenant: &str,
     mode: Mode,
     open: bool,
 ) -> Result<(), BackupError> {
-    import::say(store, clock::now(), |platform| {
+    write(platform, clock::now(), |platform| {
         let fact = match open {
             true => platform.open_realm(tenant, mode),
             false => platform.close_realm(tenant, mode),

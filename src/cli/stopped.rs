@@ -78,12 +78,12 @@ impl Stopped {
     /// log would not get the write.
     pub fn to_write(data: &Path, what: &str, line: &ProgressBar) -> Result<Self, Exit> {
         let stopped = Self::open(data, false, line)?;
-        // The folder is locked, so nobody moves its log in between.
-        let Some(place) = service::place_of(data)? else {
+        // The folder is locked, so nobody moves its logs in between.
+        let Some((cell, place)) = service::copy_in(data)? else {
             return Ok(stopped);
         };
         Err(Exit::usage(format!(
-            "the store in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
+            "the store of cell {cell} in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
              has more than the log. Nothing was done. Stop all nodes and run `caudal log move --to disk --data {0} --log URL`; \
              then this, and move the log back",
             data.display()

@@ -5,7 +5,9 @@
 //!
 //! **Order.** First [`rehearse`] fills a temporary store with all of the file, and projects and verifies it. Then
 //! [`begin`] records the tenant, if it is new, and that the realm is being filled. Then come [`fill`], [`compare`] with
-//! every stream and with the order over all of them, and [`end`].
+//! every stream and with the order over all of them, and [`end`]. The platform's facts go to the first cell, and the
+//! realm to the cell of its [`Place`]. So a cell has entries only after the first one says that they belong there, and
+//! the realm can be opened only after all of them are durable.
 //!
 //! **Failure.** If the store's entries of the realm are not a prefix of the file, the import is refused before anything
 //! is written. A store that takes no commits for [`PATIENCE`] ends the import; running it again continues it.
@@ -16,9 +18,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
-use caudal_actors::records::{PLATFORM_STREAM, Tail};
+use caudal_actors::records::{PLATFORM_STREAM, REALM, Tail, realm_stream};
 use caudal_actors::verify;
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::ids::RealmId;
@@ -100,6 +103,58 @@ impl Drop for Scratch {
     }
 }
 
+/// The place of an imported realm.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The number of its cell.
+    pub cell: u32,
+    /// The store of that cell, with the realm's generation in force.
+    pub store: Arc<dyn Store>,
+    /// The store with the platform's facts.
+    pub platform: Arc<dyn Store>,
+}
+
+impl Place {
+    /// The place of a file's realm among the cells of a stopped service: `wanted`, if the realm is new here.
+    ///
+    /// # Errors
+    /// When there is no such cell, when the realm lies in another one, or when a cell has entries of it that the platform
+    /// does not know.
+    pub fn of(cells: &Cells, checked: &Checked, wanted: Option<u32>) -> Result<Self, BackupError> {
+        let first = cells.platform();
+        let (platform, _) = PlatformActor::load(first.as_ref())?;
+        let (tenant, mode) = (&checked.ending.tenant, checked.head.mode);
+        let (realm, cell) = (
+            tenant.realm(mode),
+            platform.cell_for_import(tenant, mode, wanted)?,
+        );
+        let known = platform.tenants.contains_key(&tenant.id);
+        // A later generation may lie in another cell than the one under the realm's own number.
+        let own = known.then(|| platform.cell_of(realm, 0));
+        for (other, store) in cells.numbered().filter(|(other, _)| Some(*other) != own) {
+            // every realm begins with an entry of this stream
+            if store.head(realm_stream(realm, REALM))?.is_some() {
+                return Err(BackupError::Refused(format!(
+                    "cell {other} has entries of realm {} that the first cell does not know: the first cell is an older \
+                     copy. Nothing was changed; bring back all cells of one moment",
+                    realm.0
+                )));
+            }
+        }
+        // A realm that was moved or taken back to an instant is filled in the generation in force.
+        let store = match known {
+            true => Some(cells.of(realm)),
+            false => cells.cell(cell).cloned(),
+        };
+        let none = || BackupError::Refused(format!("cell {cell} is not here"));
+        Ok(Self {
+            cell,
+            store: store.ok_or_else(none)?,
+            platform: Arc::clone(first),
+        })
+    }
+}
+
 /// Imports a file into a temporary store in `folder`.
 ///
 /// # Errors
@@ -149,22 +204,22 @@ pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
 /// # Errors
 /// When they are not, the realm cannot be filled here, or the store takes no writes.
 pub fn begin(
-    store: &dyn Store,
+    place: &Place,
     path: &Path,
     checked: &Checked,
     now: Timestamp,
 ) -> Result<(), BackupError> {
     let head = &checked.head;
-    let there = tally(store, head.realm)?;
+    let there = tally(place.store.as_ref(), head.realm)?;
     let source = RealmSource {
         file: checked.name,
         store: hex(&head.store),
         commit: head.commit,
         at: Timestamp::from_millis(head.latest),
     };
-    say(store, now, |platform| {
-        let empty = there.entries == 0;
-        let facts = platform.begin_import(&checked.ending.tenant, head.mode, &source, empty)?;
+    say(place.platform.as_ref(), now, |platform| {
+        let of = (&checked.ending.tenant, head.mode);
+        let facts = platform.begin_import(of, &source, (place.cell, there.entries == 0))?;
         follows(&there, path, checked)?;
         Ok(facts)
     })
@@ -309,18 +364,18 @@ pub fn compare(store: &dyn Index, path: &Path, checked: &Checked) -> Result<(), 
     }
 }
 
-/// Records that a realm is complete.
+/// Records that a realm is complete, in the store with the platform's facts.
 ///
 /// # Errors
 /// When it is not being filled, or the store takes no writes.
-pub fn end(store: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
+pub fn end(platform: &dyn Store, checked: &Checked, now: Timestamp) -> Result<(), BackupError> {
     let head = &checked.head;
-    say(store, now, |platform| {
+    say(platform, now, |platform| {
         Ok(vec![platform.end_import(&head.tenant, head.mode)?])
     })
 }
 
-/// Writes facts of the platform to a store that no service uses.
+/// Writes facts of the platform to the store that has them, which no service uses.
 ///
 /// # Errors
 /// The error of `decide`; when the store takes no writes.

@@ -23,7 +23,9 @@ use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
 use super::shipping::ship;
-use super::{Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes};
+use super::{
+    Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes, places,
+};
 use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway};
@@ -131,6 +133,17 @@ fn can_listen(options: &ServiceOptions) -> Result<(), StartError> {
     Ok(())
 }
 
+/// Makes the data folder, if it is missing, and locks it. A folder in which only some cells are copies of logs elsewhere
+/// is refused.
+fn hold(options: &ServiceOptions) -> Result<File, StartError> {
+    folder::prepare(&options.data)?;
+    let held = folder::hold(&options.data)?;
+    if options.cell.is_none() {
+        places::are_one(&options.data)?;
+    }
+    Ok(held)
+}
+
 /// Creates the metrics of the service, and hands the store its part.
 fn count(options: &mut ServiceOptions) -> Result<Arc<Measures>, StartError> {
     let failed = |why| StartError::Setting(format!("the metrics cannot be laid out: {why}"));
@@ -163,8 +176,7 @@ impl Parts {
         let room = descriptors::raise(options.cells)?;
         let measures = count(&mut options)?;
         can_listen(&options)?;
-        folder::prepare(&options.data)?;
-        let held = folder::hold(&options.data)?;
+        let held = hold(&options)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
         let (opened, ahead) = nodes::open(&options, &pepper)?;
         let (cells, all) = (opened.cells, opened.records);

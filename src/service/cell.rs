@@ -109,7 +109,8 @@ pub(super) fn open(
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
             "the store in {} is a copy of the log at {place}: set cell.log to it. `caudal log move --to disk` makes this \
-             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}",
+             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}, and the \
+             {PLACE} of every other cell",
             data.display(),
             data.join(PLACE).display()
         ))),

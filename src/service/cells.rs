@@ -44,9 +44,12 @@ const SETTLES: Duration = Duration::from_secs(5);
 /// The pause between two such checks.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// The folder of a cell.
-fn place(data: &Path, cell: u32) -> PathBuf {
-    data.join(folder::CELLS).join(cell.to_string())
+/// The folder of a cell: the data folder, if it is the first one.
+pub(super) fn place(data: &Path, cell: u32) -> PathBuf {
+    match cell {
+        0 => data.to_owned(),
+        cell => data.join(folder::CELLS).join(cell.to_string()),
+    }
 }
 
 fn refused<T>(why: String) -> Result<T, StartError> {
@@ -83,10 +86,7 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
 /// # Errors
 /// When the system refuses.
 pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
-    let folder = match cell {
-        0 => data.to_owned(),
-        cell => place(data, cell),
-    };
+    let folder = place(data, cell);
     folder::prepare(&folder)?;
     let store = folder.join(folder::STORE);
     let failed = |why| StartError::io(format!("making {}", folder.display()), why);
@@ -100,23 +100,6 @@ pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
         }
     }
     Ok(store)
-}
-
-/// Refuses a folder with several cells; `first` is its open first cell, and `what` names an operation that works on a
-/// single cell only.
-///
-/// # Errors
-/// When the folder has several cells, or the first cell cannot be read.
-pub fn alone(data: &Path, first: &dyn Store, what: &str) -> Result<(), StartError> {
-    let (platform, _) = PlatformActor::load(first).map_err(|why| unread(&why))?;
-    match platform.cells().count() {
-        0 => Ok(()),
-        more => Err(StartError::Setting(format!(
-            "{} has {} cells, and {what} knows the first one alone. Nothing was done",
-            data.display(),
-            more.strict_add(1)
-        ))),
-    }
 }
 
 /// How many cells the folder seems to have. Only the first cell's facts can tell, and it is not open yet.

@@ -1,19 +1,24 @@
-//! The log of a stopped folder: moved into a database and back, compared with it, and healed.
+//! The logs of a stopped folder: moved into a database and back, compared with it, and healed.
 //!
-//! **Shape.** A [`Site`] is a folder and the log beside it. Chain, numbers and the store's identity are the same in
-//! both, so a move changes which of the two is the log, and nothing else.
+//! **Shape.** A [`Site`] is the folder of one cell and the log beside it; that of the first cell knows the others. Chain,
+//! numbers and the store's identity are the same in folder and log, so a move changes which of the two is the log, and
+//! nothing else. `leaving` moves into a database, `coming` moves back, `healing` compares and heals.
 //!
-//! **Order.** Two marks say which one it is: `log.place` in the folder (its store is a copy, and is not opened alone)
-//! and the reservation of the cell ([`Keeper`]: no node owns it). Each is on disk before the other is removed, so at
-//! every moment at most one of the two can be started:
-//! - into a database: the folder gets a mark (`log.moved`), for which the cell is reserved; it is filled and
-//!   compared; `log.place` is written; the cell is released, and the mark removed;
-//! - back: the folder is filled and compared while anybody may own the cell; it gets a mark; the cell is reserved for
-//!   it; what was appended meanwhile is taken; `log.place` is removed. Mark and reservation stay.
+//! **Bounds.** As many handles to logs as there are cells; of the stores one is open at a time in a move.
+//!
+//! **Order.** Two marks say for each cell which side is the log: `log.place` in its folder (the store is a copy, and is
+//! not opened alone) and the reservation of the cell in the database ([`Keeper`]: no node owns it). Each is on disk before
+//! the other is removed, so at every moment at most one of the two can be started. Of several cells the first one encloses
+//! the others: as long as they differ, its log in the database is reserved for this folder, and its folder is no copy
+//! while another cell's is, or the reverse. So no node starts on the database, because it opens the first cell first; and
+//! the folder is refused ([`super::places`]), because not all of its cells are logs.
 //!
 //! **Failure.** An interrupted move continues when it is run again, and a move that was begun to one side can be
 //! reversed. Only the folder with the mark can do so: an earlier copy of it would be a second history.
 
+mod coming;
+mod healing;
+mod leaving;
 mod marks;
 mod words;
 
@@ -23,13 +28,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
-use caudal_postgres::{PostgresLog, Settings};
+use caudal_ledger::tenants::cells::CELLS_MAX;
+use caudal_postgres::{PostgresLog, Settings, Trouble};
 use caudal_storage::log::{Epoch, Log, LogError, LogId, Sealed, Tail};
 use caudal_storage::moving::{Compared, Difference, Keeper, Row, compare, fill};
-use caudal_storage::{
-    CommitNo, DurableStore, OnProgress, OpenError, Part, Records, Store, StoreOptions,
-};
+use caudal_storage::{DurableStore, OnProgress, OpenError, Part, Records, Store, StoreOptions};
 
 use super::folder::{self, STORE};
 use super::{StartError, cell, cells};
@@ -51,7 +56,7 @@ pub enum Stage {
     Comparing,
 }
 
-/// The result of a move.
+/// The result of a move of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Moved {
     /// The log is now at its destination.
@@ -67,12 +72,28 @@ pub enum Moved {
 
 /// Called with the bytes of records that a stage has done, and their total.
 pub type OnStage = Arc<dyn Fn(Stage, u64, u64) + Send + Sync>;
-/// Opens a handle to the existing log, or begins a log with the given id.
-type Open = Box<dyn Fn(Option<LogId>) -> Result<Box<dyn Log>, StartError>>;
+/// Opens a handle to the existing log of a cell, or begins a log with the given id.
+type Open = Arc<dyn Fn(u32, Option<LogId>) -> Result<Box<dyn Log>, Trouble>>;
 
-/// A folder of a stopped service, and the log beside it.
+/// To whom a log in the database belongs, seen from a folder.
+enum Claim {
+    /// It is reserved for this folder, under this mark.
+    Mine(String),
+    /// Nodes may own it, and it has something: the folder of the cell is a copy, or should be.
+    InForce,
+    /// Nobody has begun on it.
+    Empty,
+}
+
+/// The folder of a cell of a stopped service, and the log beside it.
+#[derive(Clone)]
 pub struct Site {
+    /// The folder of the cell: the data folder, if it is the first one.
     data: PathBuf,
+    /// The number of the cell.
+    cell: u32,
+    /// Which store the platform says that it is.
+    id: Option<String>,
     place: String,
     open: Open,
     margin: Duration,
@@ -84,30 +105,33 @@ impl fmt::Debug for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Site")
             .field("data", &self.data)
+            .field("cell", &self.cell)
             .field("place", &self.place)
             .finish_non_exhaustive()
     }
 }
 
 impl Site {
-    /// The folder `data` and the log in a database.
+    /// The folder `data` and the logs of its cells in a database, the first of them that of the settings.
     pub fn new(data: impl Into<PathBuf>, log: Settings) -> Self {
-        let (data, place) = (data.into(), log.place());
-        let (folder, named) = (data.clone(), place.clone());
-        let open = move |begin: Option<LogId>| -> Result<Box<dyn Log>, StartError> {
+        let place = log.place();
+        let open = move |cell: u32, begin: Option<LogId>| -> Result<Box<dyn Log>, Trouble> {
+            let mut log = log.clone();
+            log.cell = log.cell.strict_add(cell);
             let opened = match begin {
-                Some(id) => PostgresLog::begin(log.clone(), id),
-                None => PostgresLog::find(log.clone()),
+                Some(id) => PostgresLog::begin(log, id),
+                None => PostgresLog::find(log),
             };
-            let log = opened.map_err(|why| cell::refused(&folder, &named, why))?;
-            Ok(Box::new(log))
+            Ok(Box::new(opened?))
         };
-        Self::with(data, place, Box::new(open))
+        Self::with(data.into(), place, Arc::new(open))
     }
 
     fn with(data: PathBuf, place: String, open: Open) -> Self {
         Self {
             data,
+            cell: 0,
+            id: None,
             place,
             open,
             margin: MARGIN,
@@ -116,195 +140,103 @@ impl Site {
         }
     }
 
+    /// Another cell of the folder of which this is the first one.
+    fn beside(&self, cell: u32) -> Self {
+        Self {
+            data: cells::place(&self.data, cell),
+            cell,
+            ..self.clone()
+        }
+    }
+
+    /// The cells beside the first one, whose store this is.
+    ///
+    /// # Errors
+    /// When the store cannot be read, or a cell's folder has another store than the platform says.
+    fn others(&self, first: &dyn Store) -> Result<Vec<Self>, StartError> {
+        let (platform, _) = PlatformActor::load(first).map_err(journal)?;
+        let known = platform.cells().map(|(cell, id)| {
+            let site = Self {
+                id: Some(id.to_owned()),
+                ..self.beside(cell)
+            };
+            let there = folder::store_in(&site.data)?;
+            match there.filter(|there| there != id) {
+                None => Ok(site),
+                Some(there) => Err(site.other_store(&there, id)),
+            }
+        });
+        known.collect()
+    }
+
+    /// The same; refuses a folder with a cell that the platform does not know, because its log would stay behind.
+    fn all_others(&self, first: &dyn Store) -> Result<Vec<Self>, StartError> {
+        let others = self.others(first)?;
+        for cell in 1..CELLS_MAX {
+            let site = self.beside(cell);
+            let known = others.iter().any(|other| other.cell == cell);
+            if !known && (folder::knows_a_store(&site.data)? || site.is_copy()?) {
+                return Err(site.unknown());
+            }
+        }
+        Ok(others)
+    }
+
+    /// Whether the folder's store is a copy of a log elsewhere.
+    fn is_copy(&self) -> Result<bool, StartError> {
+        Ok(cell::place_of(&self.data)?.is_some())
+    }
+
+    /// A handle to this cell's log. A missing log is begun with the given id, or refused.
+    fn log(&self, begin: Option<LogId>) -> Result<Box<dyn Log>, StartError> {
+        let opened = (self.open)(self.cell, begin);
+        let log = opened.map_err(|why| cell::refused(&self.data, &self.at(), why))?;
+        self.fits(log.as_ref())?;
+        Ok(log)
+    }
+
+    /// The same; `None` if there is no log for this cell.
+    fn log_there(&self) -> Result<Option<Box<dyn Log>>, StartError> {
+        match (self.open)(self.cell, None) {
+            Err(Trouble::Absent) => Ok(None),
+            Err(why) => Err(cell::refused(&self.data, &self.at(), why)),
+            Ok(log) => {
+                self.fits(log.as_ref())?;
+                Ok(Some(log))
+            }
+        }
+    }
+
+    /// Refuses a log that is not the one of this cell.
+    fn fits(&self, log: &dyn Log) -> Result<(), StartError> {
+        let id = cell::same_store(&self.data, &self.at(), log.id())?;
+        match self.id.as_ref().filter(|known| **known != id) {
+            None => Ok(()),
+            Some(known) => Err(self.other_log(&id, known)),
+        }
+    }
+
+    /// The side that the log belongs to.
+    ///
+    /// # Errors
+    /// When it is reserved for anything but this folder.
+    fn claim(&self, log: &dyn Log) -> Result<(Claim, Tail), StartError> {
+        let standing = log.standing().map_err(OpenError::Log)?;
+        let claim = match Keeper::of(&standing) {
+            Some(Keeper::Folder(mark)) if self.is_mine(&mark)? => Claim::Mine(mark),
+            Some(keeper) => return Err(cell::reserved(&self.at(), &keeper)),
+            None if standing.tail.commit.0 > 0 => Claim::InForce,
+            None => Claim::Empty,
+        };
+        Ok((claim, standing.tail))
+    }
+
     /// The same site, with callbacks for progress.
     #[must_use]
     pub fn watched(mut self, opening: OnProgress, told: OnStage) -> Self {
         self.options.progress = Some(opening);
         self.told = Some(told);
         self
-    }
-
-    /// Moves the folder's log into the database; from then on the folder's store is a copy of it.
-    ///
-    /// # Errors
-    /// When the database has another log, or one that is not a prefix of the folder's; when the folder has several
-    /// cells; when the folder or the database cannot be used. Then either the folder is still the log, or running the
-    /// move again continues it.
-    pub fn to_log(&self) -> Result<Moved, StartError> {
-        let _held = folder::hold(&self.data)?;
-        self.with_store(|store, records| {
-            cells::alone(&self.data, store, "a move of its log")?;
-            self.leave(records)
-        })
-    }
-
-    /// Makes the folder's store the log: the store takes the records that it lacks from the database, which then no
-    /// longer holds the log.
-    ///
-    /// # Errors
-    /// When the folder's store is not a copy of the log, or somebody owns the cell; when one of the two cannot be used.
-    /// Then either the database still holds the log, or running the move again continues it.
-    pub fn to_folder(&self) -> Result<Moved, StartError> {
-        let _held = folder::hold(&self.data)?;
-        if cell::place_of(&self.data)?.is_none() {
-            self.has_a_store()?;
-            return Ok(Moved::Already);
-        }
-        let mut log = (self.open)(None)?;
-        cell::same_store(&self.data, &self.place, log.id())?;
-        let keeper = Keeper::of(&log.standing().map_err(OpenError::Log)?);
-        let mark = match keeper {
-            None => None,
-            Some(Keeper::Folder(mark)) if self.is_mine(&mark)? => Some(mark),
-            Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
-        };
-        // The slow comparison runs before the cell is taken.
-        let compared = self.follow(&mut |records| self.alike(records, log.as_ref()))?;
-        // From here on, an interrupted run continues only under this name of the database.
-        cell::note(&self.data, &self.place)?;
-        let mark = match mark {
-            Some(mark) => mark,
-            None => self.draw()?,
-        };
-        self.take(log.as_mut(), &Keeper::Folder(mark.clone()).name())?;
-        self.settle(&mark)?;
-        let tail = log.tail().map_err(OpenError::Log)?;
-        let mut rest = 0;
-        self.follow(&mut |records| self.ends(records, tail))?;
-        let more = log.read(CommitNo(compared.tail.commit.0 + 1), &mut |_| {
-            rest += 1;
-            true
-        });
-        more.map_err(OpenError::Log)?;
-        cell::forget(&self.data)?;
-        Ok(Moved::Done {
-            tail,
-            records: compared.records + rest,
-        })
-    }
-
-    /// Compares the folder's journal with the log, and changes neither; `longer` receives each record that the journal
-    /// has beyond the log's end.
-    ///
-    /// # Errors
-    /// When the folder's store is another one, or one of the two cannot be read.
-    pub fn compare(
-        &self,
-        longer: &mut dyn FnMut(Row, &Sealed<'_>),
-    ) -> Result<Compared, StartError> {
-        let _held = folder::hold(&self.data)?;
-        self.with_records(|records| {
-            let log = (self.open)(None)?;
-            cell::same_store(&self.data, &self.place, log.id())?;
-            self.compared(records, log.as_ref(), longer)
-        })
-    }
-
-    /// Appends again the records that the folder's journal has beyond the log's end, and nothing else; `longer`
-    /// receives each of them before any is appended. Returns the result of the comparison before the appends.
-    ///
-    /// # Errors
-    /// When the log is not a prefix of the journal, or somebody owns the cell; when the folder has several cells; when
-    /// one of the two cannot be used.
-    pub fn heal(&self, longer: &mut dyn FnMut(Row, &Sealed<'_>)) -> Result<Compared, StartError> {
-        let _held = folder::hold(&self.data)?;
-        self.with_store(|store, records| {
-            cells::alone(&self.data, store, "healing its log")?;
-            self.give_back(records, longer)
-        })
-    }
-
-    /// The body of [`Self::to_log`].
-    fn leave(&self, records: &Records) -> Result<Moved, StartError> {
-        if records.log() != records.history() {
-            return Err(self.own_history());
-        }
-        let copy = cell::place_of(&self.data)?.is_some();
-        let mut log = (self.open)((!copy).then(|| records.log()))?;
-        cell::same_store(&self.data, &self.place, log.id())?;
-        let standing = log.standing().map_err(OpenError::Log)?;
-        let keeper = Keeper::of(&standing);
-        let fresh = keeper.is_none();
-        let mark = match keeper {
-            Some(Keeper::Folder(mark)) if self.is_mine(&mark)? => mark,
-            Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
-            None if copy => return Ok(Moved::Already),
-            None if standing.tail.commit.0 > 0 => return Err(self.in_force(standing.tail)),
-            // A fresh mark, which no copy of this folder has: nobody else fills the log under it.
-            None => self.draw()?,
-        };
-        let name = Keeper::Folder(mark).name();
-        let epoch = self.take(log.as_mut(), &name)?;
-        if fresh && log.tail().map_err(OpenError::Log)? != standing.tail {
-            // Somebody else was faster, and the log is theirs.
-            log.release(epoch).map_err(OpenError::Log)?;
-            return Err(self.meanwhile());
-        }
-        if !copy {
-            self.fill(records, log.as_mut(), epoch)?;
-        }
-        let compared = self.alike(records, log.as_ref())?;
-        // This reservation settles whether the last append took effect, and fences every earlier writer.
-        let epoch = log.reserve(&name).map_err(OpenError::Log)?;
-        let tail = log.tail().map_err(OpenError::Log)?;
-        if !copy && tail != compared.tail {
-            return Err(self.meanwhile());
-        }
-        cell::note(&self.data, &self.place)?;
-        log.release(epoch).map_err(OpenError::Log)?;
-        self.unmark()?;
-        Ok(Moved::Done {
-            tail,
-            records: compared.records,
-        })
-    }
-
-    /// The body of [`Self::heal`].
-    fn give_back(
-        &self,
-        records: &Records,
-        longer: &mut dyn FnMut(Row, &Sealed<'_>),
-    ) -> Result<Compared, StartError> {
-        let mut log = (self.open)(None)?;
-        cell::same_store(&self.data, &self.place, log.id())?;
-        let keeper = Keeper::of(&log.standing().map_err(OpenError::Log)?);
-        let begun = match keeper {
-            None => None,
-            Some(Keeper::Healing(until)) => Some(until),
-            Some(keeper) => return Err(cell::reserved(&self.place, &keeper)),
-        };
-        let mut until = None;
-        let compared = self.compared(records, log.as_ref(), &mut |row, record| {
-            until = Some(row.tail);
-            longer(row, record);
-        })?;
-        let until = match (compared.difference, begun) {
-            (Difference::Differs { .. }, _) => return Err(self.apart(compared)),
-            // The run that began had more records: it must not lose those that are not in the log yet.
-            (_, Some(begun)) if records.find(&begun).map_err(journal)?.is_none() => {
-                return Err(cell::reserved(&self.place, &Keeper::Healing(begun)));
-            }
-            (_, Some(begun)) => begun,
-            (Difference::None | Difference::Behind(_), None) => return Ok(compared),
-            (Difference::Longer(_), None) => until.unwrap_or(compared.tail),
-        };
-        let name = Keeper::Healing(until).name();
-        let epoch = self.take(log.as_mut(), &name)?;
-        // This has deposed any other run that heals under the same name. If the log is still a prefix of the journal,
-        // this run continues, so that the log is never left with only part of the records.
-        let tail = log.tail().map_err(OpenError::Log)?;
-        if records.find(&tail).map_err(journal)?.is_none() {
-            if begun.is_none() {
-                log.release(epoch).map_err(OpenError::Log)?;
-            }
-            return Err(self.meanwhile());
-        }
-        self.fill(records, log.as_mut(), epoch)?;
-        let epoch = log.reserve(&name).map_err(OpenError::Log)?;
-        self.ends(records, log.tail().map_err(OpenError::Log)?)?;
-        cell::note(&self.data, &self.place)?;
-        log.release(epoch).map_err(OpenError::Log)?;
-        Ok(compared)
     }
 
     /// Copies the records that the log lacks.
@@ -384,13 +316,13 @@ impl Site {
     /// it.
     fn follow<T>(
         &self,
-        work: &mut dyn FnMut(&Records) -> Result<T, StartError>,
+        work: &mut dyn FnMut(&dyn Store, &Records) -> Result<T, StartError>,
     ) -> Result<T, StartError> {
-        let log = (self.open)(None)?;
+        let log = self.log(None)?;
         let options = cell::of_copy(&self.data, self.options.clone())?;
         let path = self.data.join(STORE);
         let store = DurableStore::join(path, options, Arc::new(Rows), log, &Part::Follower)?;
-        let done = work(&store.records());
+        let done = work(store.as_ref(), &store.records());
         let closed = store.close();
         let done = done?;
         closed.map_err(journal)?;
@@ -402,10 +334,7 @@ impl Site {
     fn has_a_store(&self) -> Result<(), StartError> {
         match folder::knows_a_store(&self.data)? {
             true => Ok(()),
-            false => Err(StartError::Setting(format!(
-                "{0} holds no store: {0}/store/IDENTITY is missing. Name the folder that the service has as `data`",
-                self.data.display()
-            ))),
+            false => Err(self.storeless()),
         }
     }
 
@@ -420,17 +349,33 @@ impl Site {
             };
             let standing = log.standing().map_err(OpenError::Log)?;
             if let Some(keeper) = Keeper::of(&standing) {
-                return Err(cell::reserved(&self.place, &keeper));
+                return Err(cell::reserved(&self.at(), &keeper));
             }
             let left = standing
                 .left
                 .map_or(Duration::ZERO, |left| left.min(LEASE_MAX));
             if began.elapsed() >= *most.get_or_insert(left + self.margin) {
-                let owner = owner.map_or(String::new(), |owner| format!(" ({owner})"));
-                let why =
-                    format!("it has an owner{owner}: stop all nodes first. Nothing was changed");
-                let what = format!("taking the cell at {}", self.place);
-                return Err(StartError::io(what, std::io::Error::other(why)));
+                return Err(self.owned(owner.as_deref()));
+            }
+            thread::sleep(HELD_PAUSE);
+        }
+    }
+
+    /// Waits until nobody owns the cell: an owner that is gone has a lease that ends.
+    fn is_unowned(&self, log: &dyn Log) -> Result<(), StartError> {
+        let began = Instant::now();
+        let mut most = None;
+        loop {
+            let standing = log.standing().map_err(OpenError::Log)?;
+            let Some(owner) = standing.owner_after(Duration::ZERO) else {
+                return Ok(());
+            };
+            let left = standing.left.map_or(Duration::ZERO, |it| it.min(LEASE_MAX));
+            if Keeper::of(&standing).is_some() {
+                return Ok(());
+            }
+            if began.elapsed() >= *most.get_or_insert(left + self.margin) {
+                return Err(self.owned(Some(owner)));
             }
             thread::sleep(HELD_PAUSE);
         }

@@ -10,6 +10,7 @@ use caudal::portable::export::{Export, Wanted};
 use caudal::portable::file::Checked;
 use caudal::portable::import;
 use caudal::portable::read;
+use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::ids::RealmId;
@@ -23,10 +24,10 @@ use crate::backup::store_of;
 use crate::support::TestService;
 use crate::support::service::OTHER;
 
-const REALM: RealmId = RealmId(4);
+pub const REALM: RealmId = RealmId(4);
 
 /// Exports a realm into a file of many frames.
-fn finely(data: &Path, to: &Path) -> Checked {
+pub fn finely(data: &Path, to: &Path) -> Checked {
     let store = store_of(data);
     let records = store.records();
     let wanted = Wanted {
@@ -59,7 +60,9 @@ fn life(data: &Path, file: &Path, checked: &Checked, nth: u64) -> Result<(), Str
     let store = store.map_err(|why| why.to_string())?;
     let now = Timestamp::from_millis(checked.head.latest + 1);
     let work = || -> Result<(), BackupError> {
-        import::begin(store.as_ref(), file, checked, now)?;
+        let cells = Cells::one(Arc::<DurableStore>::clone(&store));
+        let place = import::Place::of(&cells, checked, None)?;
+        import::begin(&place, file, checked, now)?;
         import::fill(store.as_ref(), file, checked, &mut |_| ())?;
         import::compare(store.as_ref(), file, checked)?;
         import::end(store.as_ref(), checked, now)

@@ -92,6 +92,16 @@ impl Platform {
         new.then_some(PlatformFact::CellAdded { cell, store })
     }
 
+    /// The facts that place both realms of a new tenant in a cell. A realm in the first cell needs no fact.
+    pub(super) fn placed(tenant: &str, cell: u32) -> Vec<PlatformFact> {
+        let places = [Mode::Live, Mode::Test].map(|mode| PlatformFact::RealmPlaced {
+            id: tenant.to_owned(),
+            mode,
+            cell,
+        });
+        places.into_iter().filter(|_| cell > 0).collect()
+    }
+
     /// The cell that contains a generation of a realm.
     pub fn cell_of(&self, realm: RealmId, generation: u32) -> u32 {
         let copy = self.generations(realm).and_then(|it| it.copy(generation));

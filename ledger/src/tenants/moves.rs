@@ -8,7 +8,9 @@
 //! an imported one can be brought up to date until it is opened.
 //!
 //! **Order.** A realm keeps its number wherever it goes, because its CVUs, the published ids and the references at the
-//! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm.
+//! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm. The commit
+//! that creates the tenant also says in which cell its realms lie. From then on a realm is filled where it lies, because
+//! entries of one generation in two cells would be two histories.
 
 use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
@@ -61,6 +63,20 @@ pub enum NotMoved {
         /// Its test realm.
         test: RealmId,
     },
+    /// There is no such cell.
+    #[error(
+        "there is no cell {0} here: `caudal cell status` of a running service shows which there are"
+    )]
+    NoCell(u32),
+    /// The realm lies in another cell already, and is filled there.
+    #[error(
+        "the realm lies in cell {cell} here already, and is filled there: leave --cell out. `caudal cell move-realm` \
+         moves it into another cell while the service runs"
+    )]
+    LiesIn {
+        /// The cell.
+        cell: u32,
+    },
     /// The realm is served and not empty.
     #[error(
         "the realm is open and has entries: a realm is filled before it is served, or once it was closed"
@@ -97,36 +113,48 @@ impl Platform {
         *self.state(realm) == RealmState::Open
     }
 
-    /// The facts that begin to fill a realm of `tenant` from `source`; none if that has begun. `empty` says whether the
-    /// realm is empty; the caller has to check that existing data is a prefix of the imported data.
+    /// The cell in which a realm of `tenant` is filled: where it lies if the tenant is known here; otherwise the
+    /// `wanted` one, or the one with the fewest realms.
+    ///
+    /// # Errors
+    /// When there is no such cell, the number is another's, or the realm lies in another cell.
+    pub fn cell_for_import(
+        &self,
+        tenant: &Tenant,
+        mode: Mode,
+        wanted: Option<u32>,
+    ) -> Result<u32, NotMoved> {
+        if let Some(none) = wanted.filter(|cell| !self.has_cell(*cell)) {
+            return Err(NotMoved::NoCell(none));
+        }
+        match self.as_here(tenant)? {
+            None => Ok(wanted.unwrap_or_else(|| self.emptiest())),
+            Some(known) => {
+                let cell = self.standing(known.realm(mode)).cell;
+                match wanted {
+                    Some(wanted) if wanted != cell => Err(NotMoved::LiesIn { cell }),
+                    Some(_) | None => Ok(cell),
+                }
+            }
+        }
+    }
+
+    /// The facts that begin to fill a realm of `tenant` from `source`; none if that has begun. The realms of a tenant
+    /// that is new here lie in `cell`, the result of [`Self::cell_for_import`]. `empty` says whether the realm is
+    /// empty; the caller has to check that existing data is a prefix of the imported data.
     ///
     /// # Errors
     /// When the number belongs to another tenant, or the realm is in use.
     pub fn begin_import(
         &self,
-        tenant: &Tenant,
-        mode: Mode,
+        (tenant, mode): (&Tenant, Mode),
         source: &RealmSource,
-        empty: bool,
+        (cell, empty): (u32, bool),
     ) -> Result<Vec<PlatformFact>, NotMoved> {
         let mut facts = Vec::new();
-        match self.tenants.get(&tenant.id) {
-            Some(known) => {
-                let (here, there) = ((known.live, known.test), (tenant.live, tenant.test));
-                if here != there {
-                    let tenant = tenant.id.clone();
-                    return Err(NotMoved::OtherRealms {
-                        tenant,
-                        here,
-                        there,
-                    });
-                }
-            }
-            None => {
-                can_be(tenant)?;
-                self.numbers_are_free(tenant)?;
-                facts.push(PlatformFact::TenantCreated(Box::new(tenant.clone())));
-            }
+        if self.as_here(tenant)?.is_none() {
+            facts.push(PlatformFact::TenantCreated(Box::new(tenant.clone())));
+            facts.extend(Self::placed(&tenant.id, cell));
         }
         match self.state(tenant.realm(mode)) {
             RealmState::Open if !empty => return Err(NotMoved::InUse),
@@ -139,6 +167,24 @@ impl Platform {
         let state = RealmState::Importing(source.clone());
         facts.push(changed(&tenant.id, mode, state));
         Ok(facts)
+    }
+
+    /// The tenant of a file as it is known here; `None` where it is new, and can be created.
+    fn as_here(&self, tenant: &Tenant) -> Result<Option<&Tenant>, NotMoved> {
+        let Some(known) = self.tenants.get(&tenant.id) else {
+            can_be(tenant)?;
+            self.numbers_are_free(tenant)?;
+            return Ok(None);
+        };
+        let (here, there) = ((known.live, known.test), (tenant.live, tenant.test));
+        match here == there {
+            true => Ok(Some(known)),
+            false => Err(NotMoved::OtherRealms {
+                tenant: tenant.id.clone(),
+                here,
+                there,
+            }),
+        }
     }
 
     fn numbers_are_free(&self, tenant: &Tenant) -> Result<(), NotMoved> {
@@ -282,7 +328,7 @@ mod tests {
         let mut platform = Platform::default();
         let five = tenant("five", 5);
         let begin = |platform: &Platform, file, empty| {
-            platform.begin_import(&five, Mode::Live, &source(file), empty)
+            platform.begin_import((&five, Mode::Live), &source(file), (0, empty))
         };
         let begun = begin(&platform, 1, true).unwrap();
         assert_eq!(begun.len(), 2);
@@ -315,11 +361,51 @@ mod tests {
     }
 
     #[test]
+    fn a_realm_is_filled_in_the_cell_that_is_named_or_is_emptiest_and_then_where_it_lies() {
+        let (five, seven) = (tenant("five", 5), tenant("seven", 7));
+        let mut platform = Platform::default();
+        let cells = [1, 2].map(|cell| platform.add_cell(cell, "aa").unwrap());
+        take(&mut platform, &cells);
+        let cell = |platform: &Platform, of: &Tenant, mode, wanted| {
+            platform.cell_for_import(of, mode, wanted)
+        };
+        for (wanted, found) in [
+            (None, Ok(0)),
+            (Some(0), Ok(0)),
+            (Some(2), Ok(2)),
+            (Some(3), Err(NotMoved::NoCell(3))),
+        ] {
+            assert_eq!(cell(&platform, &five, Mode::Live, wanted), found);
+        }
+        let begun = platform.begin_import((&five, Mode::Live), &source(1), (2, true));
+        let begun = begun.unwrap();
+        assert_eq!(
+            begun.len(),
+            4,
+            "the tenant, its two places, and that it is filled"
+        );
+        take(&mut platform, &begun);
+        for mode in [Mode::Live, Mode::Test] {
+            assert_eq!(platform.standing(five.realm(mode)).cell, 2);
+            for (wanted, found) in [
+                (None, Ok(2)),
+                (Some(2), Ok(2)),
+                (Some(1), Err(NotMoved::LiesIn { cell: 2 })),
+            ] {
+                assert_eq!(cell(&platform, &five, mode, wanted), found);
+            }
+        }
+        let begun = platform.begin_import((&seven, Mode::Test), &source(1), (0, true));
+        take(&mut platform, &begun.unwrap());
+        assert_eq!(cell(&platform, &tenant("nine", 9), Mode::Live, None), Ok(1));
+    }
+
+    #[test]
     fn a_number_that_is_somebody_elses_is_refused() {
         let mut platform = Platform::default();
         let there = PlatformFact::TenantCreated(Box::new(tenant("there", 5)));
         take(&mut platform, &[there]);
-        let taken = platform.begin_import(&tenant("new", 5), Mode::Test, &source(1), true);
+        let taken = platform.begin_import((&tenant("new", 5), Mode::Test), &source(1), (0, true));
         let realm = RealmId(5);
         let tenant_id = "there".to_owned();
         assert_eq!(
@@ -329,14 +415,15 @@ mod tests {
                 tenant: tenant_id
             })
         );
-        let moved = platform.begin_import(&tenant("there", 7), Mode::Test, &source(1), true);
+        let moved = platform.begin_import((&tenant("there", 7), Mode::Test), &source(1), (0, true));
         assert!(matches!(moved, Err(NotMoved::OtherRealms { .. })));
     }
 
     #[test]
     fn a_tenant_that_nobody_can_have_made_is_refused() {
         let platform = Platform::default();
-        let begin = |tenant: &Tenant| platform.begin_import(tenant, Mode::Live, &source(1), true);
+        let begin =
+            |tenant: &Tenant| platform.begin_import((tenant, Mode::Live), &source(1), (0, true));
         let numbered = |live, test| Tenant {
             live: RealmId(live),
             test: RealmId(test),
@@ -386,7 +473,7 @@ mod tests {
         };
         for (live, right) in [(REALM_MAX - 4, true), (REALM_MAX - 2, false)] {
             let last = tenant(&live.to_string(), live);
-            let begun = platform.begin_import(&last, Mode::Live, &source(1), true);
+            let begun = platform.begin_import((&last, Mode::Live), &source(1), (0, true));
             take(&mut platform, &begun.unwrap());
             let made = create(&platform);
             assert_eq!(made.is_ok(), right, "{made:?}");

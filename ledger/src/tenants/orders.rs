@@ -206,14 +206,9 @@ impl Platform {
             banks,
             total_limits,
         };
-        let placed = [Mode::Live, Mode::Test].map(|mode| PlatformFact::RealmPlaced {
-            id: tenant.id.clone(),
-            mode,
-            cell,
-        });
+        let placed = Self::placed(&tenant.id, cell);
         let mut facts = vec![PlatformFact::TenantCreated(Box::new(tenant))];
-        // A realm in the first cell needs no fact about its place.
-        facts.extend(placed.into_iter().filter(|_| cell > 0));
+        facts.extend(placed);
         Ok(facts)
     }
 }

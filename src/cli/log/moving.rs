@@ -1,12 +1,13 @@
-//! `caudal log move`, `compare` and `heal`: the place of a stopped folder's log, and its records.
+//! `caudal log move`, `compare` and `heal`: the places of the logs of a stopped folder's cells, and their records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use caudal::backup::names::hex;
 use caudal::config::Settings;
 use caudal::service::moving::{Moved, OnStage, Site, Stage};
+use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::log::{Sealed, Tail};
 use caudal_storage::moving::{Compared, Difference, Row};
@@ -39,7 +40,7 @@ pub struct Which {
 
 /// Move the log of a stopped service into PostgreSQL, or back to its folder
 ///
-/// Records, their numbers and the store's identity stay as they are. Every record is compared by its hash before the other
+/// With several cells the logs of all of them are moved. Records, their numbers and the store's identity stay as they are. Every record is compared by its hash before the other
 /// side is the log. Run again, it goes on where it was cut off; while a move is not complete, nodes refuse to start on
 /// the database. A password comes from `cell.log_password` of the settings, or CAUDAL_CELL__LOG_PASSWORD.
 #[derive(Debug, clap::Args)]
@@ -56,12 +57,16 @@ pub struct Move {
 
 /// Compare the journal of a stopped service with the log in PostgreSQL, record by record
 ///
-/// Neither is changed. The exit code is 1 if the journal has records that the log lacks, or others.
+/// Neither is changed. With several cells each is compared with its own log. The exit code is 1 if a journal has records
+/// that its log lacks, or others.
 #[derive(Debug, clap::Args)]
 pub struct Compare {
     /// The database with the log, instead of `cell.log` of the settings
     #[arg(long, value_name = "URL")]
     log: Option<SecretString>,
+    /// This cell alone; all of them unless set
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..i64::from(CELLS_MAX)))]
+    cell: Option<u32>,
     #[command(flatten)]
     which: Which,
 }
@@ -69,7 +74,8 @@ pub struct Compare {
 /// Append to the log in PostgreSQL again what it has lost and a stopped service's journal has
 ///
 /// Only where the log is a beginning of the journal, and nobody owns the cell; nothing is overwritten. The folder is a
-/// copy of the log from then on. Compare the folders of all nodes first, and heal from the one that has most.
+/// copy of the log from then on. Compare the folders of all nodes first, and heal from the one that has most. With several
+/// cells that may be another one for each: heal them one by one with --cell, and start no node before all are equal.
 #[derive(Debug, clap::Args)]
 pub struct Heal {
     /// Take them from the journal in the folder; there is no other place
@@ -78,6 +84,9 @@ pub struct Heal {
     /// The database with the log, instead of `cell.log` of the settings
     #[arg(long, value_name = "URL")]
     log: Option<SecretString>,
+    /// This cell alone; all of them unless set
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..i64::from(CELLS_MAX)))]
+    cell: Option<u32>,
     #[command(flatten)]
     which: Which,
 }
@@ -180,43 +189,80 @@ pub fn run_move(args: &Move) -> Result<(), Exit> {
         Target::Disk => ("folder", "remove cell.log, and start the service"),
     };
     if args.which.json {
-        let done = match moved {
-            Moved::Done { tail, records } => {
-                json!({"log": there, "moved": true, "records": records, "end": end(tail)})
+        return show(&whole(&moved, |one| {
+            let mut done = outcome(one);
+            if let Some(fields) = done.as_object_mut() {
+                fields.insert("log".to_owned(), there.into());
             }
-            Moved::Already => json!({"log": there, "moved": false}),
-        };
-        return show(&done);
+            done
+        }));
     }
-    say(&match moved {
-        Moved::Done { tail, records } => format!(
-            "The log is in the {there}: {records} records, up to commit {}; chain {}. Now {next}.",
-            tail.commit.0,
-            hex(&tail.hash)
-        ),
-        Moved::Already => {
-            format!("The log is in the {there} already; nothing was done. Now {next}.")
+    let several = moved.len() > 1;
+    for (cell, one) in &moved {
+        let whose = match several {
+            true => format!("The log of cell {cell}"),
+            false => "The log".to_owned(),
+        };
+        say(&match one {
+            Moved::Done { tail, records } => format!(
+                "{whose} is in the {there}: {records} records, up to commit {}; chain {}.",
+                tail.commit.0,
+                hex(&tail.hash)
+            ),
+            Moved::Already => format!("{whose} is in the {there} already; nothing was done."),
+        })?;
+    }
+    say(&format!("Now {next}."))
+}
+
+/// What became of a cell, as JSON.
+fn outcome(moved: &Moved) -> Value {
+    match moved {
+        Moved::Done { tail, records } => {
+            json!({"moved": true, "records": records, "end": end(*tail)})
         }
-    })
+        Moved::Already => json!({"moved": false}),
+    }
+}
+
+/// What was found or done, as JSON: of the one cell, or of each of several.
+fn whole<T>(all: &[(u32, T)], body: impl Fn(&T) -> Value) -> Value {
+    if let [(_, one)] = all {
+        return body(one);
+    }
+    let cells = all.iter().map(|(cell, one)| {
+        let mut told = body(one);
+        if let Some(fields) = told.as_object_mut() {
+            fields.insert("cell".to_owned(), (*cell).into());
+        }
+        told
+    });
+    json!({"cells": cells.collect::<Vec<_>>()})
 }
 
 /// Compares a journal with its log.
 pub fn run_compare(args: &Compare) -> Result<(), Exit> {
     let shown = Shown::begin();
     let site = args.which.site(args.log.as_ref(), &shown)?;
-    let mut list = Vec::new();
-    let compared = site.compare(&mut |row, record| note(&mut list, row, record));
+    let mut lists = Lists::new();
+    let compared = site.compare(args.cell, &mut |cell, row, record| {
+        note(lists.entry(cell).or_default(), row, record);
+    });
     shown.end();
-    let compared = compared?;
+    let found = with_lists(compared?, lists);
     if args.which.json {
-        show(&body(&compared, &list))?;
+        show(&whole(&found, |(compared, list)| body(compared, list)))?;
     } else {
-        page(&compared, &list)?;
+        pages(&found)?;
     }
-    match compared.difference {
-        Difference::None | Difference::Behind(_) => Ok(()),
-        Difference::Longer(_) => Err(Exit::failed("the log lacks what the journal has")),
-        Difference::Differs { .. } => Err(Exit::failed("the two are different histories")),
+    let is =
+        |wanted: fn(&Difference) -> bool| found.iter().any(|(_, (it, _))| wanted(&it.difference));
+    if is(|it| matches!(it, Difference::Differs { .. })) {
+        return Err(Exit::failed("the two are different histories"));
+    }
+    match is(|it| matches!(it, Difference::Longer(_))) {
+        true => Err(Exit::failed("the log lacks what the journal has")),
+        false => Ok(()),
     }
 }
 
@@ -224,26 +270,60 @@ pub fn run_compare(args: &Compare) -> Result<(), Exit> {
 pub fn run_heal(args: &Heal) -> Result<(), Exit> {
     let shown = Shown::begin();
     let site = args.which.site(args.log.as_ref(), &shown)?;
-    let mut list = Vec::new();
-    let compared = site.heal(&mut |row, record| note(&mut list, row, record));
+    let mut lists = Lists::new();
+    let compared = site.heal(args.cell, &mut |cell, row, record| {
+        note(lists.entry(cell).or_default(), row, record);
+    });
     shown.end();
-    let compared = compared?;
-    let healed = match compared.difference {
+    let found = with_lists(compared?, lists);
+    let appended = |compared: &Compared| match compared.difference {
         Difference::Longer(count) => count,
         Difference::None | Difference::Behind(_) | Difference::Differs { .. } => 0,
     };
     if args.which.json {
-        let mut done = body(&compared, &list);
-        if let Some(fields) = done.as_object_mut() {
-            fields.insert("appended".to_owned(), healed.into());
-        }
-        return show(&done);
+        return show(&whole(&found, |(compared, list)| {
+            let mut done = body(compared, list);
+            if let Some(fields) = done.as_object_mut() {
+                fields.insert("appended".to_owned(), appended(compared).into());
+            }
+            done
+        }));
     }
-    page(&compared, &list)?;
-    say(&match healed {
+    pages(&found)?;
+    let counts = found.iter().map(|(_, (compared, _))| appended(compared));
+    let count = counts.sum::<u64>();
+    let next = match args.cell {
+        None => "Now start the service.",
+        Some(_) => "Now compare the other cells, and start the service when all are equal.",
+    };
+    say(&match count {
         0 => "Nothing had to be appended.".to_owned(),
-        count => format!("{count} records were appended to the log again. Now start the service."),
+        count => format!("{count} records were appended to the log again. {next}"),
     })
+}
+
+/// The records that each cell's log lacks, as JSON.
+type Lists = BTreeMap<u32, Vec<Value>>;
+/// What was found of a cell, with those records.
+type Found = (Compared, Vec<Value>);
+
+fn with_lists(compared: Vec<(u32, Compared)>, mut lists: Lists) -> Vec<(u32, Found)> {
+    let found = compared.into_iter().map(|(cell, compared)| {
+        let list = lists.remove(&cell).unwrap_or_default();
+        (cell, (compared, list))
+    });
+    found.collect()
+}
+
+/// What was found of each cell, for people.
+fn pages(found: &[(u32, Found)]) -> Result<(), Exit> {
+    for (cell, (compared, list)) in found {
+        if found.len() > 1 {
+            say(&format!("cell {cell}:"))?;
+        }
+        page(compared, list)?;
+    }
+    Ok(())
 }
 
 /// Notes a record that the log lacks, with the realms in it.

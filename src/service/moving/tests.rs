@@ -2,13 +2,14 @@
 //! started, and a repeated run completes.
 
 mod at_once;
+mod several;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use caudal_storage::Restore;
 use caudal_storage::log::memory::MemoryLog;
 use caudal_storage::log::{Lease, Presence, Standing};
+use caudal_storage::{CommitNo, Restore};
 use tempfile::TempDir;
 
 use super::*;
@@ -115,6 +116,32 @@ impl Log for Dying {
     }
 }
 
+/// The operations on a folder with one cell.
+impl Site {
+    fn goes(&self) -> Result<Moved, StartError> {
+        self.to_log().map(one)
+    }
+
+    fn comes(&self) -> Result<Moved, StartError> {
+        self.to_folder().map(one)
+    }
+
+    fn compares(&self, longer: &mut dyn FnMut(Row, &Sealed<'_>)) -> Result<Compared, StartError> {
+        let mut longer = |_: u32, row: Row, record: &Sealed<'_>| longer(row, record);
+        self.compare(None, &mut longer).map(one)
+    }
+
+    fn heals(&self, longer: &mut dyn FnMut(Row, &Sealed<'_>)) -> Result<Compared, StartError> {
+        let mut longer = |_: u32, row: Row, record: &Sealed<'_>| longer(row, record);
+        self.heal(None, &mut longer).map(one)
+    }
+}
+
+fn one<T>(mut all: Vec<(u32, T)>) -> T {
+    assert_eq!(all.len(), 1);
+    all.remove(0).1
+}
+
 /// A folder and a log that dies at its `nth` call.
 fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
     let log = Dying {
@@ -128,9 +155,10 @@ fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
 
 /// A folder and this log.
 fn over(data: &Path, log: Dying) -> Site {
-    let open =
-        move |_: Option<LogId>| -> Result<Box<dyn Log>, StartError> { Ok(Box::new(log.clone())) };
-    let mut site = Site::with(data.to_path_buf(), PLACE.to_owned(), Box::new(open));
+    let open = move |_: u32, _: Option<LogId>| -> Result<Box<dyn Log>, Trouble> {
+        Ok(Box::new(log.clone()))
+    };
+    let mut site = Site::with(data.to_path_buf(), PLACE.to_owned(), Arc::new(open));
     (site.margin, site.options) = (Duration::ZERO, StoreOptions::small());
     site
 }
@@ -266,13 +294,7 @@ async fn a_move_into_a_log_that_is_cut_off_goes_on() {
         copy(&data, &there);
         (own, there, MemoryLog::new(id))
     };
-    at_every_call(
-        &prepare,
-        all,
-        (FOLDER, LOG),
-        &Site::to_log,
-        &Site::to_folder,
-    );
+    at_every_call(&prepare, all, (FOLDER, LOG), &Site::goes, &Site::comes);
 }
 
 #[actix_web::test]
@@ -288,16 +310,10 @@ async fn a_move_to_a_folder_that_is_cut_off_goes_on() {
         copy(&early, &there);
         cell::note(&there, PLACE).unwrap();
         let log = MemoryLog::new(id);
-        site(&full, &log).to_log().unwrap();
+        site(&full, &log).goes().unwrap();
         (own, there, log)
     };
-    at_every_call(
-        &prepare,
-        all,
-        (LOG, FOLDER),
-        &Site::to_folder,
-        &Site::to_log,
-    );
+    at_every_call(&prepare, all, (LOG, FOLDER), &Site::comes, &Site::goes);
 }
 
 #[actix_web::test]
@@ -314,26 +330,26 @@ async fn a_heal_that_is_cut_off_goes_on_and_only_from_who_has_all() {
             copy(&data, &full);
             copy(&early, &less);
             let log = MemoryLog::new(id);
-            site(&less, &log).to_log().unwrap();
+            site(&less, &log).goes().unwrap();
             cell::note(&full, PLACE).unwrap();
             let count = |healed: Compared| match healed.difference {
                 Difference::Longer(count) => count,
                 _ => 0,
             };
-            let outcome = dying(&full, &log, nth, done).heal(&mut |_, _| {});
+            let outcome = dying(&full, &log, nth, done).heals(&mut |_, _| {});
             let tail = log.tail().unwrap();
             let reserved = Keeper::of(&log.standing().unwrap()).is_some();
             if reserved && tail != all {
                 part = true;
                 // A folder with fewer records does not end the healing.
-                let refused = site(&less, &log).heal(&mut |_, _| {}).unwrap_err();
+                let refused = site(&less, &log).heals(&mut |_, _| {}).unwrap_err();
                 assert!(refused.to_string().contains("has them"), "{refused}");
             }
             assert!(reserved || tail == short || tail == all, "call {nth}");
-            let again = site(&full, &log).heal(&mut |_, _| {}).unwrap();
+            let again = site(&full, &log).heals(&mut |_, _| {}).unwrap();
             assert_eq!(log.tail().unwrap(), all, "call {nth}: {again:?}");
             assert_eq!(sides(&full, &log, all), LOG);
-            assert_eq!(count(site(&full, &log).heal(&mut |_, _| {}).unwrap()), 0);
+            assert_eq!(count(site(&full, &log).heals(&mut |_, _| {}).unwrap()), 0);
             if outcome.is_ok() {
                 break;
             }
@@ -354,31 +370,31 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
     };
     // A node serves the cell meanwhile.
     log.handle().acquire("a node", SHORT).unwrap();
-    says(site(&data, &log).to_log().unwrap_err(), "stop all nodes");
+    says(site(&data, &log).goes().unwrap_err(), "stop all nodes");
     log.pass(SHORT);
-    site(&data, &log).to_log().unwrap();
+    site(&data, &log).goes().unwrap();
     // The log is there already, with more records than this folder has.
-    says(site(&early, &log).to_log().unwrap_err(), "nodes may own it");
+    says(site(&early, &log).goes().unwrap_err(), "nodes may own it");
     let alone = ServiceOptions::for_tests(&data);
     says(
         Service::start(alone).unwrap_err(),
         "caudal log move --to disk",
     );
     log.handle().acquire("a node", SHORT).unwrap();
-    says(site(&data, &log).to_folder().unwrap_err(), "stop all nodes");
+    says(site(&data, &log).comes().unwrap_err(), "stop all nodes");
     log.pass(SHORT);
-    site(&data, &log).to_folder().unwrap();
+    site(&data, &log).comes().unwrap();
     // Another copy neither becomes a second log nor continues here.
     cell::note(&early, PLACE).unwrap();
-    for refused in [site(&early, &log).to_folder(), site(&early, &log).to_log()] {
+    for refused in [site(&early, &log).comes(), site(&early, &log).goes()] {
         says(refused.unwrap_err(), "the log is in a folder");
     }
-    let refused = site(&data, &log).heal(&mut |_, _| {}).unwrap_err();
+    let refused = site(&data, &log).heals(&mut |_, _| {}).unwrap_err();
     says(refused, "the log is in a folder");
     // The mark of another log does not count for this one.
     let other = MemoryLog::new([3; 16]);
     says(
-        site(&data, &other).to_log().unwrap_err(),
+        site(&data, &other).goes().unwrap_err(),
         "has or had the store",
     );
     // The comparison shows two histories and changes neither.
@@ -387,17 +403,14 @@ async fn whoever_is_not_the_log_is_refused_with_what_to_do() {
     let service = Service::start(ServiceOptions::for_tests(&early)).unwrap();
     service.create_tenant("otro").await.unwrap();
     service.stop().await.unwrap();
-    site(&early, &forked).to_log().unwrap();
+    site(&early, &forked).goes().unwrap();
     let tail = forked.tail().unwrap();
-    let refused = site(&data, &forked).heal(&mut |_, _| {}).unwrap_err();
+    let refused = site(&data, &forked).heals(&mut |_, _| {}).unwrap_err();
     says(refused, "two histories");
     cell::note(&data, PLACE).unwrap();
-    says(
-        site(&data, &forked).to_folder().unwrap_err(),
-        "compare the two",
-    );
+    says(site(&data, &forked).comes().unwrap_err(), "compare the two");
     assert_eq!(forked.tail().unwrap(), tail);
-    let found = site(&data, &forked).compare(&mut |_, _| {}).unwrap();
+    let found = site(&data, &forked).compares(&mut |_, _| {}).unwrap();
     assert!(
         matches!(found.difference, Difference::Differs { .. }),
         "{found:?}"
@@ -421,31 +434,13 @@ async fn a_history_of_its_own_stays_on_its_disk_and_says_why() {
     });
     assert_eq!(restored, end(&data), "all of it was restored");
     let log = MemoryLog::new(id);
-    let why = site(&own, &log).to_log().unwrap_err().to_string();
+    let why = site(&own, &log).goes().unwrap_err().to_string();
     for words in ["--new-history", "stays on its disk", "caudal realm export"] {
         assert!(why.contains(words), "{why}");
     }
     assert_eq!(log.standing().unwrap().epoch, Epoch(0));
     assert!(cell::place_of(&own).unwrap().is_none());
     // Nor is the log of the other store healed from it.
-    let why = site(&own, &log).heal(&mut |_, _| {}).unwrap_err();
+    let why = site(&own, &log).heals(&mut |_, _| {}).unwrap_err();
     assert!(why.to_string().contains("has or had the store"), "{why}");
-}
-
-#[actix_web::test]
-async fn a_folder_with_several_cells_is_not_moved_in_part() {
-    let dir = TempDir::new().unwrap();
-    let data = dir.path().join("data");
-    let options = || ServiceOptions {
-        cells: 2,
-        ..ServiceOptions::for_tests(&data)
-    };
-    let service = Service::start(options()).unwrap();
-    service.stop().await.unwrap();
-    let log = MemoryLog::new(records(&data, |records| records.log()));
-    let refused = site(&data, &log).to_log().unwrap_err().to_string();
-    assert!(refused.contains("has 2 cells"), "{refused}");
-    assert_eq!(log.standing().unwrap().epoch, Epoch(0));
-    let service = Service::start(options()).unwrap();
-    service.stop().await.unwrap();
 }

@@ -8,6 +8,57 @@ use super::Site;
 use crate::service::StartError;
 
 impl Site {
+    /// The place of this cell's log, as people read it.
+    pub(super) fn at(&self) -> String {
+        match self.cell {
+            0 => self.place.clone(),
+            cell => format!("{}, cell {cell}", self.place),
+        }
+    }
+
+    /// The folder never had a store.
+    pub(super) fn storeless(&self) -> StartError {
+        let data = self.data.display();
+        match self.cell {
+            0 => StartError::Setting(format!(
+                "{data} holds no store: {data}/store/IDENTITY is missing. Name the folder that the service has as `data`"
+            )),
+            cell => refuse(format!(
+                "{data} holds no store. Nothing was changed in it: if there is a cell {cell}, bring its folder back (is its \
+                 volume mounted?)"
+            )),
+        }
+    }
+
+    /// The folder of a cell has another store than the first cell knows.
+    pub(super) fn other_store(&self, there: &str, known: &str) -> StartError {
+        refuse(format!(
+            "{} holds the store {there}, and cell {} is {known}. Nothing was changed: bring back the right one",
+            self.data.display(),
+            self.cell
+        ))
+    }
+
+    /// The log of a cell belongs to another store than the first cell knows.
+    pub(super) fn other_log(&self, there: &str, known: &str) -> StartError {
+        refuse(format!(
+            "the log at {} is {there}, and cell {} is {known}: it is another installation's, or was begun anew. Nothing \
+             was changed in it; name the database that has the logs of all cells",
+            self.at(),
+            self.cell
+        ))
+    }
+
+    /// A cell was begun that the first one does not know.
+    pub(super) fn unknown(&self) -> StartError {
+        refuse(format!(
+            "{} was begun, and the first cell does not know of it yet. Nothing was changed: start the service once with \
+             storage.cells = {}, stop it, and run this again",
+            self.data.display(),
+            self.cell.strict_add(1)
+        ))
+    }
+
     /// The store continued from a backup under a history of its own, and a database has no room for two ids of one log.
     pub(super) fn own_history(&self) -> StartError {
         refuse(format!(
@@ -26,7 +77,7 @@ impl Site {
         refuse(format!(
             "the database at {} has the log of this store already, up to commit {}, and nodes may own it. Nothing was \
              changed. `caudal log compare` shows what {} has beside it; if that is a copy, start it with cell.log",
-            self.place,
+            self.at(),
             tail.commit.0,
             self.data.display()
         ))
@@ -49,9 +100,21 @@ impl Site {
             "the journal in {} and the log at {} are the same up to commit {}; {how}. Nothing was overwritten, and \
              `caudal log compare` shows more",
             self.data.display(),
-            self.place,
+            self.at(),
             compared.tail.commit.0
         ))
+    }
+
+    /// Another node owns the cell.
+    pub(super) fn owned(&self, owner: Option<&str>) -> StartError {
+        let owner = owner.map_or(String::new(), |owner| format!(" ({owner})"));
+        let why = format!(
+            "it has an owner{owner}: stop all nodes first, and run this again. Nothing was changed in it"
+        );
+        StartError::io(
+            format!("taking the cell at {}", self.at()),
+            std::io::Error::other(why),
+        )
     }
 
     /// The log has changed since it was compared.
@@ -69,7 +132,7 @@ impl Site {
             MovingError::Apart(tail) => refuse(format!(
                 "the log at {} ends with commit {}: the log's last record is not in this journal, {}, so the log is not a \
                  prefix of it. Nothing was changed; `caudal log compare` shows where they part",
-                self.place,
+                self.at(),
                 tail.commit.0,
                 self.data.display()
             )),

@@ -2,8 +2,6 @@
 
 use std::sync::Mutex;
 
-use caudal_postgres::Trouble;
-
 use super::*;
 
 /// The action to run.
@@ -56,16 +54,16 @@ async fn two_who_heal_at_once_leave_no_part() {
         let [less, one, two] = ["less", "one", "two"].map(|name| own.path().join(name));
         copy(&early, &less);
         let log = MemoryLog::new(id);
-        site(&less, &log).to_log().unwrap();
+        site(&less, &log).goes().unwrap();
         for full in [&one, &two] {
             copy(&data, full);
             cell::note(full, PLACE).unwrap();
         }
         // The first run has compared when the other begins, and continues where that one died.
         let mut other = None;
-        let healed = site(&one, &log).heal(&mut |_, _| {
+        let healed = site(&one, &log).heals(&mut |_, _| {
             if other.is_none() {
-                let done = dying(&two, &log, nth, true).heal(&mut |_, _| {});
+                let done = dying(&two, &log, nth, true).heals(&mut |_, _| {});
                 other = Some((done.is_ok(), log.tail().unwrap()));
             }
         });
@@ -105,7 +103,7 @@ fn damaged(own: &Path, folders: &[PathBuf; 4], id: LogId) -> (MemoryLog, [PathBu
     let log = MemoryLog::new(id);
     let less = own.join("less");
     copy(&folders[0], &less);
-    site(&less, &log).to_log().unwrap();
+    site(&less, &log).goes().unwrap();
     let copies = [1, 2, 3].map(|n| {
         let there = own.join(n.to_string());
         copy(&folders[n], &there);
@@ -133,12 +131,12 @@ fn the_longest_heals(log: &MemoryLog, copies: &[PathBuf; 3], ends: &[Tail; 4], w
     assert!(tail.commit >= ends[0].commit, "{what}: something was lost");
     let free = Keeper::of(&log.standing().unwrap()).is_none();
     assert!(!free || ends.contains(&tail), "{what}: a part is free");
-    let healed = site(&copies[2], log).heal(&mut |_, _| {});
+    let healed = site(&copies[2], log).heals(&mut |_, _| {});
     assert!(healed.is_ok(), "{what}: {healed:?}");
     assert_eq!(sides(&copies[2], log, ends[3]), LOG, "{what}");
     // A folder with fewer records reports that, and appends nothing.
     for less in &copies[..2] {
-        let found = site(less, log).heal(&mut |_, _| {}).unwrap();
+        let found = site(less, log).heals(&mut |_, _| {}).unwrap();
         assert!(matches!(found.difference, Difference::Behind(_)), "{what}");
     }
     assert_eq!(log.tail().unwrap(), ends[3], "{what}");
@@ -165,13 +163,13 @@ async fn of_three_who_heal_at_once_the_longest_journal_wins_or_says_who_is_first
             let (log, copies) = damaged(own.path(), &folders, id);
             let [first, second, third] = order.map(|n| copies[n].as_path());
             let (mut inner, mut last) = (None, None);
-            let outer = site(first, &log).heal(&mut |_, _| {
+            let outer = site(first, &log).heals(&mut |_, _| {
                 if inner.is_some() {
                     return;
                 }
-                inner = Some(site(second, &log).heal(&mut |_, _| {
+                inner = Some(site(second, &log).heals(&mut |_, _| {
                     if last.is_none() {
-                        let done = dying(third, &log, nth, true).heal(&mut |_, _| {});
+                        let done = dying(third, &log, nth, true).heals(&mut |_, _| {});
                         part |= !ends.contains(&log.tail().unwrap());
                         last = Some(done.is_ok());
                     }
@@ -211,7 +209,7 @@ async fn three_threads_that_heal_leave_nothing_that_is_nobodys() {
                 let (log, together) = (log.handle(), &together);
                 scope.spawn(move || {
                     together.wait();
-                    site(folder, &log).heal(&mut |_, _| {})
+                    site(folder, &log).heals(&mut |_, _| {})
                 })
             });
             // All of them begin before any is joined.
@@ -234,9 +232,9 @@ async fn who_is_too_late_changes_nothing_and_tells_no_mark() {
     let log = MemoryLog::new(id);
     let (first, there) = (early.clone(), log.handle());
     let late = interrupted(&data, &log, move || {
-        site(&first, &there).to_log().unwrap();
+        site(&first, &there).goes().unwrap();
     });
-    says(late.to_log(), "appended to the log meanwhile");
+    says(late.goes(), "appended to the log meanwhile");
     assert_eq!(log.tail().unwrap(), short);
     assert!(cell::place_of(&data).unwrap().is_none());
     assert_eq!(sides(&early, &log, short), LOG);
@@ -247,35 +245,9 @@ async fn who_is_too_late_changes_nothing_and_tells_no_mark() {
     let late = interrupted(&data, &log, move || {
         there.reserve(&name).unwrap();
     });
-    let text = says(late.to_log(), "the log is in a folder");
+    let text = says(late.goes(), "the log is in a folder");
     assert!(!text.contains("another-mark"), "{text}");
     assert_eq!(end(&data), all);
-}
-
-#[actix_web::test]
-async fn a_folder_that_knows_of_several_cells_is_neither_moved_nor_healed() {
-    let dir = TempDir::new().unwrap();
-    let data = dir.path().join("data");
-    let mut options = ServiceOptions::for_tests(&data);
-    (options.storage, options.cells) = (StoreOptions::small(), 2);
-    let service = Service::start(options).unwrap();
-    service.create_tenant("uno").await.unwrap();
-    service.stop().await.unwrap();
-    let log = MemoryLog::new(records(&data, |records| records.log()));
-    for gone in [false, true] {
-        if gone {
-            // The first cell knows of the others.
-            std::fs::remove_dir_all(data.join("cells")).unwrap();
-        }
-        says(site(&data, &log).to_log(), "has 2 cells");
-        says(site(&data, &log).heal(&mut |_, _| {}), "has 2 cells");
-        let standing = log.standing().unwrap();
-        assert_eq!(
-            (standing.tail.commit, standing.epoch),
-            (CommitNo(0), Epoch(0))
-        );
-        assert!(cell::place_of(&data).unwrap().is_none());
-    }
 }
 
 #[actix_web::test]
@@ -286,7 +258,7 @@ async fn a_move_goes_on_under_another_name_and_under_a_mark_from_before() {
     let moved = |own: &TempDir| {
         let (there, log) = (own.path().join("data"), MemoryLog::new(id));
         copy(&data, &there);
-        site(&there, &log).to_log().unwrap();
+        site(&there, &log).goes().unwrap();
         (there, log)
     };
     // The database's name is spelt differently now.
@@ -298,8 +270,8 @@ async fn a_move_goes_on_under_another_name_and_under_a_mark_from_before() {
             "db1.internal:5432/caudal".clone_into(&mut site.place);
             site
         };
-        let outcome = respelt(nth).to_folder();
-        let again = respelt(u32::MAX).to_folder();
+        let outcome = respelt(nth).comes();
+        let again = respelt(u32::MAX).comes();
         assert!(again.is_ok(), "call {nth}: {again:?}");
         assert_eq!(sides(&there, &log, all), FOLDER, "call {nth}");
         if outcome.is_ok() {
@@ -313,7 +285,7 @@ async fn a_move_goes_on_under_another_name_and_under_a_mark_from_before() {
     let [former, newer] = [(); 2].map(|()| site(&there, &log).draw().unwrap());
     let name = Keeper::Folder(former.clone()).name();
     log.handle().reserve(&name).unwrap();
-    site(&there, &log).to_folder().unwrap();
+    site(&there, &log).comes().unwrap();
     assert_eq!(sides(&there, &log, all), FOLDER);
     assert!(site(&there, &log).is_mine(&former).unwrap());
     assert!(!site(&there, &log).is_mine(&newer).unwrap());

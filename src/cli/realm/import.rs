@@ -1,0 +1,118 @@
+//! `caudal realm import`: a realm's file goes into the data folder of a stopped service, into one of its cells.
+
+use std::path::{Path, PathBuf};
+
+use caudal::backup::BackupError;
+use caudal::clock;
+use caudal::portable::file::Checked;
+use caudal::portable::import::{self, Place};
+use caudal_actors::cells::{Cells, FIRST};
+use caudal_actors::verify;
+use caudal_ledger::tenants::cells::CELLS_MAX;
+
+use super::super::Exit;
+use super::super::stopped::Stopped;
+use super::super::terminal::{self, say};
+use super::{check, print, set, told};
+
+/// Where a file is tried before it is imported.
+const REHEARSAL: &str = "rehearsal";
+
+/// Put a realm's file into the data folder of a stopped service, and verify all of it
+///
+/// If there is no tenant of that id, it is created from the file. The realm keeps its number, which no other tenant may
+/// have here. It is served only after it is complete and opened. An interrupted import continues where it was when the
+/// command runs again; until the realm is opened, a later file of the same realm can be imported over an earlier one.
+#[derive(Debug, clap::Args)]
+pub struct Import {
+    /// The file
+    file: PathBuf,
+    /// The data folder of a stopped service
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
+    /// The cell into which the realms of a tenant that is new here go; the one with the fewest realms unless set
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..i64::from(CELLS_MAX)))]
+    cell: Option<u32>,
+    /// Serve it from the next start on. No other installation may serve it then
+    #[arg(long)]
+    open: bool,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Imports.
+pub(super) fn put(args: &Import) -> Result<(), Exit> {
+    let (file, checked) = (&args.file, check(&args.file)?);
+    let line = terminal::progress("opening");
+    let stopped = Stopped::to_write(&args.data, "an import", &line)?;
+    line.finish_and_clear();
+    let place = Place::of(&stopped.cells, &checked, args.cell)?;
+    let (store, platform) = (place.store.as_ref(), place.platform.as_ref());
+    let rehearsal = args.data.join(REHEARSAL);
+    let bar = terminal::bytes("trying it", checked.bytes);
+    let mut done = |bytes| bar.set_position(bytes);
+    import::rehearse(file, &checked, &rehearsal, &mut done)?;
+    import::begin(&place, file, &checked, clock::now())?;
+    bar.set_message("importing");
+    import::fill(store, file, &checked, &mut |bytes| bar.set_position(bytes))?;
+    bar.finish_and_clear();
+    import::compare(store, file, &checked)?;
+    let report = verified(&stopped.cells, place.cell)?;
+    if let Some(first) = report.differences.first() {
+        return Err(Exit::failed(format!(
+            "{} differences in the store, the first: {first}. The realm stays closed; look at `caudal verify --data {}`",
+            report.count,
+            args.data.display()
+        )));
+    }
+    import::end(platform, &checked, clock::now())?;
+    let (tenant, mode) = (&checked.head.tenant, checked.head.mode);
+    if args.open {
+        set(platform, tenant, mode, true)?;
+    }
+    stopped.cells.close().map_err(Exit::failed)?;
+    let mut all = told(&checked);
+    if let Some(all) = all.as_object_mut() {
+        all.insert("cell".to_owned(), place.cell.into());
+        all.insert("opened".to_owned(), args.open.into());
+        all.insert("differences".to_owned(), report.count.into());
+    }
+    print(&all, args.json, "imported, nothing differs")?;
+    match args.json || args.open {
+        true => Ok(()),
+        false => next(&checked, &args.data),
+    }
+}
+
+/// Verifies the cells that were written to: that of the realm, and the first one.
+fn verified(cells: &Cells, cell: u32) -> Result<verify::Report, Exit> {
+    let line = terminal::progress("entries replayed:");
+    let mut report = verify::Report::default();
+    for (number, store) in cells.numbered() {
+        if number != FIRST && number != cell {
+            continue;
+        }
+        let before = report.entries;
+        let mut seen = |entries| line.set_position(before + entries);
+        let found = verify::store(store.as_ref(), &mut seen);
+        report.takes(number, found.map_err(BackupError::from)?.0);
+    }
+    line.finish_and_clear();
+    Ok(report)
+}
+
+/// What is to be done before a realm is served.
+fn next(checked: &Checked, data: &Path) -> Result<(), Exit> {
+    let head = &checked.head;
+    if !checked.ending.closed {
+        say("It was not closed where it came from: see to it that nobody serves it there.")?;
+    }
+    say(&format!(
+        "It is closed here. Issue its keys, look at its bank and at the secrets of its webhooks, then: \
+         caudal realm open --data {} --tenant {} --mode {}",
+        data.display(),
+        head.tenant,
+        head.mode.as_str()
+    ))
+}
