@@ -143,6 +143,12 @@ impl Health {
     /// Notes that the system refused a read, and returns the error for the reader. Only the last failure is kept.
     pub(crate) fn unreadable(&self, why: &str, place: Option<Position>) -> StoreError {
         let why: Arc<str> = Arc::from(why);
+    /// The error of a damaged index; `None` if it is not damaged.
+    pub(crate) fn index_damaged(&self) -> Option<StoreError> {
+        let damaged = self.damaged.get();
+        damaged.map(|why| StoreError::Corrupt(Arc::clone(why)))
+    }
+
         let now = Failing {
             why: Arc::clone(&why),
             last: Instant::now(),

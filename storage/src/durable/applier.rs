@@ -160,8 +160,7 @@ impl Applier {
     /// Freezes the table of rows when it is full; waits while the flusher is behind.
     ///
     /// # Errors
-    /// `Poisoned` when a write has failed, here or in the thread that flushes, and `Closed` when the
-    /// store stops while this waits.
+    /// As [`SortedRows::freeze_if_full`].
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         self.index.freeze_if_full(self.mark)
     }
