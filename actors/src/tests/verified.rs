@@ -216,6 +216,10 @@ impl Projection for Trusting {
     ) -> Result<(), StoreError> {
         Rows.project(entry, position, index)
     }
+
+    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
+        Rows.knows(entry)
+    }
 }
 
 /// The findings about the third account, which is not one of those that are compared with their streams, when nobody
