@@ -222,11 +222,11 @@ impl Walked {
 /// Receives each record with the latest time of its entries; returns whether to go on.
 pub type Take<'a> = &'a mut dyn FnMut(&Sealed<'_>, u64) -> Result<bool, BackupError>;
 
-/// Reads a store in a depot from its first record on, until `take` stops it; `done` receives the number of object bytes
-/// read.
+/// Reads a store in a depot from its first record to the end of its cover, or until `take` stops it; `done` receives the
+/// number of object bytes read. Objects that a service ships meanwhile do not change that end.
 ///
 /// # Errors
-/// Damage, a depot that cannot be read, and errors of `take`.
+/// Damage, a depot that cannot be read or whose objects no longer lead to that end, and errors of `take`.
 pub async fn walk(
     depot: &dyn Depot,
     kept: &Kept,
@@ -236,13 +236,14 @@ pub async fn walk(
     let mut chain = Chain::default();
     let (mut read, mut gone) = (0_u64, false);
     let mut objects: VecDeque<Named> = kept.cover.objects.iter().cloned().collect();
+    let end = kept.cover.end().unwrap_or_default();
     let mut missing = kept.cover.missing;
     let mut waits: Option<(Named, Unpacked)> = None;
     let mut follow = |chain: &mut Chain, next: Option<(Named, Unpacked)>| {
         let Some((named, unpacked)) = next else {
             return Ok(true);
         };
-        let goes_on = chain.object(&named, unpacked, take)?;
+        let goes_on = chain.object(&named, unpacked, (end.commit, &mut *take))?;
         read += named.size;
         done(read);
         Ok::<_, BackupError>(goes_on)
@@ -262,9 +263,10 @@ pub async fn walk(
             // A running service has replaced tails with a full object in between.
             gone = true;
             let now = Cover::of(own(depot, &kept.whose()).await?);
-            missing = now.missing;
-            let behind = |it: &Named| it.end.commit > chain.tail.commit;
-            objects = now.objects.into_iter().filter(behind).collect();
+            missing = now.missing.filter(|(from, _)| *from <= end.commit.0);
+            let reached = chain.tail.commit;
+            let wanted = |it: &Named| it.end.commit > reached && it.first <= end.commit.0;
+            objects = now.objects.into_iter().filter(wanted).collect();
             continue;
         };
         gone = false;
@@ -292,6 +294,16 @@ pub async fn walk(
         let name = format!("{} ({})", depot.place(), kept.whose().folder());
         let why = format!("commits {from} to {to} are missing, and there are later ones");
         return Err(BackupError::damaged(&name, 0, why));
+    }
+    // A gap in the list may have been a replacement under way: then more is there than the list showed.
+    if kept.cover.missing.is_some() || (kept.cover.end().is_some() && chain.tail != end) {
+        return Err(BackupError::Refused(format!(
+            "{} ({}) was changed while it was read, and its objects no longer lead to commit {}, as they did at the \
+             beginning. Run the same again",
+            depot.place(),
+            kept.whose().folder(),
+            end.commit.0
+        )));
     }
     Ok(chain.walked)
 }
@@ -325,12 +337,12 @@ struct Chain {
 }
 
 impl Chain {
-    /// Follows the chain through an object; false when `take` wants no more.
+    /// Follows the chain through an object, up to commit `end`; false when `take` wants no more.
     fn object(
         &mut self,
         named: &Named,
         unpacked: Unpacked,
-        take: Take<'_>,
+        (end, take): (CommitNo, Take<'_>),
     ) -> Result<bool, BackupError> {
         let name = named.name.as_str();
         let Unpacked {
@@ -351,6 +363,10 @@ impl Chain {
         while let Some(rest) = records.get(offset..).filter(|rest| !rest.is_empty()) {
             let wrong = |why: &str| BackupError::damaged(name, offset, why);
             let record = Sealed::first(rest).ok_or_else(|| wrong("the record there is broken"))?;
+            if record.tail().commit > end {
+                self.walked.objects += 1;
+                return Ok(true);
+            }
             // Skip records that an earlier object had already.
             if record.tail().commit > self.tail.commit {
                 let latest = self.accept(&record).map_err(|why| wrong(&why))?;
@@ -392,5 +408,76 @@ impl Chain {
     fn count(&mut self, record: &Sealed<'_>, latest: u64) {
         self.tail = record.tail();
         self.walked.count(record, latest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use caudal_actors::records::projection::Rows;
+    use caudal_storage::{Commit, DurableStore, Store as _, StoreOptions};
+
+    use super::*;
+    use crate::backup::depot;
+    use crate::backup::names::{Kind, name_of};
+    use crate::backup::object::pack;
+
+    #[actix_web::test]
+    async fn a_walk_ends_where_it_was_to_end_although_a_service_ships_meanwhile() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StoreOptions {
+            segment_bytes: 1 << 20,
+            ..StoreOptions::default()
+        };
+        let store = DurableStore::open(dir.path().join("store"), options, Arc::new(Rows)).unwrap();
+        for _ in 0..4 {
+            let (sender, done) = std::sync::mpsc::channel();
+            let done_with = Box::new(move |it| sender.send(it).unwrap());
+            store.submit(Commit::default(), done_with);
+            done.recv().unwrap().unwrap();
+        }
+        let records = store.records();
+        let mut all = Vec::new();
+        let mut keep = |record: &Sealed<'_>| {
+            all.push((record.bytes().to_vec(), record.tail()));
+            true
+        };
+        records.read(&records.beginning(), &mut keep).unwrap();
+        let (whose, log) = (Whose::first([9; 16]), records.log());
+        let object = |kind, first: usize, last: usize| {
+            let run = all[first - 1..last].iter().map(|it| it.0.as_slice());
+            let name = name_of(
+                &whose,
+                kind,
+                u64::try_from(first).unwrap(),
+                &all[last - 1].1,
+            );
+            (name, pack(&log, &run.collect::<Vec<_>>().concat()).unwrap())
+        };
+        for (last, reached) in [(4, Some(3)), (3, Some(3)), (2, None)] {
+            let place = dir.path().join(format!("depot-{last}"));
+            let depot = depot::open(place.to_str().unwrap(), true).unwrap();
+            let tails = [object(Kind::Tail, 1, 2), object(Kind::Tail, 3, 3)];
+            for (name, bytes) in &tails {
+                depot.put(name, bytes.clone()).await.unwrap();
+            }
+            let kept = Kept::of(whose, own(depot.as_ref(), &whose).await.unwrap());
+            let (full, bytes) = object(Kind::Full, 1, last);
+            depot.put(&full, bytes).await.unwrap();
+            for (name, _) in &tails {
+                depot.remove(name).await.unwrap();
+            }
+            let mut seen = 0;
+            let mut take = |_: &Sealed<'_>, _| {
+                seen += 1;
+                Ok(true)
+            };
+            let walked = walk(depot.as_ref(), &kept, &mut take, &mut |_| {}).await;
+            match reached {
+                Some(reached) => assert_eq!((walked.unwrap().commits, seen), (reached, reached)),
+                None => assert!(walked.unwrap_err().to_string().contains("again"), "{last}"),
+            }
+        }
     }
 }

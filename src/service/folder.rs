@@ -70,9 +70,12 @@ pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
         let empty = std::fs::read_dir(data)?.next().is_none();
         Ok(empty || data.join(STORE).is_dir())
     };
+    let make = || caudal_storage::make_folder(data).map_err(|why| failed("creating", why));
     if !data.exists() {
-        caudal_storage::make_folder(data).map_err(|why| failed("creating", why))
+        make()
     } else if ours().map_err(|why| failed("looking into", why))? {
+        // an earlier start may have made it, and ended before its name was on disk
+        make()?;
         std::fs::set_permissions(data, Permissions::from_mode(0o700))
             .map_err(|why| failed("setting the permissions of", why))
     } else {

@@ -221,9 +221,18 @@ pub trait Projection: Send + Sync + 'static {
     ) -> Result<(), StoreError>;
     /// Gives an entry that was read from disk the fact that its writer had in memory ([`Entry::fact`]), so that
     /// [`Self::project`] need not decode it. A store that opens calls it for each entry that the index lacks, in order,
-    /// on another thread than `project` and ahead of it. It leaves an unreadable entry as it is; `project` then reports
+    /// on another thread than `project` and ahead of it; a follower calls it for each entry of the log. It leaves an unreadable entry as it is; `project` then reports
     /// the error. Does nothing by default.
     fn recall(&self, _commit: CommitNo, _entry: &mut Entry) {}
+    /// Whether [`Self::project`] can read the entry, after [`Self::recall`]. A follower asks this about each entry of
+    /// the log before it writes the entry to its own journal. True of every entry by default; a projection that wraps
+    /// another one passes the question on.
+    ///
+    /// # Errors
+    /// When a newer version has written the entry, or it cannot be decoded.
+    fn knows(&self, _entry: &Entry) -> Result<(), StoreError> {
+        Ok(())
+    }
     /// The first bytes of keys whose rows are scanned by their next twelve bytes, such as a realm and the number
     /// of an account: such a scan opens only the parts of the index that may have it. The list changes no row, so
     /// it may change without a new version. Empty by default.

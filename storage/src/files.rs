@@ -6,7 +6,7 @@
 //! **Failure.** Every function passes on the system's error unchanged, or one that a test has injected. Nothing is
 //! retried, except opening a file with a reserved descriptor. A store that gets an error from a write or a sync stops.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{DirBuilder, File, read_dir};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt};
 use std::path::Path;
@@ -103,7 +103,7 @@ fn no_descriptor(e: &io::Error) -> bool {
 }
 
 /// Creates a folder, mode 0700, and its missing parents; each of their names is durable afterwards. An existing folder
-/// stays as it is.
+/// stays as it is; the name of an empty one is made durable, since it may be left of an attempt that failed before that.
 ///
 /// # Errors
 /// The system's error; folders that were created before it stay.
@@ -191,17 +191,27 @@ impl Files {
     }
 
     fn make_folder(&self, path: &Path) -> io::Result<()> {
-        if path.is_dir() {
-            return Ok(());
-        }
         let above = path.parent().filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new("."));
+        if path.is_dir() {
+            let empty = read_dir(path).is_ok_and(|mut names| names.next().is_none());
+            return match empty.then(|| self.sync_above(above)) {
+                // nobody makes a folder where he may not look
+                Some(Err(e)) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                Some(synced) => synced,
+                None => Ok(()),
+            };
+        }
         self.make_folder(above)?;
         self.tick()?;
         match DirBuilder::new().mode(0o700).create(path) {
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => {}
             made => made?,
         }
+        self.sync_above(above)
+    }
+
+    fn sync_above(&self, above: &Path) -> io::Result<()> {
         self.tick()?;
         File::open(above)?.sync_all()
     }
@@ -255,8 +265,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_folder_that_is_made_is_synced_above_and_one_that_is_there_is_left_alone() {
+    fn each_folder_that_is_made_is_synced_above_and_one_with_something_in_it_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
+        std::fs::write(dir.path().join("something"), b"").unwrap();
         for (depth, path) in [(1, "a"), (3, "b/c/d"), (1, "b/c/e"), (0, "b/c")] {
             let path = dir.path().join(path);
             let faults = Arc::new(Faults::default());
@@ -264,13 +275,25 @@ mod tests {
             files.open_folder(&path).unwrap();
             // each folder is created, and the one above it synced
             assert_eq!(faults.seen(), 2 * depth, "{}", path.display());
-            // a failed attempt leaves nothing that has to be cleared away
-            std::fs::remove_dir_all(&path).unwrap();
-            for fails in 1..=2 {
+            // a failed attempt leaves nothing that has to be cleared away; if it has made the folder, the next one makes
+            // its name durable
+            let mut made = 0;
+            for fails in 1.. {
+                std::fs::remove_dir_all(&path).ok();
                 let failing = Files::with(Some(Faults::at(fails, 1)));
-                failing.open_folder(&path).unwrap_err();
+                if failing.open_folder(&path).is_ok() {
+                    break;
+                }
+                let there = path.is_dir();
+                let faults = Arc::new(Faults::default());
+                let files = Files::with(Some(Arc::clone(&faults)));
+                files.open_folder(&path).unwrap();
+                if there {
+                    assert_eq!(faults.seen(), 1, "{}", path.display());
+                    made += 1;
+                }
             }
-            files.open_folder(&path).unwrap();
+            assert_eq!(made, 1, "{}", path.display());
         }
     }
 }

@@ -31,6 +31,17 @@ struct Failing {
     place: Option<Position>,
 }
 
+/// A place in a segment where a read met damage.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Suspect {
+    /// The offset in the segment, in bytes from its beginning.
+    pub(crate) offset: u32,
+    /// What the read met.
+    pub(crate) why: String,
+    /// Whether the read looked for an entry there because the index leads there: then the index may be wrong instead.
+    pub(crate) by_index: bool,
+}
+
 /// What the threads of a store know about its state.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
@@ -38,8 +49,8 @@ pub(crate) struct Health {
     damaged: OnceLock<Arc<str>>,
     /// The damage of the journal.
     rotten: OnceLock<Arc<str>>,
-    /// Segments in which a read met damage, each with the offset and the reason.
-    suspects: Mutex<BTreeMap<u32, (u32, String)>>,
+    /// Segments in which a read met damage.
+    suspects: Mutex<BTreeMap<u32, Suspect>>,
     /// The folder for the marker that the index must be rebuilt at the next open.
     folder: Option<(Arc<Folder>, Files)>,
     /// The error for commits while the journal has no next segment.
@@ -120,18 +131,22 @@ impl Health {
 
     /// Notes that a read met damage in a segment, so that the check reads the whole segment. The first place in each
     /// segment is kept.
-    pub(crate) fn suspect(&self, segment: u32, offset: u32, why: &str) {
+    pub(crate) fn suspect(&self, segment: u32, suspect: Suspect) {
         let mut suspects = lock(&self.suspects);
         if suspects.len() < SUSPECTS_MAX {
-            suspects
-                .entry(segment)
-                .or_insert_with(|| (offset, why.to_owned()));
+            suspects.entry(segment).or_insert(suspect);
         }
     }
 
     /// Takes the next segment to check, with the place and reason of the damage that a read met.
-    pub(crate) fn next_suspect(&self) -> Option<(u32, (u32, String))> {
+    pub(crate) fn next_suspect(&self) -> Option<(u32, Suspect)> {
         lock(&self.suspects).pop_first()
+    }
+
+    /// The error of a damaged index; `None` if it is not damaged.
+    pub(crate) fn index_damaged(&self) -> Option<StoreError> {
+        let damaged = self.damaged.get();
+        damaged.map(|why| StoreError::Corrupt(Arc::clone(why)))
     }
 
     /// The error of a damaged journal or index; `None` if neither is damaged.

@@ -29,6 +29,7 @@ pub(crate) mod freeze;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
+pub(crate) mod neighbours;
 pub(crate) mod open;
 pub(crate) mod proof;
 pub(crate) mod run;
@@ -114,6 +115,8 @@ struct Signals {
     stop: bool,
     /// Runs that were merged away or could not be finished; they are removed when no reader holds them.
     graves: Vec<Arc<Run>>,
+    /// How often in a row the disk has refused to read runs that were to be merged, by the oldest of them.
+    refused: BTreeMap<u64, u32>,
 }
 
 /// The index of a store: tables in memory, runs on disk, and the threads' signals.

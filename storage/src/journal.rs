@@ -25,6 +25,7 @@ pub(crate) mod reread;
 pub(crate) mod seal;
 pub(crate) mod writer;
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
@@ -34,7 +35,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use crate::api::{CommitNo, Entry, Position, StoreError};
 use crate::files::Files;
 use crate::folder::Folder;
-use crate::health::Health;
+use crate::health::{Health, Suspect};
 use crate::journal::check::Checked;
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
@@ -42,7 +43,7 @@ use crate::journal::format::{
 use crate::journal::frames::Frames;
 use crate::journal::names::{find, place_of};
 use crate::journal::packed::Source;
-use crate::journal::seal::Wrong;
+use crate::journal::seal::{Wrong, damaged};
 use crate::num::low32;
 use crate::sync::{lock, read, write};
 
@@ -230,7 +231,19 @@ impl Journal {
         }
         match EntryRef::parse(&bytes) {
             Ok((entry, _)) => Ok(entry.to_entry()),
-            Err(_) => Err(self.met(segment, offset, "the entry there fails its checksum")),
+            Err(_) => {
+                let why = "the entry there fails its checksum".to_owned();
+                let text = format!("{} at offset {offset}: {why}", self.path(segment).display());
+                let suspect = Suspect {
+                    offset,
+                    why,
+                    by_index: true,
+                };
+                self.health.suspect(segment, suspect);
+                Err(StoreError::Corrupt(Arc::from(format!(
+                    "{text}, or the index leads to a wrong place; the check finds out which"
+                ))))
+            }
         }
     }
 
@@ -281,7 +294,12 @@ impl Journal {
 
     /// The error of a read that met damage; the background check then reads the whole segment.
     fn met(&self, segment: u32, offset: u32, why: &str) -> StoreError {
-        self.health.suspect(segment, offset, why);
+        let suspect = Suspect {
+            offset,
+            why: why.to_owned(),
+            by_index: false,
+        };
+        self.health.suspect(segment, suspect);
         self.damaged(segment, offset, why)
     }
 
@@ -322,7 +340,9 @@ impl Journal {
     /// # Errors
     /// When a record is missing, broken or unreadable, or the error of `visit`.
     pub(crate) fn records(&self, from: Position, visit: Visit<'_>) -> Result<(), StoreError> {
-        self.walk(from, visit, Self::met)
+        self.walk(from, visit, &|segment, offset, why| {
+            self.met(segment, offset, why)
+        })
     }
 
     /// As [`Self::records`]; `wrong` makes the error for a place without a record, or with a broken one.
@@ -330,7 +350,7 @@ impl Journal {
         &self,
         from: Position,
         visit: Visit<'_>,
-        wrong: fn(&Self, u32, u32, &str) -> StoreError,
+        wrong: &dyn Fn(u32, u32, &'static str) -> StoreError,
     ) -> Result<(), StoreError> {
         let end = self.end();
         let (mut segment, mut offset) = split(from);
@@ -347,12 +367,12 @@ impl Journal {
                     offset = SEGMENT_HEADER;
                     continue;
                 }
-                return Err(wrong(self, segment, offset, "there is no record"));
+                return Err(wrong(segment, offset, "there is no record"));
             };
             bytes.resize(header.total(), 0);
             self.fill(&file, segment, &mut bytes, offset)?;
             let Some(record) = Record::parse(&bytes) else {
-                return Err(wrong(self, segment, offset, "the record there is broken"));
+                return Err(wrong(segment, offset, "the record there is broken"));
             };
             if !visit(position(segment, offset), &record)? {
                 return Ok(());
@@ -417,9 +437,49 @@ impl Journal {
             Ok(false)
         };
         // the position comes from another file, so a bad one is no sign of damage here
-        match self.walk(at, &mut look, Self::damaged) {
+        let wrong = |segment, offset, why: &str| self.damaged(segment, offset, why);
+        match self.walk(at, &mut look, &wrong) {
             Err(e @ StoreError::Unreadable(_)) => Err(e),
             seen => Ok(seen.is_ok() && good),
+        }
+    }
+
+    /// Reads and checks the durable records of one segment; returns whether an entry begins at `offset`.
+    ///
+    /// # Errors
+    /// The first place that is broken, or that the system refuses to read.
+    pub(crate) fn read_through(&self, number: u32, offset: u32) -> Result<bool, Wrong> {
+        let (mut begins, broken) = (false, Cell::new(None));
+        let wrong = |segment, at: u32, why: &'static str| {
+            // what is wrong behind the segment says nothing about it
+            broken.set((segment == number).then_some((at, why)));
+            self.damaged(segment, at, why)
+        };
+        let mut look = |at: Position, record: &Record<'_>| {
+            let (segment, start) = split(at);
+            if segment != number {
+                return Ok(false);
+            }
+            let whole = record.visit(&mut |_, place, _| {
+                begins |= start.checked_add(place) == Some(offset);
+                true
+            });
+            match whole {
+                true => Ok(true),
+                false => Err(wrong(
+                    segment,
+                    start,
+                    "an entry in the record fails its checksum",
+                )),
+            }
+        };
+        let walked = self.walk(position(number, SEGMENT_HEADER), &mut look, &wrong);
+        match (broken.take(), walked) {
+            (Some((at, why)), _) => Err(damaged(at.into(), why)),
+            (None, Err(e @ StoreError::Unreadable(_))) => {
+                Err(Wrong::Refused(offset.into(), io::Error::other(e)))
+            }
+            (None, Ok(()) | Err(_)) => Ok(begins),
         }
     }
 }

@@ -6,6 +6,7 @@ mod landed;
 mod lines;
 mod money;
 mod profile;
+mod readable;
 mod totals;
 mod unbooked;
 mod usage;
@@ -109,6 +110,10 @@ impl Projection for Rows {
     fn recall(&self, commit: CommitNo, entry: &mut Entry) {
         RowsUnder(RuleSets::ALL).recall(commit, entry);
     }
+
+    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
+        RowsUnder(RuleSets::ALL).knows(entry)
+    }
 }
 
 impl Projection for RowsUnder {
@@ -186,6 +191,10 @@ impl Projection for RowsUnder {
         {
             entry.fact = Fact::of(Arc::new(voucher));
         }
+    }
+
+    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
+        readable::readable(entry)
     }
 }
 

@@ -102,6 +102,10 @@ impl Projection for Watch {
         Rows.project(entry, position, index)
     }
 
+    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
+        Rows.knows(entry)
+    }
+
     fn recall(&self, commit: CommitNo, entry: &mut Entry) {
         Rows.recall(commit, entry);
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

@@ -7,16 +7,15 @@
 
 use std::sync::Arc;
 
-use crate::api::{Commit, Entry, Position, Projection, Row, StoreError};
+use crate::api::{Commit, Position, Projection, Row, StoreError};
 use crate::durable::ahead::Read;
+use crate::durable::cell::Lies;
 use crate::durable::project::Overlay;
 use crate::index::SortedRows;
 use crate::index::manifest::Mark;
+use crate::journal::position;
 use crate::journal::writer::Placed;
-use crate::journal::{position, split};
 use crate::log::Sealed;
-use crate::num::u32_of;
-use crate::rows::no_entry;
 
 /// The rows of a node, and how far in the log they reach.
 pub(crate) struct Applier {
@@ -24,8 +23,6 @@ pub(crate) struct Applier {
     projection: Arc<dyn Projection>,
     overlay: Overlay,
     mark: Mark,
-    /// The entry being read; reusing it saves allocations.
-    entry: Entry,
 }
 
 impl Applier {
@@ -40,7 +37,6 @@ impl Applier {
             index,
             projection,
             overlay: Overlay::new(counters_max),
-            entry: no_entry(),
         }
     }
 
@@ -49,27 +45,23 @@ impl Applier {
         self.mark
     }
 
-    /// Adds the rows of the record at `at` in the journal; readers see all of them at once.
+    /// Adds the rows of a record that is in the journal, with its entries; readers see all of them at once.
     ///
     /// # Errors
     /// The error of the projection or the index for the first entry that could not be projected. Rows of the entries
     /// before it are not shown; the applier must not be used any more.
-    pub(crate) fn record(&mut self, at: Position, sealed: &Sealed<'_>) -> Result<(), StoreError> {
-        let (segment, offset) = split(at);
-        let mut failed = None;
-        sealed.record().visit(&mut |_, place, found| {
-            found.copy_to(&mut self.entry);
-            let position = position(segment, offset + place);
+    pub(crate) fn record(
+        &mut self,
+        placed: &Placed,
+        sealed: &Sealed<'_>,
+        entries: &[Lies],
+    ) -> Result<(), StoreError> {
+        for (place, entry) in entries {
+            let position = position(placed.segment.number, placed.offset + place);
             let rows = self.projection.as_ref();
-            let done = self.overlay.entry(&self.index, rows, &self.entry, position);
-            failed = done.err();
-            failed.is_none()
-        });
-        if let Some(e) = failed {
-            return Err(e);
+            self.overlay.entry(&self.index, rows, entry, position)?;
         }
-        let end = position(segment, offset + u32_of(sealed.bytes().len()));
-        self.publish(sealed, end);
+        self.publish(sealed, placed.end);
         Ok(())
     }
 
@@ -160,8 +152,7 @@ impl Applier {
     /// Freezes the table of rows when it is full; waits while the flusher is behind.
     ///
     /// # Errors
-    /// `Poisoned` when a write has failed, here or in the thread that flushes, and `Closed` when the
-    /// store stops while this waits.
+    /// As [`SortedRows::freeze_if_full`].
     pub(crate) fn settle(&self) -> Result<(), StoreError> {
         self.index.freeze_if_full(self.mark)
     }

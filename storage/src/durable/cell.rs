@@ -11,10 +11,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::api::{CommitNo, StoreError};
+use crate::api::{CommitNo, Entry, Projection, StoreError};
 use crate::durable::watch::Watch;
 use crate::journal::writer::{Placed, Refused, Writer};
 use crate::log::{Epoch, Lease, Log, LogError, Sealed, Tail};
+use crate::num::usize_of32;
 use crate::sync::lock;
 
 /// How often the log is asked about an append whose answer was lost before the store gives up.
@@ -228,15 +229,16 @@ impl Cell {
     }
 
     /// Waits at most `most` for records beyond the end of this node's journal. Each record is put into the journal and
-    /// flushed, then visited, until `visit` returns `false`.
+    /// flushed, then visited with its entries, until `visit` returns `false`.
     ///
     /// # Errors
-    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, which is
-    /// not put into the journal. Records that were visited before it stay there.
+    /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one
+    /// that `projection` does not know: it is not put into the journal. Records that were visited before it stay there.
     pub(crate) fn follow(
         &self,
         most: Duration,
-        visit: &mut dyn FnMut(&Placed, &Sealed<'_>) -> bool,
+        projection: &dyn Projection,
+        visit: &mut dyn FnMut(&Placed, &Sealed<'_>, &[Lies]) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;
         let tail = self.log.watch(own, most)?;
@@ -244,31 +246,46 @@ impl Cell {
             return Ok(());
         }
         let mut failed = None;
-        self.log
-            .read(CommitNo(own.0 + 1), &mut |sealed| match readable(sealed)
-                .and_then(|()| self.take(sealed))
-            {
-                Ok(placed) => visit(&placed, sealed),
+        self.log.read(CommitNo(own.0 + 1), &mut |sealed| {
+            let entries = readable(sealed, projection);
+            match entries.and_then(|entries| Ok((self.take(sealed)?, entries))) {
+                Ok((placed, entries)) => visit(&placed, sealed, &entries),
                 Err(e) => {
                     failed = Some(e);
                     false
                 }
-            })?;
+            }
+        })?;
         failed.map_or(Ok(()), Err)
     }
 }
 
-/// Refuses a record with an entry that this program cannot read: the entry's rows would be missing, and the next start
-/// would refuse the journal.
-fn readable(sealed: &Sealed<'_>) -> Result<(), LogError> {
-    if sealed.visit(&mut |_| true) {
-        return Ok(());
-    }
+/// An entry, after the offset of its frame within its record.
+pub(crate) type Lies = (u32, Entry);
+
+/// The entries of a record. Refuses a record with one that this program cannot read: the entry's rows would be missing,
+/// and the next start would refuse the journal.
+fn readable(sealed: &Sealed<'_>, projection: &dyn Projection) -> Result<Vec<Lies>, LogError> {
+    let record = sealed.record();
+    let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
+    let mut unknown = None;
+    let whole = record.visit(&mut |commit, place, found| {
+        let mut entry = found.to_entry();
+        projection.recall(CommitNo(commit), &mut entry);
+        match projection.knows(&entry) {
+            Ok(()) => entries.push((place, entry)),
+            Err(e) => unknown = Some(format!("an entry of commit {commit} in the log: {e}")),
+        }
+        unknown.is_none()
+    });
     let first = sealed.first_commit().0;
-    let why = format!(
-        "an entry in the record of commit {first} in the log fails its checksum, or is of a newer version: compare the \
-         versions of all nodes"
-    );
+    let broken =
+        || format!("an entry in the record of commit {first} in the log fails its checksum");
+    let Some(why) = unknown.or_else(|| (!whole).then(broken)) else {
+        return Ok(entries);
+    };
+    let why =
+        format!("{why}; a newer version may have written it: compare the versions of all nodes");
     Err(LogError::Read(StoreError::Corrupt(Arc::from(why))))
 }
 

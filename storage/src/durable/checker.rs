@@ -33,7 +33,7 @@ use crate::durable::checkpoint::{Checkpoint, Found, KnownIndex, KnownRun, Rounds
 use crate::durable::seals::{Fresh, Seals};
 use crate::files::Files;
 use crate::folder::{Folder, Stamp};
-use crate::health::Health;
+use crate::health::{Health, Suspect};
 use crate::index::SortedRows;
 use crate::index::again::Again;
 use crate::index::manifest::Mark;
@@ -45,7 +45,7 @@ use crate::journal::format::StoreId;
 use crate::journal::names::{find, segment_name};
 use crate::journal::packing::Packing;
 use crate::journal::reread::Reread;
-use crate::journal::seal::{Attested, Seal, damaged};
+use crate::journal::seal::{Attested, Seal};
 use crate::sync::{lock, wait_for};
 
 /// The longest sleep of the thread.
@@ -284,22 +284,35 @@ impl Checker {
         self.show(&work);
     }
 
-    /// Reads the whole of each segment in which a read met damage. A segment that still takes records is taken to be
-    /// damaged without a second read.
+    /// Reads the whole of each segment in which a read met damage: of one that still takes records, those that are
+    /// durable. If the segment is sound, and no entry begins where the index led, the index is damaged.
     fn look_at_suspects(&self, work: &mut Work) {
-        while let Some((number, (offset, why))) = self.health.next_suspect() {
+        while let Some((number, suspect)) = self.health.next_suspect() {
+            let Suspect {
+                offset,
+                why,
+                by_index,
+            } = suspect;
             let name = self.file_of(number);
-            if lock(&self.shown).findings.iter().any(|it| it.place == name) {
+            let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
+            // a wrong row is met again and again until the index is rebuilt
+            if known || by_index && self.health.index_damaged().is_some() {
                 continue;
             }
             let read = match work.attested.get(&number).map(|row| row.seal) {
-                None => Err(damaged(offset.into(), &why)),
+                None => Ok(()),
                 Some(seal) => {
                     Reread::open(&self.files, &self.journal, &self.id, seal).and_then(Reread::whole)
                 }
             };
-            match read {
-                Ok(()) => tracing::warn!(
+            let begins = read.and_then(|()| self.reader.read_through(number, offset));
+            match begins {
+                Ok(false) if by_index => {
+                    let why = format!("a row leads to offset {offset} of {name}, to no entry");
+                    self.keep("index", None, why.clone());
+                    self.health.damage(&why);
+                }
+                Ok(_) => tracing::warn!(
                     segment = name,
                     offset,
                     why,

@@ -6,7 +6,8 @@
 //!
 //! **Failure.** Any error after the record was begun poisons the store. A group for which there is no next segment is
 //! refused, and nothing of it was written. A commit that is out of sequence, or was decided on a refused one, fails
-//! alone. A panic in a `done` is contained: the callback belongs to the caller.
+//! alone. While the index is damaged no further commits are taken, but what waits is answered, and the store can be
+//! closed. A panic in a `done` is contained: the callback belongs to the caller.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -73,9 +74,13 @@ impl Committer {
                 finish(done, result);
             }
             // only after the callbacks: this waits when the flusher is behind
-            if let Err(e) = self.applier.settle() {
-                self.shared.fail_waiting(&e);
-                return None;
+            match self.applier.settle() {
+                // the rows stay in memory: no commits come any more, and the next open rebuilds the index
+                Ok(()) | Err(StoreError::Corrupt(_)) => {}
+                Err(e) => {
+                    self.shared.fail_waiting(&e);
+                    return None;
+                }
             }
             match last {
                 Some(Last::Close(reply)) => {

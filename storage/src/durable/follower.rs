@@ -1,6 +1,7 @@
 //! The follower: one thread that copies the owner's records into this node's journal and index.
 //!
-//! **Order.** A record is in this node's journal, flushed, before its rows are visible.
+//! **Order.** The projection is asked about each entry of a record before the record gets into this node's journal. It
+//! is there, flushed, before its rows are visible.
 //!
 //! **Failure.** A record that does not follow this node's journal, or cannot be written or applied,
 //! poisons the store. A log that cannot be reached is asked again.
@@ -13,7 +14,6 @@ use crate::durable::Shared;
 use crate::durable::applier::Applier;
 use crate::durable::cell::Cell;
 use crate::durable::queue::Item;
-use crate::journal::position;
 use crate::log::LogError;
 
 /// How long one wait for the log lasts at most.
@@ -31,9 +31,10 @@ pub(crate) fn catch_up(
     most: Duration,
 ) -> Result<(), LogError> {
     let mut failed = None;
-    cell.follow(most, &mut |placed, sealed| {
-        let at = position(placed.segment.number, placed.offset);
-        let applied = applier.record(at, sealed).and_then(|()| applier.settle());
+    let rows = shared.projection.as_ref();
+    cell.follow(most, rows, &mut |placed, sealed, entries| {
+        let applied = applier.record(placed, sealed, entries);
+        let applied = applied.and_then(|()| applier.settle());
         failed = applied.err();
         shared.reached(applier.mark());
         failed.is_none()

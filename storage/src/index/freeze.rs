@@ -17,7 +17,8 @@ impl SortedRows {
     /// the rows in memory can be derived from the journal.
     ///
     /// # Errors
-    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits. The table is unchanged then.
+    /// `Poisoned` when a write has failed, `Closed` when the store stops while this waits, `Corrupt` when this would wait
+    /// for a merge of an index that counts as damaged. The table is unchanged then.
     pub(crate) fn freeze_if_full(&self, mark: Mark) -> Result<(), StoreError> {
         let small = read(&self.state).active_bytes < self.tuning.table_bytes;
         if small || self.health.full().is_some() {
@@ -93,6 +94,12 @@ impl SortedRows {
             }
             if signals.stop {
                 return Err(StoreError::Closed);
+            }
+            // the merger may have given up, and then the flusher waits for ever
+            if self.crowded()
+                && let Some(e) = self.health.index_damaged()
+            {
+                return Err(e);
             }
             drop(wait_for(&self.changed, signals, LOOK_AGAIN));
         }

@@ -13,18 +13,20 @@
 //! runs leave the list, and their blocks are removed when the last reader has released them, as are those of a merge
 //! that a failed read has ended. One manifest is written at a time.
 //!
-//! **Failure.** An error while writing poisons the store: what sled has on disk is unknown.
+//! **Failure.** An error while writing poisons the store: what sled has on disk is unknown. A merge that the disk refuses
+//! to read is tried again after [`REFUSED_REST`]; after [`REFUSED_MAX`] tries the index counts as damaged, so that it is
+//! rebuilt from the journal, and nobody waits for that merge any more.
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::api::SortOrder;
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
+use crate::index::neighbours::neighbours;
 use crate::index::run::{Run, RunInfo};
 use crate::index::trouble::Trouble;
 use crate::index::{Frozen, SortedRows};
@@ -37,6 +39,10 @@ pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
 pub(crate) const RUNS_REST: usize = 24;
 /// After this many rows a merge checks whether it must stop or let others go first.
 const LOOK_EVERY: u64 = 256;
+/// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged.
+const REFUSED_MAX: u32 = 5;
+/// How long the merger rests after the disk has refused it a read.
+const REFUSED_REST: Duration = Duration::from_secs(2);
 /// How long a thread sleeps before it looks again, unless it is woken.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
@@ -50,6 +56,17 @@ impl SortedRows {
     /// Whether the disk has room for writes and can be read.
     fn healthy(&self) -> bool {
         self.health.full().is_none() && self.health.reads_fail().is_none()
+    }
+
+    /// Whether the flusher waits for the merger.
+    pub(super) fn crowded(&self) -> bool {
+        self.runs() >= RUNS_WAIT
+    }
+
+    /// Whether a merge may begin: also while other reads fail if the flusher waits for it, because commits then wait
+    /// for both.
+    fn may_merge(&self) -> bool {
+        self.healthy() || self.crowded() && self.health.full().is_none()
     }
 
     fn stopped(&self) -> bool {
@@ -68,7 +85,7 @@ impl SortedRows {
                 continue;
             };
             let full = self.health.full().is_some();
-            if full || read(&self.state).runs.len() >= RUNS_WAIT {
+            if full || self.crowded() {
                 drop(wait_for(&self.changed, lock(&self.signals), LOOK_AGAIN));
                 continue;
             }
@@ -153,9 +170,11 @@ impl SortedRows {
 
     /// The loop of the merger's thread.
     pub(crate) fn merge_loop(&self) {
+        let mut refused: Option<Instant> = None;
         while !self.stopped() {
+            let rests = refused.is_some_and(|at| at.elapsed() < REFUSED_REST);
             // a merge needs disk space for its runs twice, and must be able to read whole runs
-            let merged = match self.healthy() {
+            let merged = match !rests && self.may_merge() {
                 true => self.merge_next(),
                 false => Ok(false),
             };
@@ -169,7 +188,10 @@ impl SortedRows {
                     continue;
                 }
                 // the input runs are still there; the merge is tried again
-                Err(Trouble::Read(why)) => drop(self.health.unreadable(&why, None)),
+                Err(Trouble::Read(why)) => {
+                    refused = Some(Instant::now());
+                    drop(self.health.unreadable(&why, None));
+                }
                 Err(why) => self.health.poison(&why.to_string()),
             }
             self.changed.notify_all();
@@ -184,12 +206,14 @@ impl SortedRows {
         inputs.map_or(Ok(false), |inputs| self.merge_runs(&inputs))
     }
 
-    /// The runs to merge next; only of levels below the given one, if any.
+    /// The runs to merge next; only of levels below the given one, if any. Runs that the disk has refused to read too
+    /// often are not merged again.
     fn to_merge(&self, below: Option<u8>) -> Option<Vec<Arc<Run>>> {
         let runs = Arc::clone(&read(&self.state).runs);
         let levels: Vec<u8> = runs.iter().map(|run| run.info.level).collect();
-        let next = neighbours(&levels, self.tuning.fan_in, below)?;
-        runs.get(next).map(<[Arc<Run>]>::to_vec)
+        let next = runs.get(neighbours(&levels, self.tuning.fan_in, below)?)?;
+        let refused = lock(&self.signals).refused.get(&oldest(next)).copied();
+        (refused < Some(REFUSED_MAX)).then(|| next.to_vec())
     }
 
     /// Does the merges that wait at lower levels; false when it was told to stop before the end.
@@ -210,29 +234,36 @@ impl SortedRows {
     /// Merges several neighbours into one run; false when it was told to stop before the end.
     fn merge_runs(&self, inputs: &[Arc<Run>]) -> Result<bool, Trouble> {
         let ids: Vec<u64> = inputs.iter().map(|r| r.info.id).collect();
-        let oldest = read(&self.state).runs.last().map(|r| r.info.id);
-        let bottom = oldest.is_some() && oldest == ids.last().copied();
+        let bottom = oldest(&read(&self.state).runs) == oldest(inputs);
         let level = inputs.iter().map(|r| r.info.level).max().unwrap_or(0);
         let keys = inputs.iter().map(|r| r.info.keys).sum();
         let mut sources = Vec::with_capacity(inputs.len());
         for run in inputs {
             let cursor = RunCursor::new(&self.store, run, &[], None, SortOrder::Ascending);
             sources.push(Source::Run(Box::new(
-                cursor.map_err(|e| self.unreadable(e))?,
+                cursor.map_err(|e| self.unreadable(inputs, e))?,
             )));
         }
         let (id, above) = (self.take_run_id(), level.saturating_add(1));
         let mut builder = RunBuilder::new(&self.store, id, above, keys, &self.tuning)?;
-        let mut stopped = false;
+        let (mut stopped, mut below) = (false, None);
         let mut rows = 0u64;
         let merged = merge(
             &mut sources,
             SortOrder::Ascending,
             &mut |key, value, run| {
                 rows += 1;
-                if rows.is_multiple_of(LOOK_EVERY) && (self.stopped() || !self.let_pass(level)?) {
-                    stopped = true;
-                    return Ok(false);
+                if rows.is_multiple_of(LOOK_EVERY) {
+                    match self.stopped() {
+                        false => match self.let_pass(level) {
+                            Ok(passed) => stopped = !passed,
+                            Err(e) => below = Some(e),
+                        },
+                        true => stopped = true,
+                    }
+                    if stopped || below.is_some() {
+                        return Ok(false);
+                    }
                 }
                 match (value, run) {
                     (Stored::Gone, _) if bottom => {}
@@ -246,10 +277,12 @@ impl SortedRows {
                 Ok(true)
             },
         );
-        if stopped || merged.is_err() {
+        if stopped || below.is_some() || merged.is_err() {
             // the blocks are not removed now: nothing is written while reads fail
             lock(&self.signals).graves.push(builder.unfinished());
-            return merged.map(|()| false).map_err(|e| self.unreadable(e));
+            merged.map_err(|e| self.unreadable(inputs, e))?;
+            // what failed below was other runs' merge, and is counted there
+            return below.map_or(Ok(false), Err);
         }
         let run = builder.finish()?;
         self.store.sync_run(id)?;
@@ -258,15 +291,31 @@ impl SortedRows {
                 runs.splice(at..at + ids.len(), [run]);
             }
         })?;
-        lock(&self.signals).graves.extend(inputs.iter().cloned());
+        let mut signals = lock(&self.signals);
+        signals.refused.remove(&oldest(inputs));
+        signals.graves.extend(inputs.iter().cloned());
         Ok(true)
     }
 
-    /// Marks the index when a merge meets damage, so that the next open rebuilds it.
-    fn unreadable(&self, why: Trouble) -> Trouble {
+    /// Marks the index when a merge of these runs meets damage, or has been refused too often, so that the next open
+    /// rebuilds it.
+    fn unreadable(&self, inputs: &[Arc<Run>], why: Trouble) -> Trouble {
         match why {
             Trouble::Damaged(why) => Trouble::Damaged(self.health.damage(&why).to_string()),
-            Trouble::Read(_) | Trouble::Write(_) => why,
+            Trouble::Read(_) if why.no_means() => why,
+            Trouble::Read(why) => {
+                let mut signals = lock(&self.signals);
+                let times = signals.refused.entry(oldest(inputs)).or_default();
+                *times = times.saturating_add(1);
+                let often = *times >= REFUSED_MAX;
+                drop(signals);
+                if often {
+                    let why = format!("the disk refuses to read it, {REFUSED_MAX} times: {why}");
+                    self.health.damage(&why);
+                }
+                Trouble::Read(why)
+            }
+            Trouble::Write(_) => why,
         }
     }
 
@@ -290,27 +339,9 @@ impl SortedRows {
     }
 }
 
-/// The neighbours to merge next, among runs of these levels, newest first: the oldest ones of a long enough stretch of
-/// one level, which preserves the order of ages; if there are too many runs, of any stretch. The lowest level comes
-/// first.
-fn neighbours(levels: &[u8], fan_in: usize, below: Option<u8>) -> Option<Range<usize>> {
-    let mut some = None;
-    let mut start = 0;
-    for stretch in levels.chunk_by(|a, b| a == b) {
-        let range = start..start + stretch.len();
-        start = range.end;
-        let passes = |level: &u8| below.is_none_or(|below| *level < below);
-        if !stretch.first().is_some_and(passes) {
-            break;
-        }
-        if stretch.len() >= fan_in {
-            return Some(range.end - fan_in..range.end);
-        }
-        if stretch.len() > 1 {
-            some.get_or_insert(range);
-        }
-    }
-    some.filter(|_| levels.len() > RUNS_REST)
+/// The number of the oldest of these runs, 0 when there are none. Runs are numbered from 1.
+fn oldest(runs: &[Arc<Run>]) -> u64 {
+    runs.last().map_or(0, |run| run.info.id)
 }
 
 #[cfg(test)]
@@ -408,33 +439,17 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_of_the_lowest_level_are_merged_and_of_too_many_runs_any_neighbours() {
-        assert_eq!(neighbours(&[], 2, None), None);
-        assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, None), Some(2..5));
-        assert_eq!(neighbours(&[0, 0, 0, 0, 1, 1, 1], 3, None), Some(1..4));
-        // a merge of level 1 lets level 0 go first, but nothing of its own level
-        assert_eq!(neighbours(&[0, 0, 0, 1, 1, 1], 3, Some(1)), Some(0..3));
-        assert_eq!(neighbours(&[0, 0, 1, 1, 1], 3, Some(1)), None);
-        let runs = |few: usize| [vec![0; 1], vec![1; 3], vec![2; few]].concat();
-        let fan_in = 1000;
-        assert_eq!(neighbours(&runs(RUNS_REST - 4), fan_in, None), None);
-        assert_eq!(neighbours(&runs(RUNS_REST - 3), fan_in, None), Some(1..4));
-        assert_eq!(neighbours(&runs(RUNS_REST - 3), fan_in, Some(1)), None);
-    }
-
-    #[test]
-    fn whatever_the_age_and_the_fan_in_few_runs_are_left() {
-        for fan_in in [2, 6, 1000] {
-            let mut levels: Vec<u8> = Vec::new();
-            for _ in 0..100_000 {
-                levels.insert(0, 0);
-                while let Some(next) = neighbours(&levels, fan_in, None) {
-                    let above = levels[next.start] + 1;
-                    levels.splice(next, [above]);
-                }
-                assert!(levels.len() <= RUNS_REST, "{levels:?}");
-                assert!(levels.is_sorted(), "{levels:?}");
-            }
+    fn a_merge_that_the_disk_refuses_too_often_is_given_up_and_the_index_counts_as_damaged() {
+        let dir = tempfile::tempdir().unwrap();
+        let faults = Arc::new(Faults::default());
+        let index = index(dir.path(), &faults);
+        (1..3).for_each(|commit| add_run(&index, commit));
+        faults.refuse_reads(Some(0));
+        for _ in 0..REFUSED_MAX {
+            assert!(index.health.index_damaged().is_none());
+            assert!(matches!(index.merge_next(), Err(Trouble::Read(_))));
         }
+        assert!(index.health.index_damaged().is_some());
+        assert_eq!(index.merge_next(), Ok(false));
     }
 }

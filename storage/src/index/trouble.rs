@@ -27,6 +27,8 @@ const CODE: &str = "Os { code: ";
 const ENOENT: i32 = 2;
 /// No space left on the disk, or this user's quota is used up.
 const NO_ROOM: [i32; 2] = [28, 122];
+/// No memory, or no descriptor: the disk was not asked.
+const NO_MEANS: [i32; 3] = [12, 23, 24];
 
 fn code(text: &str) -> Option<i32> {
     let rest = text.split_once(CODE)?.1;
@@ -70,6 +72,11 @@ impl Trouble {
             None if locked => Self::Read(text),
             None => Self::Damaged(text),
         }
+    }
+
+    /// Whether the process lacked memory or a descriptor, which says nothing about the disk.
+    pub(crate) fn no_means(&self) -> bool {
+        matches!(self, Self::Read(text) if code(text).is_some_and(|c| NO_MEANS.contains(&c)))
     }
 
     /// Whether the cause is missing disk space.

@@ -12,7 +12,10 @@ use crate::journal::format::{RECORD_HEADER, RecordBuilder, TRAILER};
 use crate::log::memory::MemoryLog;
 use crate::log::{Log, LogError, Sealed, Tail};
 use crate::tests::support::{HANG, History, Rng, open};
-use crate::{DurableStore, Index, OpenError, Part, Store, StoreError, StoreOptions};
+use crate::{
+    DurableStore, Entry, Head, Index, IndexWriter, OpenError, Part, Position, Projection, Store,
+    StoreError, StoreOptions, StreamId,
+};
 
 const LEASE: Duration = Duration::from_secs(5);
 
@@ -144,6 +147,93 @@ fn a_record_with_an_entry_that_cannot_be_read_gets_into_no_journal() {
         let kept = open(&place).unwrap();
         assert_eq!(kept.applied(), CommitNo(1));
         end(kept);
+    }
+}
+
+/// [`Words`] of a version that knows streams up to kind 8.
+struct Older;
+
+impl Projection for Older {
+    fn version(&self) -> u32 {
+        Words.version()
+    }
+
+    fn single(&self) -> &[u8] {
+        Words.single()
+    }
+
+    fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
+        Words.rest_key(stream)
+    }
+
+    fn rests(&self, key: &[u8], value: &[u8]) -> Option<(StreamId, Head)> {
+        Words.rests(key, value)
+    }
+
+    fn project(
+        &self,
+        entry: &Entry,
+        position: Position,
+        index: &mut dyn IndexWriter,
+    ) -> Result<(), StoreError> {
+        self.knows(entry)?;
+        Words.project(entry, position, index)
+    }
+
+    fn knows(&self, entry: &Entry) -> Result<(), StoreError> {
+        match entry.stream.kind {
+            0..=8 => Ok(()),
+            kind => Err(StoreError::Corrupt(
+                format!("the unknown kind {kind}").into(),
+            )),
+        }
+    }
+}
+
+#[test]
+fn what_a_newer_version_has_written_gets_into_no_journal_of_an_older_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([12; 16]);
+    let first = join(&dir.path().join("owner"), &log, &owner("one")).unwrap();
+    let place = dir.path().join("follower");
+    let older = || {
+        let log = Box::new(log.handle());
+        let options = StoreOptions::small();
+        DurableStore::join(&place, options, Arc::new(Older), log, &Part::Follower)
+    };
+    submit(first.as_ref(), commit(vec![entry(stream(1), 1, b"+a=1")])).unwrap();
+    let follower = older().unwrap();
+    let newer = StreamId {
+        kind: 9,
+        ..stream(1)
+    };
+    submit(first.as_ref(), commit(vec![entry(newer, 1, b"+b=2")])).unwrap();
+    let why = wait_until_lost(follower.as_ref());
+    assert!(why.contains("commit 2") && why.contains("kind 9"), "{why}");
+    drop(follower);
+    let refused = older();
+    let named = |why: &str| why.contains("commit 2") && why.contains("kind 9");
+    assert!(
+        matches!(&refused, Err(OpenError::Log(LogError::Read(StoreError::Corrupt(why)))) if named(why)),
+        "{refused:?}"
+    );
+    let kept = open(&place).unwrap();
+    assert_eq!(kept.applied(), CommitNo(1));
+    end(kept);
+    // a program of that version reads on in the same folder
+    let follower = join(&place, &log, &Part::Follower).unwrap();
+    assert_eq!(follower.applied(), CommitNo(2));
+}
+
+/// Waits until the store is lost; returns why.
+fn wait_until_lost(store: &DurableStore) -> String {
+    let began = Instant::now();
+    loop {
+        if let Err(StoreError::Poisoned(why)) = store.ready() {
+            return why.to_string();
+        }
+        assert!(began.elapsed() < HANG, "it is not lost");
+        std::thread::yield_now();
     }
 }
 

@@ -181,3 +181,38 @@ fn a_panic_in_a_callback_or_projection_is_contained() {
         4
     );
 }
+
+#[test]
+fn reads_of_the_index_that_fail_for_good_end_commits_with_a_reason_and_nothing_waits_for_ever() {
+    let base = tempfile::tempdir().unwrap();
+    let faults = Arc::new(Faults::default());
+    let options = StoreOptions {
+        table_bytes: 4_000,
+        faults: Some(Arc::clone(&faults)),
+        ..StoreOptions::small()
+    };
+    let store = DurableStore::open(base.path(), options, Arc::new(Words)).unwrap();
+    faults.refuse_reads(Some(0));
+    let mut seq = 0;
+    let refused = loop {
+        let (give, take) = channel();
+        let body = format!("+w{seq}={}", "x".repeat(2_000));
+        let c = commit(vec![entry(stream(1), seq + 1, body.as_bytes())]);
+        store.submit(c, Box::new(move |r| give.send(r).unwrap()));
+        match take.recv_timeout(HANG).expect("done is called") {
+            Ok(_) => seq += 1,
+            Err(e) => break e,
+        }
+    };
+    assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
+    assert!(refused.to_string().contains("refuses to read"), "{refused}");
+    barrier(store.as_ref()).unwrap();
+    // the index cannot be written out; the next start rebuilds it
+    let closed = store.close();
+    assert!(matches!(closed, Err(StoreError::Corrupt(_))), "{closed:?}");
+    drop(store);
+    faults.refuse_reads(None);
+    let store = open(base.path()).unwrap();
+    assert!(store.stats().index_rebuilt);
+    assert_eq!(store.head(stream(1)).unwrap().unwrap().seq, seq);
+}

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use super::checkpoint::open_with;
 use super::packs;
 use super::support::{
-    APART, History, Rng, contents, copy_dir, open, open_apart, runs_apart, segments,
+    APART, History, Rng, contents, copy_dir, open, open_apart, runs_apart, segments, wait_until,
 };
+use crate::conformance::{commit, entry, place_key, stream, submit};
 use crate::journal::format::Record;
-use crate::{OpenError, Store};
+use crate::{Index, OpenError, Position, Store, StoreError};
 
 fn number(name: &str, default: u64) -> u64 {
     std::env::var(name)
@@ -181,4 +182,36 @@ fn a_flipped_bit_in_a_compressed_segment_is_named_and_refused() {
     }
     println!("journal: {flips} refused in compressed segments, 0 unseen");
     history.check(packs::open(&dir).as_ref());
+}
+
+#[test]
+fn a_row_that_leads_to_no_entry_damages_the_index_and_not_the_journal() {
+    let base = tempfile::tempdir().unwrap();
+    let store = open(base.path()).unwrap();
+    for seq in 1..4 {
+        submit(store.as_ref(), commit(vec![entry(stream(1), seq, b"+a=1")])).unwrap();
+    }
+    let row = store.get(&place_key(stream(1), 2)).unwrap().unwrap();
+    let place = u64::from_be_bytes(row.try_into().unwrap());
+    let wrong = store.entry(Position(place + 1)).unwrap_err();
+    assert!(matches!(wrong, StoreError::Corrupt(_)), "{wrong}");
+    wait_until("the check has looked", || store.ready().is_err());
+    let why = store.ready().unwrap_err().to_string();
+    assert!(why.contains("the index is damaged"), "{why}");
+    assert_eq!(store.checks().findings[0].place, "index");
+    drop(store);
+    let store = open(base.path()).unwrap();
+    assert!(store.stats().index_rebuilt);
+    submit(store.as_ref(), commit(vec![entry(stream(1), 4, b"+a=1")])).unwrap();
+    // an entry in the same segment that was changed on disk is damage of the journal
+    let segment = base.path().join("journal/0000000001.segment");
+    let at = (place & u64::from(u32::MAX)) + 5;
+    let file = fs::OpenOptions::new().read(true).write(true).open(segment);
+    let (file, mut byte) = (file.unwrap(), [0]);
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
+    store.entry(Position(place)).unwrap_err();
+    wait_until("the check has looked", || store.ready().is_err());
+    let why = store.ready().unwrap_err().to_string();
+    assert!(why.contains("the journal is damaged"), "{why}");
 }

@@ -57,6 +57,10 @@ fn what_sled_says_is_taken_for_what_it_is() {
             "{code}"
         );
         assert_eq!(Trouble::looking(&os(code)).no_room(), code == 28);
+        assert_eq!(
+            Trouble::looking(&os(code)).no_means(),
+            [12, 23, 24].contains(&code)
+        );
     }
     let damage = [
         sled::Error::Corruption { at: None, bt: () },
