@@ -220,7 +220,14 @@ impl RealmSupervisor {
 
     /// Ends a request here, and keeps its answer if it has an idempotency key.
     fn end<T: Send + 'static>(&mut self, outcome: Result<T, Failure>, ticket: Ticket<T>) {
-        self.scribe.finish(Write::default(), outcome, ticket);
+        let mut page = Write::default();
+        if ticket.keyed.is_some()
+            && let Some(ground) = self.unwritten_types()
+        {
+            // A refusal that a key keeps is written only with the types that it was decided on.
+            page.decides_on(ground.fact);
+        }
+        self.scribe.finish(page, outcome, ticket);
     }
 
     /// Lets a request through its idempotency key: claims the key, or sends the answer kept for it.

@@ -24,6 +24,8 @@ pub fn project(store: &dyn Index, entries: &[Entry]) -> Result<(), StoreError> {
         heads: HashMap::new(),
     };
     for entry in entries {
+        // followers ask this, and refuse the record
+        Rows.knows(entry)?;
         scratch.heads.insert(entry.stream, entry.seq);
         Rows.project(entry, Position(0), &mut scratch)?;
     }
@@ -94,15 +96,14 @@ mod tests {
             body: body.to_vec(),
             fact: Fact::default(),
         };
-        let known = entry(PLATFORM, b"whatever the platform reads by itself");
-        assert!(project(store.as_ref(), std::slice::from_ref(&known)).is_ok());
-        for wrong in [
-            entry(255, &[]),
-            entry(LEDGER, &[]),
-            entry(LEDGER, b"no voucher"),
+        for (kind, body) in [
+            (255, "".as_bytes()),
+            (LEDGER, b""),
+            (LEDGER, b"no voucher"),
+            (PLATFORM, b"no fact"),
         ] {
-            let found = project(store.as_ref(), &[known.clone(), wrong]);
-            assert!(found.is_err(), "{found:?}");
+            let found = project(store.as_ref(), &[entry(kind, body)]);
+            assert!(found.is_err(), "{kind}: {found:?}");
         }
         assert_eq!(store.applied().0, 0, "nothing is written");
     }

@@ -20,6 +20,7 @@ mod parcel;
 pub mod pass;
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -43,7 +44,7 @@ use super::tls::Tls;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of bodies that are kept while requests are passed on.
 pub const BODIES_BYTES: usize = 64 << 20;
-/// How many of them may be of requests without a key that this node knows, notices of banks among them.
+/// How many of them may be of requests without a key that this node knows; and how many of notices of banks.
 pub const STRANGERS_BYTES: usize = 16 << 20;
 /// How long this node counts as cut off after the owner of a cell refused it. It is ready again then, and the next
 /// request shows whether the owner still does.
@@ -141,8 +142,9 @@ pub struct Node {
     client: RwLock<reqwest::Client>,
     room: Semaphore,
     strangers: Semaphore,
-    /// The owner's address that refused this node last, and when; `None` once an owner has answered as a node of the cell.
-    refused: RwLock<Option<(Arc<str>, Instant)>>,
+    notices: Semaphore,
+    /// The owners' addresses that refused this node, and when; one leaves when it has answered as a node of the cell.
+    refused: RwLock<BTreeMap<Arc<str>, Instant>>,
     /// The counts of requests passed on.
     pub passed: Passed,
 }
@@ -187,6 +189,7 @@ impl Node {
             client,
             room: Semaphore::new(BODIES_BYTES),
             strangers: Semaphore::new(STRANGERS_BYTES),
+            notices: Semaphore::new(STRANGERS_BYTES),
             refused: RwLock::default(),
             passed: Passed::default(),
         })
@@ -213,7 +216,10 @@ impl Node {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = new;
         tls.put(found);
         // A refusal from now on has another reason.
-        self.met_friend();
+        self.refused
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
         Ok(true)
     }
 
@@ -383,25 +389,24 @@ impl Node {
         furthest.map(|seen| Arc::clone(&seen.node.name))
     }
 
-    /// Notes that the owner is a node of this cell: the next refusal is logged again.
-    fn met_friend(&self) {
+    /// Notes that the owner at this address is a node of the cell: its next refusal is logged again.
+    fn met_friend(&self, address: &str) {
         // mostly there is nothing to forget
-        if self.refusal().is_some() {
-            *self.refused.write().unwrap_or_else(PoisonError::into_inner) = None;
+        let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
+        if !refused.contains_key(address) {
+            return;
         }
+        drop(refused);
+        let mut refused = self.refused.write().unwrap_or_else(PoisonError::into_inner);
+        refused.remove(address);
     }
 
     /// Notes that the owner at this address refuses this node. Returns whether that is news.
     fn is_refused_anew(&self, address: &Arc<str>) -> bool {
-        let now = Some((Arc::clone(address), Instant::now()));
         let mut refused = self.refused.write().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *refused, now).is_none()
-    }
-
-    /// The owner's address that refused this node, and when.
-    fn refusal(&self) -> Option<(Arc<str>, Instant)> {
-        let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
-        refused.clone()
+        refused
+            .insert(Arc::clone(address), Instant::now())
+            .is_none()
     }
 
     /// Logs once that another process answers at the owner's address, or that the two nodes do not fit together.
@@ -428,8 +433,9 @@ impl Node {
 
     /// The reason why this node can pass nothing on to an owner that refused it a moment ago; `None` where none did.
     pub fn cut_off(&self) -> Option<String> {
-        let (address, when) = self.refusal()?;
-        (when.elapsed() < CUT_OFF).then(|| {
+        let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
+        let mut lately = refused.iter().filter(|(_, when)| when.elapsed() < CUT_OFF);
+        lately.next().map(|(address, _)| {
             format!(
                 "the node at {address} refuses this one: compare their secrets, peppers and certificates"
             )

@@ -118,6 +118,14 @@ pub(crate) struct Files {
     spares: Arc<Spares>,
 }
 
+/// Why a folder above cannot be synced if this process has not made anything in it.
+const NOT_OURS: [io::ErrorKind; 4] = [
+    io::ErrorKind::PermissionDenied,
+    io::ErrorKind::InvalidInput,
+    io::ErrorKind::ReadOnlyFilesystem,
+    io::ErrorKind::Unsupported,
+];
+
 impl Files {
     /// Files whose n-th change may fail.
     pub(crate) fn with(faults: Option<Arc<Faults>>) -> Self {
@@ -196,8 +204,8 @@ impl Files {
         if path.is_dir() {
             let empty = read_dir(path).is_ok_and(|mut names| names.next().is_none());
             return match empty.then(|| self.sync_above(above)) {
-                // nobody makes a folder where he may not look
-                Some(Err(e)) if e.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+                // nobody makes a folder where he may not look, or in a file system that is never written
+                Some(Err(e)) if NOT_OURS.contains(&e.kind()) => Ok(()),
                 Some(synced) => synced,
                 None => Ok(()),
             };

@@ -341,8 +341,12 @@ async fn batch(
             Err(_) => return desks.values().for_each(|desk| desk.vitals.doubt()),
         }
     }
-    if mode.dry_run || !all {
+    if mode.dry_run {
         pages.clear();
+    }
+    if mode.dry_run || !all {
+        // A refusal that a key keeps is written only with the changes that it was decided on.
+        pages.values_mut().for_each(Write::keep_grounds);
         for (number, bookmark) in before {
             if let Some(desk) = desks.get_mut(&number) {
                 desk.turn_back(bookmark);

@@ -98,6 +98,15 @@ impl Write {
         }
     }
 
+    /// Forgets everything but the entries on which the page was decided.
+    pub fn keep_grounds(&mut self) {
+        let decided_on = std::mem::take(&mut self.decided_on);
+        *self = Self {
+            decided_on,
+            ..Self::default()
+        };
+    }
+
     /// Stops an actor whose page is not what it has decided; the actor is then loaded again from the disk.
     ///
     /// # Panics

@@ -9,8 +9,8 @@
 //! **Order.** Each try first checks whether this node serves, so a request that waits is served here once this node
 //! owns the cell.
 //!
-//! **Bounds.** Bodies that are kept have [`super::BODIES_BYTES`], those of requests without a key that this node knows
-//! [`super::STRANGERS_BYTES`] of it: strangers cannot take the room of tenants.
+//! **Bounds.** Bodies that are kept have [`super::BODIES_BYTES`]. Requests without a key that this node knows have
+//! [`super::STRANGERS_BYTES`] of it, and notices of banks as much: strangers cannot take the room of tenants.
 //!
 //! **Failure.** A request that another node refused, or never got, is tried again until the patience is over. If the
 //! other node got it and did not answer, its outcome is unknown: a reading, a notice and a request with an
@@ -30,7 +30,7 @@ use actix_web::web::{self, Bytes};
 use actix_web::{Error, FromRequest as _, HttpResponse, ResponseError as _};
 use caudal_actors::cells::FIRST;
 use caudal_actors::failure::Failure;
-use tokio::sync::SemaphorePermit;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::aim::{Aim, For};
 use super::parcel::{
@@ -216,22 +216,22 @@ struct Held<'a> {
     _room: Room<'a>,
 }
 
-/// The room that a body has: of all bodies, and of those of strangers where it is one of these.
+/// The room that a body has: of all bodies, and of those without a key that this node knows where it is one of these.
 struct Room<'a> {
     _all: SemaphorePermit<'a>,
-    _strangers: Option<SemaphorePermit<'a>>,
+    _part: Option<SemaphorePermit<'a>>,
 }
 
 impl<'a> Room<'a> {
-    /// Takes room for so many bytes, for a key that this node knows or for a stranger; `None` where it is full.
-    fn take(node: &'a Node, bytes: u32, known: bool) -> Option<Self> {
-        let strangers = match known {
-            true => None,
-            false => Some(node.strangers.try_acquire_many(bytes).ok()?),
+    /// Takes room for so many bytes, from a part of all room if there is one for it; `None` where it is full.
+    fn take(all: &'a Semaphore, bytes: u32, part: Option<&'a Semaphore>) -> Option<Self> {
+        let part = match part {
+            Some(part) => Some(part.try_acquire_many(bytes).ok()?),
+            None => None,
         };
         Some(Self {
-            _all: node.room.try_acquire_many(bytes).ok()?,
-            _strangers: strangers,
+            _all: all.try_acquire_many(bytes).ok()?,
+            _part: part,
         })
     }
 }
@@ -245,13 +245,19 @@ impl<'a> Held<'a> {
     ) -> Result<Self, ApiError> {
         let key = only(call.request(), &API_KEY);
         let known = key.is_some_and(|key| door.keyring.recognise(key, &door.engine).is_some());
+        let own = match aim.needs_body() {
+            true => &node.notices,
+            false => &node.strangers,
+        };
         let length = call.headers().get(CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
         let bare = matches!(*call.method(), Method::GET | Method::OPTIONS)
             && !call.headers().contains_key(TRANSFER_ENCODING);
         let most = if bare { 0 } else { BODY_BYTES };
         let most = u32::try_from(length.unwrap_or(most).min(BODY_BYTES));
-        let room = most.ok().and_then(|most| Room::take(node, most, known));
+        let room = most
+            .ok()
+            .and_then(|most| Room::take(&node.room, most, (!known).then_some(own)));
         let room = room.ok_or(Failure::Overloaded)?;
         let parcel = Parcel::of(call, node).await?;
         Ok(Self {
@@ -333,14 +339,21 @@ async fn try_at(parcel: &Parcel, node: &Node, (cell, owner): (u32, &Owner)) -> T
         };
         let says = parcel::says(&answer);
         if !matches!(says, Says::Stranger) {
-            node.met_friend();
+            node.met_friend(&owner.address);
         }
-        match says {
-            Says::Nothing => return Tried::Nothing,
-            Says::Perhaps => return Tried::Unknown,
-            Says::Served => {}
-            Says::Stranger => {
+        match (says, answer.status()) {
+            (Says::Nothing, _) => return Tried::Nothing,
+            (Says::Perhaps, _) => return Tried::Unknown,
+            (Says::Served, _) => {}
+            // With this node's own headers the head is too large for the owner's listener. Retries change nothing.
+            (Says::Stranger, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE) => {}
+            // the answer to a wrong secret
+            (Says::Stranger, StatusCode::NOT_FOUND) => {
                 node.met_stranger(&owner.address);
+                return Tried::Nothing;
+            }
+            (Says::Stranger, status) => {
+                tracing::debug!(%status, address = %owner.address, "an answer of no node of this cell");
                 return Tried::Nothing;
             }
         }

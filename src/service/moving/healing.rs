@@ -158,14 +158,23 @@ fn healed(open: &[Held], longer: Longer<'_>) -> Result<Vec<(u32, Compared)>, Sta
         found.push((site.cell, compared));
         lacking.extend(lacks);
     }
-    let mut epochs = Vec::new();
+    let mut taken = Vec::new();
     for lacks in &mut lacking {
-        epochs.push(lacks.reserve()?);
+        match lacks.reserve() {
+            Ok(epoch) => taken.push((lacks, epoch)),
+            Err(why) => {
+                // nothing was appended yet, so the cells before this one are free again
+                taken
+                    .into_iter()
+                    .for_each(|(lacks, epoch)| lacks.give_up(epoch));
+                return Err(why);
+            }
+        }
     }
-    for (lacks, epoch) in lacking.iter_mut().zip(epochs) {
-        lacks.site.fill(lacks.records, lacks.log.as_mut(), epoch)?;
+    for (lacks, epoch) in &mut taken {
+        lacks.site.fill(lacks.records, lacks.log.as_mut(), *epoch)?;
     }
-    for lacks in &mut lacking {
+    for (lacks, _) in &mut taken {
         lacks.release()?;
     }
     Ok(found)
@@ -190,6 +199,17 @@ impl Lacking<'_> {
             return Err(self.site.meanwhile());
         }
         Ok(epoch)
+    }
+
+    /// Gives the cell back to which nothing was appended, unless an earlier run had begun to.
+    fn give_up(&mut self, epoch: Epoch) {
+        if self.begun {
+            return;
+        }
+        if let Err(why) = self.log.release(epoch) {
+            let cell = self.site.cell;
+            tracing::warn!(%why, cell, "the cell stays reserved until the log is healed");
+        }
     }
 
     /// Gives the cell back, whose log has all of the journal.

@@ -14,8 +14,8 @@
 //! that a failed read has ended. One manifest is written at a time.
 //!
 //! **Failure.** An error while writing poisons the store: what sled has on disk is unknown. A merge that the disk refuses
-//! to read is tried again after [`REFUSED_REST`]; after [`REFUSED_MAX`] tries the index counts as damaged, so that it is
-//! rebuilt from the journal, and nobody waits for that merge any more.
+//! to read is tried again after [`REFUSED_REST`]. If commits wait for it after [`REFUSED_MAX`] tries, the index counts as
+//! damaged, so that it is rebuilt from the journal and nothing waits for that merge any more.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -39,7 +39,8 @@ pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
 pub(crate) const RUNS_REST: usize = 24;
 /// After this many rows a merge checks whether it must stop or let others go first.
 const LOOK_EVERY: u64 = 256;
-/// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged.
+/// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged as
+/// soon as commits wait for that merge: they would wait for ever.
 const REFUSED_MAX: u32 = 5;
 /// How long the merger rests after the disk has refused it a read.
 const REFUSED_REST: Duration = Duration::from_secs(2);
@@ -206,14 +207,15 @@ impl SortedRows {
         inputs.map_or(Ok(false), |inputs| self.merge_runs(&inputs))
     }
 
-    /// The runs to merge next; only of levels below the given one, if any. Runs that the disk has refused to read too
-    /// often are not merged again.
+    /// The runs to merge next; only of levels below the given one, if any. A damaged index, which is rebuilt, merges no
+    /// runs that the disk has refused to read too often.
     fn to_merge(&self, below: Option<u8>) -> Option<Vec<Arc<Run>>> {
         let runs = Arc::clone(&read(&self.state).runs);
         let levels: Vec<u8> = runs.iter().map(|run| run.info.level).collect();
         let next = runs.get(neighbours(&levels, self.tuning.fan_in, below)?)?;
         let refused = lock(&self.signals).refused.get(&oldest(next)).copied();
-        (refused < Some(REFUSED_MAX)).then(|| next.to_vec())
+        let given_up = refused >= Some(REFUSED_MAX) && self.health.index_damaged().is_some();
+        (!given_up).then(|| next.to_vec())
     }
 
     /// Does the merges that wait at lower levels; false when it was told to stop before the end.
@@ -309,7 +311,7 @@ impl SortedRows {
                 *times = times.saturating_add(1);
                 let often = *times >= REFUSED_MAX;
                 drop(signals);
-                if often {
+                if often && self.crowded() {
                     let why = format!("the disk refuses to read it, {REFUSED_MAX} times: {why}");
                     self.health.damage(&why);
                 }
@@ -439,16 +441,26 @@ mod tests {
     }
 
     #[test]
-    fn a_merge_that_the_disk_refuses_too_often_is_given_up_and_the_index_counts_as_damaged() {
+    fn a_merge_that_the_disk_refuses_is_given_up_once_commits_wait_for_it() {
         let dir = tempfile::tempdir().unwrap();
         let faults = Arc::new(Faults::default());
         let index = index(dir.path(), &faults);
         (1..3).for_each(|commit| add_run(&index, commit));
+        let refused = || assert!(matches!(index.merge_next(), Err(Trouble::Read(_))));
         faults.refuse_reads(Some(0));
-        for _ in 0..REFUSED_MAX {
-            assert!(index.health.index_damaged().is_none());
-            assert!(matches!(index.merge_next(), Err(Trouble::Read(_))));
+        for _ in 0..2 * REFUSED_MAX {
+            refused();
+            assert!(index.health.index_damaged().is_none(), "nobody waits yet");
         }
+        faults.refuse_reads(None);
+        while !index.crowded() {
+            index.apply(std::iter::once((Bytes::new(&[9]), Some(Bytes::new(&[9])))));
+            index.freeze(mark(3)).unwrap();
+            let frozen = read(&index.state).frozen.last().cloned();
+            assert!(index.flush(&frozen.unwrap()).unwrap());
+        }
+        faults.refuse_reads(Some(0));
+        refused();
         assert!(index.health.index_damaged().is_some());
         assert_eq!(index.merge_next(), Ok(false));
     }
