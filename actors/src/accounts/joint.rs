@@ -31,6 +31,7 @@ use caudal_ledger::vouchers::Outcome;
 use caudal_storage::StoreError;
 use tokio::sync::oneshot;
 
+use super::batch::Bookmark;
 use super::sitting::Sitting;
 use super::{
     AccountActor, AccountMessage, BULK_PART, BatchMode, Desk, ItemOutcome, Posting, Reserved,
@@ -287,6 +288,15 @@ fn give_up<'a, T>(
     }
 }
 
+/// Takes the accounts back to their bookmarks.
+fn undo(desks: &mut Desks<'_>, before: BTreeMap<AccountNo, Bookmark>) {
+    for (number, bookmark) in before {
+        if let Some(desk) = desks.get_mut(&number) {
+            desk.turn_back(bookmark);
+        }
+    }
+}
+
 /// Posts all of a batch or nothing. The items are decided and applied one after the other, and undone from bookmarks
 /// unless all passed. A dry run is always undone, so each item is answered as if the items before it had been posted.
 async fn batch(
@@ -341,17 +351,13 @@ async fn batch(
             Err(_) => return desks.values().for_each(|desk| desk.vitals.doubt()),
         }
     }
-    if mode.dry_run {
-        pages.clear();
-    }
     if mode.dry_run || !all {
-        // A refusal that a key keeps is written only with the changes that it was decided on.
-        pages.values_mut().for_each(Write::keep_grounds);
-        for (number, bookmark) in before {
-            if let Some(desk) = desks.get_mut(&number) {
-                desk.turn_back(bookmark);
-            }
+        match mode.dry_run {
+            true => pages.clear(),
+            // A refusal that a key keeps is written only with the changes that it was decided on.
+            false => pages.values_mut().for_each(Write::keep_grounds),
         }
+        undo(desks, before);
     }
     let part = |(number, desk): (&AccountNo, &&mut Desk)| {
         let page = pages.remove(number).unwrap_or_default();
