@@ -346,9 +346,9 @@ async fn try_at(parcel: &Parcel, node: &Node, (cell, owner): (u32, &Owner)) -> T
             (Says::Perhaps, _) => return Tried::Unknown,
             (Says::Served, _) => {}
             // With this node's own headers the head is too large for the owner's listener. Retries change nothing.
-            (Says::Stranger, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE) => {}
+            (Says::Stranger, reqwest::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE) => {}
             // the answer to a wrong secret
-            (Says::Stranger, StatusCode::NOT_FOUND) => {
+            (Says::Stranger, reqwest::StatusCode::NOT_FOUND) => {
                 node.met_stranger(&owner.address);
                 return Tried::Nothing;
             }
