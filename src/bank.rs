@@ -51,7 +51,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use url::{Host, Url};
 
 use crate::clients::Clients;
-use crate::http::node::pass::ANSWER;
+use crate::http::node::errand::ANSWER;
 use attempts::{Session, client};
 use wire::Ask;
 

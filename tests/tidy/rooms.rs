@@ -64,6 +64,7 @@ const STORAGE: &[&str] = &[
     "num",
     "tally",
     "sync",
+    "background",
     "codec",
     "api",
     "folder",

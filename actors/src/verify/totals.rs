@@ -306,7 +306,7 @@ fn ends(store: &dyn Index, commit: u64) -> Result<bool, StoreError> {
         return Ok(false);
     }
     let mut ends = true;
-    store.replay(CommitNo(commit.saturating_add(1)), &mut |_, _| {
+    store.replay(CommitNo(commit.strict_add(1)), &mut |_, _| {
         ends = false;
         false
     })?;

@@ -26,7 +26,7 @@ use super::{Inside, Node};
 use crate::http::Door;
 
 pub use super::aim::For;
-pub use super::parcel::{ACTING, is_sent_as_it_is};
+pub use super::parcel::{ACTING, ANSWER, is_sent_as_it_is};
 
 /// An errand.
 #[derive(Clone, Debug)]

@@ -22,7 +22,6 @@ use secrecy::ExposeSecret as _;
 use url::Url;
 
 use super::Node;
-use super::pass::ANSWER;
 use crate::http::bytes;
 use crate::http::current;
 use crate::http::errors::ApiError;
@@ -30,6 +29,8 @@ use crate::http::words::Refusal;
 
 /// The largest body, in bytes: that of a batch.
 pub(super) const BODY_BYTES: usize = 1024 * 1024;
+/// How long another node may take to answer: longer than a bank's list of a day may take.
+pub const ANSWER: Duration = Duration::from_secs(150);
 /// The largest answer that is read whole, in bytes.
 const WHOLE_BYTES: u64 = 1024 * 1024;
 

@@ -48,9 +48,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// The same after the owner and this node refused each other's certificates: people have to mend that, and each try
 /// costs a handshake.
 const UNTRUSTED_EVERY: Duration = Duration::from_secs(1);
-/// How long another node may take to answer: longer than a bank's list of a day may take.
-pub const ANSWER: Duration = Duration::from_secs(150);
-
 /// The answers of this layer: its own, or those of the handlers.
 pub type Through<B> = ServiceResponse<EitherBody<B, BoxBody>>;
 

@@ -4,10 +4,10 @@
 //! level are merged into one run of the next, the lowest level first. A long merge lets merges of lower levels go
 //! first, so that small runs do not pile up behind it.
 //!
-//! **Bounds.** At most [`RUNS_REST`] runs once nothing is written, whatever their age and the fan-in: while there are
-//! more, fewer neighbours than the fan-in are merged, too. Never more than [`RUNS_WAIT`]: at that number the flusher
-//! waits for the merger, and commits wait for the flusher. At most as many merges are under way at once as there are
-//! levels.
+//! **Bounds.** At most [`RUNS_REST`](crate::index::neighbours::RUNS_REST) runs once nothing is written, whatever their
+//! age and the fan-in: while there are more, fewer neighbours than the fan-in are merged, too. Never more than
+//! [`RUNS_WAIT`]: at that number the flusher waits for the merger, and commits wait for the flusher. At most as many
+//! merges are under way at once as there are levels.
 //!
 //! **Order.** A flush: blocks, sync, manifest, sync, then the table leaves memory. A merge: the same, then the merged
 //! runs leave the list, and their blocks are removed when the last reader has released them, as are those of a merge
@@ -35,8 +35,6 @@ use crate::sync::{lock, read, wait_for, write};
 
 /// At this many runs the flusher waits for the merger.
 pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
-/// Above this many runs the merger always has work.
-pub(crate) const RUNS_REST: usize = 24;
 /// After this many rows a merge checks whether it must stop or let others go first.
 const LOOK_EVERY: u64 = 256;
 /// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged as
@@ -308,7 +306,7 @@ impl SortedRows {
             Trouble::Read(why) => {
                 let mut signals = lock(&self.signals);
                 let times = signals.refused.entry(oldest(inputs)).or_default();
-                *times = times.saturating_add(1);
+                *times += 1;
                 let often = *times >= REFUSED_MAX;
                 drop(signals);
                 if often && self.crowded() {

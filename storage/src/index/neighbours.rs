@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::index::maintain::RUNS_REST;
+/// Above this many runs the merger always has work.
+pub(crate) const RUNS_REST: usize = 24;
 
 /// The neighbours to merge next, among runs of these levels, newest first: the oldest ones of a long enough stretch of
 /// one level, which preserves the order of ages; if there are too many runs, of any stretch. The lowest level comes

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::support::{Rng, wait_until};
 use crate::conformance::{Words, commit, entry, place_key, rest_row, stream, submit};
-use crate::index::maintain::{RUNS_REST, RUNS_WAIT};
+use crate::index::maintain::RUNS_WAIT;
+use crate::index::neighbours::RUNS_REST;
 use crate::{
     DurableStore, Entry, Head, Index as _, IndexWriter, Position, Projection, Row, SortOrder,
     Stats, Store as _, StoreError, StoreOptions, StreamId,
