@@ -52,6 +52,20 @@ fn by_copy(path: &Path) {
     fs::rename(aside, path).unwrap();
 }
 
+/// Removes a folder while the service runs, whose threads may make another file in a folder that has just been emptied.
+fn remove(dir: &Path) {
+    let full = std::io::ErrorKind::DirectoryNotEmpty;
+    let once = || fs::remove_dir_all(dir);
+    let mut done = once();
+    for _ in 0..1_000 {
+        match done {
+            Err(e) if e.kind() == full => done = once(),
+            _ => break,
+        }
+    }
+    done.unwrap();
+}
+
 const CHANGES: [Case; 20] = [
     (
         "LOCK removed",
@@ -103,7 +117,7 @@ const CHANGES: [Case; 20] = [
     ),
     (
         "data folder deleted",
-        |d, _, _| fs::remove_dir_all(d).unwrap(),
+        |d, _, _| remove(d),
         keep,
         After::Gone,
     ),
@@ -139,7 +153,7 @@ const CHANGES: [Case; 20] = [
     ),
     (
         "store deleted",
-        |d, _, _| fs::remove_dir_all(d.join("store")).unwrap(),
+        |d, _, _| remove(&d.join("store")),
         keep,
         After::Refused,
     ),
@@ -153,7 +167,7 @@ const CHANGES: [Case; 20] = [
     ),
     (
         "journal deleted",
-        |d, _, _| fs::remove_dir_all(d.join("store/journal")).unwrap(),
+        |d, _, _| remove(&d.join("store/journal")),
         keep,
         After::Refused,
     ),
@@ -190,7 +204,7 @@ const CHANGES: [Case; 20] = [
     ),
     (
         "index deleted",
-        |d, _, _| fs::remove_dir_all(d.join("store/index")).unwrap(),
+        |d, _, _| remove(&d.join("store/index")),
         keep,
         After::GoesOn,
     ),
