@@ -4,6 +4,7 @@ use caudal_ledger::accounts::Status;
 
 use super::harness::mode;
 use super::*;
+use crate::engine::money::ItemOutcome;
 
 #[actix::test]
 async fn what_was_decided_on_a_change_is_written_with_it_or_not_at_all() {
@@ -112,5 +113,73 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
             assert_eq!(world.balance().await, balance, "{code}, {refuses}");
             world.verified().await;
         }
+    }
+}
+
+#[actix::test]
+async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
+    let world = World::new().await;
+    value(world.open(None, None).await);
+    value(world.post("IN", 100, "first").await);
+    for refuses in [true, false] {
+        let order = CreateVoucherType {
+            code: TypeCode::parse("NEW").unwrap(),
+            name: "NEW".into(),
+            sense: Sense::Credit,
+            description: None,
+            category: None,
+        };
+        // The first item can be posted if there is that type, the second one cannot.
+        let batch = || {
+            let items = vec![
+                adjustment(1, "NEW", 10, "credit"),
+                adjustment(1, "OUT", 1_000, "debit"),
+            ];
+            let asker = Asker {
+                keyed: Some(kept_batch()),
+                request_id: "r".into(),
+            };
+            Box::pin(world.engine.batch(REALM, items, mode(true), asker))
+        };
+        let answered = |again: bool, answer: Answered<Vec<ItemOutcome>>| match answer {
+            Ok(Given::Kept {
+                body, again: is, ..
+            }) if is == again => body,
+            other => panic!("{other:?}"),
+        };
+        world.store.set_automatic(false);
+        let mut created = Box::pin(world.engine.create_type(REALM, order, plain()));
+        goes_on(&mut created, || world.store.pending() == 1).await;
+        let mut refused = batch();
+        goes_on(&mut refused, || world.store.pending() == 2).await;
+        if refuses {
+            // The commits behind it would find room.
+            let full = StoreError::Full("says the test".into());
+            assert!(world.store.refuse_waiting(full));
+        }
+        world.store.set_automatic(true);
+        let (created, refused) = (created.await, refused.await);
+        if refuses {
+            assert_eq!(created.unwrap_err(), Failure::ReadOnly);
+            assert_eq!(refused.unwrap_err(), Failure::Overloaded);
+        } else {
+            value(created);
+            let body = answered(false, refused);
+            assert_eq!(answered(true, batch().await), body);
+        }
+        assert_eq!(world.balance().await, 100);
+        world.verified().await;
+    }
+}
+
+/// The key of a batch, whose answer is what became of its items.
+fn kept_batch() -> Keyed<Vec<ItemOutcome>> {
+    Keyed {
+        scope: keyed("batch").scope,
+        render: Box::new(|outcomes| Rendered {
+            status: 400,
+            body: format!("{outcomes:?}"),
+            again: false,
+        }),
     }
 }
