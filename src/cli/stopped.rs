@@ -14,10 +14,13 @@ use super::Exit;
 use super::terminal;
 
 /// A short-lived command does not merge runs of the index while there are few: the service that uses the folder next
-/// merges them in the background. At most two of its tables are in memory.
+/// merges them in the background.
 const FAN_IN: usize = 1000;
 /// The size of such a table, in bytes.
 const TABLE_BYTES: usize = 64 << 20;
+/// How many of them may wait besides the one that is being filled: while one is flushed to the disk, which is mostly
+/// waiting, the next one is complete.
+const TABLES_WAIT: usize = 2;
 
 /// A folder that is locked while this lives.
 pub struct Stopped {
@@ -60,7 +63,7 @@ impl Stopped {
             check_all: whole,
             merge_fan_in: FAN_IN,
             table_bytes: TABLE_BYTES,
-            frozen_max: 1,
+            frozen_max: TABLES_WAIT,
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()
         };

@@ -3,7 +3,8 @@
 //! **Shape.** A thread of its own reads and checks records and has the projection decode their entries
 //! ([`Projection::recall`]); the caller takes the records in order. So a rebuild uses two cores.
 //!
-//! **Bounds.** At most [`PARTS`] parts wait, each with [`PART_BYTES`] of records, or one record if that is larger.
+//! **Bounds.** At most [`parts_of`] a table wait, each with [`PART_BYTES`] of records, or one record if that is larger:
+//! the thread goes on while the caller sorts a table.
 //!
 //! **Order.** The order of the journal.
 //!
@@ -20,10 +21,15 @@ use crate::journal::{Journal, position, split};
 use crate::log::Sealed;
 use crate::num::{u32_of, usize_of32};
 
-/// How many parts may wait.
-const PARTS: usize = 4;
+/// The fewest parts that may wait.
+const PARTS_LEAST: usize = 4;
 /// A part takes no further record once its records have this many bytes.
 const PART_BYTES: usize = 128 << 10;
+
+/// How many parts may wait beside tables of this size: a quarter of one in records.
+pub(crate) fn parts_of(table_bytes: usize) -> usize {
+    (table_bytes / 4 / PART_BYTES).max(PARTS_LEAST)
+}
 
 /// A record that was read.
 pub(crate) struct Read {
@@ -74,7 +80,7 @@ impl Read {
 
 type Part = Result<Vec<Read>, StoreError>;
 
-/// Passes every record of a journal, from a position on, to `take`, in order.
+/// Passes every record of a journal, from a position on, to `take`, in order; at most this many parts wait.
 ///
 /// # Errors
 /// When a record cannot be read, or the error of `take`; no further record is taken then.
@@ -82,9 +88,10 @@ pub(crate) fn read(
     journal: &Journal,
     from: Position,
     projection: &dyn Projection,
+    parts: usize,
     take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let (sender, parts) = sync_channel::<Part>(PARTS);
+    let (sender, parts) = sync_channel::<Part>(parts);
     thread::scope(|scope| {
         let ahead = thread::Builder::new().name("caudal-storage-ahead".to_owned());
         let ahead = ahead.spawn_scoped(scope, || fill(journal, from, projection, sender));

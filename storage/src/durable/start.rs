@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::api::StoreError;
 use crate::background::give_way;
 use crate::codec::all_zero;
-use crate::durable::ahead;
+use crate::durable::ahead::{self, parts_of};
 use crate::durable::applier::Applier;
 use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
@@ -247,7 +247,8 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
     let mut reported = Instant::now();
     let mut bytes = 0;
     let rows = shared.projection.as_ref();
-    ahead::read(&shared.journal, from.end, rows, &mut |read| {
+    let parts = parts_of(shared.options.table_bytes);
+    ahead::read(&shared.journal, from.end, rows, parts, &mut |read| {
         applier.again(&read)?;
         bytes += u64_of(read.bytes);
         if reported.elapsed().as_secs() >= 1 {
