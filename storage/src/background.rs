@@ -4,6 +4,10 @@
 //! that takes its slice then delays a voucher that needs a hundredth of it. A background thread gets whatever the others
 //! leave, and a small share when they leave nothing. If it falls behind, the committer waits for the flusher, and
 //! the threads that serve leave the processor to it.
+//!
+//! A share says nothing about when: the system looks again only every few milliseconds (4 ms at 250 ticks a second)
+//! whether another thread should have the processor. So a thread that is not behind [stands aside](stand_aside) after
+//! every fraction of a millisecond.
 
 use rustix::process::nice;
 
@@ -16,4 +20,9 @@ pub(crate) fn give_way() {
     if let Err(e) = nice(STEPS) {
         tracing::debug!(error = %e, "a background thread runs like the others");
     }
+}
+
+/// Lets threads that wait for the processor have it before this one goes on; without any, this returns at once.
+pub(crate) fn stand_aside() {
+    std::thread::yield_now();
 }

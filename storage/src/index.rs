@@ -17,6 +17,7 @@
 //! refuses proves nothing about the data: it fails, and the store is not ready until reads succeed.
 
 pub(crate) mod again;
+mod aside;
 pub(crate) mod block;
 pub(crate) mod blocks;
 pub(crate) mod bloom;

@@ -35,8 +35,9 @@ use crate::sync::{lock, read, wait_for, write};
 
 /// At this many runs the flusher waits for the merger.
 pub(crate) const RUNS_WAIT: usize = RUNS_MAX - 8;
-/// After this many rows a merge checks whether it must stop or let others go first.
-const LOOK_EVERY: u64 = 256;
+/// After this many rows, a fraction of a millisecond, flusher and merger check whether they must stop or let others go
+/// first.
+pub(super) const LOOK_EVERY: u64 = 256;
 /// After so many reads that the disk refused, each of another try to merge the same runs, the index counts as damaged as
 /// soon as commits wait for that merge: they would wait for ever.
 const REFUSED_MAX: u32 = 5;
@@ -94,6 +95,7 @@ impl SortedRows {
                 Err(why) => self.health.poison(&why.to_string()),
             }
             self.changed.notify_all();
+            self.free(oldest);
         }
         self.changed.notify_all();
     }
@@ -111,8 +113,10 @@ impl SortedRows {
         if !frozen.table.is_empty() {
             let scopes = self.tuning.scopes;
             let mut last = None;
-            let beginnings = frozen.table.keys();
-            let beginnings = beginnings.filter_map(|key| scopes.beginning(key.as_slice()));
+            let beginnings = frozen.table.keys().enumerate().filter_map(|(n, key)| {
+                self.flusher_aside(n);
+                scopes.beginning(key.as_slice())
+            });
             let beginnings = beginnings
                 .filter(|it| last.replace(*it) != Some(*it))
                 .count();
@@ -123,6 +127,7 @@ impl SortedRows {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
                 }
+                self.flusher_aside(n);
                 builder.add(key.as_slice(), value.as_ref().map(|v| v.as_slice()))?;
             }
             let written = builder.finish()?;
@@ -254,6 +259,7 @@ impl SortedRows {
             &mut |key, value, run| {
                 rows += 1;
                 if rows.is_multiple_of(LOOK_EVERY) {
+                    self.merger_aside();
                     match self.stopped() {
                         false => match self.let_pass(level) {
                             Ok(passed) => stopped = !passed,
