@@ -341,11 +341,13 @@ impl SortedRows {
             if proves || under.is_none_or(|(part, hash)| run.may_have_under(part, hash)) {
                 self.opened.fetch_add(1, Ordering::Relaxed);
                 let cursor = RunCursor::new(&self.store, run, from, Some(to), order);
-                sources.push(Source::Run(Box::new(cursor.map_err(|e| self.broken(&e))?)));
+                let cursor = cursor.map_err(|e| self.broken(&e))?;
+                let cursor = if proves { cursor.asking() } else { cursor };
+                sources.push(Source::Run(Box::new(cursor)));
             }
         }
         let mut past = false;
-        let walked = merge(&mut sources, order, &mut |key, value, run| {
+        let walked = merge(&mut sources, order, &mut |key, value, found| {
             past = bound.as_ref().is_some_and(|b| match order {
                 SortOrder::Ascending => key > b.as_slice(),
                 SortOrder::Descending => key < b.as_slice(),
@@ -353,17 +355,17 @@ impl SortedRows {
             if past || rows.len() >= limit {
                 return Ok(false);
             }
-            let value = match (value, run) {
+            let value = match (value, found) {
                 (Stored::Gone, _) => None,
                 (Stored::Here(bytes), _) => Some(bytes.to_vec()),
-                (far, Some(run)) => run.value(&self.store, far)?,
+                (far, Some(found)) => found.run.value(&self.store, far)?,
                 (_, None) => return Err("a large value outside a run".into()),
             };
-            let value = match run.filter(|_| proves) {
+            let value = match found.filter(|_| proves) {
                 None => value,
-                Some(run) => {
+                Some(found) => {
                     let last = rows.last().map(|(last, _)| last.as_slice());
-                    self.proven((run, &view.runs), last, (key, value))?
+                    self.proven((found, &view.runs), last, (key, value))?
                 }
             };
             rows.extend(value.map(|v| (key.to_vec(), v)));

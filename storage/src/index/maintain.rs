@@ -256,7 +256,7 @@ impl SortedRows {
         let merged = merge(
             &mut sources,
             SortOrder::Ascending,
-            &mut |key, value, run| {
+            &mut |key, value, found| {
                 rows += 1;
                 if rows.is_multiple_of(LOOK_EVERY) {
                     self.merger_aside();
@@ -271,12 +271,12 @@ impl SortedRows {
                         return Ok(false);
                     }
                 }
-                match (value, run) {
+                match (value, found) {
                     (Stored::Gone, _) if bottom => {}
                     (Stored::Gone, _) => builder.add(key, None)?,
                     (Stored::Here(bytes), _) => builder.add(key, Some(bytes))?,
-                    (far, Some(run)) => {
-                        builder.add(key, run.value(&self.store, far)?.as_deref())?
+                    (far, Some(found)) => {
+                        builder.add(key, found.run.value(&self.store, far)?.as_deref())?
                     }
                     (_, None) => return Err("a large value outside a run".into()),
                 }

@@ -61,11 +61,11 @@ impl<'a> Source<'a> {
         let (Some(key), Some(value)) = (self.key(), self.value()) else {
             return Err("a row without a value".into());
         };
-        let run = match self {
-            Self::Run(cursor) => Some(cursor.run.as_ref()),
+        let found = match self {
+            Self::Run(cursor) => Some(cursor.found()),
             Self::Copied(..) | Self::Table(..) => None,
         };
-        visit(key, value, run)
+        visit(key, value, found)
     }
 
     fn advance(&mut self) -> Result<(), Trouble> {
@@ -85,6 +85,15 @@ fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Op
     }
 }
 
+/// Where a walk has found a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    /// The run that has it.
+    pub(crate) run: &'a Run,
+    /// Whether the run's filter leads to it; true when that was not asked.
+    pub(crate) led_to: bool,
+}
+
 /// A cursor in a run that moves in one direction between two keys.
 pub(crate) struct RunCursor<'a> {
     store: &'a BlockStore,
@@ -96,8 +105,12 @@ pub(crate) struct RunCursor<'a> {
     fence: Option<usize>,
     block: Option<Arc<Block>>,
     row: usize,
+    /// Whether the current row is between the two keys.
+    inside: bool,
     /// Whether blocks are taken from the cache and put into it.
     cached: bool,
+    /// For a walk that asks the filter: the rows of the block that it denies, by their index.
+    asked: Option<Vec<usize>>,
 }
 
 impl<'a> RunCursor<'a> {
@@ -128,7 +141,9 @@ impl<'a> RunCursor<'a> {
             fence,
             block: None,
             row: 0,
+            inside: false,
             cached: to.is_some(),
+            asked: None,
         };
         cursor.load()?;
         if cursor.fence.is_some() {
@@ -136,6 +151,34 @@ impl<'a> RunCursor<'a> {
             cursor.settle()?;
         }
         Ok(cursor)
+    }
+
+    /// The same cursor, which asks the run's filter about its rows.
+    pub(crate) fn asking(mut self) -> Self {
+        self.asked = Some(Vec::new());
+        self.ask();
+        self
+    }
+
+    /// Asks the filter about all rows of the block at once: one by one, each would wait for memory.
+    fn ask(&mut self) {
+        let Some(mut denied) = self.asked.take() else {
+            return;
+        };
+        denied.clear();
+        if let Some(rows) = self.rows() {
+            self.run.denies(rows, &mut denied);
+        }
+        self.asked = Some(denied);
+    }
+
+    /// Where the current row is.
+    fn found(&self) -> Found<'_> {
+        let denied = self.asked.as_deref().unwrap_or_default();
+        Found {
+            run: &self.run,
+            led_to: denied.is_empty() || self.index().is_none_or(|row| !denied.contains(&row)),
+        }
     }
 
     fn load(&mut self) -> Result<(), Trouble> {
@@ -160,6 +203,7 @@ impl<'a> RunCursor<'a> {
             return Err(format!("the fences of run {id} do not lead to its block {block}").into());
         }
         self.block = Some(rows);
+        self.ask();
         Ok(())
     }
 
@@ -205,17 +249,21 @@ impl<'a> RunCursor<'a> {
             self.load()?;
             self.enter(false);
         }
+        self.inside = self.here().is_some_and(|key| match self.order {
+            SortOrder::Ascending => self.to.is_none_or(|to| key < to),
+            SortOrder::Descending => key >= self.from,
+        });
         Ok(())
     }
 
-    fn key(&self) -> Option<&[u8]> {
+    /// The key of the current row, wherever it is.
+    fn here(&self) -> Option<&[u8]> {
         self.fence?;
-        let key = self.rows()?.key(self.index()?)?;
-        let inside = match self.order {
-            SortOrder::Ascending => self.to.is_none_or(|to| key < to),
-            SortOrder::Descending => key >= self.from,
-        };
-        inside.then_some(key)
+        self.rows()?.key(self.index()?)
+    }
+
+    fn key(&self) -> Option<&[u8]> {
+        self.inside.then(|| self.here()).flatten()
     }
 
     fn value(&self) -> Option<Stored<'_>> {
@@ -232,7 +280,7 @@ impl<'a> RunCursor<'a> {
 }
 
 /// Receives a row and the run it is in, if any; returns whether to go on.
-type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<&Run>) -> Result<bool, Trouble>;
+type Visit<'a> = &'a mut dyn FnMut(&[u8], Stored<'_>, Option<Found<'_>>) -> Result<bool, Trouble>;
 
 /// Visits every key once, with the value from the first source that has it; the newest source comes first. `visit` gets
 /// the run in which a large value is stored, and returns whether to go on.
@@ -244,75 +292,90 @@ pub(crate) fn merge(
     order: SortOrder,
     visit: Visit<'_>,
 ) -> Result<(), Trouble> {
-    let mut key = Vec::new();
-    loop {
-        let (Some((winner, k)), second) = first_two(sources, order) else {
-            return Ok(());
-        };
-        key.clear();
-        key.extend_from_slice(k);
-        // a source with the same key advances along with the winner, and then the second key may be in another source
-        let level = second.is_some_and(|(_, other)| other == k);
-        let second = second.map(|(n, _)| n);
-        if let Some(source) = sources.get(winner)
+    let mut queue = Queue::of(sources, order);
+    while let Some(first) = queue.source(0) {
+        if let Some(source) = sources.get(first)
             && !source.show(visit)?
         {
             return Ok(());
         }
-        for source in sources.iter_mut().skip(winner) {
-            if source.key() == Some(key.as_slice()) {
-                source.advance()?;
-            }
+        // older rows under the same key
+        while let Some(next) = queue.source(1)
+            && let (Some(one), Some(other)) = (sources.get(first), sources.get(next))
+            && one.key() == other.key()
+        {
+            queue.advance(sources, 1)?;
         }
-        // neighbours mostly come from one source: the others are compared again only when it has passed the second key
-        while !level && is_ahead(sources, winner, second, order) {
-            let Some(source) = sources.get_mut(winner) else {
-                break;
-            };
-            if !source.show(visit)? {
-                return Ok(());
-            }
-            source.advance()?;
-        }
+        queue.advance(sources, 0)?;
     }
+    Ok(())
 }
 
-/// A source and its current key.
-type At<'s> = Option<(usize, &'s [u8])>;
-
-/// The source whose key comes first, and the source with the first key of the others. Of equal keys the newest comes
-/// first.
-fn first_two<'s>(sources: &'s [Source<'_>], order: SortOrder) -> (At<'s>, At<'s>) {
-    let (mut winner, mut second): (At<'s>, At<'s>) = (None, None);
-    for (n, source) in sources.iter().enumerate() {
-        let Some(k) = source.key() else { continue };
-        let before = |other: At<'_>| other.is_none_or(|(_, o)| comes(k, o, order));
-        if before(winner) {
-            second = winner.replace((n, k));
-        } else if before(second) {
-            second = Some((n, k));
-        }
-    }
-    (winner, second)
-}
-
-/// Whether a key comes before another one.
-fn comes(key: &[u8], other: &[u8], order: SortOrder) -> bool {
-    match order {
-        SortOrder::Ascending => key < other,
-        SortOrder::Descending => key > other,
-    }
-}
-
-/// Whether the next key of a source comes before all others, the first of which is in source `second`.
-fn is_ahead(
-    sources: &[Source<'_>],
-    source: usize,
-    second: Option<usize>,
+/// The sources that have rows left, by their next keys; of equal keys the newest comes first. Neighbours mostly come
+/// from one source, so that one is compared with the second alone as long as it stays ahead.
+struct Queue {
+    next: Vec<usize>,
     order: SortOrder,
-) -> bool {
-    let key = |n: usize| sources.get(n).and_then(Source::key);
-    key(source).is_some_and(|next| {
-        second.is_none_or(|n| key(n).is_some_and(|other| comes(next, other, order)))
-    })
+}
+
+impl Queue {
+    fn of(sources: &[Source<'_>], order: SortOrder) -> Self {
+        let mut queue = Self {
+            next: Vec::with_capacity(sources.len()),
+            order,
+        };
+        for (n, source) in sources.iter().enumerate() {
+            if source.key().is_some() {
+                let at = queue.place(sources, n, 0);
+                queue.next.insert(at, n);
+            }
+        }
+        queue
+    }
+
+    /// The source at a place of the queue.
+    fn source(&self, at: usize) -> Option<usize> {
+        self.next.get(at).copied()
+    }
+
+    /// Whether the next row of a source comes before that of another one.
+    fn comes(&self, sources: &[Source<'_>], source: usize, other: usize) -> bool {
+        let key = |n: usize| sources.get(n).and_then(Source::key);
+        let compared = match self.order {
+            SortOrder::Ascending => key(source).cmp(&key(other)),
+            SortOrder::Descending => key(other).cmp(&key(source)),
+        };
+        compared.then(source.cmp(&other)).is_lt()
+    }
+
+    /// Where a source belongs among those from a place on.
+    fn place(&self, sources: &[Source<'_>], source: usize, from: usize) -> usize {
+        let others = self.next.get(from..).unwrap_or_default();
+        let before = others.partition_point(|other| self.comes(sources, *other, source));
+        from + before
+    }
+
+    /// Moves the source at a place to its next row, and to where it then belongs.
+    fn advance(&mut self, sources: &mut [Source<'_>], at: usize) -> Result<(), Trouble> {
+        let Some(n) = self.source(at) else {
+            return Ok(());
+        };
+        let Some(source) = sources.get_mut(n) else {
+            return Ok(());
+        };
+        source.advance()?;
+        if source.key().is_none() {
+            self.next.remove(at);
+            return Ok(());
+        }
+        let ahead = |other| self.comes(sources, n, other);
+        if self.source(at + 1).is_none_or(ahead) {
+            return Ok(());
+        }
+        let to = self.place(sources, n, at + 1);
+        if let Some(passed) = self.next.get_mut(at..to) {
+            passed.rotate_left(1);
+        }
+        Ok(())
+    }
 }

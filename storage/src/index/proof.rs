@@ -2,7 +2,7 @@
 //!
 //! **Shape.** A walk asks no filter, and a lookup does: if a filter denies a row that its run has, the walk sees the
 //! row and the lookup does not. So a verification walks with [`SortedRows::walk`], which asks the run's filter about
-//! each row that it takes, and returns what [`SortedRows::get`] would: a row that only a walk sees is left out, and a
+//! each row that it takes, a block at a time, and returns what [`SortedRows::get`] would: a row that only a walk sees is left out, and a
 //! row whose removal only a walk sees is included. The verification's sum then differs, and it names the rows by
 //! looking them up one by one.
 //!
@@ -16,6 +16,7 @@ use std::sync::Arc;
 use crate::api::{Head, Pair, SortOrder, StoreError, StreamId};
 use crate::index::SortedRows;
 use crate::index::bloom::hash;
+use crate::index::merge::Found;
 use crate::index::run::Run;
 use crate::index::trouble::Trouble;
 use crate::rows::stream_key;
@@ -39,15 +40,15 @@ impl SortedRows {
     /// `None` for a row that is found by its key but not by its prefix.
     pub(super) fn proven(
         &self,
-        (run, runs): (&Run, &[Arc<Run>]),
+        (found, runs): (Found<'_>, &[Arc<Run>]),
         last: Option<&[u8]>,
         (key, value): (&[u8], Option<Vec<u8>>),
     ) -> Result<Option<Vec<u8>>, Trouble> {
-        let id = run.info.id;
+        let id = found.run.info.id;
         if last.is_some_and(|last| key <= last) {
             return Err(format!("the rows of run {id} are out of their order").into());
         }
-        if run.leads_to(key) {
+        if found.led_to {
             return Ok(value);
         }
         let why = format!("the filter of run {id} denies a row that the run has");

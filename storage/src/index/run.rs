@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use sled::IVec;
 
 use crate::codec::Cursor;
-use crate::index::block::{Block, Stored};
+use crate::index::block::{Block, Stored, Unpacked};
 use crate::index::blocks::{BlockStore, Kind, OVERHEAD, block_key, unseal};
 use crate::index::bloom::{Bloom, Filter, hash};
 use crate::index::compression::decompress;
@@ -132,10 +132,26 @@ impl Run {
         !self.scopes.cover(part) || self.bloom.may_have(hash)
     }
 
-    /// Whether the filter has a key of this run, and the prefix by which its row is scanned.
-    pub(crate) fn leads_to(&self, key: &[u8]) -> bool {
-        let has = |part| self.bloom.may_have(hash(part));
-        has(key) && self.scopes.beginning(key).is_none_or(has)
+    /// Adds the rows of one of its blocks, by their index, to which the filter does not lead: it denies the key, or the
+    /// prefix by which the row is scanned.
+    pub(crate) fn denies(&self, rows: &Unpacked, denied: &mut Vec<usize>) {
+        // all hashes before the first access to the filter, so that the accesses need not wait for each other
+        let mut asked = Vec::with_capacity(2 * rows.len());
+        let mut last = None;
+        for row in 0..rows.len() {
+            let Some(key) = rows.key(row) else { continue };
+            asked.push((row, hash(key)));
+            if let Some(part) = self.scopes.beginning(key) {
+                last = last.filter(|(before, _)| *before == part);
+                let (_, its) = *last.get_or_insert_with(|| (part, hash(part)));
+                asked.push((row, its));
+            }
+        }
+        let no = asked
+            .iter()
+            .filter(|(_, hash)| !self.bloom.may_have(*hash))
+            .map(|(row, _)| *row);
+        denied.extend(no);
     }
 
     /// A block that passed its checks, and its kind; its payload begins after the first `OVERHEAD` bytes.
