@@ -174,10 +174,10 @@ impl<'a> RunCursor<'a> {
 
     /// Where the current row is.
     fn found(&self) -> Found<'_> {
-        let denied = self.asked.as_deref().unwrap_or_default();
+        let asked = self.asked.as_ref().zip(self.index());
         Found {
             run: &self.run,
-            led_to: denied.is_empty() || self.index().is_none_or(|row| !denied.contains(&row)),
+            led_to: asked.is_none_or(|(denied, row)| !denied.contains(&row)),
         }
     }
 
@@ -350,9 +350,10 @@ impl Queue {
 
     /// Where a source belongs among those from a place on.
     fn place(&self, sources: &[Source<'_>], source: usize, from: usize) -> usize {
-        let others = self.next.get(from..).unwrap_or_default();
-        let before = others.partition_point(|other| self.comes(sources, *other, source));
-        from + before
+        let before = |others: &[usize]| {
+            from + others.partition_point(|other| self.comes(sources, *other, source))
+        };
+        self.next.get(from..).map_or(from, before)
     }
 
     /// Moves the source at a place to its next row, and to where it then belongs.
