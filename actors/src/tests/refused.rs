@@ -66,15 +66,8 @@ async fn a_voucher_is_written_with_its_type_or_not_at_all() {
     for (n, way) in [None, Some(false), Some(true)].into_iter().enumerate() {
         for refuses in [true, false] {
             let code = format!("NEW{n}");
-            let order = CreateVoucherType {
-                code: TypeCode::parse(&code).unwrap(),
-                name: code.clone(),
-                sense: Sense::Credit,
-                description: None,
-                category: None,
-            };
             world.store.set_automatic(false);
-            let mut created = Box::pin(world.engine.create_type(REALM, order, plain()));
+            let mut created = Box::pin(world.engine.create_type(REALM, credit(&code), plain()));
             goes_on(&mut created, || world.store.pending() == 1).await;
             let item = adjustment(1, &code, 10, &format!("late-{n}"));
             // On its own, or in a batch.
@@ -122,13 +115,6 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
     value(world.open(None, None).await);
     value(world.post("IN", 100, "first").await);
     for refuses in [true, false] {
-        let order = CreateVoucherType {
-            code: TypeCode::parse("NEW").unwrap(),
-            name: "NEW".into(),
-            sense: Sense::Credit,
-            description: None,
-            category: None,
-        };
         // The first item can be posted if there is that type, the second one cannot.
         let batch = || {
             let items = vec![
@@ -148,7 +134,7 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
             other => panic!("{other:?}"),
         };
         world.store.set_automatic(false);
-        let mut created = Box::pin(world.engine.create_type(REALM, order, plain()));
+        let mut created = Box::pin(world.engine.create_type(REALM, credit("NEW"), plain()));
         goes_on(&mut created, || world.store.pending() == 1).await;
         let mut refused = batch();
         goes_on(&mut refused, || world.store.pending() == 2).await;
@@ -169,6 +155,17 @@ async fn a_refusal_that_a_key_keeps_is_written_with_its_type_or_not_at_all() {
         }
         assert_eq!(world.balance().await, 100);
         world.verified().await;
+    }
+}
+
+/// A type of vouchers that credit.
+fn credit(code: &str) -> CreateVoucherType {
+    CreateVoucherType {
+        code: TypeCode::parse(code).unwrap(),
+        name: code.into(),
+        sense: Sense::Credit,
+        description: None,
+        category: None,
     }
 }
 

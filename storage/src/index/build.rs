@@ -108,7 +108,7 @@ impl<'a> RunBuilder<'a> {
             .take_while(|(a, b)| a == b)
             .count()
             .min(255);
-        let rest = key.get(shared..).unwrap_or_default();
+        let (_, rest) = key.split_at(shared);
         self.block.push(u8::try_from(shared).unwrap_or(u8::MAX));
         self.block
             .extend_from_slice(&u16_of(rest.len()).to_be_bytes());
