@@ -8,7 +8,9 @@
 //!
 //! **Bounds.** One copy at a time. At low speed it works for [`SLICE`] and pauses [`REST`] times as long, [`REST_MAX`]
 //! at most, so it takes a fifth of one processor; at full speed it does not pause. At most one of its commits is with
-//! the target, of [`EASY_ENTRIES`] or [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
+//! the target, of [`EASY_ENTRIES`] to [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
+//! Where the target takes long for each commit ([`LONG`]), as a distant database does, commits at low speed become
+//! larger, up to [`EASY_MOST`] entries: they would be as long with fewer.
 //! In memory: while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance
 //! and hash of each account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is
 //! left, so that other realms can keep writing.
@@ -41,6 +43,10 @@ const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(250);
 /// How many entries it appends at once at low speed, unless one commit of its source has more.
 const EASY_ENTRIES: usize = 16;
+/// The same where the target takes [`LONG`] for each commit.
+const EASY_MOST: usize = 128;
+/// A commit that takes longer is not short because it is small.
+const LONG: Duration = Duration::from_millis(20);
 /// The same at full speed.
 const HASTY_ENTRIES: usize = 512;
 /// How many rows of accounts at rest it hands over at once. The target's committer checks whether the streams have the
@@ -174,6 +180,8 @@ pub(crate) struct Copy {
     /// The digest of the copy as it was read again, and the last commit of the target that was read for it.
     found: (Copied, u64),
     hasty: bool,
+    /// How many entries it appends at once at low speed now.
+    easy: usize,
     /// When its time limit began, and the limit, if there is one.
     bound: Option<(Instant, Duration)>,
     /// When the last rest ended.
@@ -207,6 +215,7 @@ impl Copy {
             waiting: Waiting::default(),
             found: (Copied::default(), behind),
             hasty: false,
+            easy: EASY_ENTRIES,
             bound: None,
             worked_since: Instant::now(),
             stopped: None,
@@ -426,7 +435,7 @@ impl Copy {
         self.progress.note(waiting.number, waiting.copied.entries);
         let most = match self.hasty {
             true => HASTY_ENTRIES,
-            false => EASY_ENTRIES,
+            false => self.easy,
         };
         match waiting.whole.len() >= most || waiting.bytes >= COMMIT_BYTES {
             true => self.put(),
@@ -456,7 +465,12 @@ impl Copy {
             // known.
             let asked = Instant::now();
             let done = outcome.recv().unwrap_or(Err(StoreError::Closed));
-            self.waited(asked.elapsed());
+            let took = asked.elapsed();
+            self.waited(took);
+            self.easy = match took >= LONG {
+                true => (self.easy * 2).min(EASY_MOST),
+                false => (self.easy / 2).max(EASY_ENTRIES),
+            };
             match done {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Overloaded | StoreError::Unreachable(_))

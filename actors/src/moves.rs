@@ -3,8 +3,9 @@
 //! **Shape.** A move makes another generation of the realm ([`caudal_ledger::tenants::cells`]), a copy of its whole
 //! history ([`crate::copying`]). A fact of the platform begins it. The existing history is copied at low speed,
 //! compared and verified. Then the entries written since are copied at full speed, again and again, until little is
-//! left ([`TAIL`]). For the rest the realm stops and its requests wait ([`crate::engine`], `moving`). That part is
-//! compared, too, and one fact records the result and puts the copy into force. The old generation stays where it is,
+//! left ([`TAIL`]), or until more rounds do not leave less ([`Chase`]). For the rest the realm stops and its requests
+//! wait ([`crate::engine`], `moving`). That part is compared, too, and one fact records the result and puts the copy
+//! into force. The old generation stays where it is,
 //! under its number, and is invisible.
 //!
 //! Everything that follows the generation in force moves with it ([`crate::restores`] has the list). The history stays
@@ -46,6 +47,9 @@ use crate::platform::PlatformOrder;
 const TAIL: Duration = Duration::from_millis(200);
 /// How many rounds try to get that close to the end.
 const ROUNDS: u32 = 50;
+/// After so many rounds in a row that were not clearly shorter than the shortest one, more would be in vain: a round
+/// that only waits for the store of the new cell is as long for one entry as for a hundred.
+const IN_VAIN: u32 = 3;
 /// The longest that the last round may have taken: clients should not have to wait longer than that.
 const TAIL_MOST: Duration = Duration::from_secs(2);
 /// How long copying the rest may take while the realm is stopped; after that the realm continues in its
@@ -185,20 +189,55 @@ fn near(realm: RealmId, mut copy: Copy) -> Result<Copy, NotCopied> {
         "all that a realm had is in another cell, and right"
     );
     copy.hurry();
-    let mut took = Duration::ZERO;
-    for _ in 0..ROUNDS {
+    let mut chase = Chase::default();
+    loop {
         let since = Instant::now();
         copy.catch_up()?;
-        took = since.elapsed();
-        if took <= TAIL {
-            return Ok(copy);
+        match chase.took(since.elapsed()) {
+            Nearness::Far => {}
+            Nearness::Near => return Ok(copy),
+            Nearness::Never(took) => {
+                return Err(NotCopied::Behind {
+                    millis: took.as_millis(),
+                });
+            }
         }
     }
-    match took <= TAIL_MOST {
-        true => Ok(copy),
-        false => Err(NotCopied::Behind {
-            millis: took.as_millis(),
-        }),
+}
+
+/// How near a copy has come to a realm that goes on writing.
+#[derive(PartialEq, Eq, Debug)]
+enum Nearness {
+    /// Another round may leave less.
+    Far,
+    /// The realm can stop for the rest.
+    Near,
+    /// All rounds are over, and the last one took too long for clients to wait.
+    Never(Duration),
+}
+
+/// The rounds of a copy that follows a realm: each copies what was written during the one before.
+#[derive(Default)]
+struct Chase {
+    rounds: u32,
+    shortest: Option<Duration>,
+    in_vain: u32,
+}
+
+impl Chase {
+    /// Notes how long a round took.
+    fn took(&mut self, took: Duration) -> Nearness {
+        self.rounds += 1;
+        let shorter = self.shortest.is_none_or(|known| took < known / 4 * 3);
+        self.in_vain = if shorter { 0 } else { self.in_vain + 1 };
+        self.shortest = Some(self.shortest.map_or(took, |known| known.min(took)));
+        let over = self.rounds >= ROUNDS;
+        match took {
+            _ if took <= TAIL => Nearness::Near,
+            _ if took <= TAIL_MOST && (over || self.in_vain >= IN_VAIN) => Nearness::Near,
+            _ if over => Nearness::Never(took),
+            _ => Nearness::Far,
+        }
     }
 }
 
@@ -225,4 +264,40 @@ async fn last(
         copied,
         commit,
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The round after which the realm stops, or `None` where the move is given up.
+    fn rounds(millis: &[u64]) -> Option<usize> {
+        let mut chase = Chase::default();
+        for (round, took) in (1..).zip(millis.iter().cycle()) {
+            match chase.took(Duration::from_millis(*took)) {
+                Nearness::Far => {}
+                Nearness::Near => return Some(round),
+                Nearness::Never(_) => return None,
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn a_realm_stops_once_little_is_left_or_more_rounds_leave_no_less() {
+        for (took, expected) in [
+            (&[150][..], Some(1)),
+            (&[9000, 900, 100], Some(3)),
+            // A store that takes half a second for each commit, however little is in it.
+            (&[3000, 500, 480, 510, 490], Some(5)),
+            (&[500], Some(4)),
+            // As long as it gets shorter, it goes on.
+            (&[1900, 1400, 1000, 740, 540, 400, 290, 210, 150], Some(9)),
+            // Too long for clients to wait: it goes on, in vain or not.
+            (&[4000, 4000, 4000, 4000, 4000, 1500], Some(12)),
+            (&[4000], None),
+        ] {
+            assert_eq!(rounds(took), expected, "{took:?}");
+        }
+    }
 }
