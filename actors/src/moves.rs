@@ -47,8 +47,8 @@ use crate::platform::PlatformOrder;
 const TAIL: Duration = Duration::from_millis(200);
 /// How many rounds try to get that close to the end.
 const ROUNDS: u32 = 50;
-/// After so many rounds in a row that were not clearly shorter than the shortest one, more would be in vain: a round
-/// that only waits for the store of the new cell is as long for one entry as for a hundred.
+/// After so many rounds in a row that did not take a quarter off, more would be in vain: a round that only waits for the
+/// store of the new cell is as long for one entry as for a hundred.
 const IN_VAIN: u32 = 3;
 /// The longest that the last round may have taken: clients should not have to wait longer than that.
 const TAIL_MOST: Duration = Duration::from_secs(2);
@@ -220,7 +220,9 @@ enum Nearness {
 #[derive(Default)]
 struct Chase {
     rounds: u32,
-    shortest: Option<Duration>,
+    /// The last round that was shorter by a quarter than the one noted here before.
+    noted: Option<Duration>,
+    /// The rounds since.
     in_vain: u32,
 }
 
@@ -228,9 +230,10 @@ impl Chase {
     /// Notes how long a round took.
     fn took(&mut self, took: Duration) -> Nearness {
         self.rounds += 1;
-        let shorter = self.shortest.is_none_or(|known| took < known / 4 * 3);
-        self.in_vain = if shorter { 0 } else { self.in_vain + 1 };
-        self.shortest = Some(self.shortest.map_or(took, |known| known.min(took)));
+        match self.noted.is_none_or(|noted| took < noted / 4 * 3) {
+            true => (self.noted, self.in_vain) = (Some(took), 0),
+            false => self.in_vain += 1,
+        }
         let over = self.rounds >= ROUNDS;
         match took {
             _ if took <= TAIL => Nearness::Near,
@@ -292,7 +295,7 @@ mod tests {
             (&[3000, 500, 480, 510, 490], Some(5)),
             (&[500], Some(4)),
             // As long as it gets shorter, it goes on.
-            (&[1900, 1400, 1000, 740, 540, 400, 290, 210, 150], Some(9)),
+            (&[770, 620, 500, 400, 320, 260, 205, 160], Some(8)),
             // Too long for clients to wait: it goes on, in vain or not.
             (&[4000, 4000, 4000, 4000, 4000, 1500], Some(12)),
             (&[4000], None),
