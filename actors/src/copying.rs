@@ -10,7 +10,7 @@
 //! at most, so it takes a fifth of one processor; at full speed it does not pause. At most one of its commits is with
 //! the target, of [`EASY_ENTRIES`] to [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
 //! Where the target takes long for each commit ([`LONG`]), as a distant database does, commits at low speed become
-//! larger, up to [`EASY_MOST`] entries: they would be as long with fewer.
+//! larger, up to [`EASY_MOST`] entries: with fewer entries, each would take as long.
 //! In memory: while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance
 //! and hash of each account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is
 //! left, so that other realms can keep writing.
@@ -43,12 +43,12 @@ const REST: u32 = 4;
 const REST_MAX: Duration = Duration::from_millis(250);
 /// How many entries it appends at once at low speed, unless one commit of its source has more.
 const EASY_ENTRIES: usize = 16;
-/// The same where the target takes [`LONG`] for each commit.
-const EASY_MOST: usize = 128;
-/// A commit that takes longer is not short because it is small.
-const LONG: Duration = Duration::from_millis(20);
 /// The same at full speed.
 const HASTY_ENTRIES: usize = 512;
+/// The most at low speed, where the target takes [`LONG`] for each commit.
+const EASY_MOST: usize = 128;
+/// A commit that takes this long would take as long with fewer entries.
+const LONG: Duration = Duration::from_millis(20);
 /// How many rows of accounts at rest it hands over at once. The target's committer checks whether the streams have the
 /// movement that each row names, which may cost a read of the disk, and other writers wait for that.
 const ROWS: usize = 64;

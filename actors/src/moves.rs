@@ -5,8 +5,7 @@
 //! compared and verified. Then the entries written since are copied at full speed, again and again, until little is
 //! left ([`TAIL`]), or until more rounds do not leave less ([`Chase`]). For the rest the realm stops and its requests
 //! wait ([`crate::engine`], `moving`). That part is compared, too, and one fact records the result and puts the copy
-//! into force. The old generation stays where it is,
-//! under its number, and is invisible.
+//! into force. The old generation stays where it is, under its number, and is invisible.
 //!
 //! Everything that follows the generation in force moves with it ([`crate::restores`] has the list). The history stays
 //! the same ([`crate::cells::Cells::history`]): events keep their numbers, since the copy has the order of the journal,
@@ -206,7 +205,6 @@ fn near(realm: RealmId, mut copy: Copy) -> Result<Copy, NotCopied> {
 }
 
 /// How near a copy has come to a realm that goes on writing.
-#[derive(PartialEq, Eq, Debug)]
 enum Nearness {
     /// Another round may leave less.
     Far,
