@@ -1,7 +1,7 @@
 //! The other nodes' part in copying a realm, when they own the realm's cell or the copy's.
 //!
 //! **Order.** The node that makes the copy owns the first cell. It reads both cells from what it has applied of them,
-//! and has the owner of the copy's cell append. So the comparison covers what the log of that cell has.
+//! and has the owner of the copy's cell append. So the comparison covers the entries that the log of that cell has.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -21,9 +21,9 @@
 //! owner of the old cell reports when the realm rests, and the owner of the new one appends ([`crate::elsewhere`]). The
 //! rules for a node that loses a cell are in [`crate::engine`], `moving`.
 //!
-//! **Failure.** If the move ends anywhere before that fact, the realm is where it was, and another move into the same
-//! cell continues the copy; after it, the realm is in its new cell. A copy that is found to differ from the realm is
-//! given up: the next move begins another.
+//! **Failure.** If the move ends before the fact that puts the copy into force, the realm is where it was, and another
+//! move into the same cell continues the copy; after that fact, the realm is in its new cell. A copy that is found to
+//! differ from the realm is given up: the next move begins another.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,8 +46,8 @@ use crate::platform::PlatformOrder;
 const TAIL: Duration = Duration::from_millis(200);
 /// How many rounds try to get that close to the end.
 const ROUNDS: u32 = 50;
-/// After so many rounds in a row that did not take a quarter off, more would be in vain: a round that only waits for the
-/// store of the new cell is as long for one entry as for a hundred.
+/// After this many rounds in a row that were not shorter by a quarter, further rounds would be in vain: a round that
+/// only waits for the store of the new cell takes as long for one entry as for a hundred.
 const IN_VAIN: u32 = 3;
 /// The longest that the last round may have taken: clients should not have to wait longer than that.
 const TAIL_MOST: Duration = Duration::from_secs(2);
@@ -89,7 +89,7 @@ pub async fn begin(
         return Ok(());
     }
     if platform.standing(realm).cell == cell {
-        // It may rest there because it could not be loaded.
+        // The realm may rest there because it could not be loaded.
         return engine.resumed_in_turn(realm).await;
     }
     let progress = Arc::new(Progress::default());
@@ -218,7 +218,7 @@ enum Nearness {
 #[derive(Default)]
 struct Chase {
     rounds: u32,
-    /// The last round that was shorter by a quarter than the one noted here before.
+    /// How long the last round took that was shorter by a quarter than the one noted before it.
     noted: Option<Duration>,
     /// The rounds since.
     in_vain: u32,
@@ -243,8 +243,8 @@ impl Chase {
 }
 
 /// Copies the last part, while the realm rests. Returns the order that puts the copy into force. `working` is dropped
-/// once nothing more is copied, which may be later: only the copy waits for a store that does not answer, not the
-/// realm.
+/// once nothing more is copied, which may be after the return: only the copy waits for a store that does not answer,
+/// not the realm.
 async fn last(
     (mut copy, working): (Copy, oneshot::Sender<()>),
     order: impl FnOnce(MoveStep) -> PlatformOrder,
@@ -292,9 +292,9 @@ mod tests {
             // A store that takes half a second for each commit, however little is in it.
             (&[3000, 500, 480, 510, 490], Some(5)),
             (&[500], Some(4)),
-            // As long as it gets shorter, it goes on.
+            // As long as the rounds get shorter, the copy goes on.
             (&[770, 620, 500, 400, 320, 260, 205, 160], Some(8)),
-            // Too long for clients to wait: it goes on, in vain or not.
+            // The rounds take too long for clients to wait: the copy goes on, in vain or not.
             (&[4000, 4000, 4000, 4000, 4000, 1500], Some(12)),
             (&[4000], None),
         ] {

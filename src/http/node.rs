@@ -44,10 +44,10 @@ use super::tls::Tls;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The most bytes of bodies that are kept while requests are passed on.
 pub const BODIES_BYTES: usize = 64 << 20;
-/// How many of them may be of requests without a key that this node knows; and how many of notices of banks.
+/// How many of those bytes requests without a key that this node knows may take; the same holds for notices of banks.
 pub const STRANGERS_BYTES: usize = 16 << 20;
-/// How long this node counts as cut off after the owner of a cell refused it. It is ready again then, and the next
-/// request shows whether the owner still does.
+/// How long this node counts as cut off after the owner of a cell refused it. After that it is ready again, and the
+/// next request shows whether the owner still refuses it.
 const CUT_OFF: Duration = Duration::from_secs(30);
 /// How long another node may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(1);
@@ -63,13 +63,13 @@ pub const SEEN: Duration = Duration::from_secs(4);
 pub struct Membership {
     /// The name of this node.
     pub name: Arc<str>,
-    /// Where the other nodes reach it.
+    /// Where the other nodes reach this node.
     pub address: Arc<str>,
     /// How long a lease lasts.
     pub lease: Duration,
     /// The secret that nodes show each other.
     pub secret: SecretString,
-    /// How connections between nodes are encrypted, where they are.
+    /// How connections between nodes are encrypted, if they are.
     pub tls: Option<Arc<Tls>>,
 }
 
@@ -82,11 +82,11 @@ pub struct Passed {
     pub again: AtomicU64,
     /// Requests whose outcome is not known here.
     pub unknown: AtomicU64,
-    /// Requests for which there was no owner in time.
+    /// Requests for which no owner was found in time.
     pub refused: AtomicU64,
     /// How often this node has handed a cell over.
     pub handed_over: AtomicU64,
-    /// How often it has begun to serve.
+    /// How often this node has begun to serve a cell.
     pub turns: AtomicU64,
 }
 
@@ -112,7 +112,7 @@ impl Seat {
         }
     }
 
-    /// This node's part in the cell, as its store has it.
+    /// This node's membership in the cell, from the cell's store.
     pub fn member(&self) -> &Member {
         &self.member
     }
@@ -123,7 +123,7 @@ impl Seat {
     }
 }
 
-/// Finds the cell that a bank's notice is for, by its body; `None` where nothing here tells.
+/// Finds the cell that a bank's notice is for, by the notice's body; `None` if this node cannot tell.
 pub type Whose = fn(Arc<Engine>, Bytes) -> Found;
 /// The cell, once the search for it is done.
 pub type Found = Pin<Box<dyn Future<Output = Result<Option<u32>, Failure>>>>;
@@ -132,7 +132,7 @@ pub type Found = Pin<Box<dyn Future<Output = Result<Option<u32>, Failure>>>>;
 #[derive(Debug)]
 pub struct Node {
     membership: Membership,
-    /// One for each cell, by its number: at least one.
+    /// One for each cell, indexed by its number; at least one.
     seats: Box<[Seat]>,
     /// Whether tenants and keys are written here, as long as this node owns the first cell.
     writes: AtomicBool,
@@ -143,7 +143,8 @@ pub struct Node {
     room: Semaphore,
     strangers: Semaphore,
     notices: Semaphore,
-    /// The owners' addresses that refused this node, and when; one leaves when it has answered as a node of the cell.
+    /// The owners' addresses that refused this node, and when; an address that answered as a node of the cell is
+    /// removed.
     refused: RwLock<BTreeMap<Arc<str>, Instant>>,
     /// The counts of requests passed on.
     pub passed: Passed,
@@ -195,7 +196,7 @@ impl Node {
         })
     }
 
-    /// How connections between nodes are encrypted, where they are.
+    /// How connections between nodes are encrypted, if they are.
     pub fn tls(&self) -> Option<&Arc<Tls>> {
         self.membership.tls.as_ref()
     }
@@ -231,12 +232,12 @@ impl Node {
             .clone()
     }
 
-    /// Its name.
+    /// The name of this node.
     pub fn name(&self) -> &str {
         &self.membership.name
     }
 
-    /// Its part in a cell, if there is one of that number.
+    /// This node's part in the cell with this number; `None` if there is no such cell.
     pub fn seat(&self, cell: u32) -> Option<&Seat> {
         self.seats.get(usize::try_from(cell).ok()?)
     }
@@ -263,7 +264,7 @@ impl Node {
         open && (cell == FIRST || self.is_told())
     }
 
-    /// Whether this node owns any cell, also one that it does not serve at the moment.
+    /// Whether this node owns any cell, including one that it does not serve at the moment.
     pub fn owns_any(&self) -> bool {
         self.seats.iter().any(|seat| seat.member.owns())
     }
@@ -273,7 +274,7 @@ impl Node {
         self.seats.iter().any(Seat::is_open)
     }
 
-    /// Why requests of a cell wait which, as far as this node knows, is served neither here nor elsewhere.
+    /// Why requests of a cell wait, if the cell is served neither here nor, as far as this node knows, elsewhere.
     pub fn why_waits(&self, cell: u32) -> String {
         let (here, known) = (self.name(), KNOWN_FOR.as_secs());
         let seat = self.seat(cell);
@@ -291,8 +292,8 @@ impl Node {
         }
     }
 
-    /// Whether tenants, keys and where realms lie are known here as they are now: this node writes the platform, or
-    /// has just followed it.
+    /// Whether this node's knowledge of tenants, keys and the places of realms is current: this node writes the
+    /// platform, or has just followed it.
     fn is_told(&self) -> bool {
         self.writes_platform() || self.knows_since(Instant::now().checked_sub(KNOWN_FOR))
     }
@@ -328,7 +329,7 @@ impl Node {
         }
     }
 
-    /// Admits a request of a cell; `None` where the cell is not served here.
+    /// Admits a request of a cell; `None` if the cell is not served here.
     fn enter(self: &Arc<Self>, cell: u32) -> Option<Inside> {
         let seat = self.seat(cell)?;
         seat.inside.fetch_add(1, Ordering::SeqCst);
@@ -431,7 +432,7 @@ impl Node {
         }
     }
 
-    /// The reason why this node can pass nothing on to an owner that refused it a moment ago; `None` where none did.
+    /// The reason why this node can pass nothing on to an owner that refused it a moment ago; `None` if none did.
     pub fn cut_off(&self) -> Option<String> {
         let refused = self.refused.read().unwrap_or_else(PoisonError::into_inner);
         let mut lately = refused.iter().filter(|(_, when)| when.elapsed() < CUT_OFF);

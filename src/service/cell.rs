@@ -1,6 +1,6 @@
-//! A store whose log is in a database: the folder holds a copy of it, with an index of its own.
+//! A store whose log is in a database: the folder holds a copy of the log, with an index of its own.
 //!
-//! **Order.** Nobody may start on the log of a reserved cell ([`super::moving`]). `log.place` says that the folder's
+//! **Order.** No node may start on the log of a reserved cell ([`super::moving`]). `log.place` says that the folder's
 //! store is a copy; it is written before the store is created. So a folder with that file is never opened as if its own
 //! journal were the log: two histories would grow.
 //!
@@ -32,7 +32,7 @@ pub const LEASE: Duration = Duration::from_secs(5);
 /// How much longer than its lease this node waits for another owner to go.
 const MARGIN: Duration = Duration::from_secs(2);
 
-/// The cell of this service, where its log is in a database.
+/// The settings of a cell whose log is in a database.
 #[derive(Clone, Debug)]
 pub struct CellLog {
     /// The database that keeps the log.
@@ -71,22 +71,22 @@ pub struct Peers {
 pub(super) struct Opened {
     /// The store.
     pub(super) store: Arc<dyn Store>,
-    /// A way to its records.
+    /// A handle to its records.
     pub(super) records: Records,
-    /// The figures of its log, where that is in a database.
+    /// The figures of its log, if that is in a database.
     pub(super) log: Option<Arc<Status>>,
-    /// This node's membership in the cell, where there may be other nodes.
+    /// This node's membership in the cell, if there may be other nodes.
     pub(super) member: Option<Member>,
     /// The store's id.
     pub(super) id: Option<String>,
 }
 
-/// Opens the store of a folder: by its own journal, or as a copy of the log in `cell`. Returns a way to its records,
-/// and the figures of the log in the second case. If the cell's store is known already, the opened store must be that
-/// one.
+/// Opens the store of a folder: with its own journal as the log, or as a copy of the log in `cell`. In the second case,
+/// the result also has the figures of the log. If the id of the cell's store is already known, the opened store must
+/// have that id.
 ///
 /// # Errors
-/// As [`folder::open`]; when the log cannot be reached, must not be used, or is another one; when another node has the
+/// As [`folder::open`]; when the log cannot be reached, must not be used, or is another one; when another node owns the
 /// cell.
 pub(super) fn open(
     data: &Path,
@@ -208,7 +208,7 @@ pub(super) fn forget(data: &Path) -> Result<(), StartError> {
     folder::remove(&data.join(PLACE))
 }
 
-/// Why a log cannot be opened.
+/// The error for a log that cannot be opened.
 pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
     match why {
         Trouble::Unreachable(why) => StartError::io(

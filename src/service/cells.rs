@@ -36,7 +36,7 @@ use crate::portable::import;
 /// The smallest in-memory table, in bytes, of a store that shares the setting with others.
 const TABLE_MIN: usize = 64 << 10;
 
-/// The stores of all cells, and a way to the records of the first one and of each of the others.
+/// The stores of all cells, and handles to the records of the first cell and of each other cell.
 pub type Gathered = (Cells, Records, Vec<Records>);
 
 /// How long a node keeps checking cells that do not fit: another node may be about to write the missing fact.
@@ -109,7 +109,7 @@ fn seen(data: &Path) -> u32 {
     last.map_or(1, |last| last.strict_add(1))
 }
 
-/// One store's share of the options that are set for all of this many stores.
+/// One store's share of options that are set for this many stores together.
 pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
     if cells == 1 {
         return options.clone();
@@ -133,19 +133,19 @@ pub(super) fn share(options: &StoreOptions, cells: u32) -> StoreOptions {
 pub(super) struct All {
     /// The cells.
     pub(super) cells: Cells,
-    /// A way to the records of each other cell.
+    /// A handle to the records of each other cell.
     pub(super) records: Vec<Records>,
-    /// This node's membership in each other cell, where there may be other nodes, with the turns that its store
+    /// This node's membership in each other cell, if there may be other nodes, with the turns that the cell's store
     /// reports.
     pub(super) members: Vec<(Member, Turns)>,
-    /// The figures of the other cells' logs, where those are in a database.
+    /// The figures of the other cells' logs, if those are in a database.
     pub(super) logs: Vec<Arc<Status>>,
-    /// The store of each other cell.
+    /// The number of each other cell, and the id of its store.
     pub(super) others: Arc<[(u32, String)]>,
 }
 
-/// Opens all cells of a folder, whose first is open already: those that it knows, and new ones up to the configured
-/// number.
+/// Opens the other cells of a folder whose first cell is already open: the cells that the first one knows, and new ones
+/// up to the configured number.
 ///
 /// # Errors
 /// When a cell is missing, holds another store, is older than it was, or does not open; when the folder has more cells
@@ -244,8 +244,8 @@ fn fit(
     Ok(())
 }
 
-/// Records that cells unknown to the platform exist, and that realms stay whose move was interrupted. The caller owns
-/// the first cell, and no actor writes to it yet.
+/// Records that cells unknown to the platform exist, and that realms whose move was interrupted stay where they are.
+/// The caller owns the first cell, and no actor writes to it yet.
 ///
 /// # Errors
 /// When the first cell rejects the write.
@@ -276,7 +276,7 @@ pub(super) fn announce(
     Ok(())
 }
 
-/// Opens the cells of a stopped service's folder, which share the configured limits, with a way to their records.
+/// Opens the cells of a stopped service's folder, which share the configured limits, with handles to their records.
 /// `rows` builds the rows that the index of the first cell lacks.
 ///
 /// # Errors
@@ -330,7 +330,7 @@ fn unknown(platform: &Platform, cells: &Cells) -> Result<(), StartError> {
         realm.under(last.map_or(0, |(number, _)| number).strict_add(1))
     });
     for lies in copies.chain([next.0, next.1]) {
-        // The first entry of a realm is one of this stream.
+        // The first entry of a realm is in this stream.
         let stream = realm_stream(lies, REALM);
         for (cell, store) in cells.numbered().skip(1) {
             let head = store.head(stream).map_err(|why| unread(&why))?;
@@ -375,7 +375,7 @@ fn known_one(
     on_disk(&place, options)
 }
 
-/// The store of a folder whose own journal is the log.
+/// Opens the store of a folder whose own journal is the log.
 fn on_disk(place: &Path, options: StoreOptions) -> Result<Opened, StartError> {
     let (store, records) = folder::open(place, options, Arc::new(Rows))?;
     Ok(Opened {
@@ -387,8 +387,8 @@ fn on_disk(place: &Path, options: StoreOptions) -> Result<Opened, StartError> {
     })
 }
 
-/// This node's copy of a cell whose log is in a database; both are created if they are missing and nothing is known of
-/// them.
+/// Opens this node's copy of a cell whose log is in a database. Creates a missing copy, and a missing log if neither
+/// the folder nor the first cell knows of one.
 fn copied_one(
     (service, log): (&ServiceOptions, &CellLog),
     cell: u32,

@@ -94,8 +94,8 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
     Ok(folder)
 }
 
-/// Removes the service's data from its folder: the stores of all cells with what is noted about them, the pepper, and
-/// the sandbox bank's accounts. Other files stay.
+/// Removes the service's data from its folder: the stores of all cells with the notes about them, the pepper, and the
+/// sandbox bank's accounts. Other files stay.
 ///
 /// # Errors
 /// `Busy` when a process uses the folder, `Io` when something cannot be removed.
@@ -117,7 +117,7 @@ pub fn clear(data: &Path) -> Result<(), StartError> {
         let path = data.join(name);
         gone(&path, std::fs::remove_dir_all(&path))?;
     }
-    // What is said of a store that is gone would be believed of the next one.
+    // Notes about a store that is gone would be taken for notes about the next store.
     for name in [PLACE, MOVED, OUTGOING_HELD, PEPPER] {
         let path = data.join(name);
         gone(&path, std::fs::remove_file(&path))?;
@@ -158,8 +158,8 @@ pub(super) fn known(data: &Path) -> Result<Option<String>, StartError> {
 }
 
 /// Creates the folder, if it is missing, for a store that is restored into it, and returns the store's path. `mark` is
-/// that of [`pepper_mark`]; it is written first, so that an interrupted restore does not leave a folder that looks as
-/// if it never had a store.
+/// the digest from [`pepper_mark`]; it is written first, so that an interrupted restore does not leave a folder that
+/// looks as if it never had a store.
 ///
 /// # Errors
 /// When the folder holds anything other than a pepper and an interrupted restore, or the system refuses.
@@ -232,8 +232,8 @@ pub(super) fn outgoing(data: &Path) -> Result<Outgoing, StartError> {
     Outgoing::read(data.join(OUTGOING_HELD)).map_err(failed)
 }
 
-/// Opens the folder's own store and no other, and returns a way to its records with it. A folder that never had a store
-/// gets one, if `options` allow it.
+/// Opens the folder's own store and no other, and returns it with a handle to its records. A folder that never had a
+/// store gets one, if `options` allow it.
 ///
 /// # Errors
 /// When the store is missing, is not the one that was noted, or does not open.

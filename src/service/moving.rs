@@ -1,20 +1,22 @@
-//! The logs of a stopped folder: moved into a database and back, compared with it, and healed.
+//! Moves the logs of a stopped folder into a database and back, compares the folder with the database, and heals logs.
 //!
-//! **Shape.** A [`Site`] is the folder of one cell and the log beside it; that of the first cell knows the others. Chain,
-//! numbers and the store's identity are the same in folder and log, so a move changes which of the two is the log, and
-//! nothing else. `leaving` moves into a database, `coming` moves back, `healing` compares and heals.
+//! **Shape.** A [`Site`] is the folder of one cell and that cell's log in the database; the first cell's site finds the
+//! other cells. The chain, the numbers and the store's identity are the same in the folder and in the log, so a move
+//! only changes which of the two is the log. `leaving` moves into a database, `coming` moves back, `healing` compares
+//! and heals.
 //!
-//! **Bounds.** As many handles to logs as there are cells; of the stores one is open at a time in a move.
+//! **Bounds.** As many handles to logs as there are cells; a move opens one store at a time.
 //!
-//! **Order.** Two marks say for each cell which side is the log: `log.place` in its folder (the store is a copy, and is
-//! not opened alone) and the reservation of the cell in the database ([`Keeper`]: no node owns it). Each is on disk before
-//! the other is removed, so at every moment at most one of the two can be started. Of several cells the first one encloses
-//! the others: as long as they differ, its log in the database is reserved for this folder, and its folder is no copy
-//! while another cell's is, or the reverse. So no node starts on the database, because it opens the first cell first; and
-//! the folder is refused ([`super::places`]), because not all of its cells are logs.
+//! **Order.** Two marks state for each cell which side is the log: `log.place` in its folder (the store is a copy, and
+//! is not opened alone) and the reservation of the cell in the database ([`Keeper`]: no node owns it). Each mark is on
+//! disk before the other is removed, so at every moment at most one of the two sides can be started. With several
+//! cells, the first cell's move begins before and ends after the moves of the others: as long as the cells differ, the
+//! first cell is reserved in the database for this folder, and the first cell's folder is not a copy while another
+//! cell's is, or the reverse. So no node starts on the database, because a node opens the first cell first; and the
+//! folder is refused ([`super::places`]), because not all of its cells are logs.
 //!
 //! **Failure.** An interrupted move continues when it is run again, and a move that was begun to one side can be
-//! reversed. Only the folder with the mark can do so: an earlier copy of it would be a second history.
+//! reversed. Only the folder with the mark can do so: an earlier copy of that folder would be a second history.
 
 mod coming;
 mod healing;
@@ -40,11 +42,11 @@ use super::folder::{self, STORE};
 use super::{StartError, cell, cells};
 use words::journal;
 
-/// The longest lease of an owner that is waited for: the longest that can be set.
+/// The longest lease of an owner that is waited out: no longer lease can be set.
 const LEASE_MAX: Duration = Duration::from_secs(60);
-/// How much longer than its lease an owner is waited for.
+/// How long an owner is waited for after the end of its lease.
 const MARGIN: Duration = Duration::from_secs(2);
-/// The pause before asking again for a cell that has an owner.
+/// The pause before a cell that has an owner is tried again.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
 
 /// The stages of a move that take long.
@@ -61,7 +63,7 @@ pub enum Stage {
 pub enum Moved {
     /// The log is now at its destination.
     Done {
-        /// Its end.
+        /// The end of the log.
         tail: Tail,
         /// How many records there are.
         records: u64,
@@ -75,13 +77,13 @@ pub type OnStage = Arc<dyn Fn(Stage, u64, u64) + Send + Sync>;
 /// Opens a handle to the existing log of a cell, or begins a log with the given id.
 type Open = Arc<dyn Fn(u32, Option<LogId>) -> Result<Box<dyn Log>, Trouble>>;
 
-/// To whom a log in the database belongs, seen from a folder.
+/// The state of a log in the database, as seen from a folder.
 enum Claim {
-    /// It is reserved for this folder, under this mark.
+    /// The cell is reserved for this folder, under this mark.
     Mine(String),
-    /// Nodes may own it, and it has something: the folder of the cell is a copy, or should be.
+    /// Nodes may own the cell, and its log has commits: the cell's folder is a copy, or should be.
     InForce,
-    /// Nobody has begun on it.
+    /// The cell is not reserved, and its log has no commits.
     Empty,
 }
 
@@ -92,7 +94,7 @@ pub struct Site {
     data: PathBuf,
     /// The number of the cell.
     cell: u32,
-    /// Which store the platform says that it is.
+    /// The id of the cell's store according to the platform, if it was looked up.
     id: Option<String>,
     place: String,
     open: Open,
@@ -112,7 +114,7 @@ impl fmt::Debug for Site {
 }
 
 impl Site {
-    /// The folder `data` and the logs of its cells in a database, the first of them that of the settings.
+    /// The folder `data` and the logs of its cells in a database; the settings name the log of the first cell.
     pub fn new(data: impl Into<PathBuf>, log: Settings) -> Self {
         let place = log.place();
         let open = move |cell: u32, begin: Option<LogId>| -> Result<Box<dyn Log>, Trouble> {
@@ -140,7 +142,7 @@ impl Site {
         }
     }
 
-    /// Another cell of the folder of which this is the first one.
+    /// The site of another cell of the folder. Call it on the site of the first cell.
     fn beside(&self, cell: u32) -> Self {
         Self {
             data: cells::place(&self.data, cell),
@@ -149,10 +151,10 @@ impl Site {
         }
     }
 
-    /// The cells beside the first one, whose store this is.
+    /// The sites of the other cells that the platform knows. `first` is the store of the first cell.
     ///
     /// # Errors
-    /// When the store cannot be read, or a cell's folder has another store than the platform says.
+    /// When the store cannot be read, or a cell's folder holds a store other than the one that the platform knows.
     fn others(&self, first: &dyn Store) -> Result<Vec<Self>, StartError> {
         let (platform, _) = PlatformActor::load(first).map_err(journal)?;
         let known = platform.cells().map(|(cell, id)| {
@@ -169,7 +171,8 @@ impl Site {
         known.collect()
     }
 
-    /// The same; refuses a folder with a cell that the platform does not know, because its log would stay behind.
+    /// Like [`Self::others`], but refuses a folder with a cell that the platform does not know: its log would be left
+    /// behind.
     fn all_others(&self, first: &dyn Store) -> Result<Vec<Self>, StartError> {
         let others = self.others(first)?;
         for cell in 1..CELLS_MAX {
@@ -187,7 +190,7 @@ impl Site {
         Ok(cell::place_of(&self.data)?.is_some())
     }
 
-    /// A handle to this cell's log. A missing log is begun with the given id, or refused.
+    /// Opens this cell's log. A missing log is begun with the id `begin`; without an id, it is refused.
     fn log(&self, begin: Option<LogId>) -> Result<Box<dyn Log>, StartError> {
         let opened = (self.open)(self.cell, begin);
         let log = opened.map_err(|why| cell::refused(&self.data, &self.at(), why))?;
@@ -195,7 +198,7 @@ impl Site {
         Ok(log)
     }
 
-    /// The same; `None` if there is no log for this cell.
+    /// Opens this cell's log; `None` if the cell has no log.
     fn log_there(&self) -> Result<Option<Box<dyn Log>>, StartError> {
         match (self.open)(self.cell, None) {
             Err(Trouble::Absent) => Ok(None),
@@ -207,7 +210,7 @@ impl Site {
         }
     }
 
-    /// Refuses a log that is not the one of this cell.
+    /// Refuses a log that is not this cell's.
     fn fits(&self, log: &dyn Log) -> Result<(), StartError> {
         let id = cell::same_store(&self.data, &self.at(), log.id())?;
         match self.id.as_ref().filter(|known| **known != id) {
@@ -216,10 +219,10 @@ impl Site {
         }
     }
 
-    /// The side that the log belongs to.
+    /// The state of the log as seen from this folder, and the log's end.
     ///
     /// # Errors
-    /// When it is reserved for anything but this folder.
+    /// When the cell is reserved for anything but this folder.
     fn claim(&self, log: &dyn Log) -> Result<(Claim, Tail), StartError> {
         let standing = log.standing().map_err(OpenError::Log)?;
         let claim = match Keeper::of(&standing) {
@@ -252,7 +255,7 @@ impl Site {
         filled.map(drop).map_err(|why| self.failed(why))
     }
 
-    /// Compares, and reports progress.
+    /// Compares the folder's records with the log, and reports progress.
     fn compared(
         &self,
         records: &Records,
@@ -268,7 +271,7 @@ impl Site {
         compared.map_err(|why| self.failed(why))
     }
 
-    /// Refuses a journal that is neither the log nor a prefix of it.
+    /// Refuses a journal that neither equals the log nor is a prefix of it.
     fn alike(&self, records: &Records, log: &dyn Log) -> Result<Compared, StartError> {
         let compared = self.compared(records, log, &mut |_, _| {})?;
         match compared.difference {
@@ -338,7 +341,7 @@ impl Site {
         }
     }
 
-    /// Reserves the cell; waits for an owner that is gone until its lease ends.
+    /// Reserves the cell. Waits for the lease of an owner to end, because the owner may be gone.
     fn take(&self, log: &mut dyn Log, name: &str) -> Result<Epoch, StartError> {
         let began = Instant::now();
         let mut most = None;
@@ -361,7 +364,7 @@ impl Site {
         }
     }
 
-    /// Waits until nobody owns the cell: an owner that is gone has a lease that ends.
+    /// Waits until nobody owns the cell: the lease of an owner that is gone ends.
     fn is_unowned(&self, log: &dyn Log) -> Result<(), StartError> {
         let began = Instant::now();
         let mut most = None;

@@ -1,7 +1,7 @@
 //! A service that is one node of several: how it becomes the owner of a cell, and how it gives a cell up.
 //!
 //! **Shape.** Each cell has its own turns and a task that acts on them, so no cell waits for another. One more task
-//! follows what another node writes to the platform.
+//! follows the changes that another node writes to the platform.
 //!
 //! **Order.** To own a cell, the node follows the first cell up to the point that its log had reached when this cell
 //! was taken, wakes the realms of the cell, serves their requests, and then reads the banks' lists. For the first cell
@@ -44,7 +44,7 @@ use crate::{admin, notices, server};
 const CONNECTIONS: usize = 4096;
 /// Threads of the listener for other nodes.
 const WORKERS: usize = 2;
-/// The pause before actors that could not wake, or could not come to rest, are asked again.
+/// The pause before another try when actors could not wake, or could not come to rest.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long requests of other nodes have to finish when the service ends; their nodes retry them elsewhere.
 const GRACE: Duration = Duration::from_secs(2);
@@ -69,11 +69,11 @@ pub(super) struct Running {
     handle: ServerHandle,
     /// One task per cell acts on its turns, and one follows the platform.
     tasks: Vec<JoinHandle<()>>,
-    /// Looks for new certificates, where the nodes use TLS.
+    /// Looks for new certificates, if the nodes use TLS.
     looks: Option<JoinHandle<()>>,
 }
 
-/// The opened stores, with this node where there may be others.
+/// The opened stores, with this node if there may be others.
 pub(super) struct Ground {
     pub(super) cells: Cells,
     /// The records of all cells, the first cell's first.
@@ -83,17 +83,17 @@ pub(super) struct Ground {
     pub(super) node: Option<Arc<Node>>,
 }
 
-/// The tasks to start once the node exists: its turns in each cell, and the store of each cell except the first.
+/// The parts with which a node begins: its listener, its turns in each cell, and the ids of the other cells' stores.
 pub(super) struct Ahead {
     joined: Joined,
     turns: Vec<Turns>,
     others: Others,
 }
 
-/// The store of each cell except the first.
+/// The number of each cell except the first, and the id of its store.
 type Others = Arc<[(u32, String)]>;
 
-/// Opens the stores; where there may be other nodes, it first binds the listener for them.
+/// Opens the stores; if there may be other nodes, it first binds the listener for them.
 ///
 /// # Errors
 /// As [`cell::open`] and [`cells::open`]; when it cannot listen, or no other node could reach the address.
@@ -132,7 +132,7 @@ pub(super) fn open(
     Ok((ground, ahead))
 }
 
-/// Binds the listener for other nodes, where there may be any.
+/// Binds the listener for other nodes, if there may be any.
 fn listen(cell: &CellLog, pepper: &[u8]) -> Result<Option<Joined>, StartError> {
     let Some(peers) = &cell.peers else {
         return Ok(None);
@@ -249,8 +249,8 @@ impl Ahead {
 }
 
 impl Running {
-    /// Hands over the cells that this node owns, where another node can take them. It hands over all at once, so that
-    /// no cell waits for another's requests.
+    /// Hands over the cells that this node owns, if another node can take them. All are handed over at once, so that no
+    /// cell waits for another's requests.
     pub(super) async fn leave(&self, door: &Door) {
         for cell in self.node.cells() {
             willing(&self.node, cell, false);
@@ -320,7 +320,7 @@ fn willing(node: &Node, cell: u32, willing: bool) {
     }
 }
 
-/// Reads what another node has written to the platform, until the task is aborted.
+/// Reads the changes that another node has written to the platform, until the task is aborted.
 async fn look_at_platform(door: Door, node: Arc<Node>) {
     let every = match node.is_whole() {
         true => LOOK_EVERY,
@@ -332,7 +332,7 @@ async fn look_at_platform(door: Door, node: Arc<Node>) {
         if !door.engine.is_at_rest() {
             continue;
         }
-        // What is read below includes at least everything that the log had at this point.
+        // The read below includes at least everything that the log had at this point.
         let first = door.engine.cells().platform();
         let Some(at) = node.has_all_as_of(first.as_ref(), FIRST) else {
             continue;
@@ -395,7 +395,7 @@ struct Here {
 }
 
 impl Here {
-    /// Does what each turn asks for, until the store is gone.
+    /// Acts on each turn, until the store is gone.
     async fn take_turns(self, mut turns: Turns, lists: Rc<Lists>) {
         let Self { node, cell, .. } = &self;
         while let Some(turn) = turns.recv().await {
@@ -428,7 +428,7 @@ impl Here {
     async fn own(&self) {
         let (door, node, cell) = (&self.door, &self.node, self.cell);
         let taken = Instant::now();
-        // Its realms must obey what another node wrote to the platform before this node took the cell.
+        // The realms must obey everything that another node wrote to the platform before this node took the cell.
         while cell != FIRST && !node.writes_platform() && !node.knows_since(Some(taken)) {
             let lacks = taken.elapsed() > KNOWN_FOR;
             if !self.owns() || lacks && node.give(door, (cell, None)).await.is_ok() {
@@ -449,8 +449,8 @@ impl Here {
         }
     }
 
-    /// Wakes the cell and serves it, as long as this node owns it. A task that gives the cell away waits until this has
-    /// ended, so a cell that was given away is not served again afterwards.
+    /// Wakes the cell and serves it, if this node still owns it. A task that gives the cell away waits until this call
+    /// has ended, so a cell that was given away is not served again afterwards.
     async fn wake_and_serve(&self) -> Result<(), String> {
         let (node, cell) = (&self.node, self.cell);
         let _kept = node.kept(cell).await;

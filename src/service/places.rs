@@ -1,9 +1,9 @@
-//! Which cells of a stopped folder are copies of logs elsewhere, as the marks in their folders say.
+//! Finds the cells of a stopped folder that are copies of logs elsewhere: `log.place` in a cell's folder marks a copy.
 //!
-//! **Order.** `caudal log move` moves one cell after the other. Cut off between two of them it leaves a folder in which
-//! some cells are logs and others are copies: what would be written into those would be a second history. So a start
-//! without `cell.log` asks here before any store is opened. A start with it is refused by the first cell, which is
-//! reserved meanwhile ([`super::moving`]).
+//! **Order.** `caudal log move` moves one cell after the other. A move that is interrupted between two cells leaves a
+//! folder in which some cells are logs and others are copies; a write to a copy would begin a second history. So a
+//! start without `cell.log` checks this before it opens any store. A start with `cell.log` is refused because the first
+//! cell is reserved meanwhile ([`super::moving`]).
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use caudal_ledger::tenants::cells::CELLS_MAX;
 
 use super::{StartError, cell, cells, folder};
 
-/// The number of the first cell that is a copy, and of which log.
+/// The number of the first cell that is a copy, and the place of the log that it copies; `None` if no cell is a copy.
 ///
 /// # Errors
-/// When a folder cannot be looked into.
+/// When a cell's folder cannot be read.
 pub fn copy_in(data: &Path) -> Result<Option<(u32, String)>, StartError> {
     for number in 0..CELLS_MAX {
         let noted = cell::place_of(&cells::place(data, number))?;
@@ -25,10 +25,10 @@ pub fn copy_in(data: &Path) -> Result<Option<(u32, String)>, StartError> {
     Ok(None)
 }
 
-/// Refuses a folder of which some cells are logs and others are copies.
+/// Refuses a folder in which some cells are logs and others are copies.
 ///
 /// # Errors
-/// When it is one; when a folder cannot be looked into.
+/// When the folder is such a mixture; when a cell's folder cannot be read.
 pub(super) fn are_one(data: &Path) -> Result<(), StartError> {
     let Some((copy, noted)) = copy_in(data)? else {
         return Ok(());

@@ -1,5 +1,5 @@
-//! Ships the journals of all cells to the backup's destination; with several nodes, the owner of the first cell does
-//! it.
+//! Ships the journals of all cells to the backup's destination; with several nodes, the owner of the first cell ships
+//! them.
 //!
 //! **Order.** A cell that this node owns is complete here once its store has written everything that was begun before;
 //! a barrier reports that. The barrier counts only if no other node could own the cell until then. A copy of another
@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Begins to ship the journals, if a backup is configured.
 ///
 /// # Errors
-/// When the folder cannot be read, or there is no thread for it.
+/// When the folder cannot be read, or no thread can be started for it.
 pub(super) fn ship(
     plan: Option<run::Plan>,
     records: Vec<Records>,

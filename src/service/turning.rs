@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 /// The turns that a cell's store reports for this node.
 pub(super) type Turns = mpsc::UnboundedReceiver<Turn>;
 
-/// A channel of this node's turns from the store that is opened with these options.
+/// Has the store that is opened with these options send this node's turns to the returned channel.
 pub(super) fn turns(options: &mut StoreOptions) -> Turns {
     let (tell, turns) = mpsc::unbounded_channel();
     // The send fails only after the service has ended.

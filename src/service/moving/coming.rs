@@ -1,16 +1,18 @@
-//! `caudal log move --to disk`: the logs of all cells come from a database into the folder.
+//! `caudal log move --to disk`: moves the logs of all cells from a database into the folder.
 //!
-//! **Shape.** For each cell [`Site::catch_up`] fills its folder from the log, [`Site::take_over`] takes the cell, and
-//! [`Site::come`] makes the folder the log.
+//! **Shape.** For each cell, [`Site::catch_up`] fills the folder from the log, [`Site::take_over`] reserves the cell,
+//! and [`Site::come`] makes the folder the log.
 //!
 //! **Order.**
-//! 1. Each cell: its folder is filled and compared while anybody may own it.
-//! 2. Each cell, once none of them has an owner, the first one first: its folder gets a mark (`log.moved`); the cell is
-//!    reserved for it; what was appended meanwhile is taken. Neither side can be started from the first reservation on.
-//! 3. Each cell, the first one last: `log.place` is removed. Mark and reservation stay.
+//! 1. For each cell: the folder is filled and compared while nodes may own the cell.
+//! 2. Once no cell has an owner, for each cell, the first one first: the folder gets a mark (`log.moved`), the cell is
+//!    reserved for that mark, and the records appended meanwhile are copied. From the first reservation on, neither
+//!    side can be started.
+//! 3. For each cell, the first one last: `log.place` is removed. The mark and the reservation stay.
 //!
-//! **Failure.** Cut off in 1, the database is the log of every cell as before. Cut off in 2 or 3, the first cell is
-//! reserved and its folder is a copy. The same command goes on from either, and `--to postgres://…` goes back.
+//! **Failure.** After an interruption in step 1, the database has the log of every cell as before. After one in step 2
+//! or 3, the first cell is reserved and its folder is a copy. In either case the same command continues the move, and
+//! `--to postgres://…` reverses it.
 
 use caudal_storage::log::{Log, Tail};
 use caudal_storage::moving::{Compared, Keeper};
@@ -22,18 +24,18 @@ use super::{Claim, Moved, Site};
 /// A cell whose folder was filled from its log.
 struct CaughtUp {
     log: Box<dyn Log>,
-    /// The mark for which the cell is reserved already.
+    /// The mark for which the cell is already reserved, if it is.
     mark: Option<String>,
     compared: Compared,
 }
 
 impl Site {
-    /// Makes the folder's stores the logs of its cells: what they lack is taken from the database, whose logs are none
-    /// any more. What became of each cell, by its number.
+    /// Makes the folder's stores the logs of its cells: records that the stores lack are copied from the database,
+    /// whose logs are no longer in force. Returns the result for each cell, with the cell's number.
     ///
     /// # Errors
-    /// When a store is no copy of its log, or somebody owns a cell; when the folder or the database cannot be used. The
-    /// database has the logs then as before, or the move goes on when it is asked for again.
+    /// When a store is not a copy of its log, or a cell has an owner; when the folder or the database cannot be used.
+    /// The database then has the logs as before, or the move continues when it is run again.
     pub fn to_folder(&self) -> Result<Vec<(u32, Moved)>, StartError> {
         let _held = folder::hold(&self.data)?;
         let (first, others) = match self.is_copy()? {
@@ -70,7 +72,7 @@ impl Site {
             taken.push((site, done));
         }
         let mut moved = Vec::new();
-        // The first one encloses the others.
+        // The first cell comes last, so that neither side can be started before all cells have come.
         for (site, taken) in taken.into_iter().rev() {
             let done = match taken {
                 Some((tail, records)) => site.come(tail, records)?,
@@ -82,7 +84,7 @@ impl Site {
         Ok(moved)
     }
 
-    /// Fills the folder of a cell beside the first one; `None` where it is the log already.
+    /// Fills the folder of a cell other than the first; `None` if that folder is already the log.
     fn fetched(&self) -> Result<Option<CaughtUp>, StartError> {
         let lost = !folder::knows_a_store(&self.data)?;
         if self.is_copy()? {
@@ -92,7 +94,7 @@ impl Site {
             self.is_the_log()?;
             return Ok(None);
         }
-        // A copy that was lost: only of a log that nodes may own nothing is lost with it.
+        // The store was lost. Only if nodes may own the log was that store a copy, and nothing is lost with it.
         let log = self.log_there()?.ok_or_else(|| self.storeless())?;
         match self.claim(log.as_ref())? {
             (Claim::InForce, _) => {
@@ -104,7 +106,8 @@ impl Site {
         }
     }
 
-    /// Refuses a folder that is no copy though its log in the database is in force: it may be older than that.
+    /// Refuses a folder that is not a copy although its log in the database is in force: the folder may be older than
+    /// that log.
     fn is_the_log(&self) -> Result<(), StartError> {
         let Some(log) = self.log_there()? else {
             return Ok(());
@@ -115,7 +118,7 @@ impl Site {
         }
     }
 
-    /// Fills the folder from the log, compares the two, and looks into the folder's store.
+    /// Fills the folder from the log, compares the two, and calls `look` with the folder's store.
     fn catch_up<T>(
         &self,
         look: &mut dyn FnMut(&dyn Store) -> Result<T, StartError>,
@@ -125,10 +128,10 @@ impl Site {
             (Claim::Mine(mark), _) => Some(mark),
             (Claim::InForce | Claim::Empty, _) => None,
         };
-        // What takes long comes before the cell is taken.
+        // The steps that take long come before the cell is reserved.
         let (compared, seen) = self
             .follow(&mut |store, records| Ok((self.alike(records, log.as_ref())?, look(store)?)))?;
-        // A run that is cut off from here on goes on under this name of the database, and no other.
+        // A run that is interrupted after this continues under this name of the database, and under no other.
         cell::note(&self.data, &self.place)?;
         let caught = CaughtUp {
             log,
@@ -138,8 +141,8 @@ impl Site {
         Ok((caught, seen))
     }
 
-    /// Takes the cell, and whatever was appended meanwhile; the end of the log, and how many records it has. `others` are
-    /// the cells that the first one is thought to have beside it.
+    /// Reserves the cell, and copies the records appended meanwhile. Returns the end of the log, and how many records
+    /// it has. `others` are the other cells as they were found before.
     fn take_over(&self, caught: CaughtUp, others: &[Self]) -> Result<(Tail, u64), StartError> {
         let CaughtUp {
             mut log,
@@ -156,7 +159,7 @@ impl Site {
         let mut rest = 0;
         self.follow(&mut |store: &dyn Store, records: &Records| {
             self.ends(records, tail)?;
-            // One that was added meanwhile would be left in the database.
+            // A cell that was added meanwhile would be left in the database.
             match self.cell > 0 || self.all_others(store)?.len() == others.len() {
                 true => Ok(()),
                 false => Err(self.meanwhile()),

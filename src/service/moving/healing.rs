@@ -1,13 +1,14 @@
-//! `caudal log compare` and `heal`: what the folder's journals have and their logs lack, one cell or all of them.
+//! `caudal log compare` finds, and `heal` appends again, the records that the folder's journals have and their logs
+//! lack: in one cell, or in all.
 //!
-//! **Shape.** Both look at each cell on its own, because each has a log of its own. A heal of several cells is one.
+//! **Shape.** Both compare each cell by itself, because each has its own log. A heal of several cells is one operation.
 //!
-//! **Order.** A heal compares all of its cells, then reserves those whose logs lack something, then fills them, and then
-//! releases them. So from the first record that it appends to the last, no node starts: one that opens a cell that is
-//! reserved is refused, and it opens all of them.
+//! **Order.** A heal compares all of its cells, then reserves the cells whose logs lack records, then fills those logs,
+//! and then releases the cells. So no node starts between the first record that the heal appends and the last: a node
+//! opens all cells, and is refused by a reserved one.
 //!
-//! **Failure.** If one of its cells cannot be healed, nothing is appended to any. One that was cut off goes on when it is
-//! run again. A cell that is healed alone says nothing of the others.
+//! **Failure.** If one of the cells cannot be healed, nothing is appended to any log. An interrupted heal continues
+//! when it is run again. Healing one cell alone says nothing about the others.
 
 use std::sync::Arc;
 
@@ -19,29 +20,29 @@ use caudal_storage::{OpenError, Records, Store, StoreOptions};
 use super::super::{StartError, cell, cells, folder};
 use super::{Site, journal};
 
-/// Sees each record that the journal of a cell has behind the log of that.
+/// Called with the number of a cell and each record that its journal has after the end of its log.
 pub type Longer<'a> = &'a mut dyn FnMut(u32, Row, &Sealed<'_>);
 
-/// A store of the folder that is open.
+/// An open store of the folder, with its site and its records.
 type Held = (Site, Arc<dyn Store>, Records);
 
-/// A cell whose log lacks something, or has been healed in part.
+/// A cell whose log lacks records, or has been healed in part.
 struct Lacking<'a> {
     site: &'a Site,
     records: &'a Records,
     log: Box<dyn Log>,
-    /// Up to where records are appended at least.
+    /// Records are appended up to this end at least.
     until: Tail,
-    /// Whether somebody began before.
+    /// Whether an earlier run has begun to heal this log.
     begun: bool,
 }
 
 impl Site {
-    /// Compares the journals of the folder's cells with their logs, of `only` one or of all. Changes neither. What was
-    /// found of each, by its number.
+    /// Compares the journals of the folder's cells with their logs: of the cell `only`, or of all cells. Changes
+    /// neither. Returns the result for each cell, with the cell's number.
     ///
     /// # Errors
-    /// When a store is another one than its log has, or one of the two cannot be read.
+    /// When a store and its log do not belong together, or one of the two cannot be read.
     pub fn compare(
         &self,
         only: Option<u32>,
@@ -60,12 +61,12 @@ impl Site {
         Ok(all)
     }
 
-    /// Appends to the logs again what the folder's journals have behind their ends, and nothing else: of `only` one cell
-    /// or of all. `longer` sees each of those records before any is appended. What the comparison found before, by the
-    /// numbers of the cells.
+    /// Appends to the logs again the records that the folder's journals have after the ends of the logs, and nothing
+    /// else: of the cell `only`, or of all cells. `longer` gets each of those records before any is appended. Returns
+    /// the result of the comparison before that for each cell, with the cell's number.
     ///
     /// # Errors
-    /// When a log is no beginning of its journal, or somebody owns the cell; when one of the two cannot be used.
+    /// When a log and its journal are two histories, or a cell has an owner; when one of the two cannot be used.
     pub fn heal(
         &self,
         only: Option<u32>,
@@ -84,7 +85,7 @@ impl Site {
         Ok(done)
     }
 
-    /// One cell, or all of them.
+    /// The site of the cell `only`, or those of all cells.
     fn chosen(&self, only: Option<u32>) -> Result<Vec<Self>, StartError> {
         match only {
             Some(0) => Ok(vec![self.clone()]),
@@ -96,7 +97,7 @@ impl Site {
         }
     }
 
-    /// Compares the journal with the log, and says what it lacks.
+    /// Compares the journal with the log. Returns the result, and the cell if its log has to be healed.
     fn looked<'a>(
         &'a self,
         records: &'a Records,
@@ -116,7 +117,7 @@ impl Site {
         })?;
         let until = match (compared.difference, begun) {
             (Difference::Differs { .. }, _) => return Err(self.apart(compared)),
-            // Whoever began had more: what is not there yet must not be lost for that.
+            // The run that began had more records than this journal, and those must not be lost.
             (_, Some(begun)) if records.find(&begun).map_err(journal)?.is_none() => {
                 return Err(cell::reserved(&self.at(), &Keeper::Healing(begun)));
             }
@@ -135,7 +136,7 @@ impl Site {
     }
 }
 
-/// Opens the stores of these cells as they are, together with no more memory than one.
+/// Opens the stores of these cells as they are. Together they take no more memory than one store.
 fn opened(sites: &[Site], open: &mut Vec<Held>) -> Result<(), StartError> {
     let many = sites.iter().map(|_| 1_u32).sum();
     for site in sites {
@@ -150,7 +151,7 @@ fn opened(sites: &[Site], open: &mut Vec<Held>) -> Result<(), StartError> {
     Ok(())
 }
 
-/// What [`Site::heal`] does with the stores of its cells.
+/// Compares and heals these open cells, for [`Site::heal`].
 fn healed(open: &[Held], longer: Longer<'_>) -> Result<Vec<(u32, Compared)>, StartError> {
     let (mut found, mut lacking) = (Vec::new(), Vec::new());
     for (site, _, records) in open {
@@ -163,7 +164,7 @@ fn healed(open: &[Held], longer: Longer<'_>) -> Result<Vec<(u32, Compared)>, Sta
         match lacks.reserve() {
             Ok(epoch) => taken.push((lacks, epoch)),
             Err(why) => {
-                // nothing was appended yet, so the cells before this one are free again
+                // nothing was appended yet, so the cells reserved before this one are given up
                 taken
                     .into_iter()
                     .for_each(|(lacks, epoch)| lacks.give_up(epoch));
@@ -185,12 +186,12 @@ impl Lacking<'_> {
         Keeper::Healing(self.until).name()
     }
 
-    /// Reserves the cell, where its log is a beginning of the journal still.
+    /// Reserves the cell, if its log is still a prefix of the journal.
     fn reserve(&mut self) -> Result<Epoch, StartError> {
         let name = self.name();
         let epoch = self.site.take(self.log.as_mut(), &name)?;
-        // Somebody who heals under the same name has been deposed by this: where the log is a beginning of the journal
-        // still, it is gone on with, and never left with a part.
+        // This reservation has deposed any other run that heals under the same name. If the log is still a prefix of
+        // the journal, this run continues, so that the log is never left with a part of the records.
         let tail = self.log.tail().map_err(OpenError::Log)?;
         if self.records.find(&tail).map_err(journal)?.is_none() {
             if !self.begun {
@@ -201,7 +202,7 @@ impl Lacking<'_> {
         Ok(epoch)
     }
 
-    /// Gives the cell back to which nothing was appended, unless an earlier run had begun to.
+    /// Releases the cell, to which nothing was appended, unless an earlier run has begun to heal it.
     fn give_up(&mut self, epoch: Epoch) {
         if self.begun {
             return;
@@ -212,7 +213,7 @@ impl Lacking<'_> {
         }
     }
 
-    /// Gives the cell back, whose log has all of the journal.
+    /// Checks that the log has all records of the journal, notes that the folder is a copy, and releases the cell.
     fn release(&mut self) -> Result<(), StartError> {
         let (site, name) = (self.site, self.name());
         let epoch = self.log.reserve(&name).map_err(OpenError::Log)?;

@@ -6,13 +6,13 @@
 //! **Bounds.** [`MARKS_MAX`] lines.
 //!
 //! **Failure.** If the answer to a reservation is lost, the folder does not know whether the cell was reserved. So
-//! earlier marks stay until the cell is known to be reserved for one of them: whichever it is, it is this folder's.
+//! earlier marks stay until the cell is known to be reserved for one of them: all of them are this folder's.
 
 use super::super::folder::MOVED;
 use super::super::{StartError, cell, folder, new_secret};
 use super::Site;
 
-/// The most marks of a folder; the oldest goes first.
+/// The most marks of a folder; the oldest is dropped first.
 const MARKS_MAX: usize = 16;
 
 impl Site {

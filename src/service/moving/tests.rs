@@ -19,7 +19,7 @@ use crate::service::{Service, ServiceOptions};
 const SHORT: Duration = Duration::from_millis(1);
 const PLACE: &str = "db1:5432/caudal";
 
-/// A log that becomes unreachable with one of its calls.
+/// A log that becomes unreachable at one of its calls.
 #[derive(Clone, Debug)]
 struct Dying {
     log: MemoryLog,
@@ -153,7 +153,7 @@ fn dying(data: &Path, log: &MemoryLog, nth: u32, done: bool) -> Site {
     over(data, log)
 }
 
-/// A folder and this log.
+/// A folder with this log.
 fn over(data: &Path, log: Dying) -> Site {
     let open = move |_: u32, _: Option<LogId>| -> Result<Box<dyn Log>, Trouble> {
         Ok(Box::new(log.clone()))
@@ -217,7 +217,7 @@ fn end(data: &Path) -> Tail {
     })
 }
 
-/// Which sides can be started: the folder alone, and the log by a node. Each that can has all records.
+/// Which sides can be started: the folder alone, and the log by a node. Asserts that each of these has all records.
 fn sides(data: &Path, log: &MemoryLog, all: Tail) -> (bool, bool) {
     let folder = cell::place_of(data).unwrap().is_none();
     let node = log.handle().acquire("a node", SHORT).is_ok();

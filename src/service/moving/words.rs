@@ -49,7 +49,7 @@ impl Site {
         ))
     }
 
-    /// A cell was begun that the first one does not know.
+    /// The folder has a cell that the first cell does not know.
     pub(super) fn unknown(&self) -> StartError {
         refuse(format!(
             "{} was begun, and the first cell does not know of it yet. Nothing was changed: start the service once with \

@@ -1,4 +1,4 @@
-//! Two or three runs that use one log at once, or in turn under other names: no part of the log is ever free.
+//! Two or three runs that use one log at once, or in turn under other names: a partly filled log is never free.
 
 use std::sync::Mutex;
 
@@ -59,7 +59,7 @@ async fn two_who_heal_at_once_leave_no_part() {
             copy(&data, full);
             cell::note(full, PLACE).unwrap();
         }
-        // The first run has compared when the other begins, and continues where that one died.
+        // The first run has compared when the other begins, and continues where the other died.
         let mut other = None;
         let healed = site(&one, &log).heals(&mut |_, _| {
             if other.is_none() {
@@ -80,7 +80,7 @@ async fn two_who_heal_at_once_leave_no_part() {
     assert!(part, "no death left a part");
 }
 
-/// Folders of one log, each with more of it than the one before, and its identity.
+/// Folders of one log, each with more records than the one before, and the log's identity.
 async fn ever_longer<const N: usize>(dir: &Path) -> ([PathBuf; N], LogId) {
     let data = dir.join("data");
     let mut kept = Vec::new();

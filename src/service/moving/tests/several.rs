@@ -1,5 +1,5 @@
-//! Several cells that are moved and healed, with a death at every call to any of their logs: never can both sides of a
-//! cell be begun on, the whole is begun on by one side or by none, and the same command again comes to its end.
+//! Moves and heals of several cells whose logs die at one of their calls: both sides of a cell can never be started,
+//! all cells together can be started on one side or on none, and a repeated run completes.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ const MANY: usize = 3;
 /// A folder of that many cells, and their logs.
 type Prepared = (TempDir, PathBuf, [MemoryLog; MANY]);
 
-/// The cells of a folder and their logs, which die together with their `nth` call.
+/// The cells of a folder and their logs, which die together at their `nth` call.
 fn dying_all(data: &Path, logs: &[MemoryLog; MANY], nth: u32, done: bool) -> Site {
     let left = Arc::new(AtomicU32::new(nth));
     let logs = logs.each_ref().map(|log| Dying {
@@ -35,7 +35,7 @@ fn of_cell(data: &Path, cell: usize) -> PathBuf {
     cells::place(data, u32::try_from(cell).unwrap())
 }
 
-/// A new tenant in a cell does something.
+/// Creates a tenant in a cell, and a voucher type of that tenant.
 async fn works(service: &Service, cell: usize) {
     let made = reqwest::Client::new()
         .post(format!("{}/admin/tenants", service.admin_url))
@@ -58,7 +58,7 @@ async fn works(service: &Service, cell: usize) {
     assert_eq!(posted.await.unwrap().status(), 201);
 }
 
-/// A data folder with a tenant in each of its cells, as it was first and with more, and which logs they are.
+/// An early copy of a data folder with tenants in each cell, the folder with more of them, and the ids of its logs.
 async fn folders(dir: &Path) -> (PathBuf, PathBuf, [LogId; MANY]) {
     let (data, early) = (dir.join("data"), dir.join("early"));
     for round in 0..2 {
@@ -87,12 +87,12 @@ fn own(data: &Path, cell: usize) -> bool {
     cell::place_of(&place).unwrap().is_none() && folder::knows_a_store(&place).unwrap()
 }
 
-/// By which sides the whole can be begun on: the folder alone, and a node. Whichever can has everything, and no cell can
-/// be begun on by both.
+/// Which sides can be started with all cells: the folder alone, and the logs by a node. Asserts that each of these has
+/// all records, and that no cell can be started on both sides.
 fn begun_on(data: &Path, logs: &[MemoryLog; MANY], ends: &[Tail; MANY]) -> (bool, bool) {
     let mut free = [false; MANY];
     for (cell, log) in logs.iter().enumerate() {
-        // An empty log is nobody's.
+        // An empty log belongs to nobody.
         let filled = log.tail().unwrap().commit.0 > 0;
         free[cell] = filled && log.handle().acquire("a node", SHORT).is_ok();
         assert!(
@@ -124,7 +124,7 @@ fn begun_on(data: &Path, logs: &[MemoryLog; MANY], ends: &[Tail; MANY]) -> (bool
 
 type Whole = Result<Vec<(u32, Moved)>, StartError>;
 
-/// Moves with a death at each call in turn, until none comes; then again to the end.
+/// Runs moves that die at one call each, until a run survives; then repeats each to the end.
 fn at_every_call(
     prepare: &dyn Fn() -> Prepared,
     ends: &[Tail; MANY],
@@ -166,7 +166,7 @@ fn at_every_call(
     for state in [begun, ended, (false, false)] {
         assert!(seen.contains(&state), "never seen: {state:?} of {seen:?}");
     }
-    // To come is no call to a log.
+    // The last step of a move to the folder calls no log, so such a move does not die between two cells.
     assert!(
         cut || begun == LOG,
         "it was never cut off between two cells"
@@ -230,7 +230,7 @@ async fn a_folder_of_which_some_cells_have_come_is_begun_on_by_nobody_and_gone_o
         copy(&data, &there);
         all(&there, &logs).to_log().unwrap();
         all(&there, &logs).to_folder().unwrap();
-        // As it was before the others came: the first one is the last.
+        // The state in which only the last `come` cells have come: the first cell is the last to come.
         for cell in 0..MANY - come {
             cell::note(&of_cell(&there, cell), PLACE).unwrap();
         }
@@ -248,7 +248,7 @@ async fn a_folder_of_which_some_cells_have_come_is_begun_on_by_nobody_and_gone_o
     }
 }
 
-/// Logs that have what the early folder has, and a copy of the later one.
+/// A copy of the later folder, and logs that have only the records of the early folder.
 fn damaged(
     own: &Path,
     (early, data): (&Path, &Path),
@@ -283,7 +283,7 @@ async fn a_heal_of_several_cells_that_is_cut_off_lets_no_node_in_until_all_are_h
             let healed = dying_all(&full, &logs, nth, done).heal(None, &mut |_, _, _| {});
             let tails = logs.each_ref().map(|log| log.tail().unwrap());
             let free = |log: &MemoryLog| Keeper::of(&log.standing().unwrap()).is_none();
-            // A node starts where none of them is reserved.
+            // A node starts if none of the cells is reserved.
             let starts = logs.iter().all(free);
             assert!(
                 !starts || tails == short || tails == ends,
@@ -320,7 +320,7 @@ async fn one_cell_is_compared_and_healed_alone_and_nothing_is_where_another_cann
     let lacking = |cells: &[u32]| cells.iter().map(|cell| (*cell, true)).collect::<Vec<_>>();
     assert_eq!(compared(None), (lacking(&[0, 1, 2]), vec![0, 1, 2]));
     assert_eq!(compared(Some(2)), (lacking(&[2]), vec![2]));
-    // Another history in one cell: nothing is appended to any.
+    // One cell has another history: nothing is appended to any log.
     let forked = MemoryLog::new(ids[1]);
     let other = dir.path().join("other");
     copy(&early, &other);
@@ -343,7 +343,7 @@ async fn one_cell_is_compared_and_healed_alone_and_nothing_is_where_another_cann
         assert_eq!(log.tail().unwrap(), short[cell]);
         assert!(Keeper::of(&log.standing().unwrap()).is_none());
     }
-    // One after the other, in any order.
+    // The cells are healed one after the other, in any order.
     for (cell, left) in [(2, &[0, 1][..]), (0, &[1]), (1, &[])] {
         let healed = all(&full, &logs).heal(Some(cell), &mut |_, _, _| {});
         assert_eq!(counts(&healed.unwrap()), [(cell, true)]);
@@ -376,7 +376,7 @@ async fn cells_that_do_not_belong_together_are_not_moved() {
     let other = [ids[0], [3; 16], ids[2]].map(MemoryLog::new);
     says(all(&data, &other).to_log(), "has or had the store");
     untouched(&other);
-    // A cell is missing, in another's place, or was begun and is not known.
+    // A cell is missing, in another cell's place, or unknown to the first cell.
     let [one, two, aside] = ["1", "2", "aside"].map(|name| data.join("cells").join(name));
     std::fs::rename(&two, &aside).unwrap();
     says(all(&data, &logs).to_log(), "if there is a cell 2");
@@ -388,7 +388,7 @@ async fn cells_that_do_not_belong_together_are_not_moved() {
     says(all(&data, &logs).to_log(), "storage.cells = 4");
     std::fs::remove_dir_all(data.join("cells").join("3")).unwrap();
     untouched(&logs);
-    // A node has one of the cells.
+    // A node owns one of the cells.
     all(&data, &logs).to_log().unwrap();
     logs[1].handle().acquire("a node", SHORT).unwrap();
     says(all(&data, &logs).to_folder(), "stop all nodes");
