@@ -136,9 +136,10 @@ fn opening_reads_what_is_behind_the_checkpoint_however_much_there_is() {
         drop(store);
         let all = open_with(base.path(), whole(base.path())).unwrap().checks();
         assert!(all.opening_journal_bytes >= journal_bytes(base.path()));
-        // for small runs, fences and filters are a considerable part
+        // of the smallest runs, which none was merged with yet, three blocks in five are fences, a filter and the rows
+        // before them
         let index = (read.opening_index_bytes, all.opening_index_bytes);
-        assert!(index.1 > 2 * index.0, "{index:?}");
+        assert!(2 * index.1 > 3 * index.0, "{index:?}");
     }
 }
 
