@@ -94,6 +94,8 @@ struct Load {
     client: Client,
     bank: Client,
     accounts: Vec<(String, String)>,
+    /// The business day on which the first transfers are sent.
+    day: Value,
     count: usize,
     next: AtomicUsize,
     /// The ids of the acknowledged transfers, by number.
@@ -200,7 +202,9 @@ fn chance(bound: usize) -> usize {
 async fn transfers_live_through_kill_9_once() {
     let (count, kills) = (setting(TRANSFERS, 300), setting(KILLS, 2));
     let (mut site, since) = (Site::start().await, Instant::now());
+    let day = site.client.get("/v1/bank/conciliacion").await.is(200)["fecha"].clone();
     let load = Arc::new(Load {
+        day,
         client: site.client.clone(),
         bank: site.bank.clone(),
         accounts: prepare(&site.client).await,

@@ -84,9 +84,20 @@ async fn ended(site: &Site) -> Duration {
     since.elapsed()
 }
 
+/// The reconciliation of each day on which money moved: a run may begin before midnight and end after it.
+async fn days(site: &Site, load: &Load) -> Vec<Value> {
+    let path = "/v1/bank/conciliacion";
+    let mut days = vec![site.client.get(path).await.is(200).json];
+    if days[0]["fecha"] != load.day {
+        let first = format!("{path}?fecha={}", load.day);
+        days.push(site.client.get(&first).await.is(200).json);
+    }
+    days
+}
+
 /// Reports reversals whose notices the bank has given up: reconciliation names them, and the test
 /// reports each again, as the bank's staff would. Returns how many there were.
-async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
+async fn told_by_hand(site: &Site, load: &Load, expected: &Expected) -> usize {
     // The bank reverses a while after it completes: until then a notice may still come.
     wait_until("the bank has reversed what it reverses", ENDS, async || {
         let received = site.listed("TRANSFERENCIAS_RECIBIDAS").await;
@@ -100,8 +111,8 @@ async fn told_by_hand(site: &Site, expected: &Expected) -> usize {
     })
     .await;
     let back = count(&site.client, "reversed").await;
-    let day = site.client.get("/v1/bank/conciliacion").await.is(200);
-    let mut missing = array(&day["items"]);
+    let days = days(site, load).await;
+    let mut missing: Vec<_> = days.iter().flat_map(|day| array(&day["items"])).collect();
     missing.retain(|item| item["result"] != "matched");
     for item in &missing {
         assert_eq!(
@@ -273,7 +284,7 @@ pub async fn agree(site: &Site, load: &Load) -> String {
     let lost = state["notices"]["failed"].clone();
     told_again(site, load).await;
     let took = ended(site).await;
-    let by_hand = told_by_hand(site, &expected).await;
+    let by_hand = told_by_hand(site, load, &expected).await;
     let transfers = transfers(site, load).await;
     let sum = accounts(site, load, &transfers).await;
     bank(site, &transfers, &expected).await;
@@ -282,13 +293,16 @@ pub async fn agree(site: &Site, load: &Load) -> String {
     assert_eq!(sum, first + brought - expected.left, "{expected:?}");
     let state = site.bank.get("/sandbox/state").await.is(200);
     assert_eq!(centavos(&state["balance"]), sum - first, "the bank's sum");
-    let day = site.client.get("/v1/bank/conciliacion").await.is(200);
+    let days = days(site, load).await;
     let moved = expected.completed + 2 * expected.reversed + expected.cash_ins;
-    let summary = &day["summary"];
-    for difference in ["missingInLedger", "missingAtBank", "amountDiffers"] {
-        assert_eq!(summary[difference], 0, "{summary}");
+    let mut matched = 0;
+    for summary in days.iter().map(|day| &day["summary"]) {
+        for difference in ["missingInLedger", "missingAtBank", "amountDiffers"] {
+            assert_eq!(summary[difference], 0, "{summary}");
+        }
+        matched += usize::try_from(summary["matched"].as_u64().unwrap()).unwrap();
     }
-    assert_eq!(summary["matched"], moved, "{summary}");
+    assert_eq!(matched, moved, "{days:?}");
     format!(
         "{} internal, {} completed, {} rejected, {} reversed, {} cash-ins; the last ended {took:?} \
          after the last was sent; {lost} notices given up by the bank, of {by_hand} reversals; {moved} movements reconciled",
