@@ -20,9 +20,9 @@ use tokio::net::TcpStream;
 use super::account;
 use super::cluster::{Cluster, SECRET};
 use crate::batch::item;
-use crate::support::SOON;
 use crate::support::authority::{self, Authority, files, write};
 use crate::support::client::fresh;
+use crate::support::{SOON, wait_until};
 
 /// Asks a listener of nodes as a client that trusts an authority and shows a certificate or none.
 async fn asks(
@@ -131,6 +131,16 @@ async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_wa
     let tried = |found: &str| found.parse::<u64>().unwrap() > before;
     nodes.measures(other, again, tried).await;
     assert!(!waits.is_finished());
+    let ready = async |is: u16| {
+        wait_until("what the other node says of itself", SOON, async || {
+            let (status, body) = nodes.admin(other, "GET", "/readyz", None).await;
+            (status == is).then_some(body)
+        })
+        .await
+    };
+    let why = ready(503).await;
+    let why = why["message"].as_str().unwrap().to_owned();
+    assert!(why.contains("refuses this one: compare"), "{why}");
     let address = nodes.address(owner).await;
     write(&nodes.certificates(owner), &later(&new, 2103), &[&new]);
     nodes
@@ -139,6 +149,7 @@ async fn certificates_are_replaced_while_nodes_run_and_nothing_is_lost_on_the_wa
     let answer = tokio::time::timeout(SOON, waits).await.unwrap().unwrap();
     assert_eq!(answer.unwrap().status, 201);
     assert_eq!(nodes.client(owner).available(&cvu).await, "1.00");
+    assert_eq!(ready(200).await["part"], "follower");
     assert!(asks(&address, &new, Some(&old.signs())).await.is_err());
     assert_eq!(asks(&address, &new, Some(&new.signs())).await.unwrap(), 404);
     nodes.stop().await;
