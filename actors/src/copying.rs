@@ -6,14 +6,11 @@
 //! compared by a digest over all of them, each with its stream and its number there; and the ledger of the copy is
 //! verified like that of a whole store ([`crate::verify`]).
 //!
-//! **Bounds.** One copy at a time. At low speed it works for [`SLICE`] and pauses [`REST`] times as long, [`REST_MAX`]
-//! at most, so it takes a fifth of one processor; at full speed it does not pause. At most one of its commits is with
-//! the target, of [`EASY_ENTRIES`] to [`HASTY_ENTRIES`] entries, of [`COMMIT_BYTES`], or of one commit of its source.
-//! Where the target takes long for each commit ([`LONG`]), as a distant database does, commits at low speed become
-//! larger, up to [`EASY_MOST`] entries: with fewer entries, each would take as long.
-//! In memory: while it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance
-//! and hash of each account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is
-//! left, so that other realms can keep writing.
+//! **Bounds.** One copy at a time ([`Turn`]), as fast as [`speed`] lets it. At most one of its commits is with the
+//! target, of as many entries as its speed gives, of [`COMMIT_BYTES`], or of one commit of its source. In memory: while
+//! it appends, a key and eight bytes for each stream of the realm; while it verifies, a name, balance and hash of each
+//! account, and the open transfers and cases. It stops when only [`ROOM`] of the target's disk is left, so that other
+//! realms can keep writing.
 //!
 //! **Failure.** An unfinished copy is always a prefix of its source; it continues from its end.
 
@@ -23,32 +20,22 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::Copied;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, CommitNo, Entry, Fact, Row, SortOrder, Store, StoreError, StreamId};
 
 use crate::elsewhere::{Elsewhere, ROOM};
 use crate::engine::Engine;
-use crate::engine::generations::{Copying, NotCopied, Progress};
+use crate::engine::generations::{NotCopied, Progress};
 use crate::failure::Failure;
 use crate::records::keys;
 use crate::verify;
+use speed::Speed;
+pub(crate) use turn::Turn;
 
-/// How long a copy works without a rest.
-const SLICE: Duration = Duration::from_millis(1);
-/// How many times as long as it worked it then rests.
-const REST: u32 = 4;
-/// The longest rest: a request to stop is noticed within this time.
-const REST_MAX: Duration = Duration::from_millis(250);
-/// How many entries it appends at once at low speed, unless one commit of its source has more.
-const EASY_ENTRIES: usize = 16;
-/// The same at full speed.
-const HASTY_ENTRIES: usize = 512;
-/// The most at low speed, where the target takes [`LONG`] for each commit.
-const EASY_MOST: usize = 128;
-/// A commit that takes this long would take as long with fewer entries.
-const LONG: Duration = Duration::from_millis(20);
+mod speed;
+mod turn;
+
 /// How many rows of accounts at rest it hands over at once. The target's committer checks whether the streams have the
 /// movement that each row names, which may cost a read of the disk, and other writers wait for that.
 const ROWS: usize = 64;
@@ -58,77 +45,6 @@ const COMMIT_BYTES: usize = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The pause before it is retried.
 const ASK_AGAIN: Duration = Duration::from_millis(20);
-
-/// The right to make a copy: only one is made at a time. It is free again when this is dropped.
-pub(crate) struct Turn(Weak<Engine>);
-
-impl Turn {
-    /// Takes the turn, for a copy of a realm.
-    ///
-    /// # Errors
-    /// `RestoreConflict` while another copy is made.
-    pub(crate) fn take(
-        engine: &Arc<Engine>,
-        realm: RealmId,
-        progress: &Arc<Progress>,
-    ) -> Result<Self, Failure> {
-        engine.copies(|known| {
-            if known.as_ref().is_some_and(|it| it.ended.is_none()) {
-                return Err(Rejection::RestoreConflict.into());
-            }
-            *known = Some(Copying {
-                realm,
-                number: 0,
-                progress: Arc::clone(progress),
-                ended: None,
-            });
-            Ok(Self(Arc::downgrade(engine)))
-        })
-    }
-
-    /// Sets the number of the copy.
-    pub(crate) fn numbered(&self, number: u32) {
-        if let Some(engine) = self.0.upgrade() {
-            engine.copies(|known| {
-                if let Some(known) = known {
-                    known.number = number;
-                }
-            });
-        }
-    }
-
-    /// Records and logs how the copy ended.
-    pub(crate) fn ends(self, realm: RealmId, number: u32, with: Result<(), NotCopied>) {
-        match &with {
-            Err(NotCopied::Unwanted) => {
-                tracing::warn!(realm = realm.0, number, "a copy of a realm was ended");
-            }
-            Ok(()) => tracing::info!(realm = realm.0, number, "a copy of a realm is whole"),
-            Err(why) => {
-                tracing::error!(%why, realm = realm.0, number, "a copy of a realm did not become whole");
-            }
-        }
-        self.note(with);
-    }
-
-    /// The same without a log line.
-    pub(crate) fn note(&self, with: Result<(), NotCopied>) {
-        let Some(engine) = self.0.upgrade() else {
-            return;
-        };
-        engine.copies(|known| {
-            if let Some(known) = known.as_mut().filter(|it| it.ended.is_none()) {
-                known.ended = Some(with);
-            }
-        });
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        self.note(Err(NotCopied::Stopped));
-    }
-}
 
 /// The place of a generation.
 #[derive(Clone)]
@@ -179,13 +95,9 @@ pub(crate) struct Copy {
     waiting: Waiting,
     /// The digest of the copy as it was read again, and the last commit of the target that was read for it.
     found: (Copied, u64),
-    hasty: bool,
-    /// How many entries it appends at once at low speed now.
-    easy: usize,
+    speed: Speed,
     /// When its time limit began, and the limit, if there is one.
     bound: Option<(Instant, Duration)>,
-    /// When the last rest ended.
-    worked_since: Instant,
     stopped: Option<NotCopied>,
 }
 
@@ -214,17 +126,15 @@ impl Copy {
             read: from,
             waiting: Waiting::default(),
             found: (Copied::default(), behind),
-            hasty: false,
-            easy: EASY_ENTRIES,
+            speed: Speed::low(Instant::now()),
             bound: None,
-            worked_since: Instant::now(),
             stopped: None,
         }
     }
 
     /// Lets it work without rests from now on.
     pub(crate) fn hurry(&mut self) {
-        self.hasty = true;
+        self.speed.hurry();
     }
 
     /// Gives it this much time from now on; after that it stops.
@@ -324,7 +234,7 @@ impl Copy {
                 let asked = Instant::now();
                 target.store.barrier(done);
                 drop(ended.recv());
-                self.waited(asked.elapsed());
+                self.speed.waited(asked.elapsed());
                 if !self.goes_on() {
                     return self.stopped();
                 }
@@ -351,27 +261,12 @@ impl Copy {
 
     /// Rests when it is time. Returns `false` when it cannot go on, for the reason that [`Self::stopped`] gives.
     fn goes_on(&mut self) -> bool {
-        let worked = self.worked_since.elapsed();
-        if worked < SLICE {
+        let Some(rest) = self.speed.rest(Instant::now()) else {
             return self.stopped.is_none();
-        }
-        if !self.hasty {
-            thread::sleep(
-                worked
-                    .checked_mul(REST)
-                    .map_or(REST_MAX, |it| it.min(REST_MAX)),
-            );
-        }
-        self.worked_since = Instant::now();
+        };
+        thread::sleep(rest);
+        self.speed.rested(Instant::now());
         self.is_wanted()
-    }
-
-    /// Waiting for the store is no work, except for as much of it as leaves the device to others.
-    fn waited(&mut self, took: Duration) {
-        let idle = took.checked_sub(SLICE);
-        if let Some(since) = idle.and_then(|idle| self.worked_since.checked_add(idle)) {
-            self.worked_since = since;
-        }
     }
 
     /// Checks whether it can go on. Once stopped, it stays stopped.
@@ -433,11 +328,8 @@ impl Copy {
             }
         }
         self.progress.note(waiting.number, waiting.copied.entries);
-        let most = match self.hasty {
-            true => HASTY_ENTRIES,
-            false => self.easy,
-        };
-        match waiting.whole.len() >= most || waiting.bytes >= COMMIT_BYTES {
+        let full = waiting.whole.len() >= self.speed.entries();
+        match full || waiting.bytes >= COMMIT_BYTES {
             true => self.put(),
             false => Ok(()),
         }
@@ -465,12 +357,7 @@ impl Copy {
             // known.
             let asked = Instant::now();
             let done = outcome.recv().unwrap_or(Err(StoreError::Closed));
-            let took = asked.elapsed();
-            self.waited(took);
-            self.easy = match took >= LONG {
-                true => (self.easy * 2).min(EASY_MOST),
-                false => (self.easy / 2).max(EASY_ENTRIES),
-            };
+            self.speed.committed(asked.elapsed());
             match done {
                 Ok(_) => return Ok(()),
                 Err(StoreError::Overloaded | StoreError::Unreachable(_))
@@ -478,7 +365,7 @@ impl Copy {
                 {
                     thread::sleep(ASK_AGAIN);
                     // It has waited, not worked.
-                    self.worked_since = Instant::now();
+                    self.speed.rested(Instant::now());
                     if !self.is_wanted() {
                         return self.stopped();
                     }
