@@ -41,6 +41,10 @@ impl Projection for Words {
         &[RESTS]
     }
 
+    fn unread(&self) -> &[u8] {
+        &[PLACES]
+    }
+
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         (stream.kind == 3).then(|| rest_row(stream, 0, 0).key)
     }

@@ -28,7 +28,7 @@ pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, left_at_rest, orders, renumbered};
 pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
-pub use scoped::SCOPED;
+pub use scoped::{SCOPED, UNREAD};
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;

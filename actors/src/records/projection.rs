@@ -90,6 +90,10 @@ impl Projection for Rows {
         keys::SINGLE
     }
 
+    fn unread(&self) -> &[u8] {
+        keys::UNREAD
+    }
+
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         RowsUnder(RuleSets::ALL).rest_key(stream)
     }
@@ -127,6 +131,10 @@ impl Projection for RowsUnder {
 
     fn single(&self) -> &[u8] {
         keys::SINGLE
+    }
+
+    fn unread(&self) -> &[u8] {
+        keys::UNREAD
     }
 
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {

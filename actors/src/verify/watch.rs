@@ -85,6 +85,10 @@ impl Projection for Watch {
         Rows.single()
     }
 
+    fn unread(&self) -> &[u8] {
+        Rows.unread()
+    }
+
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         Rows.rest_key(stream)
     }

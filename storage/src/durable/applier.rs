@@ -35,8 +35,8 @@ impl Applier {
         Self {
             mark: index.mark(),
             index,
+            overlay: Overlay::new(projection.as_ref(), counters_max),
             projection,
-            overlay: Overlay::new(counters_max),
         }
     }
 

@@ -1,18 +1,40 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
+use std::collections::hash_map;
+use std::iter::Chain;
+use std::vec;
+
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::bytes::{Bytes, INLINE};
 use crate::index::manifest::Mark;
+use crate::index::scope::Scopes;
 use crate::index::{ROW, SortedRows, row_bytes};
-use crate::rows::{check_key, check_value, stream_key, stream_value};
+use crate::rows::{
+    STREAM_TAG, check_key, check_read, check_value, parse_head, stream_key, stream_prefix,
+    stream_value,
+};
+
+/// The rows that wait for [`Overlay::publish`]. No key is in both parts; of two rows with one key in the second part the
+/// later one holds.
+type Waiting<'a> =
+    Chain<hash_map::Drain<'a, Bytes, Option<Bytes>>, vec::Drain<'a, (Bytes, Option<Bytes>)>>;
 
 /// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
 /// and again.
-#[derive(Default)]
 pub(crate) struct Overlay {
+    /// The rows that the projection may read.
     rows: HashMap<Bytes, Option<Bytes>>,
+    /// The kinds of rows that it does not read, and the engine's own rows.
+    kinds: Scopes,
+    /// The rows of these kinds, in the order in which they came. Most rows are of such a kind, and a place in a map of
+    /// many rows costs more than the row: a look-up waits for memory.
+    unread: Vec<(Bytes, Option<Bytes>)>,
+    /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
+    /// the stream.
+    heads: HashMap<Bytes, u64>,
+    headed: usize,
     /// Rough size of the rows in a table, in bytes.
     bytes: usize,
     counters: HashMap<Bytes, u64>,
@@ -21,11 +43,19 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    /// An empty overlay that keeps at most this many counters.
-    pub(crate) fn new(counters_max: usize) -> Self {
+    /// An empty overlay for rows of this projection, which keeps at most this many counters.
+    pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
+        let kinds = [projection.unread(), &[STREAM_TAG]].concat();
         Self {
+            rows: HashMap::default(),
+            kinds: Scopes::of(&kinds),
+            unread: Vec::new(),
+            heads: HashMap::default(),
+            headed: 0,
+            bytes: 0,
+            counters: HashMap::default(),
             counters_max,
-            ..Self::default()
+            error: None,
         }
     }
 
@@ -64,6 +94,12 @@ impl Overlay {
     }
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
+        if self.kinds.names(key) {
+            let (key, value) = (Bytes::new(key), value.map(Bytes::new));
+            self.bytes += row_bytes(&key, value.as_ref());
+            self.unread.push((key, value));
+            return;
+        }
         // sums are rewritten with every entry and do not fit inline: they reuse their allocation
         if let Some(value) = value.filter(|value| value.len() > INLINE)
             && let Some(Some(there)) = self.rows.get_mut(key)
@@ -82,7 +118,7 @@ impl Overlay {
 
     /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
-        index.apply(self.rows.drain());
+        index.apply(self.waiting());
         self.forget();
     }
 
@@ -98,7 +134,7 @@ impl Overlay {
         mark: Mark,
     ) -> Result<(), StoreError> {
         if index.fills_a_table(self.bytes) {
-            index.freeze_rows(self.rows.drain(), mark)?;
+            index.freeze_rows(self.waiting(), mark)?;
             self.forget();
         }
         Ok(())
@@ -107,10 +143,34 @@ impl Overlay {
     /// Frees the memory that the rows of many records took: a group has few.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
+        self.unread.shrink_to_fit();
+        self.heads.shrink_to_fit();
+    }
+
+    fn waiting(&mut self) -> Waiting<'_> {
+        self.rows.drain().chain(self.unread.drain(..))
+    }
+
+    /// The last sequence of a stream among the rows that wait. Heads are collected once they are asked for: few facts
+    /// ask.
+    fn head(&mut self, stream: StreamId) -> Option<u64> {
+        for (key, value) in self.unread.iter().skip(self.headed) {
+            let (key, value) = (key.as_slice(), value.as_ref().map(Bytes::as_slice));
+            if let (Some(of), Some(value)) = (stream_prefix(key), value)
+                && let Some(head) = parse_head(key, value)
+            {
+                self.heads.insert(Bytes::new(of), head.seq);
+            }
+        }
+        self.headed = self.unread.len();
+        let key = stream_key(stream, 0);
+        self.heads.get(stream_prefix(&key)?).copied()
     }
 
     fn forget(&mut self) {
         self.bytes = 0;
+        self.heads.clear();
+        self.headed = 0;
         if self.counters.len() > self.counters_max {
             self.counters.clear();
         }
@@ -138,6 +198,7 @@ impl GroupWriter<'_> {
 
 impl IndexWriter for GroupWriter<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        check_read(key, self.overlay.kinds.names(key))?;
         match self.overlay.rows.get(key) {
             Some(found) => Ok(found.as_ref().map(|v| v.as_slice().to_vec())),
             None => self.index.get(key),
@@ -154,6 +215,7 @@ impl IndexWriter for GroupWriter<'_> {
 
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError> {
         check_key(key)?;
+        check_read(key, self.overlay.kinds.names(key))?;
         let last = match self.overlay.counters.get(key) {
             Some(n) => *n,
             None => parse_counter(self.get(key)?.as_deref())?,
@@ -170,22 +232,10 @@ impl IndexWriter for GroupWriter<'_> {
     }
 
     fn head(&mut self, stream: StreamId) -> Result<u64, StoreError> {
-        let shown = self.index.head(stream)?.map_or(0, |head| head.seq);
-        let rows = &self.overlay.rows;
-        let has = |seq| rows.contains_key(stream_key(stream, seq).as_slice());
-        // a stream has no gaps, and entries waiting here follow those shown: the search doubles its steps, then halves
-        // them
-        let (mut last, mut step) = (shown, 1_u64);
-        while let Some(next) = last.checked_add(step).filter(|next| has(*next)) {
-            (last, step) = (next, step * 2);
+        match self.overlay.head(stream) {
+            Some(last) => Ok(last),
+            None => Ok(self.index.head(stream)?.map_or(0, |head| head.seq)),
         }
-        while step > 1 {
-            step /= 2;
-            if let Some(next) = last.checked_add(step).filter(|next| has(*next)) {
-                last = next;
-            }
-        }
-        Ok(last)
     }
 }
 
