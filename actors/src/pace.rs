@@ -2,7 +2,7 @@
 //! spaces them evenly.
 //!
 //! **Shape.** One [`Pace`] for all realms of a process. A realm that is alone has the whole machine. While another one
-//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart and four
+//! has asked within [`OTHERS`], the requests of each realm pass one after another, and likewise, counted apart and two
 //! as one, the items of its batches. A realm that stays below the pace hardly waits, only when its requests come at the
 //! same moment. One that exceeds it waits for itself: its work reaches the processors and the disk in small pieces, and
 //! in the pauses another realm is served as if it were alone. A refusal counts like any request, so a client that
@@ -23,12 +23,15 @@ use std::time::{Duration, Instant};
 use caudal_ledger::ids::RealmId;
 
 /// This many items of a batch cost as much as one request.
-const ITEMS_OF_REQUEST: u32 = 4;
+const ITEMS_OF_REQUEST: u32 = 2;
 /// How long another realm counts as active after a request.
 const OTHERS: Duration = Duration::from_secs(10);
 /// How far a realm may be ahead of its pace: a few simultaneous requests do not wait, and a late timer takes nothing
 /// from the realm.
 const AHEAD: Duration = Duration::from_millis(10);
+/// The same for the items of its batches. Parts of them that run one behind the other keep the processors from another
+/// realm for longer than any request does, so there is time for a late timer alone.
+const AHEAD_OF_ITEMS: Duration = Duration::from_millis(2);
 /// The longest wait of a request, and of its refusal: each holds a connection meanwhile.
 pub const WAIT_MAX: Duration = Duration::from_millis(100);
 /// Beyond this many rows, expired ones are dropped.
@@ -93,10 +96,10 @@ struct Row {
     item: Option<Instant>,
 }
 
-/// The wait of a caller that takes its turn now.
-fn wait(turn: Option<Instant>, now: Instant) -> Duration {
+/// The wait of a caller that takes its turn now and may be so far ahead of it.
+fn wait(turn: Option<Instant>, now: Instant, may: Duration) -> Duration {
     let ahead = turn.map_or(Duration::ZERO, |turn| turn.duration_since(now));
-    ahead.checked_sub(AHEAD).map_or(Duration::ZERO, |wait| wait)
+    ahead.checked_sub(may).map_or(Duration::ZERO, |wait| wait)
 }
 
 /// The turn after the ones that are taken now.
@@ -188,7 +191,7 @@ impl Pace {
         let Some(row) = traffic.row(realm, now) else {
             return Ok(Duration::ZERO);
         };
-        let wait = wait(row.request, now);
+        let wait = wait(row.request, now, AHEAD);
         if wait > WAIT_MAX {
             traffic.refuses(realm);
             return Err(Crowded);
@@ -211,7 +214,7 @@ impl Pace {
         let Some(row) = traffic.row(realm, now) else {
             return Duration::ZERO;
         };
-        let wait = wait(row.item, now);
+        let wait = wait(row.item, now, AHEAD_OF_ITEMS);
         row.item = behind(row.item, now, taken.map_or(Duration::MAX, |taken| taken));
         traffic.waits(realm, wait, |held| &mut held.parts);
         wait
@@ -287,15 +290,15 @@ mod tests {
         let rig = Rig::new();
         assert_eq!(rig.request(QUIET, 0), Ok(0));
         assert_eq!(rig.items(LOUD, 5000, 0), 0);
-        assert_eq!(rig.items(LOUD, 16, 0), 1240);
-        assert_eq!(rig.items(LOUD, 1, 0), 1244);
+        assert_eq!(rig.items(LOUD, 16, 0), 2498);
+        assert_eq!(rig.items(LOUD, 1, 0), 2506);
         assert_eq!(rig.request(LOUD, 0), Ok(0));
         assert_eq!(rig.items(QUIET, 5000, 0), 0);
         // A time beyond the clock's range is waited for like the longest before it.
         let far = rig.items(QUIET, usize::MAX, 0);
-        assert_eq!((far, rig.items(QUIET, 1, 0)), (1240, 0));
-        assert_eq!(rig.held(LOUD), [(0, 0), (2, 1240 + 1244), (0, 0)]);
-        assert_eq!(rig.held(QUIET), [(0, 0), (1, 1240), (0, 0)]);
+        assert_eq!((far, rig.items(QUIET, 1, 0)), (2498, 0));
+        assert_eq!(rig.held(LOUD), [(0, 0), (2, 2498 + 2506), (0, 0)]);
+        assert_eq!(rig.held(QUIET), [(0, 0), (1, 2498), (0, 0)]);
     }
 
     #[test]
