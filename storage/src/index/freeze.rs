@@ -2,6 +2,7 @@
 //!
 //! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits.
 
+use std::mem;
 use std::sync::Arc;
 
 use crate::api::StoreError;
@@ -49,8 +50,8 @@ impl SortedRows {
     }
 
     /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
-    /// are sorted once, which takes a fraction of the time of inserting each one. Nothing else may have been applied
-    /// since the last table was frozen.
+    /// are sorted once, which takes a fraction of the time of inserting each one. Of rows with one key the last one
+    /// holds. Nothing else may have been applied since the last table was frozen.
     ///
     /// # Errors
     /// As [`Self::freeze_if_full`]. The rows are lost then.
@@ -61,7 +62,17 @@ impl SortedRows {
     ) -> Result<(), StoreError> {
         // before the rows are in memory twice
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let table = rows.collect();
+        let mut rows: Vec<_> = rows.collect();
+        // the order of rows with one key stays
+        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
+        rows.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                mem::swap(later, kept);
+            }
+            same
+        });
+        let table = rows.into_iter().collect();
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),

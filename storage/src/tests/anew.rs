@@ -12,7 +12,12 @@ use crate::{
     SortOrder, Store as _, StoreError, StoreOptions, StreamId,
 };
 
-/// Records the entries it is given, and lets [`Words`] make the rows.
+/// The kind of rows that say which entry of a few streams was the last: written again and again, and never read.
+const LAST: u8 = 0x60;
+/// How many such rows there are.
+const LASTS: u64 = 5;
+
+/// Records the entries it is given, and lets [`Words`] make the rows, and one of the kind [`LAST`].
 #[derive(Default)]
 struct Noted {
     recalled: Mutex<Vec<(CommitNo, Entry)>>,
@@ -32,6 +37,10 @@ impl Projection for Noted {
         Words.single()
     }
 
+    fn unread(&self) -> &[u8] {
+        &[LAST]
+    }
+
     fn rest_key(&self, stream: StreamId) -> Option<Vec<u8>> {
         Words.rest_key(stream)
     }
@@ -47,6 +56,11 @@ impl Projection for Noted {
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
         self.projected.lock().unwrap().push(entry.clone());
+        let few = u8::try_from(entry.stream.number % LASTS).unwrap();
+        match entry.seq % 9 {
+            8 => index.delete(&[LAST, few]),
+            _ => index.put(&[LAST, few], &position.0.to_be_bytes()),
+        }
         Words.project(entry, position, index)
     }
 
@@ -85,6 +99,7 @@ fn an_index_that_is_made_anew_has_the_rows_that_it_had() {
     history.write(store.as_ref(), 4000, &mut rng);
     let there = rows(&store);
     assert!(there.len() > 4000, "{}", there.len());
+    assert!(there.iter().any(|(key, _)| key[0] == LAST));
     store.close().unwrap();
     drop(store);
     // only the entries that are in no run yet
