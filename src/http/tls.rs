@@ -444,7 +444,9 @@ pub fn refusal(why: &(dyn StdError + 'static)) -> Option<String> {
     cause(why).map(words)
 }
 
-/// Whether the other side has refused this one's certificate: it has not read any of the request.
+/// Whether the other side has refused this one's certificate: it has not read any of the request. `DecryptError` is
+/// the refusal of a certificate that another key of an authority with the same name has signed, as when an authority
+/// gets a new key; like the others it ends a handshake and nothing later (RFC 8446, section 6.2).
 pub fn is_refused(why: &(dyn StdError + 'static)) -> bool {
     use AlertDescription as Said;
     matches!(
@@ -458,6 +460,7 @@ pub fn is_refused(why: &(dyn StdError + 'static)) -> bool {
                 | Said::UnknownCA
                 | Said::AccessDenied
                 | Said::CertificateRequired
+                | Said::DecryptError
         ))
     )
 }
