@@ -79,12 +79,12 @@ pub(crate) fn parse_head(key: &[u8], value: &[u8]) -> Option<Head> {
 /// # Errors
 /// `Invalid` for such a row: it may not be where it would be looked for yet.
 pub(crate) fn check_read(key: &[u8], is_unread: bool) -> Result<(), StoreError> {
-    match key {
-        [kind, ..] if is_unread => Err(StoreError::Invalid(format!(
+    if let ([kind, ..], true) = (key, is_unread) {
+        return Err(StoreError::Invalid(format!(
             "rows {kind:#04x} are not read while entries are projected"
-        ))),
-        _ => Ok(()),
+        )));
     }
+    Ok(())
 }
 
 /// Refuses a key that a layer above may not write.

@@ -42,7 +42,7 @@ impl Projection for Writes {
             match word {
                 [b'+', key, b'=', value @ ..] => index.put(&named(&[*key]), value),
                 [b'-', key] => index.delete(&named(&[*key])),
-                _ => {}
+                other => assert!(other.is_empty(), "{other:?}"),
             }
             let reads = [
                 index.get(&named(b"a")).map(drop),
