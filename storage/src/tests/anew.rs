@@ -12,8 +12,9 @@ use crate::{
     SortOrder, Store as _, StoreError, StoreOptions, StreamId,
 };
 
-/// The kind of rows that say which entry of a few streams was the last: written again and again, and never read.
-const LAST: u8 = 0x60;
+/// The kind of rows that say which entry of a few streams was the last: written again and again, and never read. It lies
+/// behind those that [`History::check`] compares.
+const LAST: u8 = 0xff;
 /// How many such rows there are.
 const LASTS: u64 = 5;
 
