@@ -12,11 +12,11 @@ use crate::{
     SortOrder, Store as _, StoreError, StoreOptions, StreamId,
 };
 
-/// The kind of rows that say which entry of a few streams was the last: written again and again, and never read. It lies
-/// behind those that [`History::check`] compares.
+/// The kind of rows that name the last entry in each [`PIECE`] of the journal: written several times one after the other,
+/// and never read. It lies behind those that [`History::check`] compares.
 const LAST: u8 = 0xff;
-/// How many such rows there are.
-const LASTS: u64 = 5;
+/// Bytes of the journal that share a row.
+const PIECE: u64 = 2048;
 
 /// Records the entries it is given, and lets [`Words`] make the rows, and one of the kind [`LAST`].
 #[derive(Default)]
@@ -57,10 +57,10 @@ impl Projection for Noted {
         index: &mut dyn IndexWriter,
     ) -> Result<(), StoreError> {
         self.projected.lock().unwrap().push(entry.clone());
-        let few = u8::try_from(entry.stream.number % LASTS).unwrap();
+        let row = [&[LAST], &(position.0 / PIECE).to_be_bytes()[..]].concat();
         match entry.seq % 9 {
-            8 => index.delete(&[LAST, few]),
-            _ => index.put(&[LAST, few], &position.0.to_be_bytes()),
+            8 => index.delete(&row),
+            _ => index.put(&row, &position.0.to_be_bytes()),
         }
         Words.project(entry, position, index)
     }
@@ -72,7 +72,7 @@ impl Projection for Noted {
 }
 
 fn rows(store: &DurableStore) -> Vec<Pair> {
-    let all = store.scan(&[2], &[0xff; 4], SortOrder::Ascending, 1_000_000);
+    let all = store.scan(&[2], &[0xff; 16], SortOrder::Ascending, 1_000_000);
     all.unwrap()
 }
 
