@@ -23,12 +23,12 @@ pub use cases::{
     case_counts, case_since, open_case, open_cases, open_return, open_returns, parked, return_of,
     said, unbooked,
 };
-pub use kinds::kind_of;
+pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
 pub use realms::{externals, internals, left_at_rest, orders, renumbered};
 pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
-pub use scoped::{SCOPED, UNREAD};
+pub use scoped::SCOPED;
 
 const CVU: u8 = 0x10;
 const ALIAS: u8 = 0x11;

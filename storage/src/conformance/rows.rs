@@ -1,9 +1,9 @@
 //! The part of the suite about index rows, hints, large values and limits.
 
-use super::{Make, Words, commit, entry, rest_row, stream, submit};
+use super::{Make, Words, commit, entry, place_key, rest_row, stream, submit};
 use crate::api::{
-    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, Entry, Head, IndexWriter, KEY_BYTES_MAX,
-    Position, Projection, Row, SortOrder, StoreError, StreamId, VALUE_BYTES_MAX,
+    COMMIT_ENTRIES_MAX, Commit, CommitNo, ENTRY_BYTES_MAX, KEY_BYTES_MAX, Row, SortOrder,
+    StoreError, StreamId, VALUE_BYTES_MAX,
 };
 use std::sync::Arc;
 
@@ -19,89 +19,26 @@ pub(super) fn all(make: Make<'_>) {
     unread(make);
 }
 
-/// Writes rows of a kind that it does not read: `+key=value` or `-key` for each word of a body.
-struct Writes;
-
-impl Projection for Writes {
-    fn version(&self) -> u32 {
-        1
-    }
-
-    fn unread(&self) -> &[u8] {
-        &[0x50]
-    }
-
-    fn project(
-        &self,
-        entry: &Entry,
-        _: Position,
-        index: &mut dyn IndexWriter,
-    ) -> Result<(), StoreError> {
-        for word in entry.body.split(|byte| *byte == b' ') {
-            let named = |key: &[u8]| [&[0x50], key].concat();
-            match word {
-                [b'+', key, b'=', value @ ..] => index.put(&named(&[*key]), value),
-                [b'-', key] => index.delete(&named(&[*key])),
-                other => assert!(other.is_empty(), "{other:?}"),
-            }
-            let reads = [
-                index.get(&named(b"a")).map(drop),
-                index.next(&named(b"a")).map(drop),
-            ];
-            let refused = |read: &Result<(), StoreError>| matches!(read, Err(StoreError::Invalid(why)) if why.contains("0x50"));
-            assert!(reads.iter().all(refused), "{reads:?}");
-        }
-        // other kinds are read as ever, and so are the ends of streams
-        let all = index.next(&[0x51])?;
-        let counted = index.get(&[0x51])?;
-        assert_eq!(counted, Some(all.to_be_bytes().to_vec()));
-        assert_eq!(index.head(entry.stream)?, entry.seq, "the end of a stream");
-        assert_eq!(index.head(stream(9))?, 0, "a stream without entries");
-        Ok(())
-    }
-
-    fn single(&self) -> &[u8] {
-        &[]
-    }
-
-    fn rest_key(&self, _: StreamId) -> Option<Vec<u8>> {
-        None
-    }
-
-    fn rests(&self, _: &[u8], _: &[u8]) -> Option<(StreamId, Head)> {
-        None
-    }
-}
-
-/// Rows that a projection does not read are there for readers, the last of each key.
+/// Rows that the projection does not read are there for readers, the last one of each key; the projection itself is
+/// refused when it asks for one.
 fn unread(make: Make<'_>) {
-    let store = make(Arc::new(Writes));
-    let post = |bodies: &[(u64, u64, &[u8])]| {
-        let entries = bodies
-            .iter()
-            .map(|(number, seq, body)| entry(stream(*number), *seq, body));
-        submit(store.as_ref(), commit(entries.collect())).expect("follows")
+    let store = make(Arc::new(Words));
+    // rows of places do not name the kind of a stream
+    let twin = StreamId {
+        kind: 4,
+        ..stream(1)
     };
-    let reads = || {
-        let read = |key: &u8| store.get(&[0x50, *key]).expect("reads");
-        b"abcd".iter().map(read).collect::<Vec<_>>()
+    let entries = vec![
+        entry(stream(1), 1, b"?"),
+        entry(stream(1), 2, b"?"),
+        entry(twin, 1, b"?"),
+    ];
+    submit(store.as_ref(), commit(entries)).expect("reads of such rows are refused");
+    let place = |seq| {
+        let row = store.get(&place_key(stream(1), seq)).expect("reads");
+        row.expect("each entry has its place")
     };
-    let some = |value: &[u8]| Some(value.to_vec());
-    post(&[
-        (1, 1, b"+a=1 +b=1 -b +c=1"),
-        (2, 1, b"+a=2"),
-        (1, 2, b"-d +c=2 +a=3"),
-    ]);
-    assert_eq!(reads(), [some(b"3"), None, some(b"2"), None]);
-    post(&[(1, 3, b"-a"), (2, 2, b"+d=1 +b=2")]);
-    assert_eq!(reads(), [None, some(b"2"), some(b"2"), some(b"1")]);
-    let found = store.scan(&[0x50], &[0x51], SortOrder::Ascending, 9);
-    let keys: Vec<_> = found
-        .expect("reads")
-        .into_iter()
-        .map(|(key, _)| key)
-        .collect();
-    assert_eq!(keys, [b"\x50b", b"\x50c", b"\x50d"]);
+    assert!(place(1) > place(2), "the last of two rows holds");
 }
 
 /// A commit that was decided on a missing entry is refused, and nothing of it is written.

@@ -21,7 +21,7 @@ const SCOPE: usize = 13;
 /// Bytes of the block: one bit for each possible first byte of a key.
 pub(crate) const BYTES: usize = 32;
 
-/// The kinds of rows, by the first bytes of their keys, whose prefixes are in a filter.
+/// A set of kinds of rows, by the first bytes of their keys; of a run, those whose prefixes are in its filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Scopes([u8; BYTES]);
 

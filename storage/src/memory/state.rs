@@ -236,16 +236,10 @@ struct Writer<'a> {
     error: Option<StoreError>,
 }
 
-impl Writer<'_> {
-    fn check_read(&self, key: &[u8]) -> Result<(), StoreError> {
-        let is_unread = key.first().is_some_and(|kind| self.unread.contains(kind));
-        check_read(key, is_unread)
-    }
-}
-
 impl IndexWriter for Writer<'_> {
     fn get(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        self.check_read(key)?;
+        let is_unread = key.first().is_some_and(|kind| self.unread.contains(kind));
+        check_read(key, is_unread)?;
         Ok(self.rows.get(key).cloned())
     }
 
@@ -265,8 +259,7 @@ impl IndexWriter for Writer<'_> {
 
     fn next(&mut self, key: &[u8]) -> Result<u64, StoreError> {
         check_key(key)?;
-        self.check_read(key)?;
-        let last = parse_counter(self.rows.get(key).map(Vec::as_slice))?;
+        let last = parse_counter(self.get(key)?.as_deref())?;
         let next = last.checked_add(1).ok_or_else(|| {
             StoreError::Invalid("a counter of the index has reached its end".to_owned())
         })?;

@@ -1,7 +1,10 @@
-//! Names for the kinds of index rows, by their first byte, for counting their bytes.
+//! The kinds of index rows, by their first byte: their names, for counting their bytes, and which ones are only written.
 
 use super::rests::{REST, SNAPSHOT, STAND};
 use super::*;
+
+/// The kinds of rows that vouchers write and no entry reads while it is projected.
+pub const UNREAD: &[u8] = &[EXTERNAL, INTERNAL, BANK_DAY, EVENT];
 
 /// The name of the rows whose keys begin with this byte; `None` for a byte with which no key of this crate begins.
 pub const fn kind_of(first: u8) -> Option<&'static str> {

@@ -1,13 +1,10 @@
-//! The kinds of rows that the index treats in their own way: those that are scanned by their owner, so that it records
-//! which of its runs have rows of an owner, and those that are written and not read while entries are projected.
+//! The kinds of rows that are scanned by their owner, so that the index records which of its runs have rows of an
+//! owner.
 //!
 //! **Bounds.** The index uses twelve bytes after the kind: a realm, and the number of an account or a webhook, or the
 //! beginning of a CUIT. Each owner costs ten bits of memory in every run that has rows of it.
 
-use super::{
-    BANK_DAY, CUIT, DELIVERY, EVENT, EXTERNAL, HOLD, INTERNAL, OPEN_HOLD, OPEN_TRANSFER, TRANSFER,
-    TRANSFER_CALL,
-};
+use super::{CUIT, DELIVERY, HOLD, OPEN_HOLD, OPEN_TRANSFER, TRANSFER, TRANSFER_CALL};
 
 /// The kinds of rows that are scanned by an account, a CUIT or a webhook.
 pub const SCOPED: &[u8] = &[
@@ -19,9 +16,6 @@ pub const SCOPED: &[u8] = &[
     CUIT,
     DELIVERY,
 ];
-
-/// The kinds of rows that vouchers write and no entry reads while it is projected.
-pub const UNREAD: &[u8] = &[EXTERNAL, INTERNAL, BANK_DAY, EVENT];
 
 #[cfg(test)]
 mod tests {
