@@ -95,7 +95,7 @@ struct Load {
     bank: Client,
     accounts: Vec<(String, String)>,
     /// The business day on which the first transfers are sent.
-    day: Value,
+    day: String,
     count: usize,
     next: AtomicUsize,
     /// The ids of the acknowledged transfers, by number.
@@ -202,7 +202,10 @@ fn chance(bound: usize) -> usize {
 async fn transfers_live_through_kill_9_once() {
     let (count, kills) = (setting(TRANSFERS, 300), setting(KILLS, 2));
     let (mut site, since) = (Site::start().await, Instant::now());
-    let day = site.client.get("/v1/bank/conciliacion").await.is(200)["fecha"].clone();
+    let day = site.client.get("/v1/bank/conciliacion").await.is(200)["fecha"]
+        .as_str()
+        .unwrap()
+        .to_owned();
     let load = Arc::new(Load {
         day,
         client: site.client.clone(),
