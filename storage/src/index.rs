@@ -27,18 +27,20 @@ pub(crate) mod cache;
 pub(crate) mod census;
 pub(crate) mod compression;
 pub(crate) mod freeze;
+pub(crate) mod frozen;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
 pub(crate) mod neighbours;
 pub(crate) mod open;
+pub(crate) mod pile;
 pub(crate) mod proof;
 pub(crate) mod run;
 pub(crate) mod scope;
+pub(crate) mod table;
 pub(crate) mod trouble;
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
 
@@ -49,37 +51,19 @@ use crate::index::block::Stored;
 use crate::index::blocks::BlockStore;
 use crate::index::bloom::hash;
 use crate::index::bytes::Bytes;
+use crate::index::frozen::Frozen;
 use crate::index::manifest::{Manifest, Mark};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::run::Run;
 use crate::index::scope::{Scopes, common};
+use crate::index::table::{Table, copy_rows, range, row_bytes};
 use crate::index::trouble::Trouble;
 use crate::num::u64_of;
 use crate::rows::{STREAM_PREFIX, parse_head, stream_key};
 use crate::sync::{lock, read, write};
 
-/// Bytes that one row takes in a table, roughly, besides the bytes of key and value that do not fit inline: nodes of
-/// the tree are three fifths full.
-pub(crate) const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
-
-/// Bytes that this row takes in a table, roughly.
-pub(crate) fn row_bytes(key: &Bytes, value: Option<&Bytes>) -> usize {
-    ROW + key.heap() + value.map_or(0, Bytes::heap)
-}
-
 /// The most rows copied from the table that is being written in one step of a scan.
 const COPY_MAX: usize = 1024;
-
-type Table = BTreeMap<Bytes, Option<Bytes>>;
-
-/// A table that accepts no more rows and waits to become a run.
-#[derive(Debug)]
-pub(crate) struct Frozen {
-    /// The rows; `None` is a removed key.
-    pub(crate) table: Table,
-    /// How far the journal is covered once these rows are on disk.
-    pub(crate) mark: Mark,
-}
 
 #[derive(Debug, Default)]
 struct State {
@@ -170,8 +154,8 @@ impl SortedRows {
             }
         };
         for frozen in &view.frozen {
-            if let Some(found) = frozen.table.get(key) {
-                return Ok(found.as_ref().map(|v| v.as_slice().to_vec()));
+            if let Some(found) = frozen.rows.get(key) {
+                return Ok(found.map(<[u8]>::to_vec));
             }
         }
         if view.runs.is_empty() {
@@ -225,13 +209,17 @@ impl SortedRows {
     /// As [`Self::get`].
     pub(crate) fn head(&self, stream: StreamId) -> Result<Option<Head>, StoreError> {
         let (from, to) = (stream_key(stream, 0), stream_key(stream, u64::MAX));
-        let last = |table: &Table| {
-            let row = range(table, &from, &to)?.next_back()?;
-            parse_head(row.0.as_slice(), row.1.as_ref()?.as_slice())
+        let in_table = |table: &Table| {
+            let (key, value) = range(table, &from, &to)?.next_back()?;
+            parse_head(key.as_slice(), value.as_ref()?.as_slice())
+        };
+        let in_frozen = |frozen: &Arc<Frozen>| {
+            let (key, value) = frozen.rows.range(&from, &to)?.next_back()?;
+            parse_head(key, value?)
         };
         let view = {
             let state = read(&self.state);
-            if let Some(head) = last(&state.active) {
+            if let Some(head) = in_table(&state.active) {
                 return Ok(Some(head));
             }
             View {
@@ -239,7 +227,7 @@ impl SortedRows {
                 runs: Arc::clone(&state.runs),
             }
         };
-        if let Some(head) = view.frozen.iter().find_map(|f| last(&f.table)) {
+        if let Some(head) = view.frozen.iter().find_map(in_frozen) {
             return Ok(Some(head));
         }
         let prefix = hash(from.get(..STREAM_PREFIX).unwrap_or_default());
@@ -332,8 +320,8 @@ impl SortedRows {
             .flatten();
         let mut sources = vec![Source::copied(&copied)];
         for frozen in &view.frozen {
-            if let Some(range) = range(&frozen.table, from, to) {
-                sources.push(Source::table(range, order));
+            if let Some(rows) = frozen.rows.range(from, to) {
+                sources.push(Source::frozen(rows, order));
             }
         }
         let under = common(from, to).map(|part| (part, hash(part)));
@@ -440,31 +428,5 @@ impl SortedRows {
     /// How far the runs cover the journal.
     pub(crate) fn mark(&self) -> Mark {
         lock(&self.manifest).mark
-    }
-}
-
-/// A range of a table; `None` when the bounds make it empty.
-fn range<'a>(
-    table: &'a Table,
-    from: &[u8],
-    to: &[u8],
-) -> Option<std::collections::btree_map::Range<'a, Bytes, Option<Bytes>>> {
-    (from < to).then(|| table.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))))
-}
-
-fn copy_rows(
-    table: &Table,
-    from: &[u8],
-    to: &[u8],
-    order: SortOrder,
-    most: usize,
-) -> Vec<(Bytes, Option<Bytes>)> {
-    let Some(range) = range(table, from, to) else {
-        return Vec::new();
-    };
-    let own = |(k, v): (&Bytes, &Option<Bytes>)| (k.clone(), v.clone());
-    match order {
-        SortOrder::Ascending => range.take(most).map(own).collect(),
-        SortOrder::Descending => range.rev().take(most).map(own).collect(),
     }
 }

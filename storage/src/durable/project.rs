@@ -1,25 +1,18 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
-use std::collections::hash_map;
-use std::iter::Chain;
-use std::vec;
-
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
+use crate::index::SortedRows;
 use crate::index::bytes::{Bytes, INLINE};
 use crate::index::manifest::Mark;
+use crate::index::pile::Pile;
 use crate::index::scope::Scopes;
-use crate::index::{ROW, SortedRows, row_bytes};
+use crate::index::table::{ROW, row_bytes};
 use crate::rows::{
     STREAM_TAG, check_key, check_read, check_value, parse_head, stream_key, stream_prefix,
     stream_value,
 };
-
-/// The rows that wait for [`Overlay::publish`]. No key is in both parts; of two rows with one key in the second part the
-/// later one holds.
-type Waiting<'a> =
-    Chain<hash_map::Drain<'a, Bytes, Option<Bytes>>, vec::Drain<'a, (Bytes, Option<Bytes>)>>;
 
 /// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
 /// and again.
@@ -28,9 +21,9 @@ pub(crate) struct Overlay {
     rows: HashMap<Bytes, Option<Bytes>>,
     /// The kinds of rows that it does not read, and the engine's own rows.
     kinds: Scopes,
-    /// The rows of these kinds, in the order in which they came. Most rows are of such a kind, and a place in a map of
-    /// many rows costs more than the row: a look-up waits for memory.
-    unread: Vec<(Bytes, Option<Bytes>)>,
+    /// The rows of these kinds. Most rows are of such a kind, and a place in a map of many rows costs more than the row:
+    /// a look-up waits for memory. No key is here and in `rows`.
+    unread: Pile,
     /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
     /// the stream.
     heads: HashMap<Bytes, u64>,
@@ -49,7 +42,7 @@ impl Overlay {
         Self {
             rows: HashMap::default(),
             kinds: Scopes::of(&kinds),
-            unread: Vec::new(),
+            unread: Pile::default(),
             heads: HashMap::default(),
             headed: 0,
             bytes: 0,
@@ -95,9 +88,7 @@ impl Overlay {
 
     fn set(&mut self, key: &[u8], value: Option<&[u8]>) {
         if self.kinds.names(key) {
-            let (key, value) = (Bytes::new(key), value.map(Bytes::new));
-            self.bytes += row_bytes(&key, value.as_ref());
-            self.unread.push((key, value));
+            self.bytes += self.unread.push(key, value);
             return;
         }
         // sums are rewritten with every entry and do not fit inline: they reuse their allocation
@@ -118,7 +109,10 @@ impl Overlay {
 
     /// Moves the rows to the index, where readers see them.
     pub(crate) fn publish(&mut self, index: &SortedRows) {
-        index.apply(self.waiting());
+        let unread = self.unread.after(0);
+        let unread = unread.map(|(key, value)| (Bytes::new(key), value.map(Bytes::new)));
+        index.apply(self.rows.drain().chain(unread));
+        self.unread.clear();
         self.forget();
     }
 
@@ -134,7 +128,12 @@ impl Overlay {
         mark: Mark,
     ) -> Result<(), StoreError> {
         if index.fills_a_table(self.bytes) {
-            index.freeze_rows(self.waiting(), mark)?;
+            for (key, value) in self.rows.drain() {
+                let (key, value) = (key.as_slice(), value.as_ref().map(Bytes::as_slice));
+                self.unread.push(key, value);
+            }
+            index.freeze_rows(&self.unread, mark)?;
+            self.unread.clear();
             self.forget();
         }
         Ok(())
@@ -143,19 +142,14 @@ impl Overlay {
     /// Frees the memory that the rows of many records took: a group has few.
     pub(crate) fn shrink(&mut self) {
         self.rows.shrink_to_fit();
-        self.unread.shrink_to_fit();
+        self.unread.shrink();
         self.heads.shrink_to_fit();
-    }
-
-    fn waiting(&mut self) -> Waiting<'_> {
-        self.rows.drain().chain(self.unread.drain(..))
     }
 
     /// The last sequence of a stream among the rows that wait. Heads are collected once they are asked for: few facts
     /// ask.
     fn head(&mut self, stream: StreamId) -> Option<u64> {
-        for (key, value) in self.unread.iter().skip(self.headed) {
-            let (key, value) = (key.as_slice(), value.as_ref().map(Bytes::as_slice));
+        for (key, value) in self.unread.after(self.headed) {
             if let (Some(of), Some(value)) = (stream_prefix(key), value)
                 && let Some(head) = parse_head(key, value)
             {

@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use crate::background::stand_aside;
+use crate::index::SortedRows;
+use crate::index::frozen::{Frozen, FrozenRows};
 use crate::index::maintain::LOOK_EVERY;
-use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
 use crate::sync::read;
 
@@ -37,8 +38,11 @@ impl SortedRows {
 
     /// Frees the memory of a table that was written, which takes milliseconds, unless somebody still reads it.
     pub(super) fn free(&self, written: Arc<Frozen>) {
-        let rows = Arc::into_inner(written).map(|it| it.table);
-        for (n, row) in rows.into_iter().flatten().enumerate() {
+        let Some(FrozenRows::Table(table)) = Arc::into_inner(written).map(|it| it.rows) else {
+            // a sorted pile is freed in one piece
+            return;
+        };
+        for (n, row) in table.into_iter().enumerate() {
             drop(row);
             self.flusher_aside(n);
         }

@@ -34,6 +34,17 @@ const SPREAD_PROBES: u64 = 7;
 #[repr(align(64))]
 struct Line([u64; WORDS]);
 
+impl Line {
+    /// The line of a filter that denies nothing.
+    const FULL: Self = Self([u64::MAX; WORDS]);
+
+    /// Whether all bits of a key of this line are set.
+    fn may_have(&self, hash: u64) -> bool {
+        let mut probes = in_line(hash).into_iter();
+        probes.all(|(word, bit)| self.0.get(word).is_none_or(|word| word & bit != 0))
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Bits {
     /// Each key has its bits in one line.
@@ -82,6 +93,11 @@ fn in_line(hash: u64) -> [(usize, u64); PROBES] {
         bits >>= 9;
         probe
     })
+}
+
+/// The line of a key.
+fn line_of(lines: &[Line], hash: u64) -> Option<&Line> {
+    lines.get(usize_of(below(hash, u64_of(lines.len()))))
 }
 
 /// Word and bit of one probe of a key in an older filter with this many words.
@@ -148,20 +164,33 @@ impl Bloom {
 
     /// Whether the key may be in the run.
     pub(crate) fn may_have(&self, hash: u64) -> bool {
-        let is_set = |word: Option<&u64>, bit| word.is_none_or(|word| word & bit != 0);
         match &self.0 {
-            Bits::Lines(lines) => {
-                let line = below(hash, u64_of(lines.len()));
-                let Some(Line(words)) = lines.get(usize_of(line)) else {
-                    return true;
-                };
-                let mut probes = in_line(hash).into_iter();
-                probes.all(|(word, bit)| is_set(words.get(word), bit))
-            }
+            Bits::Lines(lines) => line_of(lines, hash).is_none_or(|line| line.may_have(hash)),
             Bits::Spread(words) => (0..SPREAD_PROBES).all(|n| {
                 let (word, bit) = spread(hash, n, words.len());
-                is_set(words.get(word), bit)
+                words.get(word).is_none_or(|word| word & bit != 0)
             }),
+        }
+    }
+
+    /// Adds the numbers of those keys, given with their hashes, that are not in the run.
+    ///
+    /// In a filter larger than a processor's caches, asking about a key mostly waits for its line. So the lines of
+    /// [`TOGETHER`] keys are copied first: the copies do not depend on each other, so several lines are fetched at once.
+    pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
+        let Bits::Lines(lines) = &self.0 else {
+            let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
+            denied.extend(no.map(|(key, _)| *key));
+            return;
+        };
+        let mut near = [Line::default(); TOGETHER];
+        for asked in asked.chunks(TOGETHER) {
+            for (to, (_, hash)) in near.iter_mut().zip(asked) {
+                *to = line_of(lines, *hash).copied().unwrap_or(Line::FULL);
+            }
+            let no = asked.iter().zip(&near);
+            let no = no.filter(|((_, hash), line)| !line.may_have(*hash));
+            denied.extend(no.map(|((key, _), _)| *key));
         }
     }
 }
@@ -209,7 +238,7 @@ impl Filling {
 #[cfg(test)]
 impl Bloom {
     /// Clears a bit of a key, which other keys may share.
-    pub(crate) fn deny(&mut self, hash: u64) {
+    pub(crate) fn forget(&mut self, hash: u64) {
         if let Bits::Lines(lines) = &mut self.0 {
             let line = usize_of(below(hash, u64_of(lines.len())));
             let [(word, bit), ..] = in_line(hash);

@@ -2,14 +2,14 @@
 //!
 //! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits.
 
-use std::mem;
 use std::sync::Arc;
 
 use crate::api::StoreError;
-use crate::index::bytes::Bytes;
+use crate::index::SortedRows;
+use crate::index::frozen::{Frozen, FrozenRows};
 use crate::index::maintain::LOOK_AGAIN;
 use crate::index::manifest::Mark;
-use crate::index::{Frozen, SortedRows};
+use crate::index::pile::Pile;
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
@@ -35,9 +35,9 @@ impl SortedRows {
     pub(crate) fn freeze(&self, mark: Mark) -> Result<(), StoreError> {
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
         let mut state = write(&self.state);
-        let table = std::mem::take(&mut state.active);
+        let rows = FrozenRows::Table(std::mem::take(&mut state.active));
         state.active_bytes = 0;
-        state.frozen.insert(0, Arc::new(Frozen { table, mark }));
+        state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
         drop(state);
         drop(lock(&self.signals));
         self.changed.notify_all();
@@ -54,31 +54,17 @@ impl SortedRows {
     /// holds. Nothing else may have been applied since the last table was frozen.
     ///
     /// # Errors
-    /// As [`Self::freeze_if_full`]. The rows are lost then.
-    pub(crate) fn freeze_rows(
-        &self,
-        rows: impl Iterator<Item = (Bytes, Option<Bytes>)>,
-        mark: Mark,
-    ) -> Result<(), StoreError> {
-        // before the rows are in memory twice
+    /// As [`Self::freeze_if_full`]. Nothing is frozen then.
+    pub(crate) fn freeze_rows(&self, rows: &Pile, mark: Mark) -> Result<(), StoreError> {
+        // before there is one more table in memory
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let mut rows: Vec<_> = rows.collect();
-        // the order of rows with one key stays
-        rows.sort_by(|(one, _), (other, _)| one.cmp(other));
-        rows.dedup_by(|later, kept| {
-            let same = later.0 == kept.0;
-            if same {
-                mem::swap(later, kept);
-            }
-            same
-        });
-        let table = rows.into_iter().collect();
+        let rows = FrozenRows::Sorted(rows.sorted());
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),
             "rows of a table that is not frozen come before these"
         );
-        state.frozen.insert(0, Arc::new(Frozen { table, mark }));
+        state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
         drop(state);
         drop(lock(&self.signals));
         self.changed.notify_all();

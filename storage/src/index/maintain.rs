@@ -22,14 +22,15 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::api::SortOrder;
+use crate::index::SortedRows;
 use crate::index::block::Stored;
 use crate::index::build::RunBuilder;
+use crate::index::frozen::Frozen;
 use crate::index::manifest::{Manifest, Mark, RUNS_MAX};
 use crate::index::merge::{RunCursor, Source, merge};
 use crate::index::neighbours::neighbours;
 use crate::index::run::{Run, RunInfo};
 use crate::index::trouble::Trouble;
-use crate::index::{Frozen, SortedRows};
 use crate::num::u64_of;
 use crate::sync::{lock, read, wait_for, write};
 
@@ -110,25 +111,25 @@ impl SortedRows {
     /// Writes a frozen table as a run; false when it was told to stop before the end.
     fn flush(&self, frozen: &Arc<Frozen>) -> Result<bool, Trouble> {
         let mut run = None;
-        if !frozen.table.is_empty() {
+        if frozen.rows.len() > 0 {
             let scopes = self.tuning.scopes;
             let mut last = None;
-            let beginnings = frozen.table.keys().enumerate().filter_map(|(n, key)| {
+            let beginnings = frozen.rows.all().enumerate().filter_map(|(n, (key, _))| {
                 self.flusher_aside(n);
-                scopes.beginning(key.as_slice())
+                scopes.beginning(key)
             });
             let beginnings = beginnings
                 .filter(|it| last.replace(*it) != Some(*it))
                 .count();
-            let keys = u64_of(frozen.table.len() + beginnings);
+            let keys = u64_of(frozen.rows.len() + beginnings);
             let mut builder =
                 RunBuilder::new(&self.store, self.take_run_id(), 0, keys, &self.tuning)?;
-            for (n, (key, value)) in frozen.table.iter().enumerate() {
+            for (n, (key, value)) in frozen.rows.all().enumerate() {
                 if u64_of(n).is_multiple_of(LOOK_EVERY) && self.stopped() {
                     return Ok(false);
                 }
                 self.flusher_aside(n);
-                builder.add(key.as_slice(), value.as_ref().map(|v| v.as_slice()))?;
+                builder.add(key, value)?;
             }
             let written = builder.finish()?;
             self.store.sync_run(written.info.id)?;

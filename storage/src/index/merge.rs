@@ -1,26 +1,25 @@
 //! Walks over several sorted sources as one; of equal keys the newest wins.
 
-use std::collections::btree_map::Range;
 use std::sync::Arc;
 
 use crate::api::SortOrder;
 use crate::index::block::{Block, Stored, Unpacked};
 use crate::index::blocks::BlockStore;
 use crate::index::bytes::Bytes;
+use crate::index::frozen::RowsWithin;
+use crate::index::pile::RowRef;
 use crate::index::run::Run;
 use crate::index::trouble::Trouble;
-
-type Row<'a> = (&'a Bytes, &'a Option<Bytes>);
 
 /// One of the sorted sources of a walk.
 pub(crate) enum Source<'a> {
     /// Rows copied out of the table that is being written.
     Copied(
         std::slice::Iter<'a, (Bytes, Option<Bytes>)>,
-        Option<Row<'a>>,
+        Option<RowRef<'a>>,
     ),
-    /// A range of a frozen table, its next row, and the order of the walk.
-    Table(Range<'a, Bytes, Option<Bytes>>, Option<Row<'a>>, SortOrder),
+    /// Rows of a frozen table, the next one, and the order of the walk.
+    Frozen(RowsWithin<'a>, Option<RowRef<'a>>, SortOrder),
     /// Rows of a run on disk.
     Run(Box<RunCursor<'a>>),
 }
@@ -29,29 +28,28 @@ impl<'a> Source<'a> {
     /// A source of rows that are already in the wanted order.
     pub(crate) fn copied(rows: &'a [(Bytes, Option<Bytes>)]) -> Self {
         let mut iter = rows.iter();
-        let first = iter.next().map(|(k, v)| (k, v));
+        let first = iter.next().map(row);
         Self::Copied(iter, first)
     }
 
-    /// A source of the rows in a range of a table.
-    pub(crate) fn table(mut range: Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Self {
-        let first = step(&mut range, order);
-        Self::Table(range, first, order)
+    /// A source of rows of a frozen table.
+    pub(crate) fn frozen(mut rows: RowsWithin<'a>, order: SortOrder) -> Self {
+        let first = step(&mut rows, order);
+        Self::Frozen(rows, first, order)
     }
 
     fn key(&self) -> Option<&[u8]> {
         match self {
-            Self::Copied(_, row) | Self::Table(_, row, _) => row.map(|(k, _)| k.as_slice()),
+            Self::Copied(_, row) | Self::Frozen(_, row, _) => row.map(|(key, _)| key),
             Self::Run(cursor) => cursor.key(),
         }
     }
 
     fn value(&self) -> Option<Stored<'_>> {
         match self {
-            Self::Copied(_, row) | Self::Table(_, row, _) => row.map(|(_, v)| {
-                v.as_ref()
-                    .map_or(Stored::Gone, |v| Stored::Here(v.as_slice()))
-            }),
+            Self::Copied(_, row) | Self::Frozen(_, row, _) => {
+                row.map(|(_, value)| value.map_or(Stored::Gone, Stored::Here))
+            }
             Self::Run(cursor) => cursor.value(),
         }
     }
@@ -63,26 +61,30 @@ impl<'a> Source<'a> {
         };
         let found = match self {
             Self::Run(cursor) => Some(cursor.found()),
-            Self::Copied(..) | Self::Table(..) => None,
+            Self::Copied(..) | Self::Frozen(..) => None,
         };
         visit(key, value, found)
     }
 
     fn advance(&mut self) -> Result<(), Trouble> {
         match self {
-            Self::Copied(iter, row) => *row = iter.next().map(|(k, v)| (k, v)),
-            Self::Table(range, row, order) => *row = step(range, *order),
+            Self::Copied(iter, next) => *next = iter.next().map(row),
+            Self::Frozen(rows, next, order) => *next = step(rows, *order),
             Self::Run(cursor) => cursor.advance()?,
         }
         Ok(())
     }
 }
 
-fn step<'a>(range: &mut Range<'a, Bytes, Option<Bytes>>, order: SortOrder) -> Option<Row<'a>> {
+fn step<'a>(rows: &mut RowsWithin<'a>, order: SortOrder) -> Option<RowRef<'a>> {
     match order {
-        SortOrder::Ascending => range.next(),
-        SortOrder::Descending => range.next_back(),
+        SortOrder::Ascending => rows.next(),
+        SortOrder::Descending => rows.next_back(),
     }
+}
+
+fn row((key, value): &(Bytes, Option<Bytes>)) -> RowRef<'_> {
+    (key.as_slice(), value.as_ref().map(Bytes::as_slice))
 }
 
 /// Where a walk has found a row.

@@ -94,7 +94,7 @@ impl SortedRows {
             }
             (state.frozen.clone(), Arc::clone(&state.runs))
         };
-        if let Some(found) = frozen.iter().find_map(|frozen| frozen.table.get(key)) {
+        if let Some(found) = frozen.iter().find_map(|frozen| frozen.rows.get(key)) {
             return found.is_some();
         }
         let hash = hash(key);
@@ -109,7 +109,7 @@ impl SortedRows {
         let mut state = crate::sync::write(&self.state);
         let denying = state.runs.iter().map(|run| {
             let mut bloom = run.bloom.clone();
-            bloom.deny(hash(key));
+            bloom.forget(hash(key));
             Arc::new(Run {
                 info: run.info.clone(),
                 fences: run.fences.clone(),

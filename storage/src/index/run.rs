@@ -135,7 +135,6 @@ impl Run {
     /// Adds the rows of one of its blocks, by their index, to which the filter does not lead: it denies the key, or the
     /// prefix by which the row is scanned.
     pub(crate) fn denies(&self, rows: &Unpacked, denied: &mut Vec<usize>) {
-        // all hashes before the first access to the filter, so that the accesses need not wait for each other
         let mut asked = Vec::with_capacity(2 * rows.len());
         let mut last = None;
         for row in 0..rows.len() {
@@ -147,11 +146,7 @@ impl Run {
                 asked.push((row, its));
             }
         }
-        let no = asked
-            .iter()
-            .filter(|(_, hash)| !self.bloom.may_have(*hash))
-            .map(|(row, _)| *row);
-        denied.extend(no);
+        self.bloom.denies(&asked, denied);
     }
 
     /// A block that passed its checks, and its kind; its payload begins after the first `OVERHEAD` bytes.

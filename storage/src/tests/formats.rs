@@ -132,10 +132,25 @@ fn a_filter_never_denies_and_seldom_errs() {
             .filter(|n| bloom.may_have(hash(&key(*n))))
             .count();
         assert!(wrong < most, "{wrong} of 100,000 wrong at level {level}");
+        assert_eq!(
+            denied(&bloom, (0..120_000).map(|n| hash(&key(n)))),
+            100_000 - wrong
+        );
         assert_eq!(read_filter(Kind::Lines, &bloom.to_bytes()), Some(bloom));
     }
     // on disk, so it may never change
     assert_eq!(hash(b"caudal"), 15_188_282_677_679_908_958);
+}
+
+/// How many of these keys a filter denies: asked for all of them together, it denies the same ones as one by one.
+fn denied(bloom: &Bloom, hashes: impl Iterator<Item = u64>) -> usize {
+    let asked: Vec<_> = hashes.enumerate().collect();
+    let one_by_one = asked.iter().filter(|(_, hash)| !bloom.may_have(*hash));
+    let one_by_one: Vec<usize> = one_by_one.map(|(key, _)| *key).collect();
+    let mut together = Vec::new();
+    bloom.denies(&asked, &mut together);
+    assert_eq!(together, one_by_one);
+    together.len()
 }
 
 /// Reads a filter from blocks of a kind.
@@ -161,6 +176,8 @@ fn a_filter_of_before_is_read_as_it_was_and_the_bytes_of_one_are_these_for_ever(
     for filter in [&new, &before] {
         assert!(KEYS.iter().all(|key| filter.may_have(hash(key))));
         assert!(!filter.may_have(hash(b"d")) && !filter.may_have(hash(b"ef")));
+        let asked = [KEYS.as_slice(), &[b"d", b"ef"]].concat();
+        assert_eq!(denied(filter, asked.iter().map(|key| hash(key))), 2);
     }
     assert_eq!((before.bytes(), before.to_bytes()), (8, spread.to_vec()));
     KEYS.iter().for_each(|key| before.add(hash(key)));

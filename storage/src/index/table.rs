@@ -1,0 +1,47 @@
+//! The table in memory to which rows are published.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Range;
+use std::ops::Bound;
+
+use crate::api::SortOrder;
+use crate::index::bytes::Bytes;
+
+/// Rows in the order of their keys; `None` is a removed key.
+pub(crate) type Table = BTreeMap<Bytes, Option<Bytes>>;
+
+/// Bytes that one row takes in a table, roughly, besides the bytes of key and value that do not fit inline: nodes of
+/// the tree are three fifths full.
+pub(crate) const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
+
+/// Bytes that this row takes in a table, roughly.
+pub(crate) fn row_bytes(key: &Bytes, value: Option<&Bytes>) -> usize {
+    ROW + key.heap() + value.map_or(0, Bytes::heap)
+}
+
+/// A range of a table; `None` when the bounds make it empty.
+pub(crate) fn range<'a>(
+    table: &'a Table,
+    from: &[u8],
+    to: &[u8],
+) -> Option<Range<'a, Bytes, Option<Bytes>>> {
+    (from < to).then(|| table.range::<[u8], _>((Bound::Included(from), Bound::Excluded(to))))
+}
+
+/// Copies of the first rows of a range of a table, in this order.
+pub(crate) fn copy_rows(
+    table: &Table,
+    from: &[u8],
+    to: &[u8],
+    order: SortOrder,
+    most: usize,
+) -> Vec<(Bytes, Option<Bytes>)> {
+    let Some(range) = range(table, from, to) else {
+        return Vec::new();
+    };
+    let own = |(k, v): (&Bytes, &Option<Bytes>)| (k.clone(), v.clone());
+    match order {
+        SortOrder::Ascending => range.take(most).map(own).collect(),
+        SortOrder::Descending => range.rev().take(most).map(own).collect(),
+    }
+}
