@@ -121,7 +121,7 @@ impl Overlay {
     /// journal is indexed again.
     ///
     /// # Errors
-    /// As [`SortedRows::freeze_rows`].
+    /// As [`SortedRows::freeze_rows`]. The overlay is not to be used any more then.
     pub(crate) fn freeze_if_full(
         &mut self,
         index: &SortedRows,
