@@ -50,7 +50,7 @@ const CACHE_LEAST: u64 = 8 * MIB;
 pub struct Plan {
     /// The limit of the process.
     pub limit: u64,
-    /// Pages of the index as they lie on disk.
+    /// sled's pages: small runs of the index and its manifest. Large runs are read by the system's cache of files.
     pub page_cache: u64,
     /// Blocks of the index as they are searched.
     pub block_cache: u64,
@@ -68,7 +68,7 @@ impl Plan {
     /// Divides `limit` bytes.
     pub fn of(limit: u64) -> Self {
         let part = |of: u64, least: u64, most: u64| (limit / of).clamp(least * MIB, most * MIB);
-        let page_cache = part(16, 8, 256);
+        let page_cache = part(64, 4, 64);
         let block_cache = part(8, 8, 4096);
         let table = part(64, 4, 32);
         let heads = part(16, 1, 1024);

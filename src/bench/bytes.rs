@@ -85,6 +85,6 @@ pub fn of(store: &DurableStore) -> anyhow::Result<Vec<Share>> {
     let used = [index.row_blocks, index.fences, index.filters, index.others];
     let used = used.into_iter().sum();
     let added = census.index_files.saturating_sub(used);
-    shares.push(beside("index: around them, in sled's files", added));
+    shares.push(beside("index: around them, in its files", added));
     Ok(shares)
 }

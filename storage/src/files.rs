@@ -164,10 +164,21 @@ impl Files {
 
     /// Creates an empty file, mode 0600; `EEXIST` when there is one of that name.
     pub(crate) fn create(&self, folder: &Folder, name: &str) -> io::Result<File> {
+        self.may_create()?;
+        self.with_spares(|| folder.create(name))
+    }
+
+    /// As [`Self::create`], but leaves the reserved descriptors to the journal.
+    pub(crate) fn create_unreserved(&self, folder: &Folder, name: &str) -> io::Result<File> {
+        self.may_create()?;
+        folder.create(name)
+    }
+
+    fn may_create(&self) -> io::Result<()> {
         self.tick()?;
         let refused = self.faults.as_ref();
         match refused.map_or(0, |f| f.creation.load(Ordering::SeqCst)) {
-            0 => self.with_spares(|| folder.create(name)),
+            0 => Ok(()),
             code => Err(io::Error::from_raw_os_error(code)),
         }
     }

@@ -1,9 +1,10 @@
-//! The index: rows in memory, then in sorted runs kept in sled, behind the journal.
+//! The index: rows in memory, then in sorted runs kept in sled or, large ones, in files beside it, behind the journal.
 //!
 //! **Shape.** A small log-structured merge tree. Rows of durable commits go to a table in memory;
-//! when it is full it is frozen, and the flusher writes it to sled as an immutable sorted run with
+//! when it is full it is frozen, and the flusher writes it to disk as an immutable sorted run with
 //! a Bloom filter; the merger joins runs of one level into one of the next. sled only ever sees
-//! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs.
+//! blocks of up to 4 KB in the order of their keys, because one sled put costs 12 to 20 µs; a run
+//! of many keys is a file of such blocks (see `blocks::apart`).
 //!
 //! **Bounds.** [`StoreOptions`](crate::StoreOptions) names the size of a table, how many may wait, and the fan-in of a
 //! merge. Reads take one lock for a moment and look at the tables, then at the runs from new to old, skipping runs that
@@ -86,7 +87,7 @@ pub(crate) struct Tuning {
     pub(crate) fan_in: usize,
     /// Bytes of the cache of blocks.
     pub(crate) block_cache: u64,
-    /// A run with at least this many keys has a sled of its own.
+    /// A run with at least this many keys has a file of its own.
     pub(crate) apart_keys: u64,
     /// The kinds of rows whose prefixes go into the filters of new runs.
     pub(crate) scopes: Scopes,

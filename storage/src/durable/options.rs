@@ -93,10 +93,10 @@ pub struct StoreOptions {
     pub frozen_max: usize,
     /// How many runs of one level are merged into one of the next.
     pub merge_fan_in: usize,
-    /// Bytes of sled's own caches, roughly: all small runs share a quarter of them, and each large run gets 1/32; there
-    /// are at most 24 large runs at rest.
+    /// Bytes of sled's own cache, roughly.
     pub index_cache_bytes: u64,
-    /// A run with at least this many keys has files of its own, which are removed as a whole when it is merged away.
+    /// A run with at least this many keys has a file of its own, which is removed as a whole when it is merged away;
+    /// smaller ones are in sled.
     pub apart_keys: u64,
     /// Bytes of the cache of index blocks in their searchable form; 0 keeps none.
     pub block_cache_bytes: u64,
@@ -151,7 +151,7 @@ impl Default for StoreOptions {
             frozen_max: 3,
             merge_fan_in: 6,
             index_cache_bytes: 64 << 20,
-            apart_keys: 1 << 17,
+            apart_keys: 1 << 15,
             block_cache_bytes: 64 << 20,
             compress_after_segments: 0,
             frame_cache_bytes: 8 << 20,

@@ -1,27 +1,25 @@
-//! sled as a store of immutable blocks.
+//! The immutable blocks of the index: in sled, those of large runs in plain files beside it.
 //!
 //! **Shape.** Key: run u64, block u32. Value: crc32c u32, run u64, block u32, kind u8, payload; so a block that is
-//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a sled of its own (see [`apart`]);
-//! all others are in the main one, with the manifest.
+//! lost, stale, swapped or flipped cannot pass for another. A run of many rows has a file of its own (see [`apart`]);
+//! all others are in sled (see [`one`]), with the manifest, which names them all.
 //!
 //! **Bounds.** No value above 4096 bytes: sled keeps large pages in files that it never syncs.
 //!
-//! **Order.** `sync` is sled's flush and then an fdatasync on our own handle of its file, because
-//! sled 0.34 does not ask the device to flush. One thread writes at a time.
+//! **Order.** One thread at a time writes to sled, and one to each file.
 //!
-//! **Failure.** See [`Trouble`]. sled panics on damage; every call that reads or opens catches panics. sled's folder
-//! may be deleted at any time: the index is rebuilt from the journal.
+//! **Failure.** See [`Trouble`]. The folder may be deleted at any time: the index is rebuilt from the journal.
 
 mod apart;
+mod file;
 mod leaves;
+mod one;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sled::IVec;
 
@@ -31,6 +29,8 @@ use crate::folder::Folder;
 use crate::index::cache::BlockCache;
 use crate::index::trouble::Trouble;
 use crate::sync::{lock, read};
+use apart::Own;
+use one::One;
 
 pub(crate) use leaves::{Keyed, STRETCH};
 
@@ -48,12 +48,8 @@ pub(crate) const MANIFEST_KEY: &[u8] = b"\xFFmanifest";
 /// Receives a block's number and value; an error ends the walk.
 pub(crate) type Visit<'a> = &'a mut dyn FnMut(u32, &[u8]) -> Result<(), Trouble>;
 
-/// The main sled gets one part in this many of sled's caches.
-const MAIN: u64 = 4;
-/// How often the main sled flushes by itself.
+/// How often sled flushes by itself.
 const FLUSH: Duration = Duration::from_millis(500);
-/// How long to wait for sled's lock.
-const LOCK_WAIT: Duration = Duration::from_secs(2);
 
 /// The kind of content of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,16 +126,15 @@ pub(crate) fn unseal(value: &[u8], run: u64, block: u32) -> Option<(u8, u32, &[u
     good.then_some((kind, crc, c.rest()))
 }
 
-/// The sled databases of the index, with their quirks contained.
+/// The blocks of the index, wherever they are.
 #[derive(Debug)]
 pub(crate) struct BlockStore {
     main: One,
-    /// Runs with a sled of their own.
-    apart: RwLock<BTreeMap<u64, Arc<One>>>,
-    /// A run with at least this many keys has a sled of its own.
+    /// Runs with files of their own.
+    apart: RwLock<BTreeMap<u64, Arc<Own>>>,
+    /// A run with at least this many keys has a file of its own.
     apart_keys: u64,
-    /// The total size of all sled caches, in bytes; sled keeps to it only roughly.
-    sled_cache: u64,
+    /// One thread at a time writes to sled.
     writing: Mutex<()>,
     files: Files,
     /// Blocks that were read recently.
@@ -150,71 +145,10 @@ pub(crate) struct BlockStore {
     store: Arc<Folder>,
 }
 
-/// One sled.
-#[derive(Debug)]
-struct One {
-    db: sled::Db,
-    file: File,
-}
-
-impl One {
-    /// Opens or creates sled in a folder. `dir` must always lead to that folder: sled takes a path and creates files by
-    /// it later. Its files are private and durable afterwards.
-    fn open(
-        dir: &Path,
-        folder: &Folder,
-        (cache, flush): (u64, Duration),
-        files: &Files,
-    ) -> Result<Self, Trouble> {
-        remove_unfinished_snapshots(dir).map_err(|e| Trouble::looking(&e))?;
-        let config = sled::Config::new().path(dir).cache_capacity(cache);
-        let config = config.flush_every_ms(u64::try_from(flush.as_millis()).ok());
-        let config = config.mode(sled::Mode::HighThroughput);
-        // on a separate thread: a panic hook may abort the process on ours, but here a panic is expected
-        let opened = std::thread::Builder::new()
-            .name("sled-open".to_owned())
-            .spawn(move || catch_unwind(AssertUnwindSafe(|| open_patiently(&config))))
-            .map_err(|e| Trouble::looking(&e))?
-            .join();
-        let db = match opened {
-            Ok(Ok(Ok(db))) => db,
-            Ok(Ok(Err(e))) => return Err(Trouble::reading(&e)),
-            Ok(Err(panic)) | Err(panic) => return Err(Trouble::panicked(panic.as_ref())),
-        };
-        let secured = secure(dir, files).and_then(|()| {
-            files.sync_folder(folder)?;
-            files.open(folder, "db")
-        });
-        let file = secured.map_err(|e| Trouble::looking(&e))?;
-        Ok(Self { db, file })
-    }
-
-    /// Makes everything written durable: sled's flush, then an fdatasync of its file.
-    fn sync(&self, files: &Files) -> Result<(), Trouble> {
-        self.db.flush().map_err(|e| Trouble::writing(&e))?;
-        files
-            .sync_data(&self.file)
-            .map_err(|e| Trouble::writing(&e))
-    }
-}
-
-/// Makes sled's files private and durable.
-fn secure(dir: &Path, files: &Files) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    for item in fs::read_dir(dir)? {
-        let path = item?.path();
-        if path.is_file() {
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o600))?;
-            files.sync_all(&File::open(&path)?)?;
-        }
-    }
-    Ok(())
-}
-
 impl BlockStore {
-    /// Opens or creates sled in a store's folder, with these sizes in bytes for sled's caches and for the block cache;
-    /// a run with at least `apart_keys` keys gets a sled of its own. sled's files are private and durable afterwards.
-    /// If a process that is ending still holds the lock, this waits for it.
+    /// Opens or creates the index in a store's folder, with these sizes in bytes for sled's cache and for the block
+    /// cache; a run with at least `apart_keys` keys gets a file of its own. Files are private and durable afterwards.
+    /// If a process that is ending still holds sled's lock, this waits for it.
     ///
     /// # Errors
     /// `Read` when the system refuses an operation or the lock stays held, `Damaged` when sled reports or shows by a
@@ -229,13 +163,12 @@ impl BlockStore {
             .folder(store, INDEX)
             .map_err(|e| Trouble::looking(&e))?;
         let dir = store.steady_path().join(INDEX);
-        let main = One::open(&dir, &folder, (sled_cache / MAIN, FLUSH), files)?;
+        let main = One::open(&dir, &folder, (sled_cache, FLUSH), files)?;
         files.sync_folder(store).map_err(|e| Trouble::looking(&e))?;
         Ok(Self {
             main,
             apart: RwLock::default(),
             apart_keys,
-            sled_cache,
             writing: Mutex::new(()),
             files: files.clone(),
             cache: BlockCache::new(blocks),
@@ -250,14 +183,23 @@ impl BlockStore {
     /// When sled or the system refuses.
     pub(crate) fn put_manifest(&self, value: Vec<u8>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        self.main
-            .db
-            .insert(MANIFEST_KEY, value)
-            .map_err(|e| Trouble::writing(&e))?;
-        Ok(())
+        self.main.insert(MANIFEST_KEY, value)
     }
 
-    /// Makes everything written into the main sled durable.
+    /// Writes these blocks of one run, whose keys must ascend, and empties the list. They are durable after
+    /// [`Self::sync_run`].
+    ///
+    /// # Errors
+    /// When sled or the system refuses; also for a run that can only be read.
+    pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
+        let run = blocks.first().and_then(|(key, _)| parse_key(key));
+        match run.and_then(|(run, _)| self.apart(run)).as_deref() {
+            Some(own) => own.put(blocks, &self.files),
+            None => self.put_in_leaves(blocks),
+        }
+    }
+
+    /// Makes everything written into sled durable.
     ///
     /// # Errors
     /// `Write` when sled or the system refuses. What is on disk is unknown then.
@@ -266,42 +208,35 @@ impl BlockStore {
         self.main.sync(&self.files)
     }
 
-    /// Removes one block of a run from the main sled.
+    /// Removes one block of a run from sled.
     ///
     /// # Errors
     /// When sled or the system refuses.
     pub(crate) fn remove_one(&self, run: u64, block: u32) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
-        let removed = self.main.db.remove(block_key(run, block));
-        removed.map(drop).map_err(|e| Trouble::writing(&e))
+        self.main.remove(block_key(run, block))
     }
 
     /// The value under a key; `None` when there is none.
     ///
     /// # Errors
-    /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong. The value itself is not
-    /// checked here.
+    /// `Read` when the system refuses, `Damaged` when sled panics or finds its files wrong, or a file is cut short. The
+    /// value itself is not checked here.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<IVec>, Trouble> {
         self.files.look().map_err(|e| Trouble::looking(&e))?;
-        let apart = parse_key(key).and_then(|(run, _)| self.apart(run));
-        let one = apart.as_deref().unwrap_or(&self.main);
-        match catch_unwind(AssertUnwindSafe(|| one.db.get(key))) {
-            Ok(Ok(value)) => Ok(value),
-            Ok(Err(e)) => Err(Trouble::reading(&e)),
-            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
+        let parsed = parse_key(key);
+        match parsed.and_then(|(run, block)| Some((self.apart(run)?, block))) {
+            Some((own, block)) => own.get(key, block),
+            None => self.main.get(key),
         }
     }
 
-    /// The first item of the main sled whose key is greater than `key`; `None` at the end.
+    /// The first item of sled whose key is greater than `key`; `None` at the end.
     ///
     /// # Errors
     /// As [`Self::get`].
     pub(crate) fn after(&self, key: &[u8]) -> Result<Option<(IVec, IVec)>, Trouble> {
-        match catch_unwind(AssertUnwindSafe(|| self.main.db.get_gt(key))) {
-            Ok(Ok(item)) => Ok(item),
-            Ok(Err(e)) => Err(Trouble::reading(&e)),
-            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
-        }
+        self.main.after(key)
     }
 
     /// Visits these blocks of a run in order; skips missing ones.
@@ -314,31 +249,22 @@ impl BlockStore {
         blocks: std::ops::Range<u32>,
         visit: Visit<'_>,
     ) -> Result<(), Trouble> {
-        let range = block_key(run, blocks.start)..block_key(run, blocks.end);
-        let apart = self.apart(run);
-        let one = apart.as_deref().unwrap_or(&self.main);
-        let walk = AssertUnwindSafe(|| {
-            for item in one.db.range(range) {
-                let (key, value) = item.map_err(|e| Trouble::reading(&e))?;
-                let (_, block) = parse_key(&key).ok_or("a key is not one of ours")?;
-                visit(block, &value)?;
-            }
-            Ok(())
-        });
-        catch_unwind(walk).unwrap_or_else(|panic| Err(Trouble::panicked(panic.as_ref())))
+        match self.apart(run).as_deref() {
+            Some(own) => own.scan(run, blocks, visit),
+            None => self.main.scan(run, blocks, visit),
+        }
     }
 
-    /// Bytes of sled's files.
+    /// Bytes of the files.
     pub(crate) fn disk_bytes(&self) -> u64 {
-        let bytes = |one: &One| one.db.size_on_disk().ok();
         let apart: Vec<_> = read(&self.apart).values().cloned().collect();
-        let apart = apart.iter().filter_map(|one| bytes(one));
-        bytes(&self.main).into_iter().chain(apart).sum()
+        let apart = apart.iter().filter_map(|own| own.bytes());
+        self.main.bytes().into_iter().chain(apart).sum()
     }
 }
 
-/// The files of all sleds of a store.
-fn sled_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
+/// All files of a store's index.
+fn index_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
     let (mut found, mut folders) = (Vec::new(), vec![store.steady_path().join(INDEX)]);
     while let Some(folder) = folders.pop() {
         for item in fs::read_dir(folder)? {
@@ -352,13 +278,13 @@ fn sled_files(store: &Folder) -> std::io::Result<Vec<std::path::PathBuf>> {
     Ok(found)
 }
 
-/// Reads sled's files from end to end, to find out whether the system can read them at all.
+/// Reads the files of the index from end to end, to find out whether the system can read them at all.
 ///
 /// # Errors
 /// `Read` when the system refuses, so the bytes are not to blame; `Damaged` when the folder is missing.
 pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     let look = || -> std::io::Result<()> {
-        for path in sled_files(store)? {
+        for path in index_files(store)? {
             std::io::copy(&mut File::open(path)?, &mut std::io::sink())?;
         }
         Ok(())
@@ -366,43 +292,12 @@ pub(crate) fn probe(store: &Folder) -> Result<(), Trouble> {
     look().map_err(|e| Trouble::looking(&e))
 }
 
-/// Bytes that sled's files occupy on disk.
+/// Bytes that the files of the index occupy on disk.
 pub(crate) fn taken(store: &Folder) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let files = sled_files(store).into_iter().flatten();
+    let files = index_files(store).into_iter().flatten();
     files
         .filter_map(|path| path.metadata().ok())
         .map(|m| m.blocks().saturating_mul(512))
         .sum()
-}
-
-/// Opens sled, waiting for its lock: a child process that was being started when the previous store was dropped may
-/// hold it a moment longer. That is no damage, and no reason to rebuild.
-fn open_patiently(config: &sled::Config) -> sled::Result<sled::Db> {
-    let start = Instant::now();
-    loop {
-        match config.open() {
-            Err(sled::Error::Io(e))
-                if e.to_string().contains("lock") && start.elapsed() < LOCK_WAIT =>
-            {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            opened => return opened,
-        }
-    }
-}
-
-/// Removes unfinished snapshots: sled never opens again with the remains of a snapshot that a full disk interrupted.
-fn remove_unfinished_snapshots(dir: &Path) -> std::io::Result<()> {
-    if !dir.is_dir() {
-        return Ok(());
-    }
-    for item in fs::read_dir(dir)? {
-        let path = item?.path();
-        if path.extension().is_some_and(|e| e == "generating") {
-            tracing::warn!(file = %path.display(), "removed an unfinished snapshot of the index");
-            fs::remove_file(path)?;
-        }
-    }
-    Ok(())
 }

@@ -32,7 +32,7 @@ pub struct IndexBytes {
     pub blocks: u64,
     /// Rows by the first byte of their keys.
     pub rows: BTreeMap<u8, RowBytes>,
-    /// Bytes of the blocks of rows, with their keys in sled.
+    /// Bytes of the blocks of rows, with their keys.
     pub row_blocks: u64,
     /// Bytes of the first keys of blocks.
     pub fences: u64,

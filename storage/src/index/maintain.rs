@@ -13,7 +13,7 @@
 //! runs leave the list, and their blocks are removed when the last reader has released them, as are those of a merge
 //! that a failed read has ended. One manifest is written at a time.
 //!
-//! **Failure.** An error while writing poisons the store: what sled has on disk is unknown. A merge that the disk refuses
+//! **Failure.** An error while writing poisons the store: what is on disk is unknown. A merge that the disk refuses
 //! to read is tried again after [`REFUSED_REST`]. If commits wait for it after [`REFUSED_MAX`] tries, the index counts as
 //! damaged, so that it is rebuilt from the journal and nothing waits for that merge any more.
 
@@ -374,7 +374,7 @@ mod tests {
         }
     }
 
-    /// An empty index without threads, all of whose runs lie in the main sled.
+    /// An empty index without threads, all of whose runs lie in sled.
     fn index(dir: &Path, faults: &Arc<Faults>) -> SortedRows {
         let wanted = Wanted {
             store: Arc::new(Folder::open(dir).unwrap()),

@@ -1,15 +1,16 @@
-//! Large runs have files of their own, which are removed once nothing refers to the run.
+//! Large runs have files of their own, which are removed once nothing refers to the run; those of older versions are
+//! read.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::passing::loop_at;
-use super::support::{History, Rng, copy_dir, open, open_apart, runs_apart as folders, wait_until};
+use super::support::{History, Rng, open, open_apart, runs_apart as names, wait_until};
 use crate::conformance::{commit, entry, stream, submit};
 use crate::{DurableStore, OpenError, Store};
 
-/// Each run has files of its own.
+/// Each run has a file of its own.
 fn apart(dir: &Path) -> Result<Arc<DurableStore>, OpenError> {
     open_apart(dir, 1)
 }
@@ -20,22 +21,25 @@ fn each_run_has_its_files_until_it_is_merged_away_and_all_is_read_as_before() {
     let (mut history, mut rng) = (History::default(), Rng(24));
     for round in 0..4 {
         let store = apart(base.path()).unwrap();
-        let found = folders(base.path());
-        assert!(!found.contains("run-999999"), "round {round}: {found:?}");
+        let found = names(base.path());
+        for remains in ["run-999998", "run-999999.blocks"] {
+            assert!(!found.contains(remains), "round {round}: {found:?}");
+        }
         history.check(store.as_ref());
         history.write(store.as_ref(), 500, &mut rng);
-        wait_until("each run has its folder and no other is left", || {
+        wait_until("each run has its file and no other is left", || {
             let runs = usize::try_from(store.stats().index_runs).unwrap();
-            runs > 0 && folders(base.path()).len() == runs
+            runs > 0 && names(base.path()).len() == runs
         });
         history.check(store.as_ref());
         match round % 2 {
             0 => store.close().unwrap(),
             _ => drop(store),
         }
-        // The remains of a run that was being written at a crash.
-        fs::create_dir(base.path().join("index/run-999999")).unwrap();
-        fs::write(base.path().join("index/run-999999/db"), b"half").unwrap();
+        // The remains of runs that were being written at a crash, the first by an older version.
+        fs::create_dir(base.path().join("index/run-999998")).unwrap();
+        fs::write(base.path().join("index/run-999998/db"), b"half").unwrap();
+        fs::write(base.path().join("index/run-999999.blocks"), b"half").unwrap();
     }
     let store = open(base.path()).unwrap();
     history.check(store.as_ref());
@@ -45,16 +49,18 @@ fn each_run_has_its_files_until_it_is_merged_away_and_all_is_read_as_before() {
 }
 
 #[test]
-fn a_run_whose_files_are_gone_or_broken_is_made_anew() {
+fn a_run_whose_file_is_gone_or_broken_is_made_anew() {
     let base = tempfile::tempdir().unwrap();
     let (mut history, mut rng) = (History::default(), Rng(25));
-    let spoil: [fn(&Path); 3] = [
-        |run| fs::remove_dir_all(run).unwrap(),
-        |run| fs::remove_file(run.join("db")).unwrap(),
-        |run| {
-            let db = fs::OpenOptions::new().write(true).open(run.join("db"));
-            db.unwrap().set_len(100).unwrap();
-        },
+    let cut = |run: &Path, length| {
+        let file = fs::OpenOptions::new().write(true).open(run);
+        file.unwrap().set_len(length).unwrap();
+    };
+    let spoil: [&dyn Fn(&Path); 4] = [
+        &|run| fs::remove_file(run).unwrap(),
+        &|run| cut(run, 0),
+        &|run| cut(run, 100),
+        &|run| cut(run, fs::metadata(run).unwrap().len().max(1) - 1),
     ];
     for (n, spoil) in spoil.into_iter().enumerate() {
         let store = apart(base.path()).unwrap();
@@ -62,7 +68,7 @@ fn a_run_whose_files_are_gone_or_broken_is_made_anew() {
         store.close().unwrap();
         drop(store);
         // Some of them may not be referred to any more.
-        for run in folders(base.path()) {
+        for run in names(base.path()) {
             spoil(&base.path().join("index").join(run));
         }
         let store = apart(base.path()).unwrap();
@@ -73,7 +79,7 @@ fn a_run_whose_files_are_gone_or_broken_is_made_anew() {
 }
 
 #[test]
-fn a_run_whose_files_cannot_be_opened_now_is_kept() {
+fn a_run_whose_file_cannot_be_opened_now_is_kept() {
     let base = tempfile::tempdir().unwrap();
     let (mut history, mut rng) = (History::default(), Rng(26));
     let store = apart(base.path()).unwrap();
@@ -81,15 +87,14 @@ fn a_run_whose_files_cannot_be_opened_now_is_kept() {
     store.close().unwrap();
     drop(store);
     // All of them: the newest may be one that a merge had not finished, which nobody opens.
-    let dbs: Vec<_> = folders(base.path())
-        .into_iter()
-        .map(|run| base.path().join("index").join(run).join("db"))
-        .filter(|db| db.exists())
+    let runs = names(base.path()).into_iter();
+    let runs: Vec<_> = runs
+        .map(|run| base.path().join("index").join(run))
         .collect();
     let aside = |n: usize| base.path().join(format!("aside-{n}"));
-    for (n, db) in dbs.iter().enumerate() {
-        fs::rename(db, aside(n)).unwrap();
-        loop_at(db);
+    for (n, run) in runs.iter().enumerate() {
+        fs::rename(run, aside(n)).unwrap();
+        loop_at(run);
     }
     for _ in 0..2 {
         let error = apart(base.path()).unwrap_err();
@@ -98,11 +103,11 @@ fn a_run_whose_files_cannot_be_opened_now_is_kept() {
             "{error}"
         );
     }
-    for (n, db) in dbs.iter().enumerate() {
+    for (n, run) in runs.iter().enumerate() {
         // such a one is gone by now
-        if db.symlink_metadata().is_ok() {
-            fs::remove_file(db).unwrap();
-            fs::rename(aside(n), db).unwrap();
+        if run.symlink_metadata().is_ok() {
+            fs::remove_file(run).unwrap();
+            fs::rename(aside(n), run).unwrap();
         }
     }
     let store = apart(base.path()).unwrap();
@@ -130,39 +135,83 @@ fn files_of_another_run_of_the_same_number_and_shape_are_not_believed() {
     let (one, other) = (base.path().join("one"), base.path().join("other"));
     let history = one_run(&one, 1);
     one_run(&other, 2);
-    assert_eq!(folders(&one).len(), 1);
-    assert_eq!(folders(&one), folders(&other));
-    for name in folders(&one) {
-        let (own, its) = (
-            one.join("index").join(&name),
-            other.join("index").join(&name),
-        );
-        fs::remove_dir_all(&own).unwrap();
-        copy_dir(&its, &own);
+    assert_eq!(names(&one).len(), 1);
+    assert_eq!(names(&one), names(&other));
+    for name in names(&one) {
+        let its = other.join("index").join(&name);
+        fs::copy(its, one.join("index").join(&name)).unwrap();
     }
     let store = apart(&one).unwrap();
     assert!(store.stats().index_rebuilt);
     history.check(store.as_ref());
 }
 
+/// Gives each run of a closed store a sled of its own instead of its file, as versions before 2026-11-25 wrote it; the
+/// earliest of them without a digest.
+fn as_before(dir: &Path, digest: bool) {
+    for name in names(dir) {
+        let path = dir.join("index").join(&name);
+        let bytes = fs::read(&path).unwrap();
+        let (table, tail) = bytes.split_at(bytes.len() - 40);
+        let blocks = u32::from_be_bytes(tail[..4].try_into().unwrap());
+        let (mut rest, lengths) = table.split_at(table.len() - 2 * blocks as usize);
+        fs::remove_file(&path).unwrap();
+        let name = name.strip_suffix(".blocks").unwrap();
+        let run: u64 = name.strip_prefix("run-").unwrap().parse().unwrap();
+        let sled = sled::Config::new().path(dir.join("index").join(name));
+        let sled = sled.mode(sled::Mode::HighThroughput).open().unwrap();
+        for (n, length) in (0u32..).zip(lengths.chunks(2)) {
+            let length = u16::from_be_bytes(length.try_into().unwrap());
+            let (block, after) = rest.split_at(length.into());
+            let key = [&run.to_be_bytes()[..], &n.to_be_bytes()].concat();
+            sled.insert(key, block).unwrap();
+            rest = after;
+        }
+        assert!(rest.is_empty());
+        if digest {
+            sled.insert(b"\xFFdigest", &tail[4..36]).unwrap();
+        }
+        sled.flush().unwrap();
+    }
+}
+
 #[test]
-fn a_run_whose_files_do_not_say_what_it_is_is_read_whole() {
+fn a_run_of_an_older_version_is_read_until_it_is_merged_away() {
+    let base = tempfile::tempdir().unwrap();
+    let mut history = one_run(base.path(), 1);
+    let mut rng = Rng(28);
+    let store = apart(base.path()).unwrap();
+    let known = store.checks().opening_index_bytes;
+    store.close().unwrap();
+    drop(store);
+    let older = names(base.path());
+    as_before(base.path(), true);
+    let store = apart(base.path()).unwrap();
+    let checks = store.checks();
+    assert!(!store.stats().index_rebuilt);
+    assert_eq!(checks.opening_index_bytes, known, "{checks:?}");
+    history.check(store.as_ref());
+    history.write(store.as_ref(), 900, &mut rng);
+    let folders = || older.iter().map(|name| name.trim_end_matches(".blocks"));
+    wait_until("what the older version wrote is merged", || {
+        let names = names(base.path());
+        folders().all(|name| !names.contains(name))
+    });
+    history.check(store.as_ref());
+    store.close().unwrap();
+    drop(store);
+    history.check(open(base.path()).unwrap().as_ref());
+}
+
+#[test]
+fn a_run_of_an_older_version_that_does_not_say_what_it_is_is_read_whole() {
     let base = tempfile::tempdir().unwrap();
     let history = one_run(base.path(), 1);
     let store = apart(base.path()).unwrap();
     let known = store.checks().opening_index_bytes;
     store.close().unwrap();
     drop(store);
-    // As earlier program versions wrote it.
-    for name in folders(base.path()) {
-        let path = base.path().join("index").join(name);
-        let run = sled::Config::new()
-            .path(path)
-            .mode(sled::Mode::HighThroughput);
-        let run = run.open().unwrap();
-        assert!(run.remove(b"\xFFdigest").unwrap().is_some());
-        run.flush().unwrap();
-    }
+    as_before(base.path(), false);
     let store = apart(base.path()).unwrap();
     let checks = store.checks();
     assert!(!store.stats().index_rebuilt);
@@ -171,38 +220,36 @@ fn a_run_whose_files_do_not_say_what_it_is_is_read_whole() {
 }
 
 #[test]
-fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_the_main_sled() {
+fn what_lies_under_the_name_of_a_run_hides_none_that_is_in_sled() {
     let base = tempfile::tempdir().unwrap();
     let (mut history, mut rng) = (History::default(), Rng(27));
     let open = || apart(base.path()).unwrap();
     let in_the_way = || {
         let index = base.path().join("index");
-        (1..200).map(move |run| index.join(format!("run-{run}")))
+        (1..200).map(move |run| index.join(format!("run-{run}.blocks")))
     };
     let store = open();
-    // No folder can be created under these names, and the files there are not removed as one.
+    // No file can be created under these names.
     in_the_way().for_each(|path| fs::write(path, b"").unwrap());
     history.write(store.as_ref(), 400, &mut rng);
     history.check(store.as_ref());
     store.close().unwrap();
     drop(store);
-    let ways: [fn(&Path); 2] = [
-        |_| {},
-        |path| {
-            fs::remove_file(path).unwrap();
-            fs::create_dir(path).unwrap();
-        },
+    let ways: [fn(&Path); 3] = [
+        |path| fs::write(path, b"").unwrap(),
+        |path| fs::create_dir(path).unwrap(),
+        |path| fs::create_dir(path.with_extension("")).unwrap(),
     ];
     for way in ways {
+        in_the_way().for_each(|path| drop(fs::remove_file(path)));
         in_the_way().for_each(|path| way(&path));
         let store = open();
         assert!(!store.stats().index_rebuilt);
         assert!(store.stats().index_runs > 0);
         history.check(store.as_ref());
+        wait_until("what lay there is removed", || {
+            names(base.path()).len() <= usize::try_from(store.stats().index_runs).unwrap()
+        });
         store.close().unwrap();
     }
-    assert!(
-        in_the_way().all(|path| !path.exists()),
-        "folders are removed"
-    );
 }

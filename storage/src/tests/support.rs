@@ -16,7 +16,7 @@ use crate::{
 pub(super) const HANG: Duration = Duration::from_secs(120);
 
 /// Values for `apart_keys`, used in turns: no run of a test has as many keys as the first, every run as the second.
-pub(super) const APART: [u64; 2] = [1 << 17, 1];
+pub(super) const APART: [u64; 2] = [1 << 15, 1];
 
 /// splitmix64.
 pub(super) struct Rng(pub(super) u64);
@@ -38,7 +38,7 @@ pub(super) fn open(path: &Path) -> Result<Arc<DurableStore>, OpenError> {
     DurableStore::open(path, StoreOptions::small(), Arc::new(Words))
 }
 
-/// Opens a store whose runs have files of their own from this many keys on.
+/// Opens a store whose runs have a file of their own from this many keys on.
 pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStore>, OpenError> {
     let options = StoreOptions {
         apart_keys,
@@ -47,7 +47,8 @@ pub(super) fn open_apart(path: &Path, apart_keys: u64) -> Result<Arc<DurableStor
     DurableStore::open(path, options, Arc::new(Words))
 }
 
-/// The folders of runs that have files of their own; none where there is no index.
+/// The names of the files of runs that have one of their own, and of folders that older versions gave them; none
+/// where there is no index.
 pub(super) fn runs_apart(dir: &Path) -> BTreeSet<String> {
     let Ok(names) = fs::read_dir(dir.join("index")) else {
         return BTreeSet::new();

@@ -1,59 +1,118 @@
-//! Runs with a sled of their own.
+//! Runs with files of their own.
 //!
-//! **Shape.** `index/run-<number>`: sled returns space to the system only from the end of its file, and the blocks that
-//! a merge frees are in the middle. So a run of many rows has files of its own: when the run is merged away its files
-//! are removed, and all of their space is free at once.
+//! **Shape.** `index/run-<number>.blocks` (see [`RunFile`]). sled returns space to the system only from the end of its
+//! file, and the blocks that a merge frees are in the middle. So a run of many rows has a file of its own: when the run
+//! is merged away its file is removed, and all of its space is free at once. sled's manifest names the run.
 //!
 //! **Bounds.** The runs that are listed (see `maintain`), those being written (one by a flush, one by the merge of each
-//! level), and those that were merged away but are still being read. Each has two descriptors, a sleeping thread of
-//! sled's, and a [`CACHE`]th part of the cache.
+//! level), and those that were merged away but are still being read. Each has one descriptor.
 //!
-//! **Order.** A run's own sled is synced before the manifest names the run, and removed after the manifest no longer
-//! names it. The next start removes every run that the manifest does not name.
+//! **Order.** A run's file is synced before the manifest names the run, and removed after the manifest no longer names
+//! it. The next start removes every run that the manifest does not name.
 //!
-//! **Identity.** A run's own sled also stores the digest of its blocks: files of another run, of another store or of an
-//! older copy may have the same number and shape, and each of their blocks passes its checks. If the digest differs
-//! from the manifest's, or is missing because an earlier version wrote the run, the start reads the whole run, which
-//! shows whether it is the right one.
+//! **Identity.** The file ends with the digest of its blocks: files of another run, of another store or of an older copy
+//! may have the same number and shape, and each of their blocks passes its checks. If the digest differs from the
+//! manifest's, the start reads the whole run, which shows whether it is the right one.
 //!
-//! **Remnants.** If a run's own sled could not be created, the run is in the main one under the same number, and its
-//! folder may still exist. So if the main sled has the first block of a run, the run is there, whatever the folder of
-//! that name holds.
+//! **Remnants.** If a run's file could not be created, the run is in sled under the same number, and a file of that name
+//! may still exist. So if sled has the first block of a run, the run is there, whatever has its name.
 //!
-//! **Failure.** As with the main sled: if one is missing or damaged, the index is rebuilt. An earlier program version
-//! does not find such runs and also rebuilds the index.
+//! **Older versions** kept a large run in a sled of its own, in the folder `index/run-<number>`, with its digest. Such
+//! runs are read until they are merged away. An older version in turn does not find a run's file, and rebuilds the
+//! index.
+//!
+//! **Failure.** As with sled: if a file is missing or damaged, the index is rebuilt.
 
 use std::fs;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BlockStore, INDEX, One, block_key};
+use sled::IVec;
+
+use super::file::RunFile;
+use super::one::One;
+use super::{BlockStore, INDEX, Keyed, Visit, block_key};
+use crate::files::Files;
 use crate::folder::Folder;
 use crate::index::trouble::Trouble;
-use crate::sync::{lock, read, write};
+use crate::journal::format::Hash;
+use crate::sync::{read, write};
 
-/// The prefix of the names of their folders.
+/// What the names of runs begin with.
 const NAME: &str = "run-";
-/// The key of a run's digest in its own sled; it sorts after all blocks.
+/// What the names of their files end with.
+const BLOCKS: &str = ".blocks";
+/// The key of a run's digest in a sled of its own; it sorts after all blocks.
 const DIGEST_KEY: &[u8] = b"\xFFdigest";
-/// Each of them gets one part in this many of sled's caches.
-const CACHE: u64 = 32;
-/// How often each of them flushes by itself; a long interval, because it is written in one go.
+/// Bytes of sled's cache for a run in a sled of its own.
+const CACHE: u64 = 1 << 20;
+/// How often such a sled flushes by itself; a long interval, because nothing is written there.
 const FLUSH: Duration = Duration::from_secs(30);
 
-fn name(run: u64) -> String {
-    format!("{NAME}{run}")
+/// What holds the blocks of one run alone.
+#[derive(Debug)]
+pub(super) enum Own {
+    /// A plain file.
+    File(RunFile),
+    /// A sled, by an older version.
+    Sled(One),
 }
 
+impl Own {
+    /// As [`BlockStore::put`].
+    pub(super) fn put(&self, blocks: &mut Vec<Keyed>, files: &Files) -> Result<(), Trouble> {
+        match self {
+            Self::File(file) => file.put(blocks, files),
+            Self::Sled(_) => Err("a run of an older version is only read".into()),
+        }
+    }
+
+    /// As [`BlockStore::get`].
+    pub(super) fn get(&self, key: &[u8], block: u32) -> Result<Option<IVec>, Trouble> {
+        match self {
+            Self::File(file) => file.get(block),
+            Self::Sled(one) => one.get(key),
+        }
+    }
+
+    /// As [`BlockStore::scan`].
+    pub(super) fn scan(
+        &self,
+        run: u64,
+        blocks: Range<u32>,
+        visit: Visit<'_>,
+    ) -> Result<(), Trouble> {
+        match self {
+            Self::File(file) => file.scan(blocks, visit),
+            Self::Sled(one) => one.scan(run, blocks, visit),
+        }
+    }
+
+    /// Bytes on disk; `None` when the system does not say.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self {
+            Self::File(file) => Some(file.bytes()),
+            Self::Sled(one) => one.bytes(),
+        }
+    }
+}
+
+fn name(run: u64) -> String {
+    format!("{NAME}{run}{BLOCKS}")
+}
+
+/// The run that a name in the index's folder belongs to, of a file or of an older version's folder.
 fn number(name: &str) -> Option<u64> {
-    name.strip_prefix(NAME)?.parse().ok()
+    let number = name.strip_prefix(NAME)?;
+    number.strip_suffix(BLOCKS).unwrap_or(number).parse().ok()
 }
 
 impl BlockStore {
-    /// The own sled of a run, if it has one.
-    pub(super) fn apart(&self, run: u64) -> Option<Arc<One>> {
+    /// What holds the blocks of a run alone, if they are not in sled.
+    pub(super) fn apart(&self, run: u64) -> Option<Arc<Own>> {
         read(&self.apart).get(&run).cloned()
     }
 
@@ -61,72 +120,88 @@ impl BlockStore {
         self.store.folder(INDEX).map_err(|e| Trouble::looking(&e))
     }
 
-    fn open_apart(&self, index: &Folder, run: u64) -> Result<(), Trouble> {
-        let folder = self.files.folder(index, &name(run));
-        let folder = folder.map_err(|e| Trouble::looking(&e))?;
-        let dir = self.store.steady_path().join(INDEX).join(name(run));
-        let one = One::open(&dir, &folder, (self.sled_cache / CACHE, FLUSH), &self.files)?;
-        write(&self.apart).insert(run, Arc::new(one));
+    fn keep(&self, run: u64, own: Own) {
+        write(&self.apart).insert(run, Arc::new(own));
+    }
+
+    fn create_apart(&self, run: u64) -> Result<(), Trouble> {
+        let index = self.index()?;
+        let created = self.files.create_unreserved(&index, &name(run));
+        let file = created.and_then(|file| self.files.sync_folder(&index).map(|()| file));
+        let file = file.map_err(|e| Trouble::looking(&e))?;
+        self.keep(run, Own::File(RunFile::new(file)));
         Ok(())
     }
 
-    /// Gives a new run of this many keys a sled of its own, if there are enough of them. If the system refuses to make
-    /// one, the run goes into the main sled.
+    fn open_apart(&self, index: &Folder, run: u64, named: &str) -> Result<(), Trouble> {
+        let own = if named.ends_with(BLOCKS) {
+            let file = self.files.open(index, named);
+            Own::File(RunFile::open(file.map_err(|e| Trouble::looking(&e))?)?)
+        } else {
+            let folder = index.folder(named).map_err(|e| Trouble::looking(&e))?;
+            let dir = self.store.steady_path().join(INDEX).join(named);
+            Own::Sled(One::open(&dir, &folder, (CACHE, FLUSH), &self.files)?)
+        };
+        self.keep(run, own);
+        Ok(())
+    }
+
+    /// Gives a new run of this many keys a file of its own, if there are enough of them. If the system refuses to
+    /// create one, the run goes into sled.
     ///
     /// # Errors
-    /// As [`BlockStore::open`], except when the system refuses.
+    /// `Damaged` when the index has no folder.
     pub(crate) fn begin(&self, run: u64, keys: u64) -> Result<(), Trouble> {
         if keys < self.apart_keys {
             return Ok(());
         }
-        match self.index().and_then(|index| self.open_apart(&index, run)) {
+        match self.create_apart(run) {
             Err(Trouble::Read(why)) => {
-                tracing::warn!(run, %why, "a run of the index gets no files of its own");
-                self.remove_folder(run);
+                tracing::warn!(run, %why, "a run of the index gets no file of its own");
+                self.remove_named(&name(run));
                 Ok(())
             }
-            opened => opened,
+            created => created,
         }
     }
 
-    /// Opens the own sleds of the runs that the manifest names, and removes all others. Returns the largest number of a
-    /// run that has or had one.
+    /// Opens the runs with files of their own that the manifest names, and removes all others. Returns the largest
+    /// number of a run that has or had one.
     ///
     /// # Errors
-    /// As [`BlockStore::open`].
+    /// As [`BlockStore::open`]; `Damaged` when a file was not finished.
     pub(crate) fn find_apart(&self, named: impl Fn(u64) -> bool) -> Result<u64, Trouble> {
         let index = self.index()?;
         let mut seen = 0;
         for name in index.names().map_err(|e| Trouble::looking(&e))? {
-            let Some(run) = name.to_str().and_then(number) else {
+            let Some((name, run)) = name.to_str().and_then(|n| Some((n, number(n)?))) else {
                 continue;
             };
             seen = seen.max(run);
             match named(run) && !self.is_in_main(run)? {
-                true => self.open_apart(&index, run)?,
-                false => self.remove_folder(run),
+                true => self.open_apart(&index, run, name)?,
+                false => self.remove_named(name),
             }
         }
         Ok(seen)
     }
 
-    /// Whether the main sled has a run; only valid while no sled of its own is open for that number.
+    /// Whether sled has a run.
     fn is_in_main(&self, run: u64) -> Result<bool, Trouble> {
-        Ok(self.get(&block_key(run, 0))?.is_some())
+        self.files.look().map_err(|e| Trouble::looking(&e))?;
+        Ok(self.main.get(&block_key(run, 0))?.is_some())
     }
 
-    /// Stores the digest of a run's blocks in its own sled, if it has one, which identifies the run. It is durable
+    /// Ends the file of a run, if it has one, with the digest of its blocks, which identifies the run. It is durable
     /// after [`Self::sync_run`].
     ///
     /// # Errors
-    /// When sled or the system refuses.
-    pub(crate) fn identify(&self, run: u64, digest: &[u8]) -> Result<(), Trouble> {
-        let Some(one) = self.apart(run) else {
-            return Ok(());
-        };
-        let _one = lock(&self.writing);
-        let written = one.db.insert(DIGEST_KEY, digest);
-        written.map(drop).map_err(|e| Trouble::writing(&e))
+    /// `Write` when the system refuses.
+    pub(crate) fn identify(&self, run: u64, digest: &Hash) -> Result<(), Trouble> {
+        match self.apart(run).as_deref() {
+            Some(Own::File(file)) => file.finish(digest, &self.files),
+            Some(Own::Sled(_)) | None => Ok(()),
+        }
     }
 
     /// Whether the files of a run belong to the run with this digest. A run in the main sled always belongs to the
@@ -134,15 +209,12 @@ impl BlockStore {
     ///
     /// # Errors
     /// As [`BlockStore::get`].
-    pub(crate) fn is_of(&self, run: u64, digest: &[u8]) -> Result<bool, Trouble> {
-        let Some(one) = self.apart(run) else {
-            return Ok(true);
-        };
-        match catch_unwind(AssertUnwindSafe(|| one.db.get(DIGEST_KEY))) {
-            Ok(Ok(value)) => Ok(value.as_deref() == Some(digest)),
-            Ok(Err(e)) => Err(Trouble::reading(&e)),
-            Err(panic) => Err(Trouble::panicked(panic.as_ref())),
-        }
+    pub(crate) fn is_of(&self, run: u64, digest: &Hash) -> Result<bool, Trouble> {
+        Ok(match self.apart(run).as_deref() {
+            Some(Own::File(file)) => file.digest().as_ref() == Some(digest),
+            Some(Own::Sled(one)) => one.get(DIGEST_KEY)?.as_deref() == Some(digest),
+            None => true,
+        })
     }
 
     /// Makes all blocks of a run durable.
@@ -150,41 +222,48 @@ impl BlockStore {
     /// # Errors
     /// As [`Self::sync`].
     pub(crate) fn sync_run(&self, run: u64) -> Result<(), Trouble> {
-        match self.apart(run) {
-            Some(one) => one.sync(&self.files),
+        match self.apart(run).as_deref() {
+            Some(Own::File(file)) => file.sync(&self.files),
+            Some(Own::Sled(_)) => Ok(()),
             None => self.sync(),
         }
     }
 
-    /// Removes the first `blocks` blocks of a run that nothing refers to any more, as far as they exist; its own sled
-    /// is removed as a whole.
+    /// Removes the first `blocks` blocks of a run that nothing refers to any more, as far as they exist; a file of its
+    /// own is removed as a whole.
     ///
     /// # Errors
     /// When sled or the system refuses; the blocks before the failed one are removed.
     pub(crate) fn remove(&self, run: u64, blocks: u32) -> Result<(), Trouble> {
-        let Some(one) = write(&self.apart).remove(&run) else {
+        let Some(own) = write(&self.apart).remove(&run) else {
             return (0..blocks).try_for_each(|block| self.remove_one(run, block));
         };
-        // sled writes its remaining data when it is closed, and only one thread may write at a time. Errors there
-        // affect nobody.
-        let writing = lock(&self.writing);
-        if catch_unwind(AssertUnwindSafe(|| drop(one))).is_err() {
+        let is_file = matches!(*own, Own::File(_));
+        // sled writes its remaining data when it is closed; errors there affect nobody
+        if catch_unwind(AssertUnwindSafe(|| drop(own))).is_err() {
             tracing::warn!(
                 run,
                 "a run that is over could not be closed as it should be"
             );
         }
-        drop(writing);
-        self.remove_folder(run);
+        match is_file {
+            true => self.remove_named(&name(run)),
+            false => self.remove_named(&format!("{NAME}{run}")),
+        }
         Ok(())
     }
 
-    /// Removes the folder of a run. If that fails, the next start removes it: no other run ever gets its name.
-    fn remove_folder(&self, run: u64) {
-        let dir = self.store.steady_path().join(INDEX).join(name(run));
-        match fs::remove_dir_all(dir) {
+    /// Removes the file or the folder of a run. If that fails, the next start removes it: no other run ever gets its
+    /// name.
+    fn remove_named(&self, name: &str) {
+        let path = self.store.steady_path().join(INDEX).join(name);
+        let removed = match path.is_dir() {
+            true => fs::remove_dir_all(path),
+            false => fs::remove_file(path),
+        };
+        match removed {
             Err(e) if e.kind() != ErrorKind::NotFound => {
-                tracing::warn!(run, error = %e, "the files of a run that is over cannot be removed yet");
+                tracing::warn!(name, error = %e, "the files of a run that is over cannot be removed yet");
             }
             Ok(()) | Err(_) => {}
         }
@@ -196,9 +275,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_has_its_folder_and_no_other_name_is_one() {
+    fn a_run_has_its_name_and_no_other_name_is_one() {
         assert_eq!(number(&name(17)), Some(17));
-        for other in ["db", "run-", "run-x", "run-1.tmp", "blobs"] {
+        assert_eq!(number("run-17"), Some(17));
+        for other in ["db", "run-", "run-x", "run-1.tmp", "blobs", "run-.blocks"] {
             assert_eq!(number(other), None, "{other}");
         }
     }

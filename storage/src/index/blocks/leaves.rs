@@ -16,7 +16,7 @@
 
 use sled::IVec;
 
-use super::{BlockStore, One, parse_key};
+use super::BlockStore;
 use crate::index::trouble::Trouble;
 use crate::sync::lock;
 
@@ -31,18 +31,14 @@ const TURN: usize = 64;
 pub(crate) type Keyed = ([u8; 12], Vec<u8>);
 
 impl BlockStore {
-    /// Writes these blocks of one run, whose keys must ascend, and empties the list. They are durable after
-    /// [`Self::sync_run`].
+    /// Writes these blocks of one run into sled, as [`Self::put`].
     ///
     /// # Errors
     /// When sled or the system refuses.
-    pub(crate) fn put(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
-        let run = blocks.first().and_then(|(key, _)| parse_key(key));
-        let apart = run.and_then(|(run, _)| self.apart(run));
-        let one = apart.as_deref().unwrap_or(&self.main);
+    pub(super) fn put_in_leaves(&self, blocks: &mut Vec<Keyed>) -> Result<(), Trouble> {
         for part in blocks.chunks(TURN) {
             let none = part.iter().map(|(key, _)| (*key, IVec::default()));
-            self.give(one, none)?;
+            self.give(none)?;
         }
         let mut ninths = Vec::with_capacity(blocks.len() / LEAF);
         let mut numbered = blocks.drain(..).enumerate();
@@ -56,25 +52,20 @@ impl BlockStore {
                 }
                 false => (key, IVec::from(block)),
             });
-            self.give(one, part)?;
+            self.give(part)?;
         }
         drop(numbered);
         let mut ninths = ninths.into_iter();
         while ninths.len() > 0 {
-            self.give(one, ninths.by_ref().take(TURN))?;
+            self.give(ninths.by_ref().take(TURN))?;
         }
         Ok(())
     }
 
-    fn give(
-        &self,
-        one: &One,
-        values: impl Iterator<Item = ([u8; 12], IVec)>,
-    ) -> Result<(), Trouble> {
+    fn give(&self, values: impl Iterator<Item = ([u8; 12], IVec)>) -> Result<(), Trouble> {
         let _one = lock(&self.writing);
         for (key, value) in values {
-            let given = one.db.insert(key, value);
-            given.map_err(|e| Trouble::writing(&e))?;
+            self.main.insert(key, value)?;
         }
         Ok(())
     }
