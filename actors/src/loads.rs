@@ -1,10 +1,11 @@
 //! Loads accounts off the actors' threads, several at a time.
 //!
-//! **Shape.** An actor that needs its account joins the queue of its realm. A reader is a blocking thread that
-//! takes its share of the queue ([`BATCH_MAX`] at most), reads those accounts, and hands all of them over
-//! together; then it takes the next ones. Each request starts a reader, up to [`READERS_MAX`], and a reader ends
-//! when the queue is empty. So a single account is read at once, and under load no thread is woken for each
-//! account.
+//! **Shape.** An actor that needs its account joins the queue of its realm. A reader is a blocking thread that takes
+//! accounts from the queue one by one, and hands over [`BATCH_MAX`] of them together, or fewer when the queue is empty
+//! or [`SLOW`] is over; it ends when nothing is left. A request starts a reader if there is none, or if [`PATIENT`] wait
+//! for each that there is; one that has waited for [`SLOW`] starts another, because a disk is slow or does not answer.
+//! So a single account is read at once, and one thread reads for many as long as it keeps up: waking another costs as
+//! much as reading an account or two.
 //!
 //! **Bounds.** [`READERS_MAX`] readers of a realm. The queue is no longer than the number of waiting actors.
 //!
@@ -18,6 +19,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{Store, StoreError};
@@ -28,8 +30,13 @@ use crate::records::reads::{self, Loaded};
 
 /// Threads that read accounts of one realm at the same time.
 const READERS_MAX: usize = 4;
-/// The most accounts that a reader takes at once.
-const BATCH_MAX: usize = 16;
+/// So many requests wait for one reader, less than half a millisecond if nothing is read from the disk, before another
+/// one helps.
+const PATIENT: usize = 32;
+/// A request that has waited for longer gets a reader more, and a reader hands over what it has.
+const SLOW: Duration = Duration::from_millis(2);
+/// The most accounts that are handed over together.
+const BATCH_MAX: usize = 32;
 
 type Read = Result<Option<Loaded>, StoreError>;
 
@@ -79,15 +86,26 @@ impl Loads {
     /// # Errors
     /// The error of the read, or [`Failure::Bug`] when the read panicked or will not happen any more.
     pub async fn read(self: &Arc<Self>, number: AccountNo) -> Result<Option<Loaded>, Failure> {
-        let (hand_over, handed) = oneshot::channel();
+        let (hand_over, mut handed) = oneshot::channel();
         if self.join(Waiting { number, hand_over }) {
-            let reader = Reader {
-                loads: Arc::clone(self),
-                working: true,
-            };
-            tokio::task::spawn_blocking(move || reader.read());
+            self.start();
         }
-        Ok(handed.await.map_err(|_| Failure::Bug)??)
+        let read = match tokio::time::timeout(SLOW, &mut handed).await {
+            Ok(read) => read,
+            Err(_) => {
+                if self.help() {
+                    self.start();
+                }
+                handed.await
+            }
+        };
+        Ok(read.map_err(|_| Failure::Bug)??)
+    }
+
+    /// Starts a reader that is counted already.
+    fn start(self: &Arc<Self>) {
+        let reader = Reader::new(self);
+        tokio::task::spawn_blocking(move || reader.read());
     }
 
     fn line(&self) -> MutexGuard<'_, Line> {
@@ -98,7 +116,16 @@ impl Loads {
     fn join(&self, waiting: Waiting) -> bool {
         let mut line = self.line();
         line.waiting.push_back(waiting);
-        let starts = line.readers < READERS_MAX;
+        let crowded = line.waiting.len() > line.readers.strict_mul(PATIENT);
+        let starts = crowded && line.readers < READERS_MAX;
+        line.readers += usize::from(starts);
+        starts
+    }
+
+    /// Returns whether a reader has to be started because one that waits has done so for long.
+    fn help(&self) -> bool {
+        let mut line = self.line();
+        let starts = !line.waiting.is_empty() && line.readers < READERS_MAX;
         line.readers += usize::from(starts);
         starts
     }
@@ -111,17 +138,28 @@ struct Reader {
 }
 
 impl Reader {
+    /// A reader that is counted already.
+    fn new(loads: &Arc<Loads>) -> Self {
+        Self {
+            loads: Arc::clone(loads),
+            working: true,
+        }
+    }
+
     fn read(mut self) {
-        while let Some(batch) = self.next_batch() {
-            let read = |one: Waiting| {
+        while self.working {
+            let began = Instant::now();
+            let mut read = Vec::with_capacity(BATCH_MAX);
+            while read.len() < BATCH_MAX
+                && began.elapsed() <= SLOW
+                && let Some(one) = self.next(read.is_empty())
+            {
                 let load = || (self.loads.load)(one.number);
-                let loaded = catch_unwind(AssertUnwindSafe(load)).ok();
-                if loaded.is_none() {
-                    tracing::error!(account = one.number.0, "an account was not read");
+                match catch_unwind(AssertUnwindSafe(load)) {
+                    Ok(loaded) => read.push((one.hand_over, loaded)),
+                    Err(_) => tracing::error!(account = one.number.0, "an account was not read"),
                 }
-                loaded.map(|loaded| (one.hand_over, loaded))
-            };
-            let read: Vec<_> = batch.into_iter().filter_map(read).collect();
+            }
             for (hand_over, loaded) in read {
                 // An actor that is gone needs nothing any more.
                 let _gone = hand_over.send(loaded);
@@ -129,18 +167,16 @@ impl Reader {
         }
     }
 
-    /// The next requests to read. If there are none, the reader no longer counts, so that the next request starts
-    /// another one.
-    fn next_batch(&mut self) -> Option<Vec<Waiting>> {
+    /// The next request. If there is none, and this reader has `nothing` to hand over, it no longer counts, so that the
+    /// next request starts another one.
+    fn next(&mut self, nothing: bool) -> Option<Waiting> {
         let mut line = self.loads.line();
-        let share = line.waiting.len().div_ceil(READERS_MAX);
-        let most = share.min(BATCH_MAX);
-        if most == 0 {
+        let next = line.waiting.pop_front();
+        if next.is_none() && nothing {
             line.readers = line.readers.strict_sub(1);
             self.working = false;
-            return None;
         }
-        Some(line.waiting.drain(..most).collect())
+        next
     }
 }
 
@@ -159,6 +195,7 @@ impl Drop for Reader {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Barrier;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
@@ -179,8 +216,8 @@ mod tests {
         (asked, readers)
     }
 
-    #[test]
-    fn a_crowd_is_read_in_batches_and_each_gets_its_own_answer() {
+    #[actix::test]
+    async fn a_crowd_is_read_in_batches_and_each_gets_its_own_answer() {
         let reads = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&reads);
         let loads = Loads::by(Box::new(move |number| {
@@ -191,49 +228,66 @@ mod tests {
                 _ => Ok(None),
             }
         }));
-        let (asked, readers) = crowd(&loads, 100);
+        let (asked, readers) = crowd(&loads, 200);
         assert_eq!(readers, READERS_MAX, "a crowd starts no more readers");
-        let readers: Vec<_> = (0..readers)
-            .map(|_| Reader {
-                loads: Arc::clone(&loads),
-                working: true,
-            })
-            .collect();
-        std::thread::scope(|threads| {
-            for reader in readers {
-                threads.spawn(|| reader.read());
-            }
-        });
+        for _ in 0..readers {
+            let reader = Reader::new(&loads);
+            tokio::task::spawn_blocking(move || reader.read());
+        }
         for (number, handed) in asked {
-            match (number, handed.blocking_recv()) {
+            match (number, handed.await) {
                 (7, said) => assert!(said.is_err(), "{said:?}"),
                 (8, said) => assert!(matches!(said, Ok(Err(_))), "{said:?}"),
                 (_, said) => assert!(matches!(said, Ok(Ok(None))), "{said:?}"),
             }
         }
-        assert_eq!(reads.load(Ordering::SeqCst), 100);
-        assert_eq!(
-            loads.line().readers,
-            0,
-            "whoever comes next starts a reader"
-        );
+        assert_eq!(reads.load(Ordering::SeqCst), 200);
+        // They end, so that whoever comes next starts one.
+        while loads.line().readers > 0 {
+            tokio::task::yield_now().await;
+        }
     }
 
     #[test]
-    fn a_reader_takes_its_share_of_the_line_and_never_more_than_a_batch() {
+    fn one_reader_takes_all_until_too_many_wait_for_it() {
         let loads = Loads::by(Box::new(|_| Ok(None)));
-        let (_asked, _readers) = crowd(&loads, 70);
-        let mut reader = Reader {
-            loads: Arc::clone(&loads),
-            working: true,
+        let patient = u64::try_from(PATIENT).unwrap();
+        let mut asked = Vec::new();
+        let mut readers = |accounts| {
+            let (these, readers) = crowd(&loads, accounts);
+            asked.extend(these);
+            readers
         };
-        let mut taken = Vec::new();
-        while let Some(batch) = reader.next_batch() {
-            taken.push(batch.len());
+        assert_eq!(
+            [1, patient - 1, 1, patient - 1, 1].map(&mut readers),
+            [1, 0, 1, 0, 1]
+        );
+        assert!(loads.help(), "one has waited for long");
+        assert!(!loads.help(), "there are no more");
+        assert_eq!(readers(1000), 0);
+        // the first reader alone takes all of them, in order, and those that come later find no work
+        Reader::new(&loads).read();
+        assert!(asked.iter_mut().all(|(_, one)| one.try_recv().is_ok()));
+        assert_eq!(loads.line().readers, READERS_MAX - 1);
+        assert!(!loads.help(), "nobody waits");
+    }
+
+    #[actix::test]
+    async fn whoever_waits_for_a_slow_disk_is_read_beside_it() {
+        // Each read waits until as many as there may be readers are at work.
+        let together = Barrier::new(READERS_MAX);
+        let loads = Loads::by(Box::new(move |_| {
+            together.wait();
+            Ok(None)
+        }));
+        let accounts = 0..u64::try_from(READERS_MAX).unwrap();
+        let read = accounts.map(|number| {
+            let loads = Arc::clone(&loads);
+            actix::spawn(async move { loads.read(AccountNo(number)).await })
+        });
+        for read in read.collect::<Vec<_>>() {
+            assert!(matches!(read.await.unwrap(), Ok(None)));
         }
-        assert_eq!(taken[..4], [16, 14, 10, 8]);
-        assert_eq!(taken.iter().sum::<usize>(), 70);
-        assert_eq!(taken.last(), Some(&1));
     }
 
     #[actix::test]
@@ -242,10 +296,7 @@ mod tests {
         let (hand_over, handed) = oneshot::channel();
         let number = AccountNo(1);
         assert!(loads.join(Waiting { number, hand_over }));
-        drop(Reader {
-            loads: Arc::clone(&loads),
-            working: true,
-        });
+        drop(Reader::new(&loads));
         handed.await.unwrap_err();
         assert!(matches!(loads.read(number).await, Ok(None)));
     }
