@@ -10,7 +10,7 @@ pub use crate::index::census::{IndexBytes, RowBytes};
 pub struct Census {
     /// Bytes of the journal's files, including preallocated space.
     pub journal_files: u64,
-    /// Bytes of sled's files.
+    /// Bytes of the index's files.
     pub index_files: u64,
     /// The bytes of the index by their use.
     pub index: IndexBytes,
