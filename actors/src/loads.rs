@@ -4,16 +4,17 @@
 //! accounts from the queue one by one, and hands over [`BATCH_MAX`] of them together, or fewer when the queue is empty
 //! or [`SLOW`] is over; it ends when nothing is left. A request starts a reader if there is none, or if [`PATIENT`] wait
 //! for each that there is; one that has waited for [`SLOW`] starts another, because a disk is slow or does not answer.
-//! So a single account is read at once, and one thread reads for many as long as it keeps up: waking another costs as
-//! much as reading an account or two.
+//! So a single account is read at once, and one thread reads for many as long as it keeps up: waking a thread for each
+//! two of them made reading a third dearer.
 //!
 //! **Bounds.** [`READERS_MAX`] readers of a realm. The queue is no longer than the number of waiting actors.
 //!
 //! **Order.** First come, first read. Accounts that are handed over together begin together, so their first movements
 //! share a flush.
 //!
-//! **Failure.** If reading an account panics, its actor gets [`Failure::Bug`], and the rest of the queue continues. If
-//! the runtime ends before a reader has run, all requests that wait for it get the same.
+//! **Failure.** A read that does not return holds up those that the same reader has not handed over yet. If reading an
+//! account panics, its actor gets [`Failure::Bug`], and the rest of the queue continues. If the runtime ends before a
+//! reader has run, all requests that wait for it get the same.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -30,8 +31,8 @@ use crate::records::reads::{self, Loaded};
 
 /// Threads that read accounts of one realm at the same time.
 const READERS_MAX: usize = 4;
-/// So many requests wait for one reader, less than half a millisecond if nothing is read from the disk, before another
-/// one helps.
+/// So many requests wait for one reader, about half a millisecond if nothing is read from the disk, before another one
+/// helps.
 const PATIENT: usize = 32;
 /// A request that has waited for longer gets a reader more, and a reader hands over what it has.
 const SLOW: Duration = Duration::from_millis(2);
@@ -50,6 +51,15 @@ struct Waiting {
 struct Line {
     waiting: VecDeque<Waiting>,
     readers: usize,
+}
+
+impl Line {
+    /// Counts one reader more if one is `needed` and may be; returns whether it has to be started.
+    fn take_on(&mut self, needed: bool) -> bool {
+        let starts = needed && self.readers < READERS_MAX;
+        self.readers += usize::from(starts);
+        starts
+    }
 }
 
 type Load = dyn Fn(AccountNo) -> Read + Send + Sync;
@@ -117,17 +127,14 @@ impl Loads {
         let mut line = self.line();
         line.waiting.push_back(waiting);
         let crowded = line.waiting.len() > line.readers.strict_mul(PATIENT);
-        let starts = crowded && line.readers < READERS_MAX;
-        line.readers += usize::from(starts);
-        starts
+        line.take_on(crowded)
     }
 
     /// Returns whether a reader has to be started because one that waits has done so for long.
     fn help(&self) -> bool {
         let mut line = self.line();
-        let starts = !line.waiting.is_empty() && line.readers < READERS_MAX;
-        line.readers += usize::from(starts);
-        starts
+        let waits = !line.waiting.is_empty();
+        line.take_on(waits)
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) struct MemoryBody {
     /// limit. Of all cells together, as rows and filters are.
     pub block_cache_bytes: u64,
     pub block_cache_bytes_max: u64,
-    /// The cache of the index's pages as they lie on disk, at most.
+    /// sled's cache of the pages of small runs of the index, at most.
     pub page_cache_bytes_max: Option<u64>,
 }
 

@@ -150,7 +150,7 @@ impl Default for StoreOptions {
             table_bytes: 32 << 20,
             frozen_max: 3,
             merge_fan_in: 6,
-            index_cache_bytes: 64 << 20,
+            index_cache_bytes: 16 << 20,
             apart_keys: 1 << 15,
             block_cache_bytes: 64 << 20,
             compress_after_segments: 0,

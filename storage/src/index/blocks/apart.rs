@@ -91,6 +91,14 @@ impl Own {
         }
     }
 
+    /// Its name in the index's folder.
+    fn name(&self, run: u64) -> String {
+        match self {
+            Self::File(_) => name(run),
+            Self::Sled(_) => format!("{NAME}{run}"),
+        }
+    }
+
     /// Bytes on disk; `None` when the system does not say.
     pub(super) fn bytes(&self) -> Option<u64> {
         match self {
@@ -238,7 +246,7 @@ impl BlockStore {
         let Some(own) = write(&self.apart).remove(&run) else {
             return (0..blocks).try_for_each(|block| self.remove_one(run, block));
         };
-        let is_file = matches!(*own, Own::File(_));
+        let name = own.name(run);
         // sled writes its remaining data when it is closed; errors there affect nobody
         if catch_unwind(AssertUnwindSafe(|| drop(own))).is_err() {
             tracing::warn!(
@@ -246,10 +254,7 @@ impl BlockStore {
                 "a run that is over could not be closed as it should be"
             );
         }
-        match is_file {
-            true => self.remove_named(&name(run)),
-            false => self.remove_named(&format!("{NAME}{run}")),
-        }
+        self.remove_named(&name);
         Ok(())
     }
 

@@ -33,7 +33,7 @@ use crate::sync::{read, write};
 const GROUP: usize = 64;
 /// About how many bytes are read or written at once.
 const PIECE: usize = 256 << 10;
-/// After this many bytes what was written is made durable.
+/// Each time the file grows by this many bytes, what was written is made durable.
 const SYNC: u64 = 8 << 20;
 /// Bytes of the table besides the lengths.
 const TAIL: usize = 40;
@@ -48,8 +48,6 @@ struct Places {
     end: u64,
     /// The digest of the run, once it is finished.
     digest: Option<Hash>,
-    /// Bytes that were written since the last sync.
-    unsynced: u64,
 }
 
 impl Places {
@@ -165,13 +163,13 @@ impl RunFile {
                 piece.clear();
             }
         }
-        let full = {
-            let mut places = write(&self.places);
-            lengths.into_iter().for_each(|length| places.push(length));
-            places.unsynced += at - end;
-            places.unsynced >= SYNC
-        };
-        if full { self.sync(files) } else { Ok(()) }
+        let mut places = write(&self.places);
+        lengths.into_iter().for_each(|length| places.push(length));
+        drop(places);
+        match at / SYNC > end / SYNC {
+            true => self.sync(files),
+            false => Ok(()),
+        }
     }
 
     /// Ends the run with its table. It is durable after [`Self::sync`].
@@ -195,9 +193,7 @@ impl RunFile {
     /// `Write` when the system refuses. What is on disk is unknown then.
     pub(super) fn sync(&self, files: &Files) -> Result<(), Trouble> {
         let synced = files.sync_data(&self.file);
-        synced.map_err(|e| Trouble::writing(&e))?;
-        write(&self.places).unsynced = 0;
-        Ok(())
+        synced.map_err(|e| Trouble::writing(&e))
     }
 
     /// A block; `None` when the run has fewer.
