@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Weak;
 
 use caudal_ledger::ids::{AccountNo, RealmId};
-use caudal_storage::Store;
+use caudal_storage::{Store, StoreOptions};
 use serde::Serialize;
 
 use super::audit::{self, Audit};
@@ -158,7 +158,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
     let history = (plan.history > 0).then_some(all);
     let reopened = reopen::apart(folder, plan.layout.arbiters, all, history)?;
     super::say("checking the ledger");
-    let store = site::open_store(folder)?;
+    let store = site::open_store(folder, StoreOptions::default())?;
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
     store.close()?;
     let Loaded { load, wrong, .. } = loaded;

@@ -2,8 +2,8 @@
 //!
 //! **Shape.** [`VOUCHERS`] over [`ACCOUNTS`], a tenth of which may be in memory, by tenths; then vouchers for accounts
 //! that are in memory beside vouchers for any; then a process that posts and is [`killed`](super::killed), the store
-//! opened again, and the whole ledger compared with the acknowledged vouchers. A part of the load keeps these
-//! proportions.
+//! opened again, and the whole ledger compared with the acknowledged vouchers; then the same store with its full
+//! segments [`compressed`]. A part of the load keeps these proportions.
 //!
 //! **Bounds.** It first prints its duration and the disk that it needs, and refuses to run if there is less.
 //!
@@ -14,11 +14,12 @@ use std::sync::Weak;
 
 use anyhow::ensure;
 use caudal_ledger::ids::RealmId;
-use caudal_storage::Store;
+use caudal_storage::{Store, StoreOptions};
 use serde::Serialize;
 
 use super::audit::{self, Audit};
 use super::bytes::{self, Share};
+use super::compressed::{self, Compressed};
 use super::draw::Mix;
 use super::figures::{Thousandths, grouped, mebibytes, scaled};
 use super::growth::Tenth;
@@ -129,6 +130,8 @@ pub struct Large {
     pub first_wrong: Option<String>,
     /// The audit of the whole ledger at the end.
     pub audit: Audit,
+    /// The same store with its full segments compressed.
+    pub compressed: Compressed,
 }
 
 /// The work of the index and of the threads that read accounts, per voucher.
@@ -212,10 +215,13 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
     super::say("opening the store after the kill");
     let reopened = reopen::apart(folder, arbiters, 1, None)?;
     super::say("checking the whole ledger");
-    let store = site::open_store(folder)?;
+    let store = site::open_store(folder, StoreOptions::default())?;
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
     let shares = bytes::of(&store)?;
     store.close()?;
+    drop(store);
+    super::say("compressing the full segments of the journal, and checking the whole ledger again");
+    let compressed = compressed::run(folder, loaded.realm, &loaded.tally)?;
     let [all, warmed, resident, cold] = loaded.runs;
     let rate = |run: &Measured| Tenth::whole(run).map_or(0, |whole| whole.per_second);
     let tenths = Tenth::all(&all);
@@ -245,6 +251,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
             .into_iter()
             .find_map(|run| run.first_wrong),
         audit,
+        compressed,
     })
 }
 

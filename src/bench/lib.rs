@@ -17,6 +17,7 @@ pub mod callgrind;
 pub mod case;
 pub mod cases;
 pub mod client;
+pub mod compressed;
 pub mod counted;
 pub mod draw;
 pub mod figures;
@@ -91,6 +92,9 @@ pub struct Args {
     /// Accounts over which the cases are spread.
     #[arg(long, default_value_t = 10_000)]
     accounts: u64,
+    /// Vouchers in each request of the cases with many, at most 10 000.
+    #[arg(long, value_name = "VOUCHERS", default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    bulk: u16,
     /// Vouchers of the long load; 0 leaves it out.
     #[arg(long, value_name = "VOUCHERS", default_value_t = 1_000_000)]
     load: u64,
@@ -198,7 +202,7 @@ impl Args {
             accounts: self.accounts.max(1),
             bulk: Bulk {
                 small: 50,
-                large: 1000,
+                large: usize::from(self.bulk),
             },
             layout: self.layout(),
         };

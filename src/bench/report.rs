@@ -196,10 +196,10 @@ impl Report {
             .hooked
             .iter()
             .map(|h| (h.audit.passed(), h.wrong_answers.max(h.wrong_deliveries)));
-        let large = self
-            .large
-            .iter()
-            .map(|l| (l.audit.passed(), l.wrong_answers));
+        let large = self.large.iter().flat_map(|l| {
+            let audits = [&l.audit, &l.compressed.audit];
+            audits.map(|audit| (audit.passed(), l.wrong_answers))
+        });
         let logs = self.logs.iter().flat_map(|logs| {
             let audits = logs.audits.iter();
             audits.map(|(_, audit)| (audit.passed(), logs.wrong_answers))
@@ -226,9 +226,13 @@ impl Report {
             let wrong = h.wrong_answers.max(h.wrong_deliveries);
             ("webhooks", &h.audit, wrong, h.first_wrong.as_deref())
         });
-        let large = self.large.iter().map(|l| {
-            let wrong = l.wrong_answers;
-            ("large load", &l.audit, wrong, l.first_wrong.as_deref())
+        let large = self.large.iter().flat_map(|l| {
+            let (wrong, first) = (l.wrong_answers, l.first_wrong.as_deref());
+            let audits = [
+                ("large load", &l.audit),
+                ("large load, compressed", &l.compressed.audit),
+            ];
+            audits.map(|(what, audit)| (what, audit, wrong, first))
         });
         let logs = self.logs.iter().flat_map(|logs| {
             let (wrong, first) = (logs.wrong_answers, logs.first_wrong.as_deref());

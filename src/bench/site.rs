@@ -179,8 +179,11 @@ fn open_on(
 ///
 /// # Errors
 /// When it does not open.
-pub fn open_store(folder: &Path) -> anyhow::Result<Arc<DurableStore>> {
-    open_with(folder, caudal_storage::StoreOptions::default(), None)
+pub fn open_store(
+    folder: &Path,
+    options: caudal_storage::StoreOptions,
+) -> anyhow::Result<Arc<DurableStore>> {
+    open_with(folder, options, None)
 }
 
 fn open_with(
