@@ -164,6 +164,8 @@ struct Realms {
     shared: bool,
     /// The banks of realms that lie in those cells, if there are several cells.
     elsewhere: DashMap<RealmId, Arc<RealmBank>>,
+    /// The open realms of the platform that was taken up last, or is being taken up.
+    known: RwLock<BTreeSet<RealmId>>,
     /// Held while a state of the platform is taken up, so that states are taken up one after the other.
     publishing: Mutex<()>,
     /// By cell: held while the cell wakes or comes to rest.
@@ -264,6 +266,7 @@ impl Engine {
             rests: Mutex::new(turns::at_first(&cells, options.rests)),
             shared: options.rests,
             elsewhere: DashMap::new(),
+            known: RwLock::default(),
             publishing: Mutex::default(),
             waking: DashMap::new(),
         });

@@ -34,6 +34,9 @@ impl Realms {
         platform: &Platform,
         mut ahead: LoadedAhead,
     ) -> Result<(), Failure> {
+        let all = platform::realms(platform).map(|(tenant, mode)| tenant.realm(mode));
+        let open = all.filter(|realm| platform.is_open(*realm)).collect();
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = open;
         let stale = self.stale(platform);
         let left = self.left(platform);
         self.cells.follow(platform)?;

@@ -140,9 +140,11 @@ impl Realms {
         self.resting().contains(&self.cells.standing(realm).cell)
     }
 
-    /// Why a realm cannot be asked here: it does not exist, or another node serves it.
+    /// Why a realm cannot be asked here: it does not exist, another node serves it, or it is not started yet, because its
+    /// cell wakes or it has just moved here.
     pub(super) fn absent(&self, realm: RealmId) -> Failure {
-        match self.rests_for(realm) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        match known.contains(&realm) || self.rests_for(realm) {
             true => Failure::ShuttingDown,
             false => Rejection::TenantNotFound.into(),
         }

@@ -214,7 +214,8 @@ async fn tenant(engine: &Engine, id: &str, cell: u32) -> RealmId {
     platform.tenant(id).unwrap().realm(Mode::Live)
 }
 
-/// Whether a realm is served.
+/// Whether a realm that exists is served. One that is not yet, or by another node, says so: a client that is told that
+/// the realm does not exist would give up.
 async fn serves(engine: &Engine, realm: RealmId) -> bool {
     let order = CreateVoucherType {
         code: TypeCode::parse("IN").unwrap(),
@@ -225,7 +226,7 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
     };
     match engine.create_type(realm, order, plain()).await {
         Ok(_) | Err(Failure::Rejected(Rejection::VoucherTypeTaken { .. })) => true,
-        Err(Failure::ShuttingDown | Failure::Rejected(Rejection::TenantNotFound)) => false,
+        Err(Failure::ShuttingDown) => false,
         Err(why) => panic!("{why}"),
     }
 }
@@ -284,6 +285,30 @@ async fn a_realm_that_could_not_be_started_is_tried_again() {
         nap().await;
     }
     assert!(!second.look_again().unwrap(), "there is nothing new");
+}
+
+#[actix::test]
+async fn while_a_realm_is_started_its_clients_are_told_to_come_again() {
+    let two = Two::new();
+    let (first, second) = (two.node(), two.node());
+    first.wake(0).await.unwrap();
+    second.wake(1).await.unwrap();
+    let realm = tenant(&first, "t1", 1).await;
+    let ((begun, begins), (word, told)) = (channel(), channel());
+    two.reads(Reading::Waits(begun, told));
+    let looks = {
+        let second = Arc::clone(&second);
+        std::thread::spawn(move || second.look_again())
+    };
+    let since = Instant::now();
+    while begins.try_recv().is_err() {
+        assert!(since.elapsed() < LONG, "it does not begin");
+        nap().await;
+    }
+    assert!(!serves(&second, realm).await, "it is not started yet");
+    word.send(()).unwrap();
+    assert!(looks.join().unwrap().unwrap(), "it has seen the tenant");
+    assert!(serves(&second, realm).await);
 }
 
 /// Checks that a realm that should be served cannot be loaded, and that clients and operators are told so.
