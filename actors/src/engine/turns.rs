@@ -143,8 +143,12 @@ impl Realms {
     /// Why a realm cannot be asked here: it does not exist, another node serves it, or it is not started yet, because its
     /// cell wakes or it has just moved here.
     pub(super) fn absent(&self, realm: RealmId) -> Failure {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        match known.contains(&realm) || self.rests_for(realm) {
+        // Given back at once: which cells rest may not be known before a realm has been started.
+        let known = self.known.read();
+        let known = known
+            .unwrap_or_else(PoisonError::into_inner)
+            .contains(&realm);
+        match known || self.rests_for(realm) {
             true => Failure::ShuttingDown,
             false => Rejection::TenantNotFound.into(),
         }
