@@ -60,6 +60,7 @@ use crate::durable::counters::Counters;
 use crate::durable::held::Held;
 use crate::durable::identity::Identity;
 use crate::durable::queue::{Item, Queue};
+use crate::durable::recount::Right;
 use crate::durable::role::Role;
 use crate::durable::watch::Watch;
 use crate::durable::witness::Witness;
@@ -101,6 +102,8 @@ struct Shared {
     held: Arc<Held>,
     files: Files,
     index_rebuilt: bool,
+    /// The rows of streams that the journal implies up to a commit, if they were summed while the store opened.
+    counted: Mutex<Option<(CommitNo, Right)>>,
 }
 
 impl Shared {

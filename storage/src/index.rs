@@ -29,6 +29,7 @@ pub(crate) mod census;
 pub(crate) mod compression;
 pub(crate) mod freeze;
 pub(crate) mod frozen;
+pub(crate) mod gathered;
 pub(crate) mod maintain;
 pub(crate) mod manifest;
 pub(crate) mod merge;
@@ -214,10 +215,8 @@ impl SortedRows {
             let (key, value) = range(table, &from, &to)?.next_back()?;
             parse_head(key.as_slice(), value.as_ref()?.as_slice())
         };
-        let in_frozen = |frozen: &Arc<Frozen>| {
-            let (key, value) = frozen.rows.range(&from, &to)?.next_back()?;
-            parse_head(key, value?)
-        };
+        let name = from.get(..STREAM_PREFIX).unwrap_or_default();
+        let in_frozen = |frozen: &Arc<Frozen>| frozen.rows.head(name, (&from, &to));
         let view = {
             let state = read(&self.state);
             if let Some(head) = in_table(&state.active) {
@@ -231,7 +230,7 @@ impl SortedRows {
         if let Some(head) = view.frozen.iter().find_map(in_frozen) {
             return Ok(Some(head));
         }
-        let prefix = hash(from.get(..STREAM_PREFIX).unwrap_or_default());
+        let prefix = hash(name);
         let mut head = None;
         for run in view.runs.iter().filter(|r| r.bloom.may_have(prefix)) {
             self.opened.fetch_add(1, Ordering::Relaxed);

@@ -11,15 +11,17 @@
 //! **Failure.** A record that cannot be read is an error after all records before it. If no thread can be started, the
 //! caller's thread reads everything.
 
+use std::sync::Mutex;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use crate::api::{CommitNo, Entry, Position, Projection, StoreError};
 use crate::index::manifest::Mark;
-use crate::journal::format::Record;
+use crate::journal::format::{Hash, Record};
 use crate::journal::{Journal, position, split};
-use crate::log::Sealed;
+use crate::log::Tail;
 use crate::num::{u32_of, usize_of32};
+use crate::sync::lock;
 
 /// The fewest parts that may wait.
 const PARTS_LEAST: usize = 4;
@@ -44,15 +46,18 @@ pub(crate) struct Read {
 }
 
 impl Read {
+    /// A record without its hash, which the next one names: hashing it would take as long as decoding it.
     fn of(
         at: Position,
         record: &Record<'_>,
         projection: &dyn Projection,
+        seen: Seen<'_>,
     ) -> Result<Self, StoreError> {
         let (segment, offset) = split(at);
         let mut entries = Vec::with_capacity(usize_of32(record.header.entries));
         let whole = record.visit(&mut |commit, place, found| {
             let mut entry = found.to_entry();
+            seen(&entry, position(segment, offset + place));
             projection.recall(CommitNo(commit), &mut entry);
             entries.push((position(segment, offset + place), entry));
             true
@@ -64,13 +69,12 @@ impl Read {
             );
             return Err(StoreError::Corrupt(why.into()));
         }
-        let tail = Sealed::of(*record).tail();
         Ok(Self {
             entries,
             first_commit: record.header.first_commit,
             mark: Mark {
-                commit: tail.commit.0,
-                chain: tail.hash,
+                commit: record.header.last_commit(),
+                chain: Hash::default(),
                 end: position(segment, offset + u32_of(record.bytes.len())),
             },
             bytes: record.bytes.len(),
@@ -80,50 +84,92 @@ impl Read {
 
 type Part = Result<Vec<Read>, StoreError>;
 
-/// Passes every record of a journal, from a position on, to `take`, in order; at most this many parts wait.
-///
-/// # Errors
-/// When a record cannot be read, or the error of `take`; no further record is taken then.
-pub(crate) fn read(
-    journal: &Journal,
-    from: Position,
-    projection: &dyn Projection,
-    parts: usize,
-    take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
-) -> Result<(), StoreError> {
-    let (sender, parts) = sync_channel::<Part>(parts);
-    thread::scope(|scope| {
-        let ahead = thread::Builder::new().name("caudal-storage-ahead".to_owned());
-        let ahead = ahead.spawn_scoped(scope, || fill(journal, from, projection, sender));
-        if let Err(e) = ahead {
-            tracing::warn!(error = %e, "no thread reads the journal ahead");
-            return journal.records(from, &mut |at, record| {
-                take(Read::of(at, record, projection)?).map(|()| true)
-            });
-        }
-        for part in parts {
-            part?.into_iter().try_for_each(&mut *take)?;
-        }
-        Ok(())
-    })
+/// Sees each entry and its place as it is read, in order.
+pub(crate) type Seen<'s> = &'s mut (dyn FnMut(&Entry, Position) + Send);
+
+/// What is read.
+pub(crate) struct Reading<'a> {
+    /// The journal.
+    pub(crate) journal: &'a Journal,
+    /// From this position on.
+    pub(crate) from: Position,
+    /// Its end.
+    pub(crate) end: Tail,
+    /// Decodes the entries.
+    pub(crate) projection: &'a dyn Projection,
 }
 
-/// Reads until the end of the journal, or until the receiver is gone.
-fn fill(journal: &Journal, from: Position, projection: &dyn Projection, sender: SyncSender<Part>) {
-    let (mut part, mut bytes) = (Vec::new(), 0);
-    let read = journal.records(from, &mut |at, record| {
-        let next = Read::of(at, record, projection)?;
-        bytes += next.bytes;
-        part.push(next);
-        if bytes < PART_BYTES {
-            return Ok(true);
+impl Reading<'_> {
+    /// Passes every record to `take`, in order; at most this many parts wait.
+    ///
+    /// # Errors
+    /// When a record cannot be read, or the error of `take`; no further record is taken then.
+    pub(crate) fn all(
+        &self,
+        parts: usize,
+        seen: Seen<'_>,
+        take: &mut dyn FnMut(Read) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let (sender, parts) = sync_channel::<Part>(parts);
+        // for whichever thread reads
+        let seen = Mutex::new(seen);
+        thread::scope(|scope| {
+            let ahead = thread::Builder::new().name("caudal-storage-ahead".to_owned());
+            let ahead = ahead.spawn_scoped(scope, || self.fill(&seen, sender));
+            if let Err(e) = ahead {
+                tracing::warn!(error = %e, "no thread reads the journal ahead");
+                return self.read(&mut **lock(&seen), &mut |read| take(read).map(|()| true));
+            }
+            for part in parts {
+                part?.into_iter().try_for_each(&mut *take)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Reads until the end of the journal, or until the receiver is gone.
+    fn fill(&self, seen: &Mutex<Seen<'_>>, sender: SyncSender<Part>) {
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        let read = self.read(&mut **lock(seen), &mut |next| {
+            bytes += next.bytes;
+            part.push(next);
+            if bytes < PART_BYTES {
+                return Ok(true);
+            }
+            bytes = 0;
+            Ok(sender.send(Ok(std::mem::take(&mut part))).is_ok())
+        });
+        // after an error the receiver takes nothing more
+        let sent = sender.send(Ok(part));
+        if let (Err(e), Ok(())) = (read, sent) {
+            drop(sender.send(Err(e)));
         }
-        bytes = 0;
-        Ok(sender.send(Ok(std::mem::take(&mut part))).is_ok())
-    });
-    // after an error the receiver takes nothing more
-    let sent = sender.send(Ok(part));
-    if let (Err(e), Ok(())) = (read, sent) {
-        drop(sender.send(Err(e)));
+    }
+
+    /// Reads each record with its hash until `take` returns `false`: that of the last one is the end of the journal, that
+    /// of each other one is named by the next.
+    fn read(
+        &self,
+        seen: Seen<'_>,
+        take: &mut dyn FnMut(Read) -> Result<bool, StoreError>,
+    ) -> Result<(), StoreError> {
+        let (mut held, mut wanted) = (None::<Read>, true);
+        self.journal.records(self.from, &mut |at, record| {
+            let next = Read::of(at, record, self.projection, &mut *seen)?;
+            if let Some(mut read) = held.replace(next) {
+                read.mark.chain = record.header.previous;
+                wanted = take(read)?;
+            }
+            Ok(wanted)
+        })?;
+        let Some(mut last) = held.filter(|_| wanted) else {
+            return Ok(());
+        };
+        if last.mark.commit != self.end.commit.0 {
+            let why = "the journal does not end where it ended when it was checked";
+            return Err(StoreError::Corrupt(why.into()));
+        }
+        last.mark.chain = self.end.hash;
+        take(last).map(|_| ())
     }
 }

@@ -172,6 +172,7 @@ fn prepare(
         held,
         files: files.clone(),
         index_rebuilt,
+        counted: Mutex::default(),
         options,
     });
     watch::look_at_space(&shared);
@@ -179,7 +180,6 @@ fn prepare(
         path: path.clone(),
         identity,
         shared,
-        last: checked.last_commit,
     };
     Ok((opened, Arc::new(Mutex::new(writer))))
 }

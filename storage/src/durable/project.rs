@@ -1,14 +1,18 @@
 //! Turns entries into index rows: the engine's own and those of the projection.
 
+use std::collections::hash_map;
+use std::sync::Arc;
+
 use foldhash::HashMap;
 
 use crate::api::{Entry, IndexWriter, Position, Projection, Row, StoreError, StreamId};
 use crate::index::SortedRows;
-use crate::index::bytes::{Bytes, INLINE};
+use crate::index::bytes::Bytes;
+use crate::index::gathered::{Gathered, Heads, Map, Spare};
 use crate::index::manifest::Mark;
 use crate::index::pile::Pile;
 use crate::index::scope::Scopes;
-use crate::index::table::{ROW, row_bytes};
+use crate::index::table::row_bytes;
 use crate::rows::{
     STREAM_TAG, check_key, check_read, check_value, parse_head, stream_key, stream_prefix,
     stream_value,
@@ -18,7 +22,7 @@ use crate::rows::{
 /// and again.
 pub(crate) struct Overlay {
     /// The rows that the projection may read.
-    rows: HashMap<Bytes, Option<Bytes>>,
+    rows: Map,
     /// The kinds of rows that it does not read, and the engine's own rows.
     kinds: Scopes,
     /// The rows of these kinds. Most rows are of such a kind, and a place in a map of many rows costs more than the row:
@@ -26,8 +30,10 @@ pub(crate) struct Overlay {
     unread: Pile,
     /// The last sequence of each stream in the first `headed` rows of `unread`, by the part of their keys that names
     /// the stream.
-    heads: HashMap<Bytes, u64>,
+    heads: Heads,
     headed: usize,
+    /// The memory of earlier rows.
+    spare: Arc<Spare>,
     /// Rough size of the rows in a table, in bytes.
     bytes: usize,
     counters: HashMap<Bytes, u64>,
@@ -40,11 +46,12 @@ impl Overlay {
     pub(crate) fn new(projection: &dyn Projection, counters_max: usize) -> Self {
         let kinds = [projection.unread(), &[STREAM_TAG]].concat();
         Self {
-            rows: HashMap::default(),
+            rows: Map::default(),
             kinds: Scopes::of(&kinds),
             unread: Pile::default(),
-            heads: HashMap::default(),
+            heads: Heads::default(),
             headed: 0,
+            spare: Arc::default(),
             bytes: 0,
             counters: HashMap::default(),
             counters_max,
@@ -91,19 +98,24 @@ impl Overlay {
             self.bytes += self.unread.push(key, value);
             return;
         }
-        // sums are rewritten with every entry and do not fit inline: they reuse their allocation
-        if let Some(value) = value.filter(|value| value.len() > INLINE)
-            && let Some(Some(there)) = self.rows.get_mut(key)
-            && there.rewrite(value)
-        {
-            return;
-        }
-        let (key, value) = (Bytes::new(key), value.map(Bytes::new));
-        let (of_key, new) = (key.heap(), row_bytes(&key, value.as_ref()));
-        self.bytes += new;
-        if let Some(old) = self.rows.insert(key, value) {
-            // the map keeps the old key
-            self.bytes -= ROW + of_key + old.as_ref().map_or(0, Bytes::heap);
+        match self.rows.entry(Bytes::new(key)) {
+            hash_map::Entry::Occupied(mut there) => {
+                // sums are rewritten with every entry and do not fit inline: they reuse their allocation
+                if let (Some(value), Some(there)) = (value, there.get_mut())
+                    && there.rewrite(value)
+                {
+                    return;
+                }
+                let value = value.map(Bytes::new);
+                self.bytes += value.as_ref().map_or(0, Bytes::heap);
+                let old = there.insert(value);
+                self.bytes -= old.as_ref().map_or(0, Bytes::heap);
+            }
+            hash_map::Entry::Vacant(place) => {
+                let value = value.map(Bytes::new);
+                self.bytes += row_bytes(place.key(), value.as_ref());
+                place.insert(value);
+            }
         }
     }
 
@@ -128,12 +140,20 @@ impl Overlay {
         mark: Mark,
     ) -> Result<(), StoreError> {
         if index.fills_a_table(self.bytes) {
-            for (key, value) in self.rows.drain() {
-                let (key, value) = (key.as_slice(), value.as_ref().map(Bytes::as_slice));
-                self.unread.push(key, value);
+            let asked = self.headed > 0;
+            if asked {
+                self.collect_heads();
             }
-            index.freeze_rows(&self.unread, mark)?;
-            self.unread.clear();
+            let spare = &self.spare;
+            let heads = asked.then_some(&mut self.heads);
+            let streams = heads.map(|heads| std::mem::replace(heads, spare.heads()));
+            let take = || {
+                let (map, pile) = self.spare.take();
+                let rows = std::mem::replace(&mut self.rows, map);
+                let unread = std::mem::replace(&mut self.unread, pile);
+                Gathered::new(rows, (self.kinds, unread), streams, &self.spare)
+            };
+            index.freeze_rows(take, mark)?;
             self.forget();
         }
         Ok(())
@@ -144,11 +164,19 @@ impl Overlay {
         self.rows.shrink_to_fit();
         self.unread.shrink();
         self.heads.shrink_to_fit();
+        // tables that are still to be written keep the old one
+        self.spare = Arc::default();
     }
 
     /// The last sequence of a stream among the rows that wait. Heads are collected once they are asked for: few facts
     /// ask.
     fn head(&mut self, stream: StreamId) -> Option<u64> {
+        self.collect_heads();
+        let key = stream_key(stream, 0);
+        self.heads.get(stream_prefix(&key)?).copied()
+    }
+
+    fn collect_heads(&mut self) {
         for (key, value) in self.unread.after(self.headed) {
             if let (Some(of), Some(value)) = (stream_prefix(key), value)
                 && let Some(head) = parse_head(key, value)
@@ -157,8 +185,6 @@ impl Overlay {
             }
         }
         self.headed = self.unread.len();
-        let key = stream_key(stream, 0);
-        self.heads.get(stream_prefix(&key)?).copied()
     }
 
     fn forget(&mut self) {

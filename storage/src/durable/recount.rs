@@ -5,6 +5,9 @@
 //! which it is found ([`SortedRows::walk`](crate::index::SortedRows::walk)). Only where the sums differ is each entry
 //! looked up, to name those that are not found.
 //!
+//! A store that indexes its whole journal when it opens, and is to be read whole, sums the journal's rows while it does
+//! so: the first comparison then reads the journal no more.
+//!
 //! **Bounds.** Holds one page of rows, and nothing per entry.
 //!
 //! **Order.** Rows of commits after the last one compared do not count, so the store may take writes meanwhile: such
@@ -21,6 +24,7 @@ use crate::api::{CommitNo, Differing, Position, StoreError, StreamId};
 use crate::durable::Shared;
 use crate::journal::{position, split};
 use crate::rows::{STREAM_TAG, parse_stream_value, stream_key, stream_value};
+use crate::sync::lock;
 use crate::tally::{Scale, Tally};
 
 /// How many rows are read at a time.
@@ -68,26 +72,65 @@ pub(super) fn streams(
 /// Takes an entry: its stream, its sequence, its time and where it lies.
 type Take<'a> = &'a mut dyn FnMut(StreamId, u64, u64, Position) -> Result<(), StoreError>;
 
+/// The sum of the rows that some entries imply, and the places of these entries.
+#[derive(Debug)]
+pub(super) struct Right {
+    scale: Scale,
+    rows: Tally,
+    places: Option<RangeInclusive<u64>>,
+}
+
+impl Right {
+    /// No entries, from this commit on.
+    pub(super) fn from(commit: CommitNo) -> Self {
+        Self {
+            scale: Scale::new(),
+            rows: Tally::default(),
+            // nothing lies before the first commit; before a later one lie rows that are outside this comparison
+            places: (commit.0 <= 1).then_some(0..=0),
+        }
+    }
+
+    /// Adds the next entry.
+    pub(super) fn add(&mut self, stream: StreamId, seq: u64, at: u64, place: Position) {
+        let (key, value) = (stream_key(stream, seq), stream_value(place, at));
+        self.rows.add(&self.scale, &key, &value);
+        let first = self.places.as_ref().map_or(place.0, |it| *it.start());
+        self.places = Some(first..=place.0);
+    }
+}
+
 impl Part<'_> {
-    fn differ(&self, step: &mut dyn FnMut() -> bool) -> Result<Differing, StoreError> {
-        let scale = Scale::new();
-        let (mut right, mut places) = (Tally::default(), None::<RangeInclusive<u64>>);
-        // nothing lies before the first commit; before a later one lie rows that are outside this comparison
-        let begin = (self.commits.0.0 <= 1).then_some(0);
+    /// The rows that the entries of the part imply.
+    fn right(&self, step: &mut dyn FnMut() -> bool) -> Result<Right, StoreError> {
+        let mut right = Right::from(self.commits.0);
         self.entries(step, &mut |stream, seq, at, place| {
-            right.add(&scale, &stream_key(stream, seq), &stream_value(place, at));
-            let first = places.as_ref().map(|places| *places.start()).or(begin);
-            places = Some(match first {
-                Some(first) => first..=place.0,
-                None => place.0..=place.0,
-            });
+            right.add(stream, seq, at, place);
             Ok(())
         })?;
+        Ok(right)
+    }
+
+    /// The same as it was summed when the store opened; only once, because nobody knows how often it is wanted.
+    fn counted(&self) -> Option<Right> {
+        let (last, right) = lock(&self.shared.counted).take()?;
+        let (from, to) = self.commits;
+        (self.realm.is_none() && from.0 <= 1 && to == last).then_some(right)
+    }
+
+    fn differ(&self, step: &mut dyn FnMut() -> bool) -> Result<Differing, StoreError> {
+        let right = match self.counted() {
+            Some(right) => right,
+            None => self.right(step)?,
+        };
+        let Right {
+            scale,
+            rows: right,
+            places,
+        } = right;
         let mut found = Differing::default();
-        let places = match (places, begin) {
-            (Some(places), _) => places,
-            (None, Some(begin)) => begin..=begin,
-            (None, None) => return Ok(found),
+        let Some(places) = places else {
+            return Ok(found);
         };
         if self.rows(&scale, &places, step)? == right {
             return Ok(found);
@@ -295,6 +338,39 @@ mod tests {
             put(&stream_key(other, 1), Some(&stream_value(nowhere, at)));
             assert_eq!(found(&store, Some(3)), wrong, "{nowhere:?}");
         }
+    }
+
+    #[test]
+    fn an_index_made_anew_is_compared_with_what_was_counted_meanwhile_and_then_with_the_journal() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(store(dir.path()));
+        std::fs::remove_dir_all(dir.path().join(crate::index::blocks::INDEX)).unwrap();
+        let options = StoreOptions {
+            check_all: true,
+            ..StoreOptions::small()
+        };
+        let store = DurableStore::open(dir.path(), options, Arc::new(Words)).unwrap();
+        let waits = || lock(&store.shared.counted).is_some();
+        assert!(waits());
+        assert_eq!(found(&store, None), Vec::<String>::new());
+        assert!(!waits());
+        let count = |commit| {
+            let mut wrong = Right::from(CommitNo(1));
+            wrong.add(stream(1), 1, 0, Position(1));
+            *lock(&store.shared.counted) = Some((CommitNo(commit), wrong));
+        };
+        // it suits neither a realm alone nor other commits
+        count(300);
+        assert_eq!(found(&store, Some(1)), Vec::<String>::new());
+        count(299);
+        assert_eq!(found(&store, None), Vec::<String>::new());
+        assert!(!waits());
+        count(300);
+        assert_eq!(found(&store, None).len(), 1, "the sums are compared");
+        assert!(store.ready().is_err());
+        drop(store);
+        let store = open(dir.path());
+        assert!(lock(&store.shared.counted).is_none(), "nothing is checked");
     }
 
     #[test]

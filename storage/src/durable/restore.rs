@@ -3,8 +3,10 @@
 //! **Shape.** Only the journal is written, with the records' bytes unchanged; the first open, which reads every byte,
 //! makes index, witness and checkpoint.
 //!
-//! A segment is filled up with zeros once it takes no more records, and a thread of its own flushes it while the next
-//! one is filled.
+//! A segment is gathered in memory. Once it takes no more records, a thread of its own writes and flushes it, filled up
+//! with zeros, while the next one is gathered. A flush mostly waits for the disk, so [`WRITING`] such threads run at once.
+//!
+//! **Bounds.** One segment more than that is in memory.
 //!
 //! **Order.** The file that becomes `IDENTITY` has the name `RESTORE` until every record is on disk. So an
 //! interrupted restore leaves no store: nothing opens the folder, and the next restore begins anew in it.
@@ -12,9 +14,10 @@
 //! **Failure.** A folder that holds anything else is refused and not changed. A record that does not follow the last
 //! one is refused.
 
-use std::fs::File;
+use std::collections::VecDeque;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use crate::api::Commit;
@@ -28,16 +31,34 @@ use crate::journal::format::{RecordBuilder, SEGMENT_HEADER, SegmentHeader};
 use crate::journal::names::segment_name;
 use crate::journal::prepare::fill_with_zeros;
 use crate::log::{LogId, Sealed, Tail};
-use crate::num::u32_of;
+use crate::num::{u64_of, usize_of32};
 use crate::rows::check_commit;
+
+/// How many segments are written at once.
+const WRITING: usize = 2;
 
 /// The segment that is being filled.
 #[derive(Debug)]
 struct Filling {
     number: u32,
+    /// The size of its file, in bytes.
     size: u32,
-    file: File,
-    offset: u32,
+    /// Its header and the records put so far.
+    bytes: Vec<u8>,
+}
+
+impl Filling {
+    /// Writes the segment, with zeros after its records, and flushes it; returns the memory of its bytes.
+    fn write(self, files: &Files, journal: &Folder) -> io::Result<Vec<u8>> {
+        if journal.free_space()? < u64::from(self.size) {
+            return Err(rustix::io::Errno::NOSPC.into());
+        }
+        let file = files.create(journal, &segment_name(self.number))?;
+        files.write_at(&file, &self.bytes, 0)?;
+        fill_with_zeros(files, &file, u64_of(self.bytes.len()), self.size)?;
+        files.sync_all(&file)?;
+        Ok(self.bytes)
+    }
 }
 
 /// A store being restored. Dropping it leaves a folder that is not a store.
@@ -45,13 +66,15 @@ struct Filling {
 pub struct Restore {
     files: Files,
     folder: Folder,
-    journal: Folder,
+    journal: Arc<Folder>,
     _locks: Locks,
     identity: Identity,
     segment_bytes: u32,
     filling: Option<Filling>,
-    /// The flush of the previous segment.
-    flushing: Option<JoinHandle<io::Result<()>>>,
+    /// The threads that write the previous segments, in their order.
+    writing: VecDeque<JoinHandle<io::Result<Vec<u8>>>>,
+    /// The memory of a segment that was written.
+    spare: Vec<u8>,
     tail: Tail,
 }
 
@@ -93,12 +116,13 @@ impl Restore {
         Ok(Self {
             files,
             folder,
-            journal,
+            journal: Arc::new(journal),
             _locks: locks,
             identity,
             segment_bytes: options.segment_bytes.max(SEGMENT_MIN),
             filling: None,
-            flushing: None,
+            writing: VecDeque::new(),
+            spare: Vec::new(),
             tail: Tail::none(&log),
         })
     }
@@ -150,46 +174,41 @@ impl Restore {
     }
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        let length = u32_of(bytes.len());
-        let fits = |it: &mut Filling| length <= it.size - it.offset;
+        let fits = |it: &mut Filling| it.bytes.len() + bytes.len() <= usize_of32(it.size);
         let filling = match self.filling.take_if(fits) {
             Some(filling) => filling,
-            None => self.next(length)?,
+            None => self.next(bytes.len())?,
         };
         let filling = self.filling.insert(filling);
-        let at = u64::from(filling.offset);
-        self.files.write_at(&filling.file, bytes, at)?;
-        filling.offset += length;
+        filling.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
     /// Ends the segment that is full and begins the next, with room for `length` bytes.
-    fn next(&mut self, length: u32) -> io::Result<Filling> {
+    fn next(&mut self, length: usize) -> io::Result<Filling> {
         let number = match self.filling.take() {
             Some(full) => {
-                self.end(&full)?;
-                full.number + 1
+                let next = full.number + 1;
+                self.end(full)?;
+                next
             }
             None => 1,
         };
-        let room = u64::from(SEGMENT_HEADER) + u64::from(length);
+        let room = u64::from(SEGMENT_HEADER) + u64_of(length);
         let room = u32::try_from(room).map_err(io::Error::other)?;
         let size = self.segment_bytes.max(room);
-        if self.journal.free_space()? < u64::from(size) {
-            return Err(rustix::io::Errno::NOSPC.into());
-        }
-        let file = self.files.create(&self.journal, &segment_name(number))?;
         let header = SegmentHeader {
             number,
             size,
             id: self.identity.log,
         };
-        self.files.write_at(&file, &header.encode(), 0)?;
+        let mut bytes = std::mem::take(&mut self.spare);
+        bytes.clear();
+        bytes.extend_from_slice(&header.encode());
         Ok(Filling {
             number,
             size,
-            file,
-            offset: SEGMENT_HEADER,
+            bytes,
         })
     }
 
@@ -213,27 +232,25 @@ impl Restore {
         self.finish()
     }
 
-    /// Fills the rest of a segment with zeros and starts its flush.
-    fn end(&mut self, full: &Filling) -> io::Result<()> {
-        fill_with_zeros(&self.files, &full.file, u64::from(full.offset), full.size)?;
-        self.flushed()?;
-        let (files, file) = (self.files.clone(), full.file.try_clone()?);
+    /// Starts writing a segment.
+    fn end(&mut self, full: Filling) -> io::Result<()> {
+        self.wait(WRITING - 1)?;
+        let (files, journal) = (self.files.clone(), Arc::clone(&self.journal));
         let thread = std::thread::Builder::new().name("caudal-storage-restore".to_owned());
-        match thread.spawn(move || files.sync_all(&file)) {
-            Ok(flushing) => self.flushing = Some(flushing),
-            // no thread can be started: flushing here takes longer
-            Err(_) => self.files.sync_all(&full.file)?,
-        }
+        let writing = thread.spawn(move || full.write(&files, &journal))?;
+        self.writing.push_back(writing);
         Ok(())
     }
 
-    /// Waits for the flush that is under way.
-    fn flushed(&mut self) -> io::Result<()> {
-        let Some(flushing) = self.flushing.take() else {
-            return Ok(());
-        };
-        let panicked = |_| io::Error::other("the thread that flushes a segment panicked");
-        flushing.join().map_err(panicked)?
+    /// Waits until at most this many segments are being written.
+    fn wait(&mut self, most: usize) -> io::Result<()> {
+        while self.writing.len() > most
+            && let Some(first) = self.writing.pop_front()
+        {
+            let panicked = |_| io::Error::other("the thread that writes a segment panicked");
+            self.spare = first.join().map_err(panicked)??;
+        }
+        Ok(())
     }
 
     /// Ends the restore: durably makes the folder a store.
@@ -246,17 +263,24 @@ impl Restore {
         let Some(last) = self.filling.take() else {
             return Err(fail(io::Error::other("there is no record to restore")));
         };
-        self.end(&last)
-            .and_then(|()| self.flushed())
-            .map_err(fail)?;
+        let segments = last.number;
+        self.end(last).and_then(|()| self.wait(0)).map_err(fail)?;
         self.files.sync_folder(&self.journal).map_err(fail)?;
         let renamed = self.files.rename(&self.folder, RESTORE, IDENTITY);
         renamed.map_err(fail)?;
         tracing::info!(
-            folder = %self.folder.path().display(), segments = last.number,
+            folder = %self.folder.path().display(), segments,
             commit = self.tail.commit.0, "restored the journal"
         );
         Ok(())
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // nothing is written into the folder once it is not locked any more; nobody wants this restore, so its errors
+        // do not matter
+        while self.wait(0).is_err() {}
     }
 }
 

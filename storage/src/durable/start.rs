@@ -14,22 +14,24 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::api::StoreError;
+use crate::api::{CommitNo, Entry, Position, StoreError};
 use crate::background::give_way;
 use crate::codec::all_zero;
-use crate::durable::ahead::{self, parts_of};
+use crate::durable::ahead::{Reading, parts_of};
 use crate::durable::applier::Applier;
 use crate::durable::aside::drop_old;
 use crate::durable::cell::Cell;
 use crate::durable::committer::Committer;
 use crate::durable::identity::Identity;
 use crate::durable::options::{Part, Progress};
+use crate::durable::recount::Right;
 use crate::durable::sign::Sign;
 use crate::durable::{DurableStore, Shared, follower, node, watch};
 use crate::error::OpenError;
 use crate::index::SortedRows;
-use crate::log::LogError;
+use crate::log::{LogError, Tail};
 use crate::num::u64_of;
+use crate::sync::lock;
 
 /// The pause between two tries to take a cell that another owner has.
 const HELD_PAUSE: Duration = Duration::from_millis(50);
@@ -42,8 +44,6 @@ pub(crate) struct Opened {
     pub(super) identity: Identity,
     /// What all its threads share.
     pub(super) shared: Arc<Shared>,
-    /// The number of the last commit of this node's journal.
-    pub(super) last: u64,
 }
 
 /// Starts the threads, brings the index up to the journal and the log, and takes the lease if this
@@ -62,7 +62,6 @@ pub(super) fn start(
         path,
         identity,
         shared,
-        last,
     } = opened;
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
@@ -83,7 +82,7 @@ pub(super) fn start(
     spawn("caudal-storage-flush", flush)?;
     let merge = behind(&shared.index, SortedRows::merge_loop);
     spawn("caudal-storage-merge", merge)?;
-    let applier = match apply(&shared, &mut cell, last, part) {
+    let applier = match apply(&shared, &mut cell, part) {
         Ok(applier) => applier,
         Err(e) => {
             shared.index.stop();
@@ -174,16 +173,11 @@ fn stop(threads: Vec<JoinHandle<()>>) {
 
 /// Indexes the part of the journal that the index lacks, takes the cell if this node is to own it,
 /// and brings journal and index to the end of the log.
-fn apply(
-    shared: &Arc<Shared>,
-    cell: &mut Cell,
-    last: u64,
-    part: &Part,
-) -> Result<Applier, OpenError> {
+fn apply(shared: &Arc<Shared>, cell: &mut Cell, part: &Part) -> Result<Applier, OpenError> {
     let index = Arc::clone(&shared.index);
     let projection = Arc::clone(&shared.projection);
     let mut applier = Applier::new(index, projection, shared.options.heads_max);
-    catch_up(shared, &mut applier, last).map_err(OpenError::Rebuild)?;
+    catch_up(shared, &mut applier, cell.tail()).map_err(OpenError::Rebuild)?;
     compare(cell)?;
     if let Part::Owner {
         name,
@@ -238,17 +232,29 @@ fn compare(cell: &mut Cell) -> Result<(), OpenError> {
 }
 
 /// Indexes the part of the journal that the index lacks.
-fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), StoreError> {
-    let from = applier.mark();
+fn catch_up(shared: &Shared, applier: &mut Applier, end: Tail) -> Result<(), StoreError> {
+    let (from, last) = (applier.mark(), end.commit.0);
     if from.commit == last {
         return Ok(());
     }
     tracing::info!(from = from.commit, to = last, "indexing the journal");
     let mut reported = Instant::now();
     let mut bytes = 0;
-    let rows = shared.projection.as_ref();
+    let reading = Reading {
+        journal: &shared.journal,
+        from: from.end,
+        end,
+        projection: shared.projection.as_ref(),
+    };
+    let counts = from.commit == 0 && shared.options.check_all;
+    let mut right = counts.then(|| Right::from(CommitNo(1)));
+    let mut seen = |entry: &Entry, place: Position| {
+        if let Some(right) = &mut right {
+            right.add(entry.stream, entry.seq, entry.at, place);
+        }
+    };
     let parts = parts_of(shared.options.table_bytes);
-    ahead::read(&shared.journal, from.end, rows, parts, &mut |read| {
+    reading.all(parts, &mut seen, &mut |read| {
         applier.again(&read)?;
         bytes += u64_of(read.bytes);
         if reported.elapsed().as_secs() >= 1 {
@@ -263,6 +269,7 @@ fn catch_up(shared: &Shared, applier: &mut Applier, last: u64) -> Result<(), Sto
     })?;
     applier.show();
     applier.settle()?;
+    *lock(&shared.counted) = right.map(|right| (end.commit, right));
     shared.checker.read_more(bytes);
     debug_assert!(!all_zero(&applier.mark().chain));
     Ok(())

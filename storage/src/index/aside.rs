@@ -39,7 +39,7 @@ impl SortedRows {
     /// Frees the memory of a table that was written, which takes milliseconds, unless somebody still reads it.
     pub(super) fn free(&self, written: Arc<Frozen>) {
         let Some(FrozenRows::Table(table)) = Arc::into_inner(written).map(|it| it.rows) else {
-            // a sorted pile is freed in one piece
+            // the memory of gathered rows is kept
             return;
         };
         for (n, row) in table.into_iter().enumerate() {

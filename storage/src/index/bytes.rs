@@ -6,7 +6,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 /// How many bytes fit inline.
-pub(crate) const INLINE: usize = 38;
+const INLINE: usize = 38;
 
 /// A byte string, stored inline up to 38 bytes.
 #[derive(Clone)]

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::api::StoreError;
 use crate::index::SortedRows;
 use crate::index::frozen::{Frozen, FrozenRows};
+use crate::index::gathered::Gathered;
 use crate::index::maintain::LOOK_AGAIN;
 use crate::index::manifest::Mark;
-use crate::index::pile::Pile;
 use crate::sync::{lock, read, wait_for, write};
 
 impl SortedRows {
@@ -50,15 +50,19 @@ impl SortedRows {
     }
 
     /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
-    /// are sorted once, which takes a fraction of the time of inserting each one. Of rows with one key the last one
-    /// holds. Nothing else may have been applied since the last table was frozen.
+    /// are sorted once, by the flusher, which takes a fraction of the time of inserting each one. Of rows with one key
+    /// the last one holds. Nothing else may have been applied since the last table was frozen.
     ///
     /// # Errors
-    /// As [`Self::freeze_if_full`]. Nothing is frozen then.
-    pub(crate) fn freeze_rows(&self, rows: &Pile, mark: Mark) -> Result<(), StoreError> {
+    /// As [`Self::freeze_if_full`]. The rows are not taken then.
+    pub(crate) fn freeze_rows(
+        &self,
+        take: impl FnOnce() -> Gathered,
+        mark: Mark,
+    ) -> Result<(), StoreError> {
         // before there is one more table in memory
         self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let rows = FrozenRows::Sorted(rows.sorted());
+        let rows = FrozenRows::Gathered(Box::new(take()));
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),

@@ -1,14 +1,17 @@
 //! A table that accepts no more rows and waits to become a run.
 //!
 //! **Shape.** The rows of groups come as the tree to which they were published. Those of a journal that is indexed again
-//! come as a sorted pile: nobody has read them in between.
+//! come [in no order](Gathered).
 
 use std::collections::btree_map;
 
+use crate::api::Head;
 use crate::index::bytes::Bytes;
+use crate::index::gathered::Gathered;
 use crate::index::manifest::Mark;
-use crate::index::pile::{self, RowRef, Sorted};
-use crate::index::table::{Table, range};
+use crate::index::pile::{self, RowRef};
+use crate::index::table::{Table, range, slice};
+use crate::rows::parse_head;
 
 /// A table that accepts no more rows and waits to become a run.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub(crate) enum FrozenRows {
     /// As groups were published.
     Table(Table),
     /// As the journal was indexed again.
-    Sorted(Sorted),
+    Gathered(Box<Gathered>),
 }
 
 impl FrozenRows {
@@ -33,7 +36,7 @@ impl FrozenRows {
     pub(crate) fn len(&self) -> usize {
         match self {
             Self::Table(table) => table.len(),
-            Self::Sorted(sorted) => sorted.len(),
+            Self::Gathered(rows) => rows.sorted().len(),
         }
     }
 
@@ -41,15 +44,26 @@ impl FrozenRows {
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         match self {
             Self::Table(table) => table.get(key).map(slice),
-            Self::Sorted(sorted) => sorted.get(key),
+            Self::Gathered(rows) => rows.get(key),
         }
+    }
+
+    /// The last row of a stream, if there is one; `stream` is the part of its keys that names it.
+    pub(crate) fn head(&self, stream: &[u8], (from, to): (&[u8], &[u8])) -> Option<Head> {
+        if let Self::Gathered(rows) = self
+            && rows.lacks(stream)
+        {
+            return None;
+        }
+        let (key, value) = self.range(from, to)?.next_back()?;
+        parse_head(key, value?)
     }
 
     /// All rows, smallest key first.
     pub(crate) fn all(&self) -> RowsWithin<'_> {
         match self {
             Self::Table(table) => RowsWithin::Table(table.range::<Bytes, _>(..)),
-            Self::Sorted(sorted) => RowsWithin::Sorted(sorted.range(&[], None)),
+            Self::Gathered(rows) => RowsWithin::Sorted(rows.sorted().range(&[], None)),
         }
     }
 
@@ -57,8 +71,8 @@ impl FrozenRows {
     pub(crate) fn range(&self, from: &[u8], to: &[u8]) -> Option<RowsWithin<'_>> {
         match self {
             Self::Table(table) => range(table, from, to).map(RowsWithin::Table),
-            Self::Sorted(sorted) => {
-                (from < to).then(|| RowsWithin::Sorted(sorted.range(from, Some(to))))
+            Self::Gathered(rows) => {
+                (from < to).then(|| RowsWithin::Sorted(rows.sorted().range(from, Some(to))))
             }
         }
     }
@@ -71,10 +85,6 @@ pub(crate) enum RowsWithin<'a> {
     Table(btree_map::Range<'a, Bytes, Option<Bytes>>),
     /// Of a sorted pile.
     Sorted(pile::Rows<'a>),
-}
-
-fn slice(value: &Option<Bytes>) -> Option<&[u8]> {
-    value.as_ref().map(Bytes::as_slice)
 }
 
 fn row<'a>((key, value): (&'a Bytes, &'a Option<Bytes>)) -> RowRef<'a> {

@@ -15,8 +15,9 @@ use std::slice;
 
 use crate::num::{u16_of, u32_of, usize_of32};
 
-/// How many bytes of a key, after that of its kind, are compared as numbers.
-const FIRST: usize = 16;
+/// How many bytes of a key, after that of its kind, are compared as numbers: all of a stream's key, and most of an
+/// external id.
+const FIRST: usize = 24;
 /// How many kinds of keys there can be.
 const KINDS: usize = 256;
 /// The length that stands for a removed key.
@@ -34,15 +35,15 @@ pub(crate) struct Pile {
     starts: Vec<usize>,
 }
 
-/// Where a row lies, and what follows the kind of its key, as two numbers.
-#[derive(Clone, Copy, Debug)]
+/// Where a row lies, and what follows the kind of its key, as numbers.
+#[derive(Clone, Copy, Debug, Default)]
 struct Place {
-    first: [u64; 2],
+    first: [u64; FIRST / 8],
     start: usize,
 }
 
 /// Rows in the order of their keys, each key once.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sorted {
     bytes: Vec<u8>,
     places: Vec<Place>,
@@ -84,10 +85,10 @@ fn kind_of(key: &[u8]) -> usize {
 }
 
 /// The bytes after the kind of a key as numbers; zeros follow a shorter key, so equal numbers decide nothing.
-fn first_of(key: &[u8]) -> [u64; 2] {
+fn first_of(key: &[u8]) -> [u64; FIRST / 8] {
     let mut rest = key.iter().skip(1);
-    [(); 2].map(|()| {
-        let mut number = [0; FIRST / 2];
+    [(); FIRST / 8].map(|()| {
+        let mut number = [0; 8];
         for (to, from) in number.iter_mut().zip(rest.by_ref()) {
             *to = *from;
         }
@@ -127,44 +128,93 @@ impl Pile {
         self.starts.shrink_to_fit();
     }
 
-    /// The rows in the order of their keys. Of rows with one key the last one is there.
-    pub(crate) fn sorted(&self) -> Sorted {
-        let key = |place: &Place| row_at(&self.bytes, place.start).0;
-        let mut kinds = vec![Vec::new(); KINDS];
+    /// The rows in the order of their keys, in the memory of others. Of rows with one key the last one is there.
+    pub(crate) fn sorted(&self, room: Sorted) -> Sorted {
+        let Sorted {
+            mut bytes,
+            mut places,
+            mut ends,
+        } = room;
+        bytes.clear();
+        bytes.reserve(self.bytes.len());
+        places.clear();
+        places.resize(self.starts.len(), Place::default());
+        let mut next = self.begins();
         for start in &self.starts {
             let (key, start) = (row_at(&self.bytes, *start).0, *start);
-            let first = first_of(key);
-            if let Some(places) = kinds.get_mut(kind_of(key)) {
-                places.push(Place { first, start });
+            if let Some(at) = next.get_mut(kind_of(key))
+                && let Some(place) = places.get_mut(*at)
+            {
+                let first = first_of(key);
+                *place = Place { first, start };
+                *at += 1;
             }
         }
-        let mut sorted = Sorted {
-            bytes: Vec::with_capacity(self.bytes.len()),
-            places: Vec::with_capacity(self.starts.len()),
-            ends: Vec::with_capacity(KINDS),
-        };
-        for mut places in kinds {
-            places.sort_unstable_by(|one, other| {
-                let by_first = one.first.cmp(&other.first);
-                let by_key = by_first.then_with(|| key(one).cmp(key(other)));
-                by_key.then(one.start.cmp(&other.start))
-            });
-            places.dedup_by(|later, kept| {
-                let same = later.first == kept.first && key(later) == key(kept);
-                if same {
-                    *kept = *later;
+        // every kind has been filled up to where the next one begins
+        let (mut rest, mut from) = (places.as_mut_slice(), 0);
+        for to in &next {
+            let (of_kind, others) = rest.split_at_mut(to - from);
+            self.sort(of_kind);
+            (rest, from) = (others, *to);
+        }
+        ends.clear();
+        let (mut from, mut kept) = (0, 0);
+        for to in next {
+            for at in from..to {
+                let Some(place) = places.get(at).copied() else {
+                    break;
+                };
+                let later = places.get(at + 1).filter(|_| at + 1 < to);
+                if later.is_some_and(|later| self.alike(place, *later)) {
+                    continue;
                 }
-                same
-            });
-            for Place { first, start } in places {
-                let row = row_at(&self.bytes, start);
-                let start = sorted.bytes.len();
-                append(&mut sorted.bytes, row);
-                sorted.places.push(Place { first, start });
+                let start = bytes.len();
+                append(&mut bytes, row_at(&self.bytes, place.start));
+                if let Some(kept) = places.get_mut(kept) {
+                    *kept = Place { start, ..place };
+                }
+                kept += 1;
             }
-            sorted.ends.push(sorted.places.len());
+            ends.push(kept);
+            from = to;
         }
-        sorted
+        places.truncate(kept);
+        Sorted {
+            bytes,
+            places,
+            ends,
+        }
+    }
+
+    /// How many rows there are of the kinds before each kind.
+    fn begins(&self) -> Vec<usize> {
+        let mut begins = vec![0; KINDS];
+        for start in &self.starts {
+            if let Some(n) = begins.get_mut(kind_of(row_at(&self.bytes, *start).0)) {
+                *n += 1;
+            }
+        }
+        let mut before = 0;
+        for n in &mut begins {
+            before += std::mem::replace(n, before);
+        }
+        begins
+    }
+
+    /// Sorts rows of one kind, those with one key in the order in which they were added.
+    fn sort(&self, places: &mut [Place]) {
+        let key = |place: &Place| row_at(&self.bytes, place.start).0;
+        places.sort_unstable_by(|one, other| {
+            let by_first = one.first.cmp(&other.first);
+            let by_key = by_first.then_with(|| key(one).cmp(key(other)));
+            by_key.then(one.start.cmp(&other.start))
+        });
+    }
+
+    /// Whether two rows have one key.
+    fn alike(&self, one: Place, other: Place) -> bool {
+        let key = |place: Place| row_at(&self.bytes, place.start).0;
+        one.first == other.first && key(one) == key(other)
     }
 }
 
@@ -254,7 +304,12 @@ mod tests {
             rows in proptest::collection::vec((keys(), any::<Option<[u8; 3]>>()), 0..60),
             from in keys(),
             to in keys(),
+            others in proptest::collection::vec(keys(), 0..60),
         ) {
+            let mut before = Pile::default();
+            for key in &others {
+                before.push(key, Some(key));
+            }
             let (mut pile, mut map) = (Pile::default(), BTreeMap::new());
             for (key, value) in &rows {
                 let value = value.as_ref().map(<[u8; 3]>::as_slice);
@@ -264,7 +319,7 @@ mod tests {
             let added = rows.iter().map(|(key, value)| (key.as_slice(), value.as_ref().map(<[u8; 3]>::as_slice)));
             prop_assert_eq!(pile.len(), rows.len());
             prop_assert_eq!(pile.after(2).collect::<Vec<_>>(), added.skip(2).collect::<Vec<_>>());
-            let sorted = pile.sorted();
+            let sorted = pile.sorted(before.sorted(Sorted::default()));
             prop_assert_eq!(sorted.len(), map.len());
             for key in rows.iter().map(|(key, _)| key).chain([&from, &to]) {
                 prop_assert_eq!(sorted.get(key), map.get(key.as_slice()).copied());

@@ -12,11 +12,16 @@ pub(crate) type Table = BTreeMap<Bytes, Option<Bytes>>;
 
 /// Bytes that one row takes in a table, roughly, besides the bytes of key and value that do not fit inline: nodes of
 /// the tree are three fifths full.
-pub(crate) const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
+const ROW: usize = 2 * size_of::<Bytes>() * 5 / 3;
 
 /// Bytes that this row takes in a table, roughly.
 pub(crate) fn row_bytes(key: &Bytes, value: Option<&Bytes>) -> usize {
     ROW + key.heap() + value.map_or(0, Bytes::heap)
+}
+
+/// A value as a slice.
+pub(crate) fn slice(value: &Option<Bytes>) -> Option<&[u8]> {
+    value.as_ref().map(Bytes::as_slice)
 }
 
 /// A range of a table; `None` when the bounds make it empty.

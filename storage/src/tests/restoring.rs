@@ -155,7 +155,7 @@ fn a_restore_that_was_cut_off_is_no_store_and_begins_anew() {
     let (store, history) = made(&dir.path().join("a"));
     let records = store.records();
     let mut cut = 0;
-    for nth in (1..).step_by(331) {
+    for nth in (1..).step_by(3) {
         let to = dir.path().join(format!("b{nth}"));
         let options = StoreOptions {
             faults: Some(Faults::at(nth, u64::MAX)),
@@ -166,13 +166,13 @@ fn a_restore_that_was_cut_off_is_no_store_and_begins_anew() {
         }
         cut += 1;
         if to.exists() {
-            let refused = open(&to);
             let empty = fs::read_dir(&to).unwrap().count() <= 1;
-            assert!(
-                refused.is_err() || empty,
-                "{nth}: no empty store in its place"
-            );
-            drop(refused);
+            if let Ok(store) = open(&to)
+                && !empty
+            {
+                // it failed after it had its name: everything is there
+                history.check(store.as_ref());
+            }
         }
         if DurableStore::id_of(&to).unwrap().is_none() {
             restored(&to, &records, &StoreOptions::small()).unwrap();
