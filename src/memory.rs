@@ -128,11 +128,12 @@ impl Plan {
     }
 }
 
+/// A number of bytes, or of things in memory, as an index.
 #[expect(
     clippy::expect_used,
     reason = "no limit of memory is beyond what the machine can address"
 )]
-fn count(n: u64) -> usize {
+pub fn count(n: u64) -> usize {
     usize::try_from(n).expect("a number below 16 TiB")
 }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
+use caudal::memory::{self, count};
 use caudal::service;
 use caudal_actors::cells::Cells;
 use caudal_actors::records::projection::Rows;
@@ -16,11 +17,23 @@ use super::terminal;
 /// A short-lived command does not merge runs of the index while there are few: the service that uses the folder next
 /// merges them in the background.
 const FAN_IN: usize = 1000;
-/// The size of such a table, in bytes.
-const TABLE_BYTES: usize = 64 << 20;
+/// The size of a table of rows, in bytes: at least, and at most. Each of them becomes a run, so with larger ones a large
+/// index has fewer runs, and needs none or one merge.
+const TABLE_BYTES: (u64, u64) = (16 << 20, 256 << 20);
+/// A table has this part of the memory that a service would take; about eight of them are in memory, in pieces.
+const TABLE_PART: u64 = 16;
+/// The profiles of accounts take at most this part of that memory while a folder is verified.
+const PROFILES_PART: u64 = 4;
+/// A profile in memory, in bytes, roughly.
+const PROFILE_BYTES: u64 = 1024;
 /// How many of them may wait besides the one that is being filled: while one is flushed to the disk, which is mostly
 /// waiting, the next one is complete.
 const TABLES_WAIT: usize = 2;
+
+/// How many profiles of accounts there is room for while a folder is verified.
+pub fn profiles() -> usize {
+    count(memory::usual() / PROFILES_PART / PROFILE_BYTES)
+}
 
 /// A folder that is locked while this lives.
 pub struct Stopped {
@@ -62,7 +75,7 @@ impl Stopped {
             create: false,
             check_all: whole,
             merge_fan_in: FAN_IN,
-            table_bytes: TABLE_BYTES,
+            table_bytes: count((memory::usual() / TABLE_PART).clamp(TABLE_BYTES.0, TABLE_BYTES.1)),
             frozen_max: TABLES_WAIT,
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Exit;
 use super::remote::{Which, shown};
-use super::stopped::Stopped;
+use super::stopped::{self, Stopped};
 use super::terminal::{self, say, wait};
 
 /// Verify the ledger: replay every history and compare it with the index and the actors
@@ -63,7 +63,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
 pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
     // If the index has to be rebuilt, it is built from the same pass that verifies.
-    let watch = Watch::new();
+    let watch = Watch::new(stopped::profiles());
     let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), &line)?;
     line.set_message("entries replayed:");
     let mut report = verify::Report::default();

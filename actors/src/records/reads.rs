@@ -31,7 +31,7 @@ use super::keys::{SORTED_BYTES_MAX, Sorted};
 use super::projection::{Added, Listed, Place, newest_day, parse_totals, parse_usage};
 use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
 
-pub use accounts::{Loaded, account, load, load_in_full, profile, standing};
+pub use accounts::{Loaded, account, any_at_rest, load, load_in_full, profile, standing};
 
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;

@@ -321,7 +321,7 @@ async fn what_cannot_be_read_takes_nothing_from_what_was_found() {
 #[actix::test]
 async fn an_index_that_is_made_while_it_is_watched_is_made_alike() {
     let Row { key, value } = at_rest(story().await.as_ref());
-    let watch = Watch::new();
+    let watch = Watch::new(0);
     assert_eq!(
         (watch.version(), watch.scoped(), watch.single()),
         (Rows.version(), Rows.scoped(), Rows.single())
@@ -392,7 +392,7 @@ async fn a_store_that_was_watched_is_verified_alike_whatever_was_seen_of_it() {
     let journal = journal(store.as_ref());
     let whole = verify::store(store.as_ref(), &mut |_| {}).unwrap();
     let seen = |entries: &[(CommitNo, Entry)]| {
-        let watch = Watch::new();
+        let watch = Watch::new(0);
         for (commit, entry) in entries {
             let mut entry = entry.clone();
             watch.recall(*commit, &mut entry);

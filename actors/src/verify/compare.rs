@@ -43,8 +43,10 @@ pub(super) struct Part {
     pub rests: BTreeSet<At>,
     /// Realms whose movements may have wrong rows.
     pub movements: BTreeSet<RealmId>,
-    /// The sums of the places of each realm's accounts.
+    /// The sums of the places that each realm's accounts should have.
     pub places: BTreeMap<RealmId, Places>,
+    /// The sums of the places that are there.
+    pub there: BTreeMap<RealmId, Places>,
     /// Whether rows differ by which streams lead to their entries; the report names them.
     pub streams: bool,
     /// The error about wrong bytes that stopped the first failed piece of work.
@@ -52,7 +54,7 @@ pub(super) struct Part {
 }
 
 /// The sums of the accounts' places in their orders, and among the accounts of their CUITs.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Places {
     orders: Tally,
     cuits: Tally,
@@ -66,10 +68,15 @@ impl Part {
         self.movements.extend(other.movements);
         self.streams |= other.streams;
         self.failed = self.failed.take().or(other.failed);
-        for (realm, places) in other.places {
-            let sum = self.places.entry(realm).or_default();
-            sum.orders.join(&places.orders);
-            sum.cuits.join(&places.cuits);
+        for (to, from) in [
+            (&mut self.places, other.places),
+            (&mut self.there, other.there),
+        ] {
+            for (realm, places) in from {
+                let sum = to.entry(realm).or_default();
+                sum.orders.join(&places.orders);
+                sum.cuits.join(&places.cuits);
+            }
         }
     }
 }
@@ -282,13 +289,20 @@ pub(super) fn accounts(
         page: VecDeque::new(),
     };
     let mut sets = Recent::default();
+    // mostly all accounts have left rows at rest or, if the index was just made, none has
+    let looks = match (all.first(), all.last()) {
+        (Some(Known { at: first, .. }), Some(Known { at: last, .. })) if first.0 == last.0 => {
+            reads::any_at_rest(store, first.0, (first.1, last.1))?
+        }
+        _ => true,
+    };
     for known in all {
         if !step() {
             break;
         }
         part.report.accounts += 1;
         let (at, history) = (known.at, known.history);
-        let loaded = match loaded(store, known) {
+        let loaded = match loaded(store, known, looks) {
             // The second check names the reason.
             Err(StoreError::Corrupt(_)) => None,
             loaded => loaded?,
@@ -337,14 +351,19 @@ enum Made {
     OfJournal,
 }
 
-/// An account as it is loaded.
-fn loaded(store: &dyn Index, known: Known<'_>) -> Result<Option<(Account, Made)>, StoreError> {
+/// An account as it is loaded; `looks` tells whether it may have left rows at rest.
+fn loaded(
+    store: &dyn Index,
+    known: Known<'_>,
+    looks: bool,
+) -> Result<Option<(Account, Made)>, StoreError> {
     let Known {
         at: (realm, number),
         history,
         mut profile,
     } = known;
-    if let Some(account) = reads::standing(store, realm, (&mut profile, history), number)? {
+    if let Some(account) = reads::standing(store, realm, (&mut profile, history), (number, looks))?
+    {
         return Ok(Some((*account, Made::OfJournal)));
     }
     let Some(loaded) = reads::load(store, realm, number)? else {
@@ -407,17 +426,16 @@ impl Places {
         self.cuits.add(scale, &key, &[]);
     }
 
-    /// Whether the accounts of a realm up to `last` have these places.
+    /// The places that the accounts of a realm up to `last` have.
     ///
     /// # Errors
     /// When the store cannot be read.
-    pub fn agree(
-        &self,
+    pub fn there(
         store: &dyn Index,
         (realm, last): At,
         scale: &Scale,
         step: Step<'_>,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<Part, StoreError> {
         let mut there = Self::default();
         rows(store, under(keys::orders(realm)), step, &mut |key, _| {
             if !keys::account_of(key).is_ok_and(|number| number > last) {
@@ -429,6 +447,9 @@ impl Places {
                 there.cuits.add(scale, key, &[]);
             }
         })?;
-        Ok((there.orders, there.cuits) == (self.orders, self.cuits))
+        Ok(Part {
+            there: BTreeMap::from([(realm, there)]),
+            ..Part::default()
+        })
     }
 }

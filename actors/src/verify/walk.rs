@@ -3,8 +3,9 @@
 //! **Shape.** It reads nothing from a store, so it can keep up with another thread that reads and decodes ([`pipe`]
 //! does), and does not depend on how the rows lie.
 //!
-//! **Bounds.** For an account a [`History`] (about 100 bytes), for a realm some sums. For the first [`PROFILES_MAX`]
-//! accounts also the profile, about a kilobyte each; other profiles are read from their streams.
+//! **Bounds.** For an account a [`History`] (about 100 bytes), for a realm some sums. For the first accounts, by default
+//! [`PROFILES_MAX`], also the profile, about a kilobyte each; other profiles are read from their streams, which takes
+//! longer.
 //!
 //! [`pipe`]: super::pipe
 
@@ -28,7 +29,7 @@ use crate::records::marks::{self, BLOCK, Marks};
 use crate::records::projection::{Line, Place};
 use crate::records::{PROFILE, decode};
 
-/// How many profiles are kept while the journal is read (about 128 MiB).
+/// How many profiles are kept while the journal is read, unless there is more room (about 128 MiB).
 const PROFILES_MAX: usize = 131_072;
 
 /// The state of the journal so far.
@@ -37,8 +38,9 @@ pub(super) struct Walk {
     pub report: Report,
     /// The state of each account's movements.
     pub histories: HashMap<At, History>,
-    /// Accounts folded only from their profiles.
+    /// Accounts folded only from their profiles, at most `profiles_max`.
     pub profiles: HashMap<At, Box<Account>>,
+    pub profiles_max: usize,
     pub sums: Sums,
     pub people: staff::Recount,
     /// The sums over the rows of each realm's movements.
@@ -77,6 +79,7 @@ impl Walk {
             report: Report::default(),
             histories: HashMap::default(),
             profiles: HashMap::default(),
+            profiles_max: PROFILES_MAX,
             sums: Sums::under(sets),
             people: staff::Recount::default(),
             rows: BTreeMap::new(),
@@ -146,7 +149,7 @@ impl Walk {
             }
         };
         let time = Timestamp::from_millis(entry.at);
-        let room = self.profiles.len() < PROFILES_MAX;
+        let room = self.profiles.len() < self.profiles_max;
         match (self.profiles.get_mut(&at), &fact) {
             (None, AccountFact::Registered(registration)) if room => {
                 let account = Account::registered(registration, time);

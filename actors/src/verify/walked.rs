@@ -9,7 +9,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{CommitNo, Index, Scale, StoreError};
 use foldhash::HashMap;
 
-use super::compare::{self, Hands, IN_FULL, Known, Part, Step, Work};
+use super::compare::{self, Hands, IN_FULL, Known, Part, Places, Step, Work};
 use super::lists::Lines;
 use super::pipe::Reach;
 use super::totals::Sums;
@@ -42,6 +42,7 @@ impl Walked {
             mut report,
             histories,
             profiles,
+            profiles_max: _,
             sums,
             people,
             rows,
@@ -81,6 +82,7 @@ impl Walked {
             rests,
             movements,
             places,
+            there,
             streams,
             failed,
         } = found;
@@ -88,26 +90,19 @@ impl Walked {
             // No read by the streams' rows can be trusted to match the journal.
             accounts.extend(this.histories.keys());
         }
-        let mut work: Vec<Work<'_>> = Vec::new();
+        let mut crowded = BTreeSet::new();
         for (realm, places) in &places {
-            work.push(Box::new(move |step| {
-                let mut part = Part::default();
-                if let Some(last) = this.last_of(*realm)
-                    && !places.agree(store, (*realm, last), &this.scale, step)?
-                {
-                    let all = this.histories.range(all_of(*realm));
-                    part.accounts.extend(all.map(|(at, _)| *at));
-                }
-                Ok(part)
-            }));
+            // without a sum there was an error
+            if there.get(realm).is_some_and(|there| there != places) {
+                let all = this.histories.range(all_of(*realm));
+                crowded.extend(all.map(|(at, _)| *at));
+            }
         }
-        let crowded = hands.all(work)?;
         let mut realms = movements.clone();
         // only realms whose places are not already in doubt for another reason
-        let others = crowded.accounts.iter().filter(|at| !accounts.contains(at));
+        let others = crowded.iter().filter(|at| !accounts.contains(at));
         realms.extend(others.map(|at| at.0));
-        accounts.extend(crowded.accounts);
-        let failed = failed.or(crowded.failed);
+        accounts.extend(crowded);
         let doubts = Doubts {
             accounts,
             rests,
@@ -158,9 +153,9 @@ impl Walked {
         unnamed.map_or(Ok(report), Err)
     }
 
-    fn last_of(&self, realm: RealmId) -> Option<AccountNo> {
+    fn last_of(&self, realm: RealmId) -> Option<At> {
         let last = self.histories.range(all_of(realm)).next_back();
-        last.map(|((_, number), _)| *number)
+        last.map(|(at, _)| *at)
     }
 
     /// The pieces of work that can be done side by side.
@@ -209,6 +204,12 @@ impl Walked {
                 ..Part::default()
             })
         }));
+        let realms: BTreeSet<RealmId> = self.histories.keys().map(|at| at.0).collect();
+        for last in realms.into_iter().filter_map(|realm| self.last_of(realm)) {
+            work.push(Box::new(move |step| {
+                Places::there(store, last, &self.scale, step)
+            }));
+        }
         let all: Vec<(&At, &History)> = self.histories.iter().collect();
         for some in all.chunks(ACCOUNTS) {
             let known = some.iter().map(|(at, history)| Known {

@@ -36,10 +36,13 @@ struct Seeing {
 }
 
 impl Watch {
-    /// A watch that has seen nothing.
-    pub fn new() -> Arc<Self> {
+    /// A watch that has seen nothing, and may keep the profiles of this many accounts if that is more than a
+    /// verification keeps anyway; a profile takes about a kilobyte.
+    pub fn new(profiles: usize) -> Arc<Self> {
+        let mut walk = Walk::under(RuleSets::ALL);
+        walk.profiles_max = walk.profiles_max.max(profiles);
         let seeing = Seeing {
-            walk: Walk::under(RuleSets::ALL),
+            walk,
             last: CommitNo(0),
             whole: true,
         };

@@ -3,8 +3,10 @@
 use super::rests::{REST, SNAPSHOT, STAND};
 use super::*;
 
-/// The kinds of rows that vouchers write and no entry reads while it is projected.
-pub const UNREAD: &[u8] = &[EXTERNAL, INTERNAL, BANK_DAY, EVENT];
+/// The kinds of rows that vouchers and accounts write and no entry reads while it is projected.
+pub const UNREAD: &[u8] = &[
+    CVU, CODE, EXTERNAL, INTERNAL, PENDING, BANK_DAY, CUIT, ENROLLING, SORTED, EVENT,
+];
 
 /// The name of the rows whose keys begin with this byte; `None` for a byte with which no key of this crate begins.
 pub const fn kind_of(first: u8) -> Option<&'static str> {

@@ -55,7 +55,11 @@ pub fn happened(
     let fact: AccountFact = decode(&entry.body)?;
     let at = Timestamp::from_millis(entry.at);
     let key = keys::directory_of(realm, number);
-    let before: Option<Listed> = index.get(&key)?.map(|row| decode(&row)).transpose()?;
+    let before: Option<Listed> = match &fact {
+        // the first fact of an account: there is no row yet
+        AccountFact::Registered(_) => None,
+        _ => index.get(&key)?.map(|row| decode(&row)).transpose()?,
+    };
     let after = match (&fact, before.clone()) {
         (AccountFact::Registered(registration), _) => {
             listed(&Account::registered(registration, at))

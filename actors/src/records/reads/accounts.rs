@@ -101,16 +101,35 @@ pub fn load_in_full(
     load_from(store, realm, number, Rows::default())
 }
 
+/// Whether any of the accounts from `first` to `last` has left rows at rest, as a look-up by their keys would find them.
+pub fn any_at_rest(
+    store: &dyn Index,
+    realm: RealmId,
+    (first, last): (AccountNo, AccountNo),
+) -> Result<bool, StoreError> {
+    for key in [keys::rest, keys::snapshot, keys::stand] {
+        let mut to = key(realm, last);
+        to.push(0);
+        if !store.walk(&key(realm, first), &to, 1)?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// An account that has left no rows at rest, made of its profile and its `history`, without reading its movements;
 /// `None` if it has left some, or does not exist. `profile` is its folded profile, if known, and is taken if it is
-/// used.
+/// used. `looks` tells whether to look for such rows: it need not where there are [none](any_at_rest).
 pub fn standing(
     store: &dyn Index,
     realm: RealmId,
     (profile, history): (&mut Option<Box<Account>>, &History),
-    number: AccountNo,
+    (number, looks): (AccountNo, bool),
 ) -> Result<Option<Box<Account>>, StoreError> {
-    let rows = at_rest(store, realm, number)?;
+    let rows = match looks {
+        true => at_rest(store, realm, number)?,
+        false => Rows::default(),
+    };
     if rows.whole.is_some() || rows.stand.is_some() {
         return Ok(None);
     }
