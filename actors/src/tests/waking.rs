@@ -167,6 +167,14 @@ impl Two {
         }
     }
 
+    /// Two nodes, each awake with the cell of its number.
+    async fn awake(&self) -> (Arc<Engine>, Arc<Engine>) {
+        let (first, second) = (self.node(), self.node());
+        first.wake(0).await.unwrap();
+        second.wake(1).await.unwrap();
+        (first, second)
+    }
+
     /// A node that rests at first.
     fn node(&self) -> Arc<Engine> {
         let [first, second] = self.stores.clone();
@@ -270,9 +278,7 @@ async fn while_a_cell_wakes_the_others_are_served_and_it_rests_only_when_that_ha
 #[actix::test]
 async fn a_realm_that_could_not_be_started_is_tried_again() {
     let two = Two::new();
-    let (first, second) = (two.node(), two.node());
-    first.wake(0).await.unwrap();
-    second.wake(1).await.unwrap();
+    let (first, second) = two.awake().await;
     two.reads(Reading::Fails);
     let realm = tenant(&first, "t1", 1).await;
     assert!(second.look_again().unwrap(), "it has seen the tenant");
@@ -290,9 +296,7 @@ async fn a_realm_that_could_not_be_started_is_tried_again() {
 #[actix::test]
 async fn while_a_realm_is_started_its_clients_are_told_to_come_again() {
     let two = Two::new();
-    let (first, second) = (two.node(), two.node());
-    first.wake(0).await.unwrap();
-    second.wake(1).await.unwrap();
+    let (first, second) = two.awake().await;
     let realm = tenant(&first, "t1", 1).await;
     let ((begun, begins), (word, told)) = (channel(), channel());
     two.reads(Reading::Waits(begun, told));
@@ -349,9 +353,7 @@ async fn a_realm_that_cannot_be_loaded_by_the_node_that_writes_the_platform_is_t
 #[actix::test]
 async fn whoever_asks_late_whether_a_realm_rests_has_none_rest_that_stays() {
     let two = Two::new();
-    let (first, second) = (two.node(), two.node());
-    first.wake(0).await.unwrap();
-    second.wake(1).await.unwrap();
+    let (first, second) = two.awake().await;
     let realm = tenant(&first, "t1", 1).await;
     second.look_again().unwrap();
     assert!(serves(&second, realm).await);

@@ -1,10 +1,10 @@
 //! Reads the journal ahead of the thread that derives rows from it.
 //!
 //! **Shape.** A thread of its own reads and checks records and has the projection decode their entries
-//! ([`Projection::recall`]); the caller takes the records in order. So a rebuild uses two cores.
+//! ([`Projection::recall`]); the caller takes the records in order. So a rebuild uses more than one core.
 //!
 //! **Bounds.** At most [`parts_of`] a table wait, each with [`PART_BYTES`] of records, or one record if that is larger:
-//! the thread goes on while the caller sorts a table.
+//! the thread goes on while the caller waits for the flusher.
 //!
 //! **Order.** The order of the journal.
 //!
@@ -46,7 +46,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// A record without its hash, which the next one names: hashing it would take as long as decoding it.
+    /// A record without its hash, which the next one names: that saves a pass over its bytes.
     fn of(
         at: Position,
         record: &Record<'_>,

@@ -165,16 +165,12 @@ fn a_restore_that_was_cut_off_is_no_store_and_begins_anew() {
             break;
         }
         cut += 1;
-        if to.exists() {
-            let empty = fs::read_dir(&to).unwrap().count() <= 1;
-            if let Ok(store) = open(&to)
-                && !empty
-            {
-                // it failed after it had its name: everything is there
-                history.check(store.as_ref());
-            }
-        }
-        if DurableStore::id_of(&to).unwrap().is_none() {
+        let begun = to.exists() && fs::read_dir(&to).unwrap().count() > 1;
+        if DurableStore::id_of(&to).unwrap().is_some() {
+            // it failed after it had its name: everything is there
+            history.check(open(&to).unwrap().as_ref());
+        } else {
+            assert!(!begun || open(&to).is_err(), "{nth}: no store in its place");
             restored(&to, &records, &StoreOptions::small()).unwrap();
             history.check(open(&to).unwrap().as_ref());
         }
