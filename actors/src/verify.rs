@@ -26,6 +26,7 @@
 mod compare;
 mod lists;
 mod named;
+mod neighbours;
 mod pipe;
 mod staff;
 mod totals;

@@ -140,8 +140,8 @@ impl Depot for Objects {
             let failed = |why: Error| self.failed("reading", name, &why);
             match self.store()?.get(&Path::from(name)).await {
                 Ok(found) => {
-                    let bytes = found.bytes().await.map_err(failed)?;
-                    Ok(Some(bytes.to_vec()))
+                    // no copy, as nobody else has these bytes
+                    Ok(Some(found.bytes().await.map_err(failed)?.into()))
                 }
                 Err(Error::NotFound { .. }) => Ok(None),
                 Err(why) => Err(failed(why)),

@@ -63,6 +63,9 @@ fn parts(object: &[u8]) -> Option<(Head<'_>, &[u8])> {
 /// The most bytes of records that an object may claim: far more than a shipper puts into one.
 const RECORDS_MAX: u64 = 1 << 30;
 
+/// The most memory, in bytes, that is set apart for records because an object claims to hold them.
+const ROOM_MAX: usize = 64 << 20;
+
 /// Unpacks an object.
 ///
 /// # Errors
@@ -83,9 +86,10 @@ pub fn unpack(name: &str, object: &[u8]) -> Result<Unpacked, BackupError> {
     if length > RECORDS_MAX {
         return Err(wrong("it claims to hold too much"));
     }
+    let room = usize::try_from(length).map_or(ROOM_MAX, |length| length.min(ROOM_MAX));
     let mut unpacked = Unpacked {
         log: *log,
-        records: Vec::new(),
+        records: Vec::with_capacity(room),
         wrong: None,
     };
     let mut source = packed;

@@ -17,6 +17,7 @@
 pub(crate) mod check;
 pub(crate) mod format;
 mod frames;
+pub(crate) mod judged;
 pub(crate) mod names;
 pub(crate) mod packed;
 pub(crate) mod packing;

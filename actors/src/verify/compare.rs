@@ -10,6 +10,7 @@
 //! **Order.** A running service moves on meanwhile. Rows that are newer than the journal that was read do not count,
 //! and the second check dispels a doubt that comes from such a change.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -30,7 +31,12 @@ use crate::records::{decode, reads};
 /// How many rows are read at once.
 const PAGE: usize = 1000;
 /// One account of this many, the first one among them, is compared in full with its streams.
-pub(super) const IN_FULL: u64 = 64;
+const IN_FULL: u64 = 64;
+
+/// Whether an account is compared in full with its streams.
+pub(super) const fn is_in_full(at: At) -> bool {
+    at.1.0 % IN_FULL == 1
+}
 
 /// The result of a piece of work.
 #[derive(Default)]
@@ -84,8 +90,24 @@ impl Part {
 /// Ends a piece of work when it returns `false`; its result then means nothing.
 pub(super) type Step<'s> = &'s mut dyn FnMut() -> bool;
 
+type Done = Result<Part, StoreError>;
+
 /// A piece of work.
-pub(super) type Work<'w> = Box<dyn FnOnce(Step<'_>) -> Result<Part, StoreError> + Send + 'w>;
+pub(super) struct Work<'w> {
+    /// Roughly how many rows and entries it reads.
+    reads: u64,
+    run: Box<dyn FnOnce(Step<'_>) -> Done + Send + 'w>,
+}
+
+impl<'w> Work<'w> {
+    /// A piece of work that reads about this many rows and entries.
+    pub fn of(reads: u64, run: impl FnOnce(Step<'_>) -> Done + Send + 'w) -> Self {
+        Self {
+            reads,
+            run: Box::new(run),
+        }
+    }
+}
 
 /// The threads that work.
 pub(super) enum Hands<'h> {
@@ -116,7 +138,7 @@ impl Hands<'_> {
         match self {
             Self::One(step) => {
                 for piece in work {
-                    all.joins(kept(piece(&mut **step))?);
+                    all.joins(kept((piece.run)(&mut **step))?);
                 }
             }
             Self::Two => {
@@ -129,10 +151,11 @@ impl Hands<'_> {
     }
 }
 
-type Done = Result<Part, StoreError>;
-
+/// Does the largest pieces first, so that no thread is left alone with one at the end.
 fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
-    let waits: Mutex<VecDeque<_>> = Mutex::new(work.into_iter().enumerate().collect());
+    let mut work: Vec<_> = work.into_iter().enumerate().collect();
+    work.sort_by_key(|(_, piece)| Reverse(piece.reads));
+    let waits = Mutex::new(VecDeque::from(work));
     let done = Mutex::new(BTreeMap::new());
     let hand = || {
         loop {
@@ -141,7 +164,7 @@ fn shared(work: Vec<Work<'_>>) -> Vec<Done> {
                 .unwrap_or_else(PoisonError::into_inner)
                 .pop_front();
             let Some((nth, piece)) = next else { return };
-            let came = piece(&mut || true);
+            let came = (piece.run)(&mut || true);
             done.lock()
                 .unwrap_or_else(PoisonError::into_inner)
                 .insert(nth, came);
@@ -333,7 +356,7 @@ pub(super) fn accounts(
             && account.holds_what_is_set_apart()
             && listed
             && sets.agrees(store, at.0, at.1, standing)?
-            && (at.1.0 % IN_FULL != 1 || in_full(store, at, (&account, made), history)?);
+            && (!is_in_full(at) || in_full(store, at, (&account, made), history)?);
         if !good {
             part.accounts.insert(at);
         }

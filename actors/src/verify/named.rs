@@ -4,7 +4,7 @@ use caudal_ledger::history::History;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{Index, StoreError};
 
-use super::compare::{IN_FULL, is_at};
+use super::compare::{is_at, is_in_full};
 use super::lists::{self, Lines};
 use super::{At, Report, name};
 use crate::records::projection::Place;
@@ -30,7 +30,7 @@ pub(super) fn rows(
     Ok(wrong.into_iter().flatten().collect())
 }
 
-/// Compares an account as it is loaded with its history, and one account of [`IN_FULL`] also with its streams.
+/// Compares an account as it is loaded with its history, and some accounts also with their streams.
 pub(super) fn account_and_streams(
     store: &dyn Index,
     at: At,
@@ -38,7 +38,7 @@ pub(super) fn account_and_streams(
     report: &mut Report,
 ) -> Result<(), StoreError> {
     account(store, at, history, report)?;
-    if at.1.0 % IN_FULL == 1 {
+    if is_in_full(at) {
         in_full(store, at, report)?;
     }
     Ok(())

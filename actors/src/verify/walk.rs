@@ -3,7 +3,7 @@
 //! **Shape.** It reads nothing from a store, so it can keep up with another thread that reads and decodes ([`pipe`]
 //! does), and does not depend on how the rows lie.
 //!
-//! **Bounds.** For an account a [`History`] (about 100 bytes), for a realm some sums. For the first accounts, by default
+//! **Bounds.** For an account a history (about 100 bytes), for a realm some sums. For the first accounts, by default
 //! [`PROFILES_MAX`], also the profile, about a kilobyte each; other profiles are read from their streams, which takes
 //! longer.
 //!
@@ -14,13 +14,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use caudal_ledger::accounts::Account;
 use caudal_ledger::events::rules::RuleSets;
 use caudal_ledger::facts::AccountFact;
-use caudal_ledger::history::History;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::vouchers::Voucher;
 use caudal_storage::{CommitNo, Entry, Scale, StoreError, Tally};
 use foldhash::HashMap;
 
+use super::neighbours::Neighbours;
 use super::pipe::Seen;
 use super::totals::Sums;
 use super::{At, Report, name, staff};
@@ -37,7 +37,7 @@ pub(super) struct Walk {
     /// The counts, and the differences within the journal itself.
     pub report: Report,
     /// The state of each account's movements.
-    pub histories: HashMap<At, History>,
+    pub histories: Neighbours,
     /// Accounts folded only from their profiles, at most `profiles_max`.
     pub profiles: HashMap<At, Box<Account>>,
     pub profiles_max: usize,
@@ -77,7 +77,7 @@ impl Walk {
     pub fn under(sets: RuleSets) -> Self {
         Self {
             report: Report::default(),
-            histories: HashMap::default(),
+            histories: Neighbours::default(),
             profiles: HashMap::default(),
             profiles_max: PROFILES_MAX,
             sums: Sums::under(sets),
@@ -108,7 +108,7 @@ impl Walk {
         if let Err(why) = self.sums.voucher(at.0, voucher) {
             self.wrong(commit, why);
         }
-        let history = self.histories.entry(at).or_default();
+        let history = self.histories.of(at);
         if let Err(flaw) = history.next(voucher) {
             self.flawed.insert(at);
             self.wrong(commit, format_args!("{}: {flaw}", name(at)));
@@ -139,7 +139,7 @@ impl Walk {
     }
 
     fn profile(&mut self, at: At, entry: &Entry) -> Result<(), StoreError> {
-        self.histories.entry(at).or_default();
+        self.histories.of(at);
         let fact: AccountFact = match decode(&entry.body) {
             Ok(fact) => fact,
             Err(why) => {

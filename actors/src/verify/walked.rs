@@ -9,7 +9,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_storage::{CommitNo, Index, Scale, StoreError};
 use foldhash::HashMap;
 
-use super::compare::{self, Hands, IN_FULL, Known, Part, Places, Step, Work};
+use super::compare::{self, Hands, Known, Part, Places, Step, Work, is_in_full};
 use super::lists::Lines;
 use super::pipe::Reach;
 use super::totals::Sums;
@@ -52,7 +52,7 @@ impl Walked {
         report.commit = last.0;
         Self {
             report,
-            histories: histories.into_iter().collect(),
+            histories: histories.in_order(),
             people,
             profiles,
             rows,
@@ -166,7 +166,7 @@ impl Walked {
     ) -> Vec<Work<'w>> {
         let Reach { from, only, .. } = self.reach;
         let mut work: Vec<Work<'w>> = Vec::new();
-        work.push(Box::new(move |step| {
+        work.push(Work::of(self.report.entries, move |step| {
             let commits = (from, self.last);
             let found = store.streams_differ(commits, only.map(|realm| realm.0), step)?;
             Ok(Part {
@@ -180,7 +180,8 @@ impl Walked {
             })
         }));
         for (realm, rows) in &self.rows {
-            work.push(Box::new(move |step| {
+            let reads = rows.external.rows + rows.lines.rows;
+            work.push(Work::of(reads, move |step| {
                 let right = (*realm, rows, &self.scale);
                 let known = |at: At| self.histories.get(&at).map(|history| history.sequence);
                 let still = store.applied() <= self.last;
@@ -191,7 +192,7 @@ impl Walked {
                 compare::movements(store, right, known, step)
             }));
         }
-        work.push(Box::new(move |_| {
+        work.push(Work::of(self.report.entries, move |_| {
             let mut report = Report {
                 commit: self.last.0,
                 ..Report::default()
@@ -206,7 +207,8 @@ impl Walked {
         }));
         let realms: BTreeSet<RealmId> = self.histories.keys().map(|at| at.0).collect();
         for last in realms.into_iter().filter_map(|realm| self.last_of(realm)) {
-            work.push(Box::new(move |step| {
+            let reads = self.histories.range(all_of(last.0)).map(|_| 1).sum();
+            work.push(Work::of(reads, move |step| {
                 Places::there(store, last, &self.scale, step)
             }));
         }
@@ -218,7 +220,10 @@ impl Walked {
                 profile: profiles.remove(at),
             });
             let known: Vec<Known<'_>> = known.collect();
-            work.push(Box::new(move |step| {
+            // an account with a long history takes longer than a thousand others
+            let whole = known.iter().filter(|it| is_in_full(it.at));
+            let reads = whole.map(|it| it.history.sequence).fold(0, u64::max);
+            work.push(Work::of(reads, move |step| {
                 compare::accounts(store, known, &self.scale, step)
             }));
         }
@@ -254,7 +259,7 @@ impl Walked {
         }
         for at in &doubts.rests {
             // already compared with its streams above
-            let done = doubts.accounts.contains(at) && at.1.0 % IN_FULL == 1;
+            let done = doubts.accounts.contains(at) && is_in_full(*at);
             if !step() {
                 return Ok(None);
             }

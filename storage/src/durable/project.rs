@@ -18,6 +18,9 @@ use crate::rows::{
     stream_value,
 };
 
+/// The last rows of a journal that was indexed again are many if they take at least this part of a table.
+const MANY_PART: usize = 8;
+
 /// The rows of one group, or of a part of the journal, before readers see them, and the counters that are read again
 /// and again.
 pub(crate) struct Overlay {
@@ -133,30 +136,43 @@ impl Overlay {
     /// journal is indexed again.
     ///
     /// # Errors
-    /// As [`SortedRows::freeze_rows`]. The overlay is not to be used any more then.
+    /// As [`SortedRows::wait_for_place`]. The overlay is not to be used any more then.
     pub(crate) fn freeze_if_full(
         &mut self,
         index: &SortedRows,
         mark: Mark,
     ) -> Result<(), StoreError> {
         if index.fills_a_table(self.bytes) {
-            let asked = self.headed > 0;
-            if asked {
-                self.collect_heads();
-            }
-            let spare = &self.spare;
-            let heads = asked.then_some(&mut self.heads);
-            let streams = heads.map(|heads| std::mem::replace(heads, spare.heads()));
-            let take = || {
-                let (map, pile) = self.spare.take();
-                let rows = std::mem::replace(&mut self.rows, map);
-                let unread = std::mem::replace(&mut self.unread, pile);
-                Gathered::new(rows, (self.kinds, unread), streams, &self.spare)
-            };
-            index.freeze_rows(take, mark)?;
-            self.forget();
+            // before there is one more table in memory
+            index.wait_for_place()?;
+            self.freeze(index, mark);
         }
         Ok(())
+    }
+
+    /// Shows the last rows of a journal that was indexed again. If there are many they are frozen, too: the flusher
+    /// sorts them in a fraction of the time of publishing each one.
+    pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: Mark) {
+        match index.fills_a_table(self.bytes * MANY_PART) {
+            true => self.freeze(index, mark),
+            false => self.publish(index),
+        }
+    }
+
+    fn freeze(&mut self, index: &SortedRows, mark: Mark) {
+        let asked = self.headed > 0;
+        if asked {
+            self.collect_heads();
+        }
+        let spare = &self.spare;
+        let heads = asked.then_some(&mut self.heads);
+        let streams = heads.map(|heads| std::mem::replace(heads, spare.heads()));
+        let (map, pile) = spare.take();
+        let rows = std::mem::replace(&mut self.rows, map);
+        let unread = std::mem::replace(&mut self.unread, pile);
+        let rows = Gathered::new(rows, (self.kinds, unread), streams, spare);
+        index.freeze_rows(rows, mark);
+        self.forget();
     }
 
     /// Frees the memory that the rows of many records took: a group has few.

@@ -9,6 +9,8 @@
 //! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
 //! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
+use std::hint::black_box;
+
 use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};
 
@@ -24,8 +26,12 @@ const PROBES: usize = 7;
 const WORDS: usize = 8;
 /// Bits per line.
 const LINE_BITS: u64 = 512;
-/// How many keys are added to a filter at a time.
+/// How many keys are asked about at a time.
 const TOGETHER: usize = 64;
+/// The parts of a filter that keys are collected for.
+const PARTS: usize = 64;
+/// How many keys are collected for a part before they are added to it (at most 2 MiB for all parts).
+const TO_A_PART: usize = 4096;
 /// Bits of each key in a filter of an older run.
 const SPREAD_PROBES: u64 = 7;
 
@@ -35,9 +41,6 @@ const SPREAD_PROBES: u64 = 7;
 struct Line([u64; WORDS]);
 
 impl Line {
-    /// The line of a filter that denies nothing.
-    const FULL: Self = Self([u64::MAX; WORDS]);
-
     /// Whether all bits of a key of this line are set.
     fn may_have(&self, hash: u64) -> bool {
         let mut probes = in_line(hash).into_iter();
@@ -176,33 +179,36 @@ impl Bloom {
     /// Adds the numbers of those keys, given with their hashes, that are not in the run.
     ///
     /// In a filter larger than a processor's caches, asking about a key mostly waits for its line. So the lines of
-    /// [`TOGETHER`] keys are copied first: the copies do not depend on each other, so several lines are fetched at once.
+    /// [`TOGETHER`] keys are touched first: nothing depends on a touch, so many lines are fetched at once.
     pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
         let Bits::Lines(lines) = &self.0 else {
             let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
             denied.extend(no.map(|(key, _)| *key));
             return;
         };
-        let mut near = [Line::default(); TOGETHER];
         for asked in asked.chunks(TOGETHER) {
-            for (to, (_, hash)) in near.iter_mut().zip(asked) {
-                *to = line_of(lines, *hash).copied().unwrap_or(Line::FULL);
-            }
-            let no = asked.iter().zip(&near);
-            let no = no.filter(|((_, hash), line)| !line.may_have(*hash));
-            denied.extend(no.map(|((key, _), _)| *key));
+            let lines_of = asked.iter().map(|(_, hash)| line_of(lines, *hash));
+            let touched = lines_of.fold(0, |words, line| match line {
+                Some(Line([word, ..])) => words ^ word,
+                None => words,
+            });
+            black_box(touched);
+            let no = asked.iter().filter(|(_, hash)| {
+                line_of(lines, *hash).is_some_and(|line| !line.may_have(*hash))
+            });
+            denied.extend(no.map(|(key, _)| *key));
         }
     }
 }
 
 /// A filter to which keys are being added.
 ///
-/// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected and
-/// added [`TOGETHER`] at a time, which lets the lines of several keys be fetched from memory at once.
+/// In a filter larger than a processor's caches, adding a key mostly waits for its line. So keys are collected by the
+/// part of the filter that has their line, and [`TO_A_PART`] of them are added together: the caches hold that part then.
 #[derive(Debug)]
 pub(crate) struct Filling {
     bloom: Bloom,
-    waiting: Vec<u64>,
+    waiting: Vec<Vec<u64>>,
 }
 
 impl Filling {
@@ -210,28 +216,27 @@ impl Filling {
     pub(crate) fn new(keys: u64, level: u8) -> Self {
         Self {
             bloom: Bloom::new(keys, level),
-            waiting: Vec::with_capacity(TOGETHER),
+            waiting: vec![Vec::new(); PARTS],
         }
     }
 
     /// Adds a key by its hash.
     pub(crate) fn add(&mut self, hash: u64) {
-        self.waiting.push(hash);
-        if self.waiting.len() >= TOGETHER {
-            self.add_waiting();
+        let part = usize_of(below(hash, u64_of(PARTS)));
+        let Some(waiting) = self.waiting.get_mut(part) else {
+            return;
+        };
+        waiting.push(hash);
+        if waiting.len() >= TO_A_PART {
+            waiting.drain(..).for_each(|hash| self.bloom.add(hash));
         }
     }
 
     /// The filter with all the keys.
     pub(crate) fn whole(mut self) -> Bloom {
-        self.add_waiting();
+        let waiting = self.waiting.into_iter().flatten();
+        waiting.for_each(|hash| self.bloom.add(hash));
         self.bloom
-    }
-
-    fn add_waiting(&mut self) {
-        for hash in self.waiting.drain(..) {
-            self.bloom.add(hash);
-        }
     }
 }
 

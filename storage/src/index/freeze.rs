@@ -1,6 +1,7 @@
 //! Tables that accept no more rows and wait to become runs.
 //!
-//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits.
+//! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits. The last rows
+//! of a journal that was indexed again do not wait: nothing more is gathered then, so there is no more in memory.
 
 use std::sync::Arc;
 
@@ -33,7 +34,7 @@ impl SortedRows {
     /// # Errors
     /// As [`Self::freeze_if_full`].
     pub(crate) fn freeze(&self, mark: Mark) -> Result<(), StoreError> {
-        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
+        self.wait_for_place()?;
         let mut state = write(&self.state);
         let rows = FrozenRows::Table(std::mem::take(&mut state.active));
         state.active_bytes = 0;
@@ -49,20 +50,19 @@ impl SortedRows {
         bytes >= self.tuning.table_bytes && self.health.full().is_none()
     }
 
+    /// Waits until one more table may be frozen.
+    ///
+    /// # Errors
+    /// As [`Self::freeze_if_full`].
+    pub(crate) fn wait_for_place(&self) -> Result<(), StoreError> {
+        self.wait_until(|frozen| frozen < self.tuning.frozen_max)
+    }
+
     /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
     /// are sorted once, by the flusher, which takes a fraction of the time of inserting each one. Of rows with one key
     /// the last one holds. Nothing else may have been applied since the last table was frozen.
-    ///
-    /// # Errors
-    /// As [`Self::freeze_if_full`]. The rows are not taken then.
-    pub(crate) fn freeze_rows(
-        &self,
-        take: impl FnOnce() -> Gathered,
-        mark: Mark,
-    ) -> Result<(), StoreError> {
-        // before there is one more table in memory
-        self.wait_until(|frozen| frozen < self.tuning.frozen_max)?;
-        let rows = FrozenRows::Gathered(Box::new(take()));
+    pub(crate) fn freeze_rows(&self, rows: Gathered, mark: Mark) {
+        let rows = FrozenRows::Gathered(Box::new(rows));
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),
@@ -72,7 +72,6 @@ impl SortedRows {
         drop(state);
         drop(lock(&self.signals));
         self.changed.notify_all();
-        Ok(())
     }
 
     /// Waits until all frozen tables are on disk, or the disk is nearly full.

@@ -11,6 +11,7 @@
 //! **Order.** Of rows with one key, the one that was added last holds.
 
 use std::cmp::Ordering;
+use std::hint::black_box;
 use std::slice;
 
 use crate::num::{u16_of, u32_of, usize_of32};
@@ -20,6 +21,8 @@ use crate::num::{u16_of, u32_of, usize_of32};
 const FIRST: usize = 24;
 /// How many kinds of keys there can be.
 const KINDS: usize = 256;
+/// How many rows are fetched from memory at once.
+const TOGETHER: usize = 32;
 /// The length that stands for a removed key.
 const GONE: u32 = u32::MAX;
 /// Bytes before each row: the length of its key and that of its value.
@@ -161,6 +164,9 @@ impl Pile {
         let (mut from, mut kept) = (0, 0);
         for to in next {
             for at in from..to {
+                if (at - from).is_multiple_of(TOGETHER) {
+                    self.touch(places.get(at..to.min(at + TOGETHER)));
+                }
                 let Some(place) = places.get(at).copied() else {
                     break;
                 };
@@ -184,6 +190,14 @@ impl Pile {
             places,
             ends,
         }
+    }
+
+    /// Fetches rows from memory. Nothing depends on a touch, so many rows are fetched at once; copying them would wait
+    /// for each one.
+    fn touch(&self, places: Option<&[Place]>) {
+        let rows = places.unwrap_or(&[]).iter();
+        let bytes = rows.filter_map(|place| self.bytes.get(place.start));
+        black_box(bytes.fold(0, |all, byte| all ^ byte));
     }
 
     /// How many rows there are of the kinds before each kind.

@@ -116,6 +116,12 @@ fn an_index_that_is_made_anew_has_the_rows_that_it_had() {
     assert_eq!(recalled.len(), history.entries.len());
     assert!(recalled == history.entries);
     assert!(rows(&store) == there);
+    store.close().unwrap();
+    drop(store);
+    // after which none is left, the last ones included
+    let (store, recalled) = opened(dir.path());
+    assert!(recalled.is_empty(), "{} entries", recalled.len());
+    assert!(rows(&store) == there);
     history.check(store.as_ref());
     history.write(store.as_ref(), 100, &mut rng);
     history.check(store.as_ref());

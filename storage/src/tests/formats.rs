@@ -123,17 +123,17 @@ fn a_manifest_comes_back_and_fits_one_value() {
 #[test]
 fn a_filter_never_denies_and_seldom_errs() {
     let key = |n: u64| n.to_be_bytes();
-    for (level, most) in [(0, 100), (2, 100), (3, 500)] {
-        let mut filling = Filling::new(20_000, level);
-        (0..20_000).for_each(|n| filling.add(hash(&key(n))));
+    for (level, keys, most) in [(0, 20_000, 100), (2, 300_000, 100), (3, 20_000, 500)] {
+        let mut filling = Filling::new(keys, level);
+        (0..keys).for_each(|n| filling.add(hash(&key(n))));
         let bloom = filling.whole();
-        assert!((0..20_000).all(|n| bloom.may_have(hash(&key(n)))));
-        let wrong = (20_000..120_000)
+        assert!((0..keys).all(|n| bloom.may_have(hash(&key(n)))));
+        let wrong = (keys..keys + 100_000)
             .filter(|n| bloom.may_have(hash(&key(*n))))
             .count();
         assert!(wrong < most, "{wrong} of 100,000 wrong at level {level}");
         assert_eq!(
-            denied(&bloom, (0..120_000).map(|n| hash(&key(n)))),
+            denied(&bloom, (0..keys + 100_000).map(|n| hash(&key(n)))),
             100_000 - wrong
         );
         assert_eq!(read_filter(Kind::Lines, &bloom.to_bytes()), Some(bloom));
