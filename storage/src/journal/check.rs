@@ -286,7 +286,7 @@ impl<'a> Walk<'a> {
             packed: self.packed.map(|_| u32_of(usize_of(stamp.size()))),
         };
         let data = std::mem::take(&mut self.data);
-        let records = records(data.get(start..).unwrap_or_default());
+        let records = data.get(start..).map_or_else(Vec::new, records);
         let mut offset = start;
         for (record, is) in records.iter().zip(judged(&records)) {
             self.accept(number, offset, record, is)?;
