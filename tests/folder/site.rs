@@ -15,6 +15,8 @@ use crate::support::{Client, SOON, Value, canary, json, wait_until};
 
 /// How many vouchers one request has.
 const BATCH: usize = 1000;
+/// How many of its last lines a process is judged by: those of requests that fail meanwhile can come after its reason.
+const LAST_LINES: usize = 16;
 
 /// A folder, and the vouchers that were acknowledged in it.
 pub struct Base {
@@ -235,7 +237,7 @@ impl Process {
             status.code(),
             said.iter()
                 .rev()
-                .take(4)
+                .take(LAST_LINES)
                 .rev()
                 .cloned()
                 .collect::<Vec<_>>()
