@@ -128,6 +128,11 @@ impl FaultyStore {
         lock(&self.inner).refuse.push_back(error);
     }
 
+    /// How many submissions are still to be refused.
+    pub fn refusals(&self) -> usize {
+        lock(&self.inner).refuse.len()
+    }
+
     /// Refuses the next waiting commit or barrier without effect, like a group that finds no room; the items after it
     /// keep waiting. False when none waits.
     pub fn refuse_waiting(&self, error: StoreError) -> bool {

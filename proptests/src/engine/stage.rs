@@ -329,10 +329,13 @@ impl Stage {
         post.stop().await;
         let collectors = self.engine.collectors();
         let on = collectors.values().next().unwrap();
-        // Read twice: if the store refuses a movement the first time, the second reading takes it in.
-        for day in self.days().into_iter().chain(self.days()) {
-            let caught = self.engine.catch_up((on, REALM.mode()), day, "story");
-            caught.await.unwrap();
+        // Read at least twice, and once more than the store will refuse a movement: a scene that writes nothing leaves its
+        // refusal to later ones.
+        for _ in 0..=self.store.refusals().max(1) {
+            for day in self.days() {
+                let caught = self.engine.catch_up((on, REALM.mode()), day, "story");
+                caught.await.unwrap();
+            }
         }
     }
 
