@@ -22,6 +22,7 @@ pub mod conformance;
 pub mod durable;
 mod error;
 pub mod faulty;
+mod fetch;
 mod files;
 mod folder;
 mod health;

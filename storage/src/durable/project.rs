@@ -145,21 +145,22 @@ impl Overlay {
         if index.fills_a_table(self.bytes) {
             // before there is one more table in memory
             index.wait_for_place()?;
-            self.freeze(index, mark);
+            self.freeze(index, mark, 0);
         }
         Ok(())
     }
 
     /// Shows the last rows of a journal that was indexed again. If there are many they are frozen, too: the flusher
-    /// sorts them in a fraction of the time of publishing each one.
+    /// sorts them in a fraction of the time of publishing each one. They wait for no place, but take that of rows which
+    /// are published next.
     pub(crate) fn show_rest(&mut self, index: &SortedRows, mark: Mark) {
         match index.fills_a_table(self.bytes * MANY_PART) {
-            true => self.freeze(index, mark),
+            true => self.freeze(index, mark, self.bytes),
             false => self.publish(index),
         }
     }
 
-    fn freeze(&mut self, index: &SortedRows, mark: Mark) {
+    fn freeze(&mut self, index: &SortedRows, mark: Mark, counted: usize) {
         let asked = self.headed > 0;
         if asked {
             self.collect_heads();
@@ -171,7 +172,7 @@ impl Overlay {
         let rows = std::mem::replace(&mut self.rows, map);
         let unread = std::mem::replace(&mut self.unread, pile);
         let rows = Gathered::new(rows, (self.kinds, unread), streams, spare);
-        index.freeze_rows(rows, mark);
+        index.freeze_rows(rows, mark, counted);
         self.forget();
     }
 

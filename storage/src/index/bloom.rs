@@ -9,8 +9,7 @@
 //! of missing keys. [`BITS_DEEP`] in the few runs beyond level [`YOUNG`], which have most of the keys: about one in
 //! 250. There are no false negatives. Hash and probes are part of the format on disk and do not change.
 
-use std::hint::black_box;
-
+use crate::fetch::fetch;
 use crate::index::blocks::Kind;
 use crate::num::{u64_of, usize_of};
 
@@ -179,7 +178,7 @@ impl Bloom {
     /// Adds the numbers of those keys, given with their hashes, that are not in the run.
     ///
     /// In a filter larger than a processor's caches, asking about a key mostly waits for its line. So the lines of
-    /// [`TOGETHER`] keys are touched first: nothing depends on a touch, so many lines are fetched at once.
+    /// [`TOGETHER`] keys are fetched first.
     pub(crate) fn denies(&self, asked: &[(usize, u64)], denied: &mut Vec<usize>) {
         let Bits::Lines(lines) = &self.0 else {
             let no = asked.iter().filter(|(_, hash)| !self.may_have(*hash));
@@ -187,12 +186,11 @@ impl Bloom {
             return;
         };
         for asked in asked.chunks(TOGETHER) {
-            let lines_of = asked.iter().map(|(_, hash)| line_of(lines, *hash));
-            let touched = lines_of.fold(0, |words, line| match line {
-                Some(Line([word, ..])) => words ^ word,
-                None => words,
+            let words = asked.iter().filter_map(|(_, hash)| {
+                let Line([word, ..]) = line_of(lines, *hash)?;
+                Some(*word)
             });
-            black_box(touched);
+            fetch(words);
             let no = asked.iter().filter(|(_, hash)| {
                 line_of(lines, *hash).is_some_and(|line| !line.may_have(*hash))
             });

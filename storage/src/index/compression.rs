@@ -17,7 +17,7 @@ use crate::index::trouble::Trouble;
 
 /// The zstd level of merged runs: the next levels save a twentieth more and take twice as long.
 const LEVEL: i32 = 1;
-/// The zstd level of runs that a flush makes: a third larger, and faster to write and to read. They are merged soon.
+/// The zstd level of runs that a flush makes, which are merged soon: it takes less time, and they are a third larger.
 const LEVEL_FLUSHED: i32 = -3;
 
 thread_local! {
@@ -76,21 +76,24 @@ mod tests {
 
     #[test]
     fn rows_come_back_as_they_were_and_what_does_not_shrink_stays() {
-        let mut compressor = RowCompressor::new(1).unwrap();
-        for length in [0, 1, 100, PAYLOAD_MAX] {
-            let rows: Vec<u8> = (0..length).map(|n| u8::try_from(n % 7).unwrap()).collect();
-            let Some(frame) = compressor.compress(&rows).unwrap() else {
-                assert!(length < 100, "{length} bytes of a pattern did not shrink");
-                continue;
-            };
-            assert!(frame.len() < rows.len());
-            assert_eq!(decompress(&frame).unwrap(), rows);
+        // of a flush, and of a merge
+        for level in [0, 1] {
+            let mut compressor = RowCompressor::new(level).unwrap();
+            for length in [0, 1, 100, PAYLOAD_MAX] {
+                let rows: Vec<u8> = (0..length).map(|n| u8::try_from(n % 7).unwrap()).collect();
+                let Some(frame) = compressor.compress(&rows).unwrap() else {
+                    assert!(length < 100, "{length} bytes of a pattern did not shrink");
+                    continue;
+                };
+                assert!(frame.len() < rows.len());
+                assert_eq!(decompress(&frame).unwrap(), rows);
+            }
+            let noise: Vec<u8> = (0_u64..500)
+                .flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
+                .map(|byte| byte.wrapping_mul(167))
+                .collect();
+            assert_eq!(compressor.compress(&noise).unwrap(), None);
         }
-        let noise: Vec<u8> = (0_u64..500)
-            .flat_map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes())
-            .map(|byte| byte.wrapping_mul(167))
-            .collect();
-        assert_eq!(compressor.compress(&noise).unwrap(), None);
     }
 
     #[test]

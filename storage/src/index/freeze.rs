@@ -1,7 +1,8 @@
 //! Tables that accept no more rows and wait to become runs.
 //!
 //! **Bounds.** At most [`StoreOptions::frozen_max`](crate::StoreOptions) of them: freezing another one waits. The last rows
-//! of a journal that was indexed again do not wait: nothing more is gathered then, so there is no more in memory.
+//! of a journal that was indexed again do not wait: until the next table is frozen, they count as rows of that one, so
+//! there is no more in memory.
 
 use std::sync::Arc;
 
@@ -60,14 +61,16 @@ impl SortedRows {
 
     /// Freezes rows that are in no table yet as one table; `mark` is the end of the journal part that they cover. They
     /// are sorted once, by the flusher, which takes a fraction of the time of inserting each one. Of rows with one key
-    /// the last one holds. Nothing else may have been applied since the last table was frozen.
-    pub(crate) fn freeze_rows(&self, rows: Gathered, mark: Mark) {
+    /// the last one holds. Nothing else may have been applied since the last table was frozen. `counted` bytes count as
+    /// rows of the next table.
+    pub(crate) fn freeze_rows(&self, rows: Gathered, mark: Mark, counted: usize) {
         let rows = FrozenRows::Gathered(Box::new(rows));
         let mut state = write(&self.state);
         assert!(
             state.active.is_empty(),
             "rows of a table that is not frozen come before these"
         );
+        state.active_bytes = counted;
         state.frozen.insert(0, Arc::new(Frozen { rows, mark }));
         drop(state);
         drop(lock(&self.signals));

@@ -11,9 +11,9 @@
 //! **Order.** Of rows with one key, the one that was added last holds.
 
 use std::cmp::Ordering;
-use std::hint::black_box;
 use std::slice;
 
+use crate::fetch::fetch;
 use crate::num::{u16_of, u32_of, usize_of32};
 
 /// How many bytes of a key, after that of its kind, are compared as numbers: all of a stream's key, and most of an
@@ -165,7 +165,12 @@ impl Pile {
         for to in next {
             for at in from..to {
                 if (at - from).is_multiple_of(TOGETHER) {
-                    self.touch(places.get(at..to.min(at + TOGETHER)));
+                    let next = places.get(at..to.min(at + TOGETHER)).into_iter().flatten();
+                    fetch(
+                        next.filter_map(|place| {
+                            self.bytes.get(place.start).copied().map(u64::from)
+                        }),
+                    );
                 }
                 let Some(place) = places.get(at).copied() else {
                     break;
@@ -190,14 +195,6 @@ impl Pile {
             places,
             ends,
         }
-    }
-
-    /// Fetches rows from memory. Nothing depends on a touch, so many rows are fetched at once; copying them would wait
-    /// for each one.
-    fn touch(&self, places: Option<&[Place]>) {
-        let rows = places.unwrap_or(&[]).iter();
-        let bytes = rows.filter_map(|place| self.bytes.get(place.start));
-        black_box(bytes.fold(0, |all, byte| all ^ byte));
     }
 
     /// How many rows there are of the kinds before each kind.
