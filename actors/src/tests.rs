@@ -50,6 +50,7 @@ mod looks;
 mod money;
 mod moving;
 mod openings;
+mod panics;
 mod refused;
 mod rest;
 mod rules;

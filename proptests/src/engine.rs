@@ -97,7 +97,8 @@ pub enum Fate {
 pub enum Hazard {
     /// The store refuses the next commit.
     Refusal,
-    /// The n-th question for the time panics, whether an account or the realm's supervisor asks it.
+    /// The n-th question for the time panics, whether an account, the realm's supervisor or the search through the bank's
+    /// list asks it.
     Panic(i64),
 }
 

@@ -25,6 +25,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{AccountActor, AccountMessage, Desk, EnrolmentView};
 use crate::failure::Failure;
 use crate::hold::Hold;
+use crate::life::persist;
 use crate::mailbox::Asked;
 use crate::ports::{BankError, BankGateway, EnrolmentOrder};
 use crate::reply::{Reply, Waits};
@@ -61,20 +62,20 @@ struct Enrolling {
     bank: Arc<dyn BankGateway>,
     slots: Arc<Semaphore>,
     hold: Arc<Hold>,
-    /// Whether the realm was held when the account last confirmed that it wants to be enrolled.
+    /// Whether the realm was held when the account ordered it.
     held: bool,
     pauses: Pauses,
     enrolment: u64,
     order: EnrolmentOrder,
     /// Whether the fund may have been asked for it already.
-    asked: bool,
+    found: bool,
     request_id: String,
 }
 
 impl Enrolling {
     /// Runs until the fund has given a final answer or the actor is gone; a later actor takes it up again.
     async fn run(
-        mut self,
+        self,
         durable: oneshot::Receiver<Result<(), Failure>>,
         account: Addr<AccountActor>,
     ) {
@@ -91,23 +92,31 @@ impl Enrolling {
             account.send(nothing).await.ok();
             return;
         }
+        let asks = async |again| self.ask_until_over(again, &account).await;
+        persist("enrolment", asks).await;
+    }
+
+    async fn ask_until_over(&self, again: bool, account: &Addr<AccountActor>) {
         let mut pause = self.pauses.first;
+        let mut asked = self.found || again;
+        // An attempt that was cut off may have waited for the end of a hold: the account is to be asked first.
+        let mut held = self.held || again;
         loop {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
             };
-            let (word, calls) = self.ask().await;
+            let (word, calls) = self.ask(asked, held).await;
             drop(slot);
             let waits = word.is_none();
-            self.asked |= !waits;
-            self.held = self.hold.is_held();
-            if self.is_over(&account, word, calls).await {
+            asked |= !waits;
+            held = self.hold.is_held();
+            if self.is_over(account, word, calls).await {
                 return;
             }
             if waits {
                 self.hold.leave().await;
-                self.held = false;
-                if self.is_over(&account, None, Vec::new()).await {
+                held = false;
+                if self.is_over(account, None, Vec::new()).await {
                     return;
                 }
                 continue;
@@ -136,10 +145,10 @@ impl Enrolling {
 
     /// Asks for the state of the enrolment, and requests it if the bank does not know it. If the bank does not know it
     /// and the realm is held, there is no answer.
-    async fn ask(&self) -> (Option<Word>, Vec<BankCall>) {
+    async fn ask(&self, asked: bool, held: bool) -> (Option<Word>, Vec<BankCall>) {
         let (bank, id) = (self.bank.as_ref(), self.request_id.as_str());
         let mut calls = Vec::new();
-        if self.asked {
+        if asked {
             let reply = bank.fund_position(&self.order.reference, id).await;
             calls.extend(reply.calls);
             match reply.result {
@@ -149,7 +158,7 @@ impl Enrolling {
                 Err(_) => return (Some(Word::Unknown), calls),
             }
         }
-        if self.held {
+        if held {
             return (None, calls);
         }
         let reply = bank.enrol(&self.order, id).await;
@@ -292,7 +301,7 @@ impl Desk {
             pauses: self.shared.pauses,
             enrolment,
             order,
-            asked: found,
+            found,
             request_id,
         };
         self.shared.life.spawn(enrolling.run(durable, home));

@@ -3,7 +3,7 @@
 //! **Order.** The hold and the reference are durable before the first call, and the bank is not asked before its list
 //! was looked through for this start (see [`crate::lookout`]). Before a transfer is sent, the bank is asked once who is
 //! behind its destination, and the answer is kept. The bank makes one transfer of one reference, so asking again after
-//! a crash or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no further
+//! a crash, a panic or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no further
 //! errand. While the realm's departures are held nothing is sent; afterwards only what the account still wants is sent.
 //!
 //! **Bounds.** A realm may have a fixed number of calls to the bank under way. Between tries the pause doubles from the
@@ -19,6 +19,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{AccountActor, AccountMessage, TransferTurn};
 use crate::failure::Failure;
 use crate::hold::Hold;
+use crate::life::persist;
 use crate::lookout::Lookout;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
@@ -88,6 +89,12 @@ impl Remittance {
             // It never became durable: the bank is not asked.
             return;
         }
+        let asks = async |again| self.ask_until_settled(self.found || again, &account).await;
+        persist("transfer", asks).await;
+    }
+
+    /// `found` means that the bank may already have been asked.
+    async fn ask_until_settled(&self, found: bool, account: &Addr<AccountActor>) {
         self.lookout.passed().await;
         let mut pause = self.pauses.first;
         loop {
@@ -97,11 +104,11 @@ impl Remittance {
             // Read this first: an errand from before the hold ended must send nothing, because a person may have
             // decided since.
             let held = self.hold.is_held();
-            let Some(mut errand) = self.next(&account).await else {
+            let Some(mut errand) = self.next(account).await else {
                 return;
             };
             // A refusal of a transfer that was asked for before decides nothing: the bank may have made it.
-            errand.asked |= self.found;
+            errand.asked |= found;
             if held && !errand.asked {
                 drop(slot);
                 self.hold.leave().await;
@@ -124,7 +131,7 @@ impl Remittance {
                 self.hold.leave().await;
                 continue;
             }
-            if self.next(&account).await.is_none() {
+            if self.next(account).await.is_none() {
                 return;
             }
             self.hold.pause(pause).await;

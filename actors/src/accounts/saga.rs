@@ -1,7 +1,7 @@
 //! Asks the bank about an account's pending change until there is an answer.
 //!
 //! **Order.** The intent is durable before the first call. Every call is idempotent by its reference, so the whole
-//! sequence may run again from its start after any crash. A client id is claimed before the bank is asked for its CVU,
+//! sequence may run again from its start after any crash or panic. A client id is claimed before the bank is asked for its CVU,
 //! until the index shows which account has it: two accounts of one holder may have drawn the same id.
 //!
 //! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no
@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
 use crate::failure::Failure;
+use crate::life::persist;
 use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};
@@ -98,11 +99,24 @@ impl Saga {
         account: Addr<AccountActor>,
     ) {
         let started = durable.await.unwrap_or(Err(Failure::OutcomeUnknown));
-        let mut pause = FIRST_PAUSE;
         let mut claim = self.claim();
+        let asks = async |_| {
+            self.ask_until_answered(&started, &mut claim, &account)
+                .await;
+        };
+        persist("change at the bank", asks).await;
+    }
+
+    async fn ask_until_answered(
+        &self,
+        started: &Result<(), Failure>,
+        claim: &mut Result<Option<ClaimGuard>, AccountNo>,
+        account: &Addr<AccountActor>,
+    ) {
+        let mut pause = FIRST_PAUSE;
         loop {
             let mut calls = Vec::new();
-            let result = match &started {
+            let result = match started {
                 Err(why) => Err(Trouble::NotStarted(why.clone())),
                 Ok(()) if claim.is_err() => {
                     let body = r#"{"message":"another account is being opened so"}"#.to_owned();
@@ -116,7 +130,7 @@ impl Saga {
                 },
             };
             let open = matches!(result, Err(Trouble::Unknown(_)));
-            let done = match &mut claim {
+            let done = match claim {
                 Ok(claim) if !open => claim.take(),
                 _ => None,
             };

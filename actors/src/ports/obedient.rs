@@ -17,7 +17,7 @@ use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use super::{
     BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
-    LocalFuture, TransferOrder,
+    LocalFuture, ReturnOrder, TransferOrder,
 };
 
 /// The PSP code in the CVUs that it creates.
@@ -72,6 +72,14 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
     /// # Errors
     /// The failures of a rig's bank.
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
+        Ok(done(order.origin))
+    }
+
+    /// Returns money from the collector account.
+    ///
+    /// # Errors
+    /// The failures of a rig's bank.
+    fn gives_back(&self, order: &ReturnOrder) -> Result<BankTransfer, BankError> {
         Ok(done(order.origin))
     }
 
@@ -156,6 +164,15 @@ impl<B: ObedientBank> BankGateway for B {
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
         let call = ("transfer", order.origin.to_string());
         self.answer(call, move || self.sends(order))
+    }
+
+    fn give_back<'a>(
+        &'a self,
+        order: &'a ReturnOrder,
+        _: &'a str,
+    ) -> LocalFuture<'a, BankReply<BankTransfer>> {
+        let call = ("give back", order.origin.to_string());
+        self.answer(call, move || self.gives_back(order))
     }
 
     fn transfer_status<'a>(

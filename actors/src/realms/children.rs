@@ -61,10 +61,7 @@ impl RealmSupervisor {
                 let number = self.number(target);
                 reply.send(number.map(|number| self.children.passivate(number)));
             }
-            ActorsMessage::Report(reply) => reply.send(Ok(RealmReport {
-                looked: self.shared.lookout.is_passed(),
-                ..self.children.report()
-            })),
+            ActorsMessage::Report(reply) => reply.send(Ok(self.children.report())),
             ActorsMessage::Wrote(id, reply) => reply.send(Ok(self.shared.trail.by(&id))),
         }
     }

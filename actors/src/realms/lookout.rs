@@ -15,8 +15,9 @@
 //! **Order.** Over all days, arrivals are taken in first, then departures, then transfers that came back: money has to
 //! be there to leave, and a transfer has to be known to come back.
 //!
-//! **Failure.** While the bank does not give its list, orders wait, and the bank is asked again with growing pauses,
-//! [`PAUSE_MAX`] at most.
+//! **Failure.** While the bank does not give its list, or an account cannot take in a movement, orders wait, and the bank
+//! is asked again with growing pauses, [`PAUSE_MAX`] at most. The gate opens in no other way than by a list that was looked
+//! through, and the search for one ends only with the realm's life.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,6 +38,7 @@ use caudal_storage::{Index, StoreError};
 use super::{CaseMessage, MAILBOX, MoneyMessage, RealmMessage, RealmSupervisor, TransferMessage};
 use crate::accounts::Heard;
 use crate::failure::Failure;
+use crate::life::persist;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::ports::{BankMovement, Notice, Way};
 use crate::records::keys::Rail;
@@ -58,11 +60,16 @@ pub(super) type Home = (WeakAddr<RealmSupervisor>, Waiting);
 /// Waits until an order wants to leave, looks the list through, and lets orders go.
 pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
     shared.lookout.wanted().await;
+    persist("lookout", async |_| {
+        look_through(&shared, &supervisor).await
+    })
+    .await;
+    shared.lookout.pass();
+}
+
+async fn look_through(shared: &Shared, supervisor: &Home) {
     let mut pause = shared.pauses.first;
-    while let Err(why) = look(&shared, &supervisor).await {
-        if why == Failure::ShuttingDown {
-            return;
-        }
+    while let Err(why) = look(shared, supervisor).await {
         tracing::warn!(
             %why,
             realm = shared.realm.0,
@@ -71,7 +78,6 @@ pub(super) async fn run(shared: Arc<Shared>, supervisor: Home) {
         tokio::time::sleep(pause).await;
         pause = pause.saturating_mul(2).min(PAUSE_MAX);
     }
-    shared.lookout.pass();
 }
 
 async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {

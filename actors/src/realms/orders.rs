@@ -61,6 +61,4 @@ pub struct RealmReport {
     pub restarts: u64,
     /// Actors that were passivated.
     pub passivations: u64,
-    /// Whether the bank's list was looked through for this start, so that orders leave.
-    pub looked: bool,
 }

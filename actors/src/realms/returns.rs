@@ -10,6 +10,7 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{CaseMessage, RealmMessage, RealmSupervisor, ReturnSaid};
 use crate::accounts::remittance::Said;
 use crate::hold::Hold;
+use crate::life::persist;
 use crate::lookout::Lookout;
 use crate::mailbox::Mailbox;
 use crate::ports::{BankError, BankGateway, ReturnOrder};
@@ -64,11 +65,19 @@ pub(super) struct Errand {
 
 impl Errand {
     pub(super) async fn run(self, home: Mailbox<RealmSupervisor>) {
+        persist("return", async |again| {
+            self.ask_until_over(again, &home).await
+        })
+        .await;
+    }
+
+    async fn ask_until_over(&self, again: bool, home: &Mailbox<RealmSupervisor>) {
         self.lookout.passed().await;
         let mut pause = self.pauses.first;
-        let mut asked = self.found;
+        let mut asked = self.found || again;
         // Always read before the supervisor answers whether the return goes on.
-        let mut held = self.hold.is_held();
+        // An attempt that was cut off may have waited for the end of a hold: the supervisor is to be asked first.
+        let mut held = again || self.hold.is_held();
         loop {
             let Ok(slot) = self.slots.acquire().await else {
                 return;
@@ -78,13 +87,13 @@ impl Errand {
             let waits = said.is_none();
             asked |= !waits;
             held = self.hold.is_held();
-            if self.is_over(&home, said, calls).await {
+            if self.is_over(home, said, calls).await {
                 return;
             }
             if waits {
                 self.hold.leave().await;
                 held = false;
-                if self.is_over(&home, None, Vec::new()).await {
+                if self.is_over(home, None, Vec::new()).await {
                     return;
                 }
                 continue;

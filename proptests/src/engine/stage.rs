@@ -227,22 +227,17 @@ impl Stage {
     }
 
     /// Sets up the hazard of a scene.
-    async fn endanger(&self, hazard: Option<Hazard>) {
+    fn endanger(&self, hazard: Option<Hazard>) {
         match hazard {
             None => {}
             Some(Hazard::Refusal) => self.store.refuse_next(StoreError::Overloaded),
-            Some(Hazard::Panic(nth)) => {
-                // Reading the bank's list asks for the time, too, and must not panic.
-                let report = self.engine.report(REALM).await;
-                let looked = report.is_ok_and(|report| report.looked);
-                self.clock.arm(if looked { nth } else { 0 });
-            }
+            Some(Hazard::Panic(nth)) => self.clock.arm(nth),
         }
     }
 
     /// Plays a scene to its end; afterwards the outcome of each of its orders is known.
     async fn scene(&mut self, scene: &Scene, asked: &[Asked], book: &mut Book) {
-        self.endanger(scene.hazard).await;
+        self.endanger(scene.hazard);
         self.store.set_automatic(scene.end == End::Calm);
         let mut post = Some(Postman::start(&self.engine, &self.bank));
         let begun: Vec<_> = asked
