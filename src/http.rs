@@ -46,6 +46,7 @@ use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
+use caudal_storage::StoreError;
 use ipnet::IpNet;
 
 use crate::backup::run::Backup;
@@ -141,10 +142,42 @@ impl Door {
     /// Whether the writes that this node has to take are possible: always true where other nodes serve all cells.
     ///
     /// # Errors
-    /// The reason why they are not. [`Failure::ShuttingDown`] where requests wait, see [`Self::waits`].
-    pub fn ready(&self) -> Result<(), Failure> {
-        self.engine.ready_in(self.answers_for())?;
-        self.waits().map_or(Ok(()), |_| Err(Failure::ShuttingDown))
+    /// The reason why they are not.
+    pub fn ready(&self) -> Result<(), Unready> {
+        let cells = self.engine.cells();
+        let mut own = self
+            .answers_for()
+            .filter_map(|cell| cells.cell(cell))
+            .peekable();
+        if own.peek().is_some() && self.engine.clock_doubt().is_some() {
+            return Err(Unready::Clock);
+        }
+        own.try_for_each(|store| store.ready())?;
+        self.waits().map_or(Ok(()), |why| Err(Unready::Waits(why)))
+    }
+}
+
+/// Why a node cannot do a part of its work. As text it is for operators: it may name other nodes.
+#[derive(Debug, thiserror::Error)]
+pub enum Unready {
+    /// The machine's clock is not believed.
+    #[error("{}", Failure::ClockInDoubt)]
+    Clock,
+    /// A store takes no writes.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Requests wait, see [`Door::waits`].
+    #[error("{0}")]
+    Waits(String),
+}
+
+impl From<Unready> for Failure {
+    fn from(why: Unready) -> Self {
+        match why {
+            Unready::Clock => Self::ClockInDoubt,
+            Unready::Store(why) => why.into(),
+            Unready::Waits(_) => Self::ShuttingDown,
+        }
     }
 }
 

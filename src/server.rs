@@ -10,6 +10,7 @@ use actix_web::dev::ServerHandle;
 use actix_web::http::StatusCode;
 use actix_web::middleware::{Condition, from_fn};
 use actix_web::{App, HttpRequest, HttpResponse, guard, web};
+use caudal_actors::failure::Failure;
 use tracing_actix_web::TracingLogger;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -192,9 +193,9 @@ async fn livez() -> HttpResponse {
 /// Whether requests are taken and writes are possible.
 pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
     if !door.gate.is_open() {
-        return Err(caudal_actors::failure::Failure::ShuttingDown.into());
+        return Err(Failure::ShuttingDown.into());
     }
-    door.ready()?;
+    door.ready().map_err(Failure::from)?;
     Ok(crate::http::respond::json(
         StatusCode::OK,
         &serde_json::json!({"status": "ready"}),

@@ -23,19 +23,6 @@ impl Engine {
         self.clock.doubt()
     }
 
-    /// Whether writes are possible in these cells. For no cells at all there is nothing to check, whatever the clock
-    /// says.
-    ///
-    /// # Errors
-    /// The reason, when they are not.
-    pub fn ready_in(&self, cells: impl Iterator<Item = u32>) -> Result<(), Failure> {
-        let mut stores = cells.filter_map(|cell| self.cells.cell(cell)).peekable();
-        if stores.peek().is_some() {
-            self.certain()?;
-        }
-        Ok(stores.try_for_each(|store| store.ready())?)
-    }
-
     /// Refuses while the clock is in doubt.
     pub(super) fn certain(&self) -> Result<(), Failure> {
         match self.clock.doubt() {
