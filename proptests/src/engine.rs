@@ -20,6 +20,7 @@ pub mod book;
 mod clock;
 mod pace;
 mod stage;
+mod strays;
 
 use std::ops::Range;
 
@@ -63,6 +64,9 @@ pub enum Order {
     Both(u64, u64, i64),
     /// Money arrives for an account, and the bank reports it this often at once; the bank's list has it in any case.
     Arrive(u64, i64, u8),
+    /// Money arrives for a CVU that nobody has, and a person returns it to its sender through the bank, which handles the
+    /// return as the fate says. A person credits to the account whatever is not returned, and whatever comes back.
+    Stray(u64, i64, Fate),
     /// Suspend an account.
     Suspend(u64),
     /// Lift an account's suspension.
@@ -71,7 +75,7 @@ pub enum Order {
     Again(usize),
 }
 
-/// How the bank treats a transfer.
+/// How the bank treats a transfer, or a return.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     /// It completes the transfer.
@@ -88,7 +92,7 @@ pub enum Fate {
     Fail,
     /// It takes its time and completes the transfer, which then comes back, whole or in part.
     Back,
-    /// It takes its time and loses the transfer: a person decides whether it was done.
+    /// It takes its time and loses the transfer: a person decides whether it was done. It loses no return.
     Lose,
 }
 
@@ -100,6 +104,8 @@ pub enum Hazard {
     /// The n-th question for the time panics, whether an account, the realm's supervisor or the search through the bank's
     /// list asks it.
     Panic(i64),
+    /// Everything that leaves is held until the scene has ended.
+    Held,
 }
 
 /// How a scene ends.
@@ -140,6 +146,14 @@ fn fate() -> impl Strategy<Value = Fate> {
     ]
 }
 
+/// The fate of a return.
+fn kept() -> impl Strategy<Value = Fate> {
+    fate().prop_map(|fate| match fate {
+        Fate::Lose => Fate::Late,
+        fate => fate,
+    })
+}
+
 fn order() -> impl Strategy<Value = Order> {
     let account = || 1..=ACCOUNTS;
     let part = || prop_oneof![2 => Just(0), 1 => AMOUNTS];
@@ -156,6 +170,8 @@ fn order() -> impl Strategy<Value = Order> {
             .prop_map(|(one, other, amount)| Order::Both(one, other, amount)),
         3 => (account(), AMOUNTS, 0..4_u8)
             .prop_map(|(of, amount, answer)| Order::Arrive(of, amount, answer)),
+        2 => (account(), AMOUNTS, kept())
+            .prop_map(|(of, amount, fate)| Order::Stray(of, amount, fate)),
         1 => account().prop_map(Order::Suspend),
         1 => account().prop_map(Order::Reactivate),
         5 => (1..8_usize).prop_map(Order::Again),
@@ -168,6 +184,7 @@ pub fn stories() -> impl Strategy<Value = Story> {
         4 => Just(None),
         1 => Just(Some(Hazard::Refusal)),
         1 => (1..40_i64).prop_map(|nth| Some(Hazard::Panic(nth))),
+        1 => Just(Some(Hazard::Held)),
     ];
     let end = prop_oneof![
         2 => Just(End::Calm),

@@ -3,7 +3,9 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use caudal_proptests::engine::{Story, book::Book, play, play_on, stories};
+use caudal_proptests::engine::{
+    End, Fate, Hazard, Order, Scene, Story, book::Book, play, play_on, stories,
+};
 use caudal_proptests::{cases, config};
 use proptest::test_runner::{Config, TestRunner};
 
@@ -34,6 +36,34 @@ fn played(stories_of: u32, play: impl Fn(&Story) -> Book) -> BTreeMap<String, us
     });
     outcome.unwrap_or_else(|why| panic!("{why}"));
     seen.into_inner()
+}
+
+fn scene(orders: &[Order], hazard: Option<Hazard>, end: End) -> Scene {
+    Scene {
+        orders: orders.to_vec(),
+        hazard,
+        end,
+    }
+}
+
+#[test]
+fn stories_that_went_wrong_once_go_right() {
+    use Order::{Arrive, Reactivate, Send};
+    // The bank's list is read while the store refuses a movement of it.
+    let refused = [Arrive(1, 1, 0)];
+    let calm = End::Calm;
+    let one = vec![scene(&refused, Some(Hazard::Refusal), calm)];
+    // The same with a refusal that is left from a scene that wrote nothing.
+    let two = vec![
+        scene(&[Reactivate(1)], Some(Hazard::Refusal), End::Retire(0)),
+        scene(&refused, Some(Hazard::Refusal), calm),
+    ];
+    // One of the first to ask for the time panics, among them the search through the bank's list.
+    let sent = [Send(3, 1861, Fate::Deaf), Send(1, 57, Fate::Back)];
+    let asks = |nth| vec![scene(&sent, Some(Hazard::Panic(nth)), calm)];
+    for story in [one, two].into_iter().chain((1..=12).map(asks)) {
+        play(&story);
+    }
 }
 
 #[test]

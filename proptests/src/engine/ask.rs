@@ -7,7 +7,7 @@ use caudal_actors::accounts::BatchMode;
 use caudal_actors::engine::money::{Heard, HoldView};
 use caudal_actors::engine::{Asker, Engine};
 use caudal_actors::failure::Failure;
-use caudal_actors::ports::Notice;
+use caudal_actors::ports::{BankError, Notice};
 use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::reply::{Answered, Given, Keyed, Rendered, Scope};
 use caudal_ledger::accounts::{ProfileOrder, SuspensionCode};
@@ -20,9 +20,9 @@ use caudal_ledger::text::ExternalId;
 use caudal_ledger::transfers::{Concept, Destination, Send as Sending};
 use caudal_ledger::voucher_types::TypeCode;
 
-use super::Order;
 use super::bank::Arrival;
 use super::book::Outcome;
+use super::{Order, strays};
 
 pub(super) const REALM: RealmId = RealmId(1);
 pub(super) const TENANT: &str = "tnt_1";
@@ -79,6 +79,8 @@ pub(super) fn is_open(why: &Failure) -> bool {
             | Failure::OutcomeUnknown
             | Failure::ShuttingDown
             | Failure::KeyInFlight
+            // A decision waited too long for the bank's list.
+            | Failure::Bank(BankError::TimedOut)
             | Failure::Rejected(Rejection::ExternalIdInFlight | Rejection::OperationInFlight)
     )
 }
@@ -165,6 +167,7 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
             }
             done("arrived".to_owned())
         }
+        Order::Stray(..) => strays::give_back(&engine, &asked.arrival.unwrap()).await,
         Order::Suspend(of) => {
             let reason = "a doubt".to_owned();
             let code = SuspensionCode::Other;
@@ -175,11 +178,12 @@ pub(super) async fn ask(engine: Rc<Engine>, asked: Asked) -> Result<Outcome, Fai
     }
 }
 
-/// Delivers a notice of the bank to the engine.
+/// Delivers a notice of the bank to the engine. Only returned money may come back to nobody.
 pub(super) async fn hear(engine: &Engine, notice: Notice) -> Result<(), Failure> {
     let heard = engine.notice(REALM.mode(), notice.clone(), "story").await?;
     match heard {
         Heard::Done | Heard::Known => Ok(()),
+        Heard::Suspended if matches!(notice, Notice::Reversed { .. }) => Ok(()),
         Heard::Suspended | Heard::Ignored => panic!("{heard:?}: {notice:?}"),
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use caudal_actors::ports::obedient::ObedientBank;
-use caudal_actors::ports::{BankError, BankMovement, Notice, TransferOrder, Way};
-use caudal_ledger::cvu::Cvu;
+use caudal_actors::ports::{BankError, BankMovement, Notice, ReturnOrder, TransferOrder, Way};
+use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankRefusal;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::Amount;
@@ -16,6 +16,10 @@ use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Counterparty};
 use super::Fate;
 use super::ask::amount;
 use super::clock::StillClock;
+use super::strays::nobodys;
+
+/// The collector account, which returns leave.
+const COLLECTOR: &str = "3220001805007351350083";
 
 /// Money that arrived.
 #[derive(Clone, Debug)]
@@ -23,11 +27,13 @@ pub struct Arrival {
     number: usize,
     cvu: Cvu,
     amount: Amount,
+    from: Counterparty,
     at: Timestamp,
 }
 
 impl Arrival {
-    fn coelsa_id(&self) -> String {
+    /// The id of the money on the rail.
+    pub fn coelsa_id(&self) -> String {
         format!("ARRIVED{:015}", self.number)
     }
 
@@ -38,7 +44,7 @@ impl Arrival {
             bank_id: format!("in-{}", self.number),
             cvu: self.cvu,
             amount: self.amount,
-            from: Counterparty::default(),
+            from: self.from.clone(),
             at: self.at,
         }
     }
@@ -51,7 +57,7 @@ impl Arrival {
             reversal: false,
             way: Way::In,
             cvu: self.cvu.as_str().to_owned(),
-            counterparty: Counterparty::default(),
+            counterparty: self.from.clone(),
             amount: self.amount,
             word: BankWord::Completed,
             at: self.at,
@@ -67,10 +73,67 @@ enum State {
     Back,
 }
 
-/// A transfer that the bank has taken.
+/// Money that arrives for nobody.
+#[derive(Clone, Copy, Debug)]
+pub struct Stray {
+    /// The account to which a person credits what is not returned.
+    pub account: u64,
+    /// The amount that arrives.
+    pub centavos: i64,
+    /// The fate of its return.
+    pub fate: Fate,
+}
+
+/// What the bank was asked to send.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum What {
+    Transfer(TransferOrder),
+    Return(ReturnOrder),
+}
+
+impl What {
+    fn origin(&self) -> OriginId {
+        match self {
+            Self::Transfer(order) => order.origin,
+            Self::Return(order) => order.origin,
+        }
+    }
+
+    fn amount(&self) -> Amount {
+        match self {
+            Self::Transfer(order) => order.amount,
+            Self::Return(order) => order.amount,
+        }
+    }
+
+    /// The account that it leaves: for a return the collector account itself.
+    fn from(&self) -> String {
+        match self {
+            Self::Transfer(order) => order.from.as_str().to_owned(),
+            Self::Return(_) => COLLECTOR.to_owned(),
+        }
+    }
+
+    fn counterparty(&self) -> Counterparty {
+        match self {
+            Self::Transfer(_) => Counterparty::default(),
+            Self::Return(order) => sender(order.to),
+        }
+    }
+}
+
+/// The sender with this CBU.
+fn sender(cbu: Cbu) -> Counterparty {
+    Counterparty {
+        cbu: Some(cbu.to_string()),
+        ..Counterparty::default()
+    }
+}
+
+/// A transfer or return that the bank has taken.
 #[derive(Clone, Debug)]
 struct Sent {
-    order: TransferOrder,
+    what: What,
     fate: Fate,
     state: State,
     /// How often the bank was asked for its state.
@@ -100,11 +163,21 @@ impl Sent {
         }
     }
 
+    /// The amount that left and did not come back, in centavos; `None` if it never left.
+    fn left(&self) -> Option<i64> {
+        let whole = self.what.amount().centavos();
+        match self.state {
+            State::Done => Some(whole),
+            State::Back => Some(whole - self.back().centavos()),
+            State::Underway | State::Failed => None,
+        }
+    }
+
     /// How much of the transfer comes back: all of an odd sum, half of an even one.
     fn back(&self) -> Amount {
-        match self.order.amount.centavos() {
+        match self.what.amount().centavos() {
             even if even % 2 == 0 => amount(even / 2),
-            _ => self.order.amount,
+            _ => self.what.amount(),
         }
     }
 
@@ -113,12 +186,12 @@ impl Sent {
         let out = BankMovement {
             bank_id: reported.bank_id,
             coelsa_id: reported.coelsa_id,
-            origin: Some(self.order.origin),
+            origin: Some(self.what.origin()),
             reversal: false,
             way: Way::Out,
-            cvu: self.order.from.as_str().to_owned(),
-            counterparty: Counterparty::default(),
-            amount: self.order.amount,
+            cvu: self.what.from(),
+            counterparty: self.what.counterparty(),
+            amount: self.what.amount(),
             word: reported.word,
             at: self.at,
         };
@@ -142,7 +215,7 @@ impl Sent {
             Fate::Back => State::Back,
             _ => State::Done,
         };
-        let origin = self.order.origin;
+        let origin = self.what.origin();
         let transfer = self.reported();
         let bank_id = transfer.bank_id.clone();
         let mut notices = vec![Notice::Settled { origin, transfer }];
@@ -163,12 +236,18 @@ impl Sent {
 #[derive(Debug, Default)]
 struct Books {
     fates: BTreeMap<OriginId, Fate>,
+    /// Money for nobody, by its id on the rail.
+    strays: BTreeMap<String, Stray>,
     /// How often each transfer was ordered.
     tries: BTreeMap<OriginId, u32>,
     sent: BTreeMap<OriginId, Sent>,
     arrived: Vec<Arrival>,
     /// Notices that have not been heard yet, oldest first.
     outbox: Vec<Notice>,
+    /// Whether nothing may leave.
+    held: bool,
+    /// What left all the same.
+    against: Vec<OriginId>,
 }
 
 impl Books {
@@ -179,9 +258,12 @@ impl Books {
         self.outbox.extend(notices);
     }
 
-    fn take(&mut self, order: &TransferOrder, at: Timestamp) -> Result<BankTransfer, BankError> {
-        let origin = order.origin;
-        let fate = self.fates[&origin];
+    fn take(&mut self, what: &What, at: Timestamp) -> Result<BankTransfer, BankError> {
+        let origin = what.origin();
+        let fate = match what {
+            What::Transfer(_) => self.fates[&origin],
+            What::Return(order) => self.strays[&order.returns].fate,
+        };
         let tries = self.tries.entry(origin).or_default();
         *tries += 1;
         let first = *tries == 1;
@@ -199,15 +281,16 @@ impl Books {
             _ => {}
         }
         if let Some(known) = self.sent.get(&origin) {
-            assert_eq!(known.order, *order, "one reference, two transfers");
+            assert_eq!(known.what, *what, "one reference, two transfers");
         } else {
+            self.against.extend(self.held.then_some(origin));
             let number = self.sent.len() + 1;
             let state = match fate {
                 Fate::Late | Fate::Fail | Fate::Back | Fate::Lose => State::Underway,
                 _ => State::Done,
             };
             let sent = Sent {
-                order: order.clone(),
+                what: what.clone(),
                 fate,
                 state,
                 asked: 0,
@@ -277,6 +360,23 @@ impl Bank {
 
     /// Has money arrive by the order of this number; returns the same arrival when it is repeated.
     pub fn arrive(&self, number: usize, cvu: Cvu, centavos: i64) -> Arrival {
+        self.arrive_from(Counterparty::default(), (number, cvu, centavos))
+    }
+
+    /// Has money arrive from a known sender for a CVU that nobody has.
+    pub fn stray(&self, number: usize, stray: Stray) -> Arrival {
+        let from = sender(Cbu::compose(11, 7, 42).unwrap());
+        let cvu = nobodys(stray.account);
+        let arrival = self.arrive_from(from, (number, cvu, stray.centavos));
+        self.books().strays.insert(arrival.coelsa_id(), stray);
+        arrival
+    }
+
+    fn arrive_from(
+        &self,
+        from: Counterparty,
+        (number, cvu, centavos): (usize, Cvu, i64),
+    ) -> Arrival {
         let mut books = self.books();
         if let Some(known) = books.arrived.iter().find(|it| it.number == number) {
             return known.clone();
@@ -285,10 +385,21 @@ impl Bank {
             number,
             cvu,
             amount: amount(centavos),
+            from,
             at: self.clock.peek(),
         };
         books.arrived.push(arrival.clone());
         arrival
+    }
+
+    /// Expects that nothing leaves from now on, or that it may.
+    pub fn expect_nothing(&self, held: bool) {
+        self.books().held = held;
+    }
+
+    /// The references of what left while nothing was to leave.
+    pub fn against(&self) -> Vec<OriginId> {
+        self.books().against.clone()
     }
 
     /// Takes the newest notice that has not been heard yet.
@@ -310,7 +421,7 @@ impl Bank {
     pub fn find(&self, origin: OriginId) -> bool {
         let mut books = self.books();
         let sent = books.sent.get_mut(&origin).unwrap();
-        let done = sent.order.amount.centavos() % 2 == 0;
+        let done = sent.what.amount().centavos() % 2 == 0;
         sent.state = if done { State::Done } else { State::Failed };
         done
     }
@@ -318,24 +429,48 @@ impl Bank {
     /// The amount that left under a reference and did not come back, in centavos; `None` if it never left.
     pub fn has_sent(&self, origin: OriginId) -> Option<i64> {
         let books = self.books();
-        let sent = books.sent.get(&origin)?;
-        match sent.state {
-            State::Done => Some(sent.order.amount.centavos()),
-            State::Back => Some(sent.order.amount.centavos() - sent.back().centavos()),
-            State::Underway | State::Failed => None,
-        }
+        books.sent.get(&origin)?.left()
     }
 
     /// The references of all transfers that the bank has taken.
     pub fn references(&self) -> Vec<OriginId> {
-        self.books().sent.keys().copied().collect()
+        let books = self.books();
+        let transfers = books.sent.values();
+        let transfers = transfers.filter(|sent| matches!(sent.what, What::Transfer(_)));
+        transfers.map(|sent| sent.what.origin()).collect()
+    }
+
+    /// How much of the money for nobody each account must have, in centavos: all that was not given back for good.
+    ///
+    /// # Panics
+    /// When the same money was to be given back twice.
+    pub fn kept(&self) -> BTreeMap<u64, i64> {
+        let books = self.books();
+        let mut given = BTreeMap::new();
+        for sent in books.sent.values() {
+            if let What::Return(order) = &sent.what {
+                let before = given.insert(&order.returns, sent.left().unwrap_or(0));
+                assert_eq!(before, None, "{} is returned twice", order.returns);
+            }
+        }
+        let mut kept = BTreeMap::new();
+        for (id, stray) in &books.strays {
+            let back = given.get(id).copied().unwrap_or(0);
+            *kept.entry(stray.account).or_insert(0) += stray.centavos - back;
+        }
+        kept
     }
 }
 
 impl ObedientBank for Bank {
     fn sends(&self, order: &TransferOrder) -> Result<BankTransfer, BankError> {
         let at = self.clock.peek();
-        self.books().take(order, at)
+        self.books().take(&What::Transfer(order.clone()), at)
+    }
+
+    fn gives_back(&self, order: &ReturnOrder) -> Result<BankTransfer, BankError> {
+        let at = self.clock.peek();
+        self.books().take(&What::Return(order.clone()), at)
     }
 
     fn knows(&self, origin: OriginId) -> Result<Option<BankTransfer>, BankError> {

@@ -119,6 +119,7 @@ impl Book {
                 }
                 Order::Confirm(..)
                 | Order::Release(..)
+                | Order::Stray(..)
                 | Order::Suspend(_)
                 | Order::Reactivate(_)
                 | Order::Again(_) => {}
@@ -140,6 +141,7 @@ impl Book {
             | Order::Arrive(..)
             | Order::Confirm(..)
             | Order::Release(..)
+            | Order::Stray(..)
             | Order::Suspend(_)
             | Order::Reactivate(_)
             | Order::Again(_) => 0,

@@ -5,16 +5,19 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use caudal_actors::engine::Engine;
+use caudal_actors::banks::Relation;
+use caudal_actors::cells::Cells;
 use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
 use caudal_actors::engine::money::{TransferFilter, TransferView};
+use caudal_actors::engine::{Engine, Outside};
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::{NewTenant, PlatformOrder};
-use caudal_actors::ports::{BankGateway, Clock as _};
+use caudal_actors::ports::webhooks::Nobody;
+use caudal_actors::ports::{BankGateway, Clock as _, Way as BankWay};
 use caudal_actors::records::projection::Rows;
+use caudal_actors::times::Times;
 use caudal_actors::verify;
 use caudal_ledger::accounts::Holder;
-use caudal_ledger::cases::Decision;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
@@ -31,13 +34,15 @@ use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{TransferStatus, Verdict};
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, SystemType, TypeCode};
 use caudal_storage::{FaultyStore, StoreError};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::ask::{self, Asked, REALM, TENANT, adjustment, asker, given, origin, target};
-use super::bank::Bank;
+use super::bank::{Bank, Stray};
 use super::book::{Book, Outcome};
 use super::clock::StillClock;
 use super::pace::{HALT, Pace, Postman};
+use super::strays;
 use super::{ACCOUNTS, DAILY_TOTAL, End, FUNDS, Hazard, Order, Scene, Story};
 
 const EVERYTHING: ListPage = ListPage {
@@ -54,6 +59,8 @@ struct Stage {
     bank: Arc<Bank>,
     engine: Rc<Engine>,
     cvus: Vec<Cvu>,
+    /// Whether everything that leaves is held.
+    held: watch::Sender<bool>,
 }
 
 fn start(
@@ -61,14 +68,17 @@ fn start(
     store: &Arc<FaultyStore>,
     clock: &Arc<StillClock>,
     bank: &Arc<Bank>,
+    held: &watch::Sender<bool>,
 ) -> Rc<Engine> {
     let bank: Arc<dyn BankGateway> = Arc::<Bank>::clone(bank);
-    let engine = Engine::start(
-        Arc::<FaultyStore>::clone(store),
-        Arc::<StillClock>::clone(clock),
-        Arc::new(move |_| Ok(Arc::clone(&bank))),
-        pace.options(),
-    );
+    let outside = Outside {
+        banks: Arc::new(move |_: &Relation| Ok(Arc::clone(&bank))),
+        sink: Arc::new(Nobody),
+        held: held.subscribe(),
+    };
+    let cells = Cells::one(Arc::<FaultyStore>::clone(store));
+    let clock = Arc::<StillClock>::clone(clock);
+    let engine = Engine::timed(cells, clock, outside, pace.options(), Times::default());
     Rc::new(engine.unwrap())
 }
 
@@ -128,7 +138,8 @@ impl Stage {
         store.set_automatic(true);
         let clock = Arc::new(StillClock::new());
         let bank = Arc::new(Bank::new(Arc::clone(&clock)));
-        let engine = start(pace, &store, &clock, &bank);
+        let held = watch::Sender::new(false);
+        let engine = start(pace, &store, &clock, &bank, &held);
         let create = PlatformOrder::CreateTenant(tenant(), 0);
         engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
@@ -156,6 +167,7 @@ impl Stage {
             bank,
             engine,
             cvus,
+            held,
         }
     }
 
@@ -171,6 +183,14 @@ impl Stage {
         let arrival = match order {
             Order::Arrive(of, centavos, _) => {
                 Some(self.bank.arrive(number, self.cvu(of), centavos))
+            }
+            Order::Stray(account, centavos, fate) => {
+                let stray = Stray {
+                    account,
+                    centavos,
+                    fate,
+                };
+                Some(self.bank.stray(number, stray))
             }
             _ => None,
         };
@@ -207,7 +227,7 @@ impl Stage {
     fn cut(&mut self, keep: usize) {
         self.store = self.store.crash(keep);
         self.store.set_automatic(true);
-        self.engine = start(self.pace, &self.store, &self.clock, &self.bank);
+        self.engine = start(self.pace, &self.store, &self.clock, &self.bank, &self.held);
     }
 
     /// Retires the realm, and lets it continue.
@@ -228,8 +248,11 @@ impl Stage {
 
     /// Sets up the hazard of a scene.
     fn endanger(&self, hazard: Option<Hazard>) {
+        let held = hazard == Some(Hazard::Held);
+        self.held.send_replace(held);
+        self.bank.expect_nothing(held);
         match hazard {
-            None => {}
+            None | Some(Hazard::Held) => {}
             Some(Hazard::Refusal) => self.store.refuse_next(StoreError::Overloaded),
             Some(Hazard::Panic(nth)) => self.clock.arm(nth),
         }
@@ -279,6 +302,8 @@ impl Stage {
             post.stop().await;
         }
         book.unknown += open.len();
+        self.bank.expect_nothing(false);
+        self.held.send_replace(false);
         for asked in open {
             loop {
                 let answered = self.begin(&asked).await.unwrap();
@@ -308,7 +333,8 @@ impl Stage {
                 .iter()
                 .filter(|view| view.transfer.status.is_open())
                 .collect();
-            if open.is_empty() && !self.bank.has_news() {
+            let strays = strays::credit(&self.engine).await;
+            if open.is_empty() && !strays && !self.bank.has_news() {
                 break;
             }
             for view in open {
@@ -336,21 +362,15 @@ impl Stage {
 
     async fn decide(&self, view: &TransferView) {
         let done = self.bank.find(view.transfer.origin(REALM, view.account));
-        let decision = Decision {
-            by: "Ana".to_owned(),
-            reason: "asked".to_owned(),
-            at: Timestamp::default(),
-            bank_reference: None,
-            forced: false,
-        };
         let id = view.transfer.id(REALM, view.account);
         let verdict = match done {
             true => Verdict::Completed,
             false => Verdict::Rejected,
         };
-        let decided =
-            self.engine
-                .decide_transfer(id, (verdict, false), decision, "story".to_owned());
+        let (decision, request) = (strays::decision(), "story".to_owned());
+        let decided = self
+            .engine
+            .decide_transfer(id, (verdict, false), decision, request);
         decided.await.unwrap();
     }
 
@@ -371,7 +391,12 @@ impl Stage {
             let (total, held) = (view.balance.total(), view.balance.held);
             has.insert(account, (total.centavos(), held.centavos()));
         }
-        assert_eq!(has, book.totals(sent), "{book:?}");
+        let mut must = book.totals(sent);
+        for (account, stays) in self.bank.kept() {
+            must.get_mut(&account).unwrap().0 += stays;
+        }
+        assert_eq!(has, must, "{book:?}");
+        assert_eq!(self.bank.against(), [], "it was held");
         let ordered: BTreeSet<OriginId> = book.done().map(|(number, _)| origin(number)).collect();
         for reference in self.bank.references() {
             assert!(ordered.contains(&reference), "nobody ordered {reference}");
@@ -385,9 +410,13 @@ impl Stage {
     async fn reconciled(&self) {
         for day in self.days() {
             for found in self.engine.reconcile(REALM, day, "story").await.unwrap() {
+                // A return agrees with the bank, although a person decided it.
+                let bank = found.bank.as_ref();
+                let is_return =
+                    found.suspense.is_some() && bank.is_some_and(|it| it.way == BankWay::Out);
                 let right = match found.decision() {
-                    Some(_) => Agreement::Decided,
-                    None => Agreement::Matched,
+                    Some(_) if !is_return => Agreement::Decided,
+                    _ => Agreement::Matched,
                 };
                 assert_eq!(found.judged, right.into(), "{found:?}");
             }
