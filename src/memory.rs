@@ -23,6 +23,7 @@ use std::time::Duration;
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use caudal_actors::engine::{Engine, EngineOptions};
+use caudal_actors::persist::persist;
 
 const MIB: u64 = 1 << 20;
 /// The smallest limit, in bytes.
@@ -187,19 +188,21 @@ pub fn taken() -> Option<u64> {
 
 /// Keeps as many accounts and blocks in memory as the plan has room for, until the handle is aborted.
 pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
-    rt::spawn(async move {
-        let mut cache = plan.block_cache;
-        loop {
-            if let Some(taken) = taken() {
-                let residency = engine.residency();
-                let living = residency.living();
-                cache = plan.cache(cache, taken, living);
-                engine.cells().keep_cached(cache);
-                residency.set_most(plan.next(living, taken));
-            }
-            rt::time::sleep(EVERY).await;
+    rt::spawn(async move { persist("memory", async |_| keep(&engine, plan).await).await })
+}
+
+async fn keep(engine: &Engine, plan: Plan) {
+    let mut cache = plan.block_cache;
+    loop {
+        if let Some(taken) = taken() {
+            let residency = engine.residency();
+            let living = residency.living();
+            cache = plan.cache(cache, taken, living);
+            engine.cells().keep_cached(cache);
+            residency.set_most(plan.next(living, taken));
         }
-    })
+        rt::time::sleep(EVERY).await;
+    }
 }
 
 #[cfg(test)]

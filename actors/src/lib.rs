@@ -32,6 +32,7 @@ mod meter;
 pub mod moves;
 pub mod pace;
 pub mod people;
+pub mod persist;
 pub mod platform;
 pub mod ports;
 pub mod realms;

@@ -5,24 +5,12 @@
 //! dropped where they wait, and the courier and the accounts stop. [`Gone`] ends when the last holder is gone.
 //!
 //! **Failure.** If a task is dropped while it asks the bank, the result is the same as after a crash: the intent is on
-//! disk, and the next life resumes it. A task on which money waits is begun again when it panics ([`persist`]): one bug
-//! must not keep that money until the next start, and must not stop the rest of the realm.
+//! disk, and the next life resumes it. If it panics, it is begun again ([`crate::persist`]).
 
 use std::convert::Infallible;
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::time::sleep;
-
-/// The pause after the first panic of a task that is begun again; it doubles with each panic.
-const PAUSE_FIRST: Duration = Duration::from_millis(500);
-/// The longest pause after a panic.
-const PAUSE_LAST: Duration = Duration::from_secs(60);
 
 /// The beginning and the end of a life. When this is dropped, the life is over.
 #[derive(Debug)]
@@ -72,36 +60,6 @@ impl Life {
     }
 }
 
-/// Runs a task to its end, and begins it again after a pause when it panics. The task is told whether it is begun again:
-/// it may then have done anything before, for example asked the bank. `task` names it in the log.
-pub async fn persist(task: &str, mut attempt: impl AsyncFnMut(bool)) {
-    let mut pause = PAUSE_FIRST;
-    let mut again = false;
-    while panics(attempt(again)).await {
-        tracing::error!(
-            task,
-            pause_ms = pause.as_millis(),
-            "a task panicked; it is begun again after a pause"
-        );
-        sleep(pause).await;
-        pause = pause
-            .checked_mul(2)
-            .map_or(PAUSE_LAST, |twice| twice.min(PAUSE_LAST));
-        again = true;
-    }
-}
-
-/// Runs `work` until it ends or panics; returns whether it panicked.
-async fn panics(work: impl Future<Output = ()>) -> bool {
-    let mut work = pin!(work);
-    poll_fn(|turn| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(turn)));
-        // After a panic the work is never polled again, only dropped.
-        polled.map_or(Poll::Ready(true), |polled| polled.map(|()| false))
-    })
-    .await
-}
-
 impl Gone {
     /// Waits until nothing of the life is left.
     pub async fn wait(&mut self) {
@@ -137,24 +95,5 @@ mod tests {
             "the task is gone with what it waited for"
         );
         assert_eq!(acted.load(Ordering::Relaxed), 1);
-    }
-
-    #[actix::test]
-    async fn a_task_that_panics_is_begun_again_after_pauses_that_double() {
-        tokio::time::pause();
-        let began = tokio::time::Instant::now();
-        let mut attempts = Vec::new();
-        let attempt = async |again| {
-            attempts.push((again, began.elapsed().as_secs()));
-            tokio::task::yield_now().await;
-            if attempts.len() < 10 {
-                std::panic::resume_unwind(Box::new("as the test wants"));
-            }
-        };
-        persist("test", attempt).await;
-        let (again, seconds): (Vec<bool>, Vec<u64>) = attempts.into_iter().unzip();
-        assert_eq!(again[..2], [false, true]);
-        // Half a second, one, two, and so on up to a minute.
-        assert_eq!(seconds, [0, 0, 1, 3, 7, 15, 31, 63, 123, 183]);
     }
 }

@@ -7,13 +7,15 @@
 //! is not shipped. It is counted from the start of the last round that shipped everything of the cell, so it is never
 //! too small. The lag of the service is the largest of its cells.
 //!
-//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported;
+//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported, and so is a
+//! panic;
 //! meanwhile, cells that do not depend on the failing one are shipped as often as ever.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use caudal_actors::persist::persist;
 use caudal_storage::{Records, Spot, Store, StoreError};
 use tokio::sync::{Notify, oneshot, watch};
 
@@ -190,7 +192,8 @@ pub fn start(
     std::thread::Builder::new()
         .name("caudal-backup".to_owned())
         .spawn(move || {
-            runtime.block_on(shipping.run(pepper_check.as_deref(), &last));
+            let ships = async |_| shipping.run(pepper_check.as_deref(), &last).await;
+            runtime.block_on(persist("backup", ships));
             // A folder that hangs blocks only its own thread.
             runtime.shutdown_background();
             drop(shipping);

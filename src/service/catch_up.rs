@@ -7,7 +7,7 @@
 //! **Bounds.** One list at a time, one collector account after the other; yesterday's list at the start and in the
 //! first hours of a day.
 //!
-//! **Failure.** A bank that does not answer is asked again in the next round.
+//! **Failure.** A bank that does not answer is asked again in the next round, and so is one whose list causes a panic.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +16,7 @@ use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use caudal_actors::banks::OnCollector;
 use caudal_actors::engine::Engine;
+use caudal_actors::persist::panics;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::Timestamp;
 
@@ -29,7 +30,9 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
         loop {
             for on in engine.collectors().values() {
                 for mode in [Mode::Live, Mode::Test] {
-                    turn(&engine, (on, mode), first).await;
+                    if panics(turn(&engine, (on, mode), first)).await {
+                        tracing::error!("reading a bank's list panicked; it is read again later");
+                    }
                 }
             }
             first = false;

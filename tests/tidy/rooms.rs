@@ -96,6 +96,7 @@ const ACTORS: &[&str] = &[
     "records",
     "cells",
     "failure",
+    "persist",
     "elsewhere",
     "scratch",
     "times",

@@ -19,8 +19,8 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{AccountActor, AccountMessage, TransferTurn};
 use crate::failure::Failure;
 use crate::hold::Hold;
-use crate::life::persist;
 use crate::lookout::Lookout;
+use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, TransferOrder};
 use crate::settings::Pauses;
 

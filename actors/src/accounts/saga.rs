@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 
 use crate::accounts::{AccountActor, AccountMessage, ProfileTurn};
 use crate::failure::Failure;
-use crate::life::persist;
+use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, BankReply};
 use crate::records::reads;
 use crate::reply::{ClaimGuard, Claims};

@@ -10,9 +10,9 @@ use tokio::sync::{Semaphore, oneshot};
 use super::{CaseMessage, RealmMessage, RealmSupervisor, ReturnSaid};
 use crate::accounts::remittance::Said;
 use crate::hold::Hold;
-use crate::life::persist;
 use crate::lookout::Lookout;
 use crate::mailbox::Mailbox;
+use crate::persist::persist;
 use crate::ports::{BankError, BankGateway, ReturnOrder};
 use crate::settings::Pauses;
 
