@@ -68,3 +68,100 @@ async fn turn(engine: &Engine, (on, mode): (&OnCollector, Mode), first: bool) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use caudal_actors::banks::Relation;
+    use caudal_actors::engine::EngineOptions;
+    use caudal_actors::platform::{NewTenant, PlatformOrder};
+    use caudal_actors::ports::obedient::{Call, ObedientBank};
+    use caudal_actors::ports::{BankError, BankGateway, BankReply, Clock, Collector, LocalFuture};
+    use caudal_actors::records::projection::Rows;
+    use caudal_ledger::ids::RealmId;
+    use caudal_ledger::limits::{Limits, TotalLimits};
+    use caudal_ledger::tenants::{BankRelations, Policy};
+    use caudal_storage::FaultyStore;
+
+    use super::*;
+
+    /// A bank whose first list causes a panic, if it is that of the live realm.
+    #[derive(Debug)]
+    struct Odd {
+        realm: RealmId,
+        lists: AtomicUsize,
+    }
+
+    impl ObedientBank for Odd {
+        fn account(&self) -> Collector {
+            Collector {
+                cbu: format!("{:022}", self.realm.0),
+                bank: "A bank".to_owned(),
+            }
+        }
+
+        fn answer<'a, T: 'a>(
+            &'a self,
+            (operation, _): Call,
+            work: impl FnOnce() -> Result<T, BankError> + 'a,
+        ) -> LocalFuture<'a, BankReply<T>> {
+            if operation == "movements" {
+                let before = self.lists.fetch_add(1, Ordering::Relaxed);
+                assert!(before > 0 || self.realm != RealmId(1), "as the test wants");
+            }
+            let (result, calls) = (work(), Vec::new());
+            Box::pin(std::future::ready(BankReply { result, calls }))
+        }
+    }
+
+    #[derive(Debug)]
+    struct Noon;
+
+    impl Clock for Noon {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(1_700_060_400_000)
+        }
+    }
+
+    #[actix_web::test]
+    async fn a_list_that_causes_a_panic_is_read_again_and_stops_no_other() {
+        tokio::time::pause();
+        let store = FaultyStore::new(Arc::new(Rows), 1);
+        store.set_automatic(true);
+        let odd = [1, 2].map(|realm| {
+            Arc::new(Odd {
+                realm: RealmId(realm),
+                lists: AtomicUsize::new(0),
+            })
+        });
+        let banks = odd.clone();
+        let banks = move |relation: &Relation| {
+            let bank = banks.iter().find(|bank| bank.realm == relation.realm);
+            let bank: Arc<dyn BankGateway> = Arc::<Odd>::clone(bank.unwrap());
+            Ok(bank)
+        };
+        let options = EngineOptions {
+            arbiters: 0,
+            ..EngineOptions::default()
+        };
+        let engine = Engine::start(store, Arc::new(Noon), Arc::new(banks), options).unwrap();
+        let new = NewTenant {
+            id: "tnt_1".to_owned(),
+            name: "One".to_owned(),
+            policy: Policy::default(),
+            limits: Limits::default(),
+            total_limits: TotalLimits::default(),
+            fees: Vec::new(),
+            banks: BankRelations::default(),
+        };
+        let create = PlatformOrder::CreateTenant(new, 0);
+        engine.administer(create).await.unwrap();
+        let reading = start(Arc::new(engine), Duration::from_secs(60));
+        rt::time::sleep(Duration::from_secs(90)).await;
+        reading.abort();
+        // Yesterday's and today's in the first round, today's in the second; the panic took the place of the first two.
+        let lists = odd.map(|bank| bank.lists.load(Ordering::Relaxed));
+        assert_eq!(lists, [2, 3]);
+    }
+}
