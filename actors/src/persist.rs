@@ -6,6 +6,7 @@
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -15,6 +16,14 @@ use tokio::time::sleep;
 pub const PAUSE_FIRST: Duration = Duration::from_millis(500);
 /// The longest pause after a panic.
 pub const PAUSE_LAST: Duration = Duration::from_secs(60);
+
+/// The panics that this process has met here.
+static PANICS: AtomicU64 = AtomicU64::new(0);
+
+/// How many tasks of this process have panicked and were begun again, or are about to be.
+pub fn panicked() -> u64 {
+    PANICS.load(Ordering::Relaxed)
+}
 
 /// Runs a task to its end, and begins it again after a pause when it panics. The task is told whether it is begun again:
 /// it may then have done anything before, for example asked the bank. `task` names it in the log.
@@ -35,13 +44,17 @@ pub async fn persist(task: &str, mut attempt: impl AsyncFnMut(bool)) {
     }
 }
 
-/// Runs `work` until it ends or panics; returns whether it panicked.
+/// Runs `work` until it ends or panics; returns whether it panicked. Panics count in [`panicked`].
 pub async fn panics(work: impl Future<Output = ()>) -> bool {
     let mut work = pin!(work);
     poll_fn(|turn| {
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(turn)));
-        // After a panic the work is never polled again, only dropped.
-        polled.map_or(Poll::Ready(true), |polled| polled.map(|()| false))
+        let Ok(polled) = polled else {
+            PANICS.fetch_add(1, Ordering::Relaxed);
+            // The work is never polled again, only dropped.
+            return Poll::Ready(true);
+        };
+        polled.map(|()| false)
     })
     .await
 }
@@ -62,7 +75,9 @@ mod tests {
                 std::panic::resume_unwind(Box::new("as the test wants"));
             }
         };
+        let before = panicked();
         persist("test", attempt).await;
+        assert!(panicked() >= before + 9);
         let (again, seconds): (Vec<bool>, Vec<u64>) = attempts.into_iter().unzip();
         assert_eq!(again[..2], [false, true]);
         // Half a second, one, two, and so on up to a minute.

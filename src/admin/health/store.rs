@@ -1,6 +1,7 @@
 //! Metrics of the store: journal, index, and the background check of both. Where there are several cells, every figure
 //! has the label `cell`; otherwise it has none.
 
+use caudal_actors::persist;
 use caudal_storage::{Checks, Stats};
 use rust_decimal::Decimal;
 
@@ -201,6 +202,11 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
         "log_dropped_lines_total",
         "Lines of the log that were dropped because whoever reads it is slow.",
         crate::log::dropped(),
+    );
+    page.counter(
+        "task_panics_total",
+        "Tasks that panicked and were begun again.",
+        persist::panicked(),
     );
     let engine = &desk.door.engine;
     let ready = desk.door.gate.is_open() && desk.door.ready().is_ok();
