@@ -3,8 +3,9 @@
 //! **Order.** The hold and the reference are durable before the first call, and the bank is not asked before its list
 //! was looked through for this start (see [`crate::lookout`]). Before a transfer is sent, the bank is asked once who is
 //! behind its destination, and the answer is kept. The bank makes one transfer of one reference, so asking again after
-//! a crash, a panic or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no further
-//! errand. While the realm's departures are held nothing is sent; afterwards only what the account still wants is sent.
+//! a crash, a panic or a timeout is always safe. A notice may settle the transfer meanwhile; the account then gives no
+//! further errand. While the realm's departures are held nothing is sent; afterwards only what the account still wants
+//! is sent.
 //!
 //! **Bounds.** A realm may have a fixed number of calls to the bank under way. Between tries the pause doubles from the
 //! first to the last of [`Pauses`]. The number of tries has no bound, because nobody may guess what the bank did.

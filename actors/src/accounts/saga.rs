@@ -1,8 +1,8 @@
 //! Asks the bank about an account's pending change until there is an answer.
 //!
 //! **Order.** The intent is durable before the first call. Every call is idempotent by its reference, so the whole
-//! sequence may run again from its start after any crash or panic. A client id is claimed before the bank is asked for its CVU,
-//! until the index shows which account has it: two accounts of one holder may have drawn the same id.
+//! sequence may run again from its start after any crash or panic. A client id is claimed before the bank is asked for
+//! its CVU, until the index shows which account has it: two accounts of one holder may have drawn the same id.
 //!
 //! **Bounds.** Between tries the pause doubles from [`FIRST_PAUSE`] to [`LAST_PAUSE`]. The number of tries has no
 //! bound, because nobody may guess what the bank did.

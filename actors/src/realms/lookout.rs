@@ -15,9 +15,9 @@
 //! **Order.** Over all days, arrivals are taken in first, then departures, then transfers that came back: money has to
 //! be there to leave, and a transfer has to be known to come back.
 //!
-//! **Failure.** While the bank does not give its list, or an account cannot take in a movement, orders wait, and the bank
-//! is asked again with growing pauses, [`PAUSE_MAX`] at most. The gate opens in no other way than by a list that was looked
-//! through, and the search for one ends only with the realm's life.
+//! **Failure.** While the bank does not give its list, or an account cannot take in a movement, orders wait, and the
+//! bank is asked again with growing pauses, [`PAUSE_MAX`] at most. Nothing but a list that was looked through opens the
+//! gate, and only the end of the realm's life ends the search.
 
 use std::sync::Arc;
 use std::time::Duration;

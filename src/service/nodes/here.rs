@@ -1,5 +1,5 @@
-//! This node in one cell: acts on each of its turns. Beside the turns, it follows the platform, and reads the banks' lists
-//! while this node owns a cell.
+//! This node in one cell: acts on each of its turns. Beside the turns, it follows the platform, and reads the banks'
+//! lists while this node owns a cell.
 
 use std::cell::RefCell;
 use std::rc::Rc;
