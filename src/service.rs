@@ -38,8 +38,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
 use caudal_ledger::calendar::Calendar;
-use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::tenants::{BankRelations, Mode, Policy, Tenant};
+use caudal_ledger::tenants::{Mode, Tenant};
 use caudal_storage::OpenError;
 use secrecy::SecretString;
 use tokio::sync::{Notify, oneshot};
@@ -394,13 +393,8 @@ impl Service {
     /// When the store takes no writes.
     pub async fn create_tenant(&self, name: &str) -> Result<Tenant, ApiError> {
         let new = NewTenant {
-            id: admin::new_tenant_id(),
             name: name.to_owned(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
+            ..NewTenant::plain(admin::new_tenant_id())
         };
         self.add_tenant(new).await
     }

@@ -14,7 +14,6 @@ use caudal_ledger::kyc::Kyc;
 use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
@@ -89,16 +88,7 @@ const TENANT: &str = "tnt_1";
 
 /// Makes a tenant and two types.
 async fn furnish(engine: &Engine) {
-    let new = NewTenant {
-        id: TENANT.into(),
-        name: "One".into(),
-        policy: Policy::default(),
-        limits: Limits::default(),
-        total_limits: TotalLimits::default(),
-        fees: Vec::new(),
-        banks: BankRelations::default(),
-    };
-    let create = PlatformOrder::CreateTenant(new, 0);
+    let create = PlatformOrder::CreateTenant(NewTenant::plain(TENANT), 0);
     engine.administer(create).await.unwrap();
     for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
         let order = CreateVoucherType {

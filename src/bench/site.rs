@@ -39,8 +39,7 @@ use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::tenants::{BankRelations, Mode, Policy};
+use caudal_ledger::tenants::Mode;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
 use caudal_postgres::{PostgresLog, Settings};
 use caudal_storage::{DurableStore, Part, Store};
@@ -412,13 +411,8 @@ pub fn sealed() -> anyhow::Result<Vec<u8>> {
 
 async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<String> {
     let new = NewTenant {
-        id: id.to_owned(),
         name: "Bench".to_owned(),
-        policy: Policy::default(),
-        limits: Limits::default(),
-        total_limits: TotalLimits::default(),
-        fees: Vec::new(),
-        banks: BankRelations::default(),
+        ..NewTenant::plain(id)
     };
     let create = PlatformOrder::CreateTenant(new, 0);
     engine.administer(create).await?;

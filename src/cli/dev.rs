@@ -14,8 +14,7 @@ use caudal::log::LogFormat;
 use caudal::memory;
 use caudal::service::{self, Banking, CellLog, LEASE, Service, ServiceOptions, StartError};
 use caudal_actors::platform::NewTenant;
-use caudal_ledger::limits::{Limits, TotalLimits};
-use caudal_ledger::tenants::{BankRelations, Mode, Policy};
+use caudal_ledger::tenants::{Mode, Policy};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 
@@ -251,17 +250,12 @@ async fn introduce(
 ) -> Result<DevFile, Exit> {
     if service.engine.platform().tenant(TENANT).is_err() {
         let demo = NewTenant {
-            id: TENANT.to_owned(),
-            name: TENANT.to_owned(),
             // Published examples have CUITs with wrong check digits.
             policy: Policy {
                 relaxed_test_cuit: true,
                 ..Policy::default()
             },
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
+            ..NewTenant::plain(TENANT)
         };
         service.add_tenant(demo).await.map_err(Exit::failed)?;
     }

@@ -31,7 +31,11 @@ pub(super) fn start(engine: Arc<Engine>, every: Duration) -> JoinHandle<()> {
             for on in engine.collectors().values() {
                 for mode in [Mode::Live, Mode::Test] {
                     if panics(turn(&engine, (on, mode), first)).await {
-                        tracing::error!("reading a bank's list panicked; it is read again later");
+                        tracing::error!(
+                            mode = mode.as_str(),
+                            collector = on.collector.cbu.get(18..),
+                            "reading a bank's list panicked; it is read again later"
+                        );
                     }
                 }
             }
@@ -80,8 +84,6 @@ mod tests {
     use caudal_actors::ports::{BankError, BankGateway, BankReply, Clock, Collector, LocalFuture};
     use caudal_actors::records::projection::Rows;
     use caudal_ledger::ids::RealmId;
-    use caudal_ledger::limits::{Limits, TotalLimits};
-    use caudal_ledger::tenants::{BankRelations, Policy};
     use caudal_storage::FaultyStore;
 
     use super::*;
@@ -146,16 +148,7 @@ mod tests {
             ..EngineOptions::default()
         };
         let engine = Engine::start(store, Arc::new(Noon), Arc::new(banks), options).unwrap();
-        let new = NewTenant {
-            id: "tnt_1".to_owned(),
-            name: "One".to_owned(),
-            policy: Policy::default(),
-            limits: Limits::default(),
-            total_limits: TotalLimits::default(),
-            fees: Vec::new(),
-            banks: BankRelations::default(),
-        };
-        let create = PlatformOrder::CreateTenant(new, 0);
+        let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_1"), 0);
         engine.administer(create).await.unwrap();
         let reading = start(Arc::new(engine), Duration::from_secs(60));
         rt::time::sleep(Duration::from_secs(90)).await;

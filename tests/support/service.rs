@@ -18,7 +18,6 @@ use caudal_actors::ports::Clock;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::ids::RealmId;
-use caudal_ledger::limits::{Limits, TotalLimits};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_sandbox as sandbox;
 use tempfile::TempDir;
@@ -186,13 +185,9 @@ impl TestService {
         let mut keys = Vec::new();
         for tenant in [TENANT, OTHER] {
             let new = NewTenant {
-                id: tenant.to_owned(),
                 name: format!("Tenant {tenant}"),
-                policy: Policy::default(),
-                limits: Limits::default(),
-                total_limits: TotalLimits::default(),
-                fees: Vec::new(),
                 banks: banks_of(tenant),
+                ..NewTenant::plain(tenant)
             };
             running.add_tenant(new).await.unwrap();
             for mode in [Mode::Test, Mode::Live] {

@@ -198,16 +198,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         done.unwrap();
     }
     // A realm that begins under the later rules, too.
-    let new = NewTenant {
-        id: "tnt_new".into(),
-        name: "New".into(),
-        policy: Policy::default(),
-        limits: Limits::default(),
-        total_limits: TotalLimits::default(),
-        fees: Vec::new(),
-        banks: caudal_ledger::tenants::BankRelations::default(),
-    };
-    let create = PlatformOrder::CreateTenant(new, 0);
+    let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_new"), 0);
     let platform = engine.administer(create).await;
     let new = platform.unwrap().tenants["tnt_new"].test;
     assert_eq!(taken_up(&store, new), [(1, 2)]);

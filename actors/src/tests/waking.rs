@@ -208,16 +208,7 @@ impl Two {
 
 /// Makes a tenant in a cell. Returns its live realm.
 async fn tenant(engine: &Engine, id: &str, cell: u32) -> RealmId {
-    let new = NewTenant {
-        id: id.into(),
-        name: id.into(),
-        policy: Policy::default(),
-        limits: Limits::default(),
-        total_limits: TotalLimits::default(),
-        fees: Vec::new(),
-        banks: BankRelations::default(),
-    };
-    let order = PlatformOrder::CreateTenant(new, cell);
+    let order = PlatformOrder::CreateTenant(NewTenant::plain(id), cell);
     let platform = engine.administer(order).await.unwrap();
     platform.tenant(id).unwrap().realm(Mode::Live)
 }

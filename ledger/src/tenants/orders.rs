@@ -62,6 +62,22 @@ pub struct NewTenant {
     pub banks: BankRelations,
 }
 
+impl NewTenant {
+    /// A tenant that sets nothing of its own; its name is its id.
+    pub fn plain(id: impl Into<String>) -> Self {
+        let id = id.into();
+        Self {
+            name: id.clone(),
+            id,
+            policy: Policy::default(),
+            limits: Limits::default(),
+            total_limits: TotalLimits::default(),
+            fees: Vec::new(),
+            banks: BankRelations::default(),
+        }
+    }
+}
+
 /// An operator's order to the platform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformOrder {
@@ -267,21 +283,6 @@ mod tests {
 
     const NOON: Timestamp = Timestamp::from_millis(1_772_463_600_000);
 
-    impl NewTenant {
-        /// A tenant with default settings.
-        pub(in crate::tenants) fn plain(id: &str) -> Self {
-            Self {
-                id: id.to_owned(),
-                name: "A tenant".to_owned(),
-                policy: Policy::default(),
-                limits: Limits::default(),
-                total_limits: TotalLimits::default(),
-                fees: Vec::new(),
-                banks: BankRelations::default(),
-            }
-        }
-    }
-
     impl Platform {
         /// Decides an order and applies its facts; returns how many there were.
         pub(in crate::tenants) fn told(
@@ -296,7 +297,11 @@ mod tests {
     }
 
     fn new(id: &str) -> PlatformOrder {
-        PlatformOrder::CreateTenant(NewTenant::plain(id), 0)
+        let new = NewTenant {
+            name: "A tenant".to_owned(),
+            ..NewTenant::plain(id)
+        };
+        PlatformOrder::CreateTenant(new, 0)
     }
 
     fn key(id: &str, tenant: &str) -> ApiKey {

@@ -24,11 +24,10 @@ use caudal_ledger::facts::Registration;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::ids::{AccountNo, HoldId, OriginId};
 use caudal_ledger::kyc::Kyc;
-use caudal_ledger::limits::{Limits, TotalLimits};
+use caudal_ledger::limits::TotalLimits;
 use caudal_ledger::money::Money;
 use caudal_ledger::particulars::Names;
 use caudal_ledger::reconciliation::Agreement;
-use caudal_ledger::tenants::{BankRelations, Policy};
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::{TransferStatus, Verdict};
@@ -116,10 +115,6 @@ fn fee(code: TypeCode, fixed: i64, tax: i64) -> FeeRule {
 
 fn tenant() -> NewTenant {
     NewTenant {
-        id: TENANT.to_owned(),
-        name: "One".to_owned(),
-        policy: Policy::default(),
-        limits: Limits::default(),
         total_limits: TotalLimits {
             daily_outgoing: Some(Money::from_centavos(DAILY_TOTAL)),
             ..TotalLimits::default()
@@ -128,7 +123,7 @@ fn tenant() -> NewTenant {
             fee(SystemType::TransferOut.code(), 100, 21),
             fee(TypeCode::parse("OUT").unwrap(), 10, 10),
         ],
-        banks: BankRelations::default(),
+        ..NewTenant::plain(TENANT)
     }
 }
 
