@@ -23,7 +23,7 @@ use super::{
 /// The PSP code in the CVUs that it creates.
 pub const PSP: u16 = 999;
 /// Its collector account.
-const COLLECTOR: &str = "3220001805007351350083";
+pub const COLLECTOR: &str = "3220001805007351350083";
 
 /// A call: the operation, and its reference or name, if any.
 pub type Call = (&'static str, String);

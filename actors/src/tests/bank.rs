@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 
-use crate::ports::obedient::{Call, ObedientBank, PSP};
+use crate::ports::obedient::{COLLECTOR, Call, ObedientBank, PSP};
 use crate::ports::{BankError, BankReply, Collector, LocalFuture};
 
 /// A bank that gives the answers on its list, and otherwise carries out every operation.
@@ -47,7 +47,7 @@ impl ObedientBank for TestBank {
     fn account(&self) -> Collector {
         assert!(!self.panics.swap(false, Ordering::SeqCst), "as it was told");
         Collector {
-            cbu: "3220001805007351350083".into(),
+            cbu: COLLECTOR.into(),
             bank: "Test".into(),
         }
     }

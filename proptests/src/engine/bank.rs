@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use caudal_actors::ports::obedient::ObedientBank;
+use caudal_actors::ports::obedient::{COLLECTOR, ObedientBank};
 use caudal_actors::ports::{BankError, BankMovement, Notice, ReturnOrder, TransferOrder, Way};
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::BankRefusal;
@@ -17,9 +17,6 @@ use super::Fate;
 use super::ask::amount;
 use super::clock::StillClock;
 use super::strays::nobodys;
-
-/// The collector account, which returns leave.
-const COLLECTOR: &str = "3220001805007351350083";
 
 /// Money that arrived.
 #[derive(Clone, Debug)]
