@@ -35,6 +35,7 @@ pub mod streams;
 pub mod text;
 pub mod tls;
 pub mod trace;
+pub mod unready;
 pub mod whole;
 pub mod wire;
 pub mod words;
@@ -43,12 +44,11 @@ use std::sync::Arc;
 
 use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
-use caudal_actors::failure::Failure;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
-use caudal_storage::StoreError;
 use ipnet::IpNet;
 
+use self::unready::Unready;
 use crate::backup::run::Backup;
 use crate::keys::{Keyring, RootKey};
 use crate::measures::Measures;
@@ -154,30 +154,6 @@ impl Door {
         }
         own.try_for_each(|store| store.ready())?;
         self.waits().map_or(Ok(()), |why| Err(Unready::Waits(why)))
-    }
-}
-
-/// Why a node cannot do a part of its work. As text it is for operators: it may name other nodes.
-#[derive(Debug, thiserror::Error)]
-pub enum Unready {
-    /// The machine's clock is not believed.
-    #[error("{}", Failure::ClockInDoubt)]
-    Clock,
-    /// A store takes no writes.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// Requests wait, see [`Door::waits`].
-    #[error("{0}")]
-    Waits(String),
-}
-
-impl From<Unready> for Failure {
-    fn from(why: Unready) -> Self {
-        match why {
-            Unready::Clock => Self::ClockInDoubt,
-            Unready::Store(why) => why.into(),
-            Unready::Waits(_) => Self::ShuttingDown,
-        }
     }
 }
 

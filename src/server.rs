@@ -196,10 +196,12 @@ pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
         return Err(Failure::ShuttingDown.into());
     }
     door.ready().map_err(Failure::from)?;
-    Ok(crate::http::respond::json(
-        StatusCode::OK,
-        &serde_json::json!({"status": "ready"}),
-    ))
+    Ok(ready())
+}
+
+/// The answer of a service that is ready and has nothing to add.
+pub fn ready() -> HttpResponse {
+    crate::http::respond::json(StatusCode::OK, &serde_json::json!({"status": "ready"}))
 }
 
 /// Gives any other method than POST its answer here: `GET /v1/comprobantes/{id}` would take the path of a batch for

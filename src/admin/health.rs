@@ -21,7 +21,6 @@ use super::backup::BackupBody;
 use super::cells::CellBody;
 use super::memory::MemoryBody;
 use super::{OperatorDesk, webhooks};
-use crate::http::Unready;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -37,11 +36,7 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     if !door.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
     }
-    door.ready().map_err(|why| match why {
-        Unready::Store(why) => ApiError::not_ready(why),
-        Unready::Waits(why) => ApiError::not_here(why),
-        Unready::Clock => Failure::ClockInDoubt.into(),
-    })?;
+    door.ready().map_err(ApiError::not_ready)?;
     if let Some(node) = &door.node {
         let followed = CellBody::all(&desk).into_iter();
         let followed: Vec<_> = followed
@@ -66,10 +61,7 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     }
     let down = door.engine.down();
     if down.is_empty() {
-        return Ok(json(
-            StatusCode::OK,
-            &serde_json::json!({"status": "ready"}),
-        ));
+        return Ok(crate::server::ready());
     }
     Ok(json(StatusCode::OK, &Limping::of(&down)))
 }

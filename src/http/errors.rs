@@ -13,7 +13,6 @@ use caudal_ledger::limits::{Breach, Quantity};
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::StoreError;
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
@@ -21,6 +20,7 @@ use utoipa::ToSchema;
 use super::catalogue::ErrorCode;
 use super::current::{self, Language};
 use super::trace::Code;
+use super::unready::Unready;
 use super::words::codes::{INVALID, code};
 use super::words::ledger::{self, alias_is_taken};
 use super::words::{Mistake, Refusal, Say, Wrong};
@@ -128,10 +128,14 @@ impl ApiError {
         }
     }
 
-    /// 503 with the store's message.
-    pub fn not_ready(why: StoreError) -> Self {
-        let said = why.to_string();
+    /// 503 with the reason as operators read it.
+    pub fn not_ready(why: Unready) -> Self {
+        let (clock, said) = (matches!(why, Unready::Clock), why.to_string());
         let failure = Failure::from(why);
+        if clock {
+            // The message of its code says what to do.
+            return failure.into();
+        }
         Self {
             why: Why::NotReady {
                 failure: failure.clone(),
