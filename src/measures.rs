@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
+use caudal_actors::persist::persist;
 use metrics::{Histogram, Key, Label, Level, Metadata, Recorder as _, with_local_recorder};
 use metrics_exporter_prometheus::{
     BuildError, Matcher, PrometheusBuilder, PrometheusHandle, PrometheusRecorder,
@@ -157,12 +158,11 @@ impl Measures {
     /// Puts recorded values into buckets, until the handle is aborted.
     pub fn keep_up(self: &Arc<Self>) -> JoinHandle<()> {
         let handle = self.handle.clone();
-        rt::spawn(async move {
-            loop {
-                rt::time::sleep(UPKEEP).await;
-                handle.run_upkeep();
-            }
-        })
+        let upkeep = async move |_| loop {
+            rt::time::sleep(UPKEEP).await;
+            handle.run_upkeep();
+        };
+        rt::spawn(persist("measures", upkeep))
     }
 }
 

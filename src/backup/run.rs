@@ -7,9 +7,8 @@
 //! is not shipped. It is counted from the start of the last round that shipped everything of the cell, so it is never
 //! too small. The lag of the service is the largest of its cells.
 //!
-//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported, and so is a
-//! panic;
-//! meanwhile, cells that do not depend on the failing one are shipped as often as ever.
+//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported; meanwhile,
+//! cells that do not depend on the failing one are shipped as often as ever. After a panic all of it is begun again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

@@ -129,11 +129,10 @@ impl Here {
             door, node, cell, ..
         } = self;
         match turn {
-            Turn::Owns(_) if again && node.give(door, (*cell, None)).await.is_ok() => {
-                tracing::warn!(cell, "the cell was given away");
-            }
             Turn::Owns(epoch) => {
-                self.own().await;
+                if !again || node.give(door, (*cell, None)).await.is_err() {
+                    self.own().await;
+                }
                 // A lease that is just being renewed ends no ownership.
                 lists.turn(node.owns_any());
                 let serves = node.serves(*cell);
