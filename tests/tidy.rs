@@ -7,8 +7,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// The most lines a file may have.
-const LINES_MAX: usize = 500;
 /// The other rooms that each room may depend on.
 const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &[]),
@@ -176,20 +174,6 @@ fn every_file_says_what_it_is() {
         .map(|(name, _)| name)
         .collect();
     none(&silent, "every file begins with //!");
-}
-
-#[test]
-fn files_stay_short() {
-    let mut found = Vec::new();
-    for (name, text) in rust() {
-        let lines = text.lines().count();
-        if lines > LINES_MAX {
-            found.push(format!(
-                "{name} has {lines} lines, at most {LINES_MAX}: split it"
-            ));
-        }
-    }
-    none(&found, "files stay short");
 }
 
 #[test]
