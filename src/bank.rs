@@ -11,8 +11,8 @@
 //! **Threads.** One gateway serves any number of arbiters: connections belong to the runtime that
 //! made them, so each runtime gets a client of its own; the login is shared by all.
 //!
-//! **Failure.** A refusal of the bank is final. Anything in doubt (5xx, no answer, an answer that
-//! makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
+//! **Failure.** A refusal of the bank is final by its code, which `refusals` lists. Anything in doubt (5xx, no answer,
+//! another code, an answer that makes no sense, our own login refused) is `Failed` or `TimedOut`: ask again.
 
 mod attempts;
 mod lookups;
@@ -20,6 +20,7 @@ mod names;
 pub mod notices;
 mod read;
 mod redact;
+mod refusals;
 mod remuneration;
 mod transfers;
 mod wire;
@@ -293,7 +294,9 @@ impl BankGateway for HttpGateway {
             let deadline = self.deadline();
             let mut reply = self.perform(ask, request_id, deadline).await;
             let refused = match &reply.result {
-                Err(BankError::Refused(refusal)) => wire::code(&refusal.body) == "VW015",
+                Err(BankError::Refused(refusal)) => {
+                    matches!(wire::code(&refusal.body).as_str(), "VW006" | "VW015")
+                }
                 _ => false,
             };
             // Is it closed already, or does the CUIT belong to another holder? The refusal does not tell; a lookup
@@ -371,7 +374,8 @@ impl BankGateway for HttpGateway {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<FundWord>> {
         let ask = Ask::enrol(&self.config.collector, order);
-        Box::pin(self.perform(ask, request_id, self.deadline()))
+        let confirmed = Ask::enrolled(&self.config.collector, &order.reference);
+        Box::pin(self.order(ask, confirmed, request_id))
     }
 
     fn fund_position<'a>(

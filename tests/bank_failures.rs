@@ -91,6 +91,28 @@ async fn refused() {
 }
 
 #[actix_web::test]
+async fn a_code_that_is_not_final_releases_nothing() {
+    for code in ["TX500", "VW003", "ZZ001"] {
+        let rig = Rig::start().await;
+        rig.order(json!({"operation": "transfer", "mode": "reject", "code": code}))
+            .await;
+        let sent = rig.send(0, "100.00").await;
+        // The state is asked, and the transfer is sent again under its reference.
+        let asked = rig.called(&sent, "transfer_status", Some(409)).await;
+        assert!(
+            calls(&asked).starts_with(&[call("transfer", 409)]),
+            "{code}"
+        );
+        rig.has("1000.00", "100.00").await;
+        assert_eq!(rig.read(&sent).await["rejection"], Value::Null, "{code}");
+        rig.behave("transfer", "ok").await;
+        rig.ends(&sent, "completed").await;
+        left_once(&rig, &sent).await;
+        rig.lives(0).await;
+    }
+}
+
+#[actix_web::test]
 async fn refused_by_the_destination() {
     let rig = Rig::start().await;
     let sent = rig.send(1, "100.00").await;

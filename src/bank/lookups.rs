@@ -13,7 +13,8 @@ use serde_json::json;
 
 use super::read::{self, NAME_MAX, Worth};
 use super::redact::last4;
-use super::wire::{self, Answer, Ask, Verdict};
+use super::refusals;
+use super::wire::{Answer, Ask, Verdict};
 
 /// The most holders that an account can have.
 const HOLDERS_MAX: usize = 50;
@@ -35,7 +36,12 @@ impl Ask<Found> {
             }
         };
         let asked = whom.clone();
-        let judge = Box::new(move |answer: &Answer| judge(answer, || found(answer, &asked)));
+        let judge = Box::new(move |answer: &Answer| {
+            if !answer.is_success() {
+                return refusals::verdict(answer, refusals::LOOKUP);
+            }
+            found(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
+        });
         Self {
             redacted: redacted.to_string(),
             ..Self::get("lookup", &path, judge)
@@ -49,25 +55,19 @@ impl Ask<(Money, Timestamp)> {
         let path = ["banks", "322", "accounts", collector, "owner"];
         let asked = collector.to_owned();
         let judge = Box::new(move |answer: &Answer| {
-            judge(answer, || {
-                let record: Balance<'_> = answer.read()?;
-                let money = record.balance.money().filter(|_| record.id == asked)?;
-                Some((money, Timestamp::parse(&record.at)?))
-            })
+            if !answer.is_success() {
+                return refusals::of_question(answer);
+            }
+            balance(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
         });
         Self::get("balance", &path, judge)
     }
 }
 
-/// Judges an answer: a refusal has a code; an answer that cannot be read is doubt.
-fn judge<T>(answer: &Answer, read: impl FnOnce() -> Option<T>) -> Verdict<T> {
-    if answer.is_success() {
-        return read().map_or(Verdict::Nonsense, Verdict::Done);
-    }
-    match wire::code_of(answer).as_str() {
-        "" => Verdict::Nonsense,
-        _ => Verdict::Refused,
-    }
+fn balance(answer: &Answer, collector: &str) -> Option<(Money, Timestamp)> {
+    let record: Balance<'_> = answer.read()?;
+    let money = record.balance.money().filter(|_| record.id == collector)?;
+    Some((money, Timestamp::parse(&record.at)?))
 }
 
 fn found(answer: &Answer, asked: &Destination) -> Option<Found> {

@@ -15,10 +15,13 @@ use serde_json::json;
 
 use super::read;
 use super::redact::last4;
+use super::refusals;
 use super::wire::{self, Answer, Ask, Verdict};
 
 /// The code of an enrolment that the bank does not know.
 const UNKNOWN: &str = "RM001";
+/// The operation that asks for the state of an enrolment, in the journal.
+const STATUS: &str = "remuneration_status";
 
 fn path<'a>(collector: &'a str, reference: Option<&'a str>) -> Vec<&'a str> {
     let mut path = vec!["banks", "322", "accounts", collector, "owner", "wallet"];
@@ -38,10 +41,7 @@ impl Ask<FundWord> {
                     .and_then(|record: BankRecord| record.word(&reference));
                 return record.map_or(Verdict::Nonsense, Verdict::Done);
             }
-            match wire::code_of(answer).as_str() {
-                "" => Verdict::Nonsense,
-                _ => Verdict::Refused,
-            }
+            refusals::verdict(answer, refusals::ENROL)
         });
         let body = json!({
             "reference": order.reference,
@@ -60,27 +60,43 @@ impl Ask<FundWord> {
         }
         .about(order.reference.clone())
     }
+
+    /// Asks for an enrolment that may have been made a moment ago: if it is not there yet, it is looked for again.
+    pub fn enrolled(collector: &str, reference: &str) -> Self {
+        let asked = reference.to_owned();
+        let judge = Box::new(
+            move |answer: &Answer| match judge_position(answer, &asked) {
+                Verdict::Done(Some(report)) => Verdict::Done(report.word),
+                Verdict::Done(None) => Verdict::NotYet,
+                Verdict::Refused | Verdict::NotYet | Verdict::Nonsense => Verdict::Nonsense,
+            },
+        );
+        let path = path(collector, Some(reference));
+        Self::get(STATUS, &path, judge).about(reference.to_owned())
+    }
 }
 
 impl Ask<Option<FundReport>> {
     /// Asks for the state of an enrolment and its position.
     pub fn fund_position(collector: &str, reference: &str) -> Self {
         let asked = reference.to_owned();
-        let judge = Box::new(move |answer: &Answer| {
-            if answer.is_success() {
-                let record = answer
-                    .read()
-                    .and_then(|record: BankRecord| record.read(&asked));
-                return record.map_or(Verdict::Nonsense, |record| Verdict::Done(Some(record)));
-            }
-            match wire::code_of(answer).as_str() {
-                UNKNOWN => Verdict::Done(None),
-                "" => Verdict::Nonsense,
-                _ => Verdict::Refused,
-            }
-        });
+        let judge = Box::new(move |answer: &Answer| judge_position(answer, &asked));
         let path = path(collector, Some(reference));
-        Self::get("remuneration_status", &path, judge).about(reference.to_owned())
+        Self::get(STATUS, &path, judge).about(reference.to_owned())
+    }
+}
+
+fn judge_position(answer: &Answer, asked: &str) -> Verdict<Option<FundReport>> {
+    if answer.is_success() {
+        let record = answer
+            .read()
+            .and_then(|record: BankRecord| record.read(asked));
+        return record.map_or(Verdict::Nonsense, |record| Verdict::Done(Some(record)));
+    }
+    // Any other refusal is about the request and tells nothing about the enrolment.
+    match wire::code_of(answer).as_str() {
+        UNKNOWN => Verdict::Done(None),
+        _ => Verdict::Nonsense,
     }
 }
 

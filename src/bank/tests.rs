@@ -7,6 +7,7 @@ mod lookups;
 mod moved;
 mod notices;
 mod patience;
+mod refusals;
 mod remuneration;
 mod transfers;
 

@@ -1,7 +1,7 @@
 //! Transfers at the bank: sent, looked up again, and listed for reconciliation.
 //!
-//! **Belief.** A refusal ends a transfer only when it is about this transfer and the transfer cannot have happened:
-//! after an attempt with an unknown end, the bank is asked for the transfer before its refusal is believed.
+//! **Belief.** A refusal ends a transfer only by a code that is final ([`refusals`]), and only when the transfer cannot
+//! have happened: after an attempt with an unknown end, the bank is asked for the transfer first.
 
 use std::collections::HashMap;
 
@@ -17,6 +17,7 @@ use tokio::time::Instant;
 
 use super::read::{self, BankRecord, Worth};
 use super::redact::last4;
+use super::refusals;
 use super::wire::{self, Answer, Ask, Verdict};
 use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
 
@@ -164,13 +165,7 @@ impl Ask<Vec<BankMovement>> {
 
 fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     if !answer.is_success() {
-        // An answer without a code is not the bank's refusal; general codes are not about the transfer.
-        let code = wire::code_of(answer);
-        return match code.as_str() {
-            "" => Verdict::Nonsense,
-            code if code.starts_with("GE") => Verdict::Nonsense,
-            _ => Verdict::Refused,
-        };
+        return refusals::verdict(answer, refusals::TRANSFER);
     }
     // The ledger compares what it moves; an answer without even an amount makes no sense.
     match recorded(answer, origin).filter(|record| record.moved.amount.is_some()) {
@@ -223,10 +218,7 @@ struct Listed<'a> {
 
 fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMovement>> {
     if !answer.is_success() {
-        return match wire::code_of(answer).as_str() {
-            "" => Verdict::Nonsense,
-            _ => Verdict::Refused,
-        };
+        return refusals::of_question(answer);
     }
     let (record, listed) = (answer.read(), answer.read());
     let (Some(record), Some(listed)): (Option<Vec<BankRecord<'_>>>, Option<Vec<Listed<'_>>>) =
@@ -284,11 +276,11 @@ fn movement(
     })
 }
 
-/// Whether an earlier attempt to send, before the last call, may have had an effect that nobody saw.
-fn doubted(calls: &[BankCall]) -> bool {
+/// Whether an earlier attempt at an order, before the last call, may have had an effect that nobody saw.
+fn doubted(calls: &[BankCall], operation: &str) -> bool {
     let earlier = calls.split_last().map_or(&[][..], |(_, earlier)| earlier);
     // A call whose login was refused has had no effect.
-    let sent = |call: &BankCall| call.operation == SEND && call.status != Some(401);
+    let sent = |call: &BankCall| call.operation == operation && call.status != Some(401);
     earlier.iter().any(sent)
 }
 
@@ -300,7 +292,8 @@ impl HttpGateway {
         request_id: &str,
     ) -> BankReply<BankTransfer> {
         let ask = Ask::transfer(&self.config.collector, order);
-        self.sent(ask, order.origin, request_id).await
+        let confirmed = Ask::confirmed(&self.config.collector, order.origin);
+        self.order(ask, confirmed, request_id).await
     }
 
     /// Returns money, or gives the return that its reference has already made.
@@ -310,25 +303,26 @@ impl HttpGateway {
         request_id: &str,
     ) -> BankReply<BankTransfer> {
         let ask = Ask::give_back(&self.config.collector, order);
-        self.sent(ask, order.origin, request_id).await
+        let confirmed = Ask::confirmed(&self.config.collector, order.origin);
+        self.order(ask, confirmed, request_id).await
     }
 
-    async fn sent(
+    /// Brings an order to the bank. A refusal after an attempt with an unknown end counts only if the bank then says,
+    /// to `confirmed`, that it does not know the order.
+    pub(super) async fn order<T>(
         &self,
-        ask: Ask<BankTransfer>,
-        origin: OriginId,
+        ask: Ask<T>,
+        confirmed: Ask<T>,
         request_id: &str,
-    ) -> BankReply<BankTransfer> {
-        let collector = &self.config.collector;
-        let deadline = self.deadline();
+    ) -> BankReply<T> {
+        let (deadline, operation) = (self.deadline(), ask.operation);
         let mut reply = self.perform(ask, request_id, deadline).await;
         // The bank may refuse the second attempt because of the first: for instance, the day's limit is used up.
-        if matches!(reply.result, Err(BankError::Refused(_))) && doubted(&reply.calls) {
-            let ask = Ask::confirmed(collector, origin);
-            let found = self.perform(ask, request_id, deadline).await;
+        if matches!(reply.result, Err(BankError::Refused(_))) && doubted(&reply.calls, operation) {
+            let found = self.perform(confirmed, request_id, deadline).await;
             reply.calls.extend(found.calls);
             match found.result {
-                // The transfer is not there, so the refusal stands.
+                // The order is not there, so the refusal stands.
                 Err(BankError::Refused(_)) => {}
                 record => reply.result = record,
             }

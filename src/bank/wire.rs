@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::names::for_the_bank;
 use super::redact::last4;
+use super::refusals::{self, ALIAS, CLOSE, CREATE, RENAME};
 use super::{BODY_MAX, Config};
 
 /// The meaning of an answer. Only answers with 2xx and 4xx are judged.
@@ -118,7 +119,7 @@ impl Ask<Cvu> {
             redacted: json!({"client_id": client_id, "currency": "ARS"}).to_string(),
             judge: Box::new(move |answer| {
                 if !answer.is_success() {
-                    return Verdict::Refused;
+                    return refusals::verdict(answer, CREATE);
                 }
                 let cvu = answer
                     .read()
@@ -171,7 +172,7 @@ impl Ask<()> {
             headers: Vec::new(),
             body_max: BODY_MAX,
             redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
-            judge: Box::new(judge_done),
+            judge: Box::new(|answer| judge_done(answer, RENAME)),
         }
     }
 
@@ -186,7 +187,7 @@ impl Ask<()> {
             headers: Vec::new(),
             body_max: BODY_MAX,
             redacted: json!({"cvu": last4(cvu.as_str())}).to_string(),
-            judge: Box::new(judge_done),
+            judge: Box::new(|answer| judge_done(answer, CLOSE)),
         }
     }
 }
@@ -205,7 +206,8 @@ impl Ask<bool> {
                     if !answer.is_success() {
                         return match code_of(answer).as_str() {
                             "PA005" | "PA012" | "VW006" => Verdict::Done(true),
-                            _ => Verdict::Refused,
+                            // Any other code tells nothing about the CVU.
+                            _ => Verdict::Nonsense,
                         };
                     }
                     match answer.read::<Found>() {
@@ -225,8 +227,10 @@ fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
         return match (code_of(answer).as_str(), wanted) {
             // The CVU already has that alias, perhaps from an attempt whose answer was lost.
             ("VW010", Some(alias)) => Verdict::Done(alias.clone()),
+            // It has one, so it is assigned no other.
+            ("VW010", None) => Verdict::Refused,
             ("VW006", _) => Verdict::NotYet,
-            _ => Verdict::Refused,
+            _ => refusals::verdict(answer, ALIAS),
         };
     }
     let Some(given) = answer.read::<Status>().filter(Status::is_ok) else {
@@ -241,9 +245,9 @@ fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
     }
 }
 
-fn judge_done(answer: &Answer) -> Verdict<()> {
+fn judge_done(answer: &Answer, finals: &[&str]) -> Verdict<()> {
     if !answer.is_success() {
-        return Verdict::Refused;
+        return refusals::verdict(answer, finals);
     }
     // A 204 without a body is a yes as well.
     if answer.status == 204 || answer.read().is_some_and(|status: Status| status.is_ok()) {

@@ -92,7 +92,9 @@ impl Operation {
             Self::SetAlias => "VW008",
             Self::Lookup => "PA011",
             Self::TransferStatus => "TX019",
-            Self::Transfer | Self::TransferList | Self::Balance | Self::CashIn => "TX500",
+            // A final one: `TX500` leaves the PSP in doubt.
+            Self::Transfer => "TX046",
+            Self::TransferList | Self::Balance | Self::CashIn => "TX500",
             Self::Remuneration => "RM004",
         }
     }

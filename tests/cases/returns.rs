@@ -80,7 +80,7 @@ async fn a_refusal_leaves_the_case_open_and_says_why() {
     assert_eq!(service.incoming().await, "12.00");
     assert_eq!(service.events_of("suspense.resolved").await.len(), 0);
     // The bank itself refuses the next attempt.
-    let refuse = json!({"operation": "transfer", "mode": "reject", "code": "TX500"});
+    let refuse = json!({"operation": "transfer", "mode": "reject", "code": "TX046"});
     service.bank.behave(refuse).await;
     service.decide(&case, &by("return")).await.is(200);
     let refused = wait_until("the bank refuses", SOON, async || {

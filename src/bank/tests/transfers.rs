@@ -35,7 +35,7 @@ pub(super) fn order() -> TransferOrder {
     }
 }
 
-fn transfer(status: &str) -> Value {
+pub(super) fn transfer(status: &str) -> Value {
     json!({
         "id": BANK_ID, "origin_id": origin(3).to_string(), "coelsa_id": COELSA, "status": status,
         "type": "TRANSFER-CVU", "value": {"currency": "ARS", "amount": "12345678.90"},
@@ -210,9 +210,9 @@ async fn refusals_and_what_only_looks_like_one() {
     let rows = [
         (no("TX046"), refused, "failed Some(409)"),
         (say("400 Bad Request", "TX046"), refused, none),
-        (no("TX500"), "refused TX500", "failed Some(409)"),
-        (no("TX019"), "refused TX019", "None"),
-        // The code is missing or general, or the status is about us or the moment.
+        // The code is missing, general, or about something else, or the status is about us or the moment.
+        (no("TX500"), "failed Some(409)", "failed Some(409)"),
+        (no("TX019"), "failed Some(409)", "None"),
         (say("400 Bad Request", ""), none, none),
         (Act::Say("400 Bad Request", "<html>".into()), none, none),
         (no("GE500"), "failed Some(409)", "failed Some(409)"),
