@@ -1,7 +1,7 @@
 //! The public server: both families, health, the OpenAPI document and its pages.
 
 pub mod catalogue;
-mod document;
+pub mod document;
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::LazyLock;

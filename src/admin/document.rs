@@ -19,6 +19,7 @@ use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
 use crate::http::shapes::DayOrInstant;
 use crate::http::words::FieldError;
+use crate::server::document::numbers;
 
 #[derive(utoipa::OpenApi)]
 #[openapi(
@@ -231,6 +232,7 @@ pub fn openapi() -> OpenApi {
             }
         }
     }
+    numbers::format(&mut document);
     document
 }
 

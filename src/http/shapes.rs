@@ -38,12 +38,12 @@ macro_rules! either {
 }
 
 either! {
-    /// ARS, greater than 0, at most 2 decimals; text or number, read exactly.
+    /// ARS, greater than 0, at most 2 decimals: text such as `"1234567.89"`, or a number, which is read exactly.
     AmountDto: r"^[0-9]{1,15}(\.[0-9]{1,2})?$" or
         ObjectBuilder::new().schema_type(Type::Number).exclusive_minimum(Some(0))
 }
 either! {
-    /// ARS from 0 up, at most 2 decimals; text or number, read exactly.
+    /// ARS from 0 up, at most 2 decimals: text such as `"1234567.89"`, or a number, which is read exactly.
     MoneyDto: r"^[0-9]{1,15}(\.[0-9]{1,2})?$" or
         ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0))
 }

@@ -7,6 +7,7 @@
 mod answers;
 pub(super) mod events;
 mod examples;
+pub mod numbers;
 mod parameters;
 mod types;
 mod walk;
@@ -25,6 +26,7 @@ pub fn finish(document: &mut OpenApi) {
     events::publish(document);
     examples::show(document);
     types::sharpen(document);
+    numbers::format(document);
     order(document);
     parameters::share(document);
 }
@@ -74,8 +76,9 @@ fn order(document: &mut OpenApi) {
 
 const DESCRIPTION: &str = "Virtual accounts (CVU), vouchers and balances for payment service \
 providers in Argentina.\n\nEvery call carries a key in `x-api-key`. A key opens one realm, live or \
-test, of its tenant; what belongs to another realm answers as if it did not exist.\n\nAmounts come \
-in as JSON strings or numbers and are read exactly; they go out as strings with two decimals. Times \
+test, of its tenant; what belongs to another realm answers as if it did not exist.\n\nSend amounts as \
+text: `\"1234567.89\"`. A JSON number is read exactly, too, but many programs cannot write one exactly. \
+Amounts go out as text with two decimals. Times \
 are RFC 3339 in UTC; days are business days in Buenos Aires.\n\nErrors have one shape; `code` is a \
 stable word to switch on. 503 means that nothing was lost: try again with the same \
 `Idempotency-Key` or `idExterno` after `Retry-After` seconds.\n\n\
@@ -83,7 +86,7 @@ A list as CSV or NDJSON is whole: `limit`, `offset` and `cursor` are refused, 10
 with a line `summary`, and that CSV was cut shows in the transfer alone.";
 
 /// The tags, in the order in which an integrator needs them.
-const TAGS: [(&str, &str); 18] = [
+const TAGS: [(&str, &str); 19] = [
     (
         "Accounts",
         "Open, read, change, suspend and close accounts. Each has a CVU, a holder and usually an alias.",
@@ -121,6 +124,7 @@ const TAGS: [(&str, &str); 18] = [
         "Webhooks",
         "Have events sent to you, signed by Standard Webhooks; see what was delivered and send it again.",
     ),
+    events::TAG,
     (
         "Reconciliation",
         "Compare what the bank lists with what the ledger has.",

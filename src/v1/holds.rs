@@ -34,7 +34,7 @@ type Answer = Result<HttpResponse, ApiError>;
 request! {
     /// A hold.
     strict struct OpenHoldBody as CreateHoldDto {
-        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: idempotent for holds over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))

@@ -112,7 +112,7 @@ request! {
             as String { pattern = "^000[0-9]{19}$" };
         /// Where to: exactly one of its fields.
         to: Destination = required_object("to", |inner| To::take(inner)?.destination()) as To;
-        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         amount: Amount = required("amount", amount) as AmountDto;
         /// `ALQ`, `CUO`, `EXP`, `FAC`, `PRE`, `SEG`, `HON`, `HAB` or `VAR` (when absent).
         concept: Option<Concept> = optional("concept", text(concept)) as Option<ConceptWord>;

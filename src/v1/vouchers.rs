@@ -188,7 +188,7 @@ request! {
         voucher_type_code: TypeCode =
             required("voucherTypeCode", text(TypeCode::parse))
                 as String { pattern = "^[A-Za-z0-9_-]{2,40}$" };
-        /// ARS, greater than 0, at most 2 decimals; a string or a number.
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         amount: Amount = required("amount", amount) as AmountDto;
         /// The tenant's own id: with the direction of the type, idempotent over the realm.
         id_externo: ExternalId = required("idExterno", text(ExternalId::parse))

@@ -178,7 +178,7 @@ request! {
     lenient struct CreateWalletComprobante as CreateWalletComprobanteDto {
         /// The account.
         id_cuenta: u64 = required("idCuenta", campos::number) as u64;
-        /// ARS, greater than 0, at most 2 decimals; a number or a text.
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         importe: Amount = required("importe", read_body::amount) as AmountDto;
         => |fields| name_the_type(fields);
         /// The number of a custom type.

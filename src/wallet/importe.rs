@@ -32,7 +32,9 @@ impl PartialSchema for Importe {
     fn schema() -> RefOr<Schema> {
         let number = ObjectBuilder::new()
             .schema_type(Type::Number)
-            .description(Some("ARS with two decimals, written exactly"));
+            .description(Some(
+                "ARS with two decimals, written exactly: read the digits of the text, not a binary number",
+            ));
         number.into()
     }
 }
@@ -59,7 +61,9 @@ impl PartialSchema for Exacto {
     fn schema() -> RefOr<Schema> {
         let number = ObjectBuilder::new()
             .schema_type(Type::Number)
-            .description(Some("A decimal, written exactly"));
+            .description(Some(
+                "A decimal, written exactly: read the digits of the text, not a binary number",
+            ));
         number.into()
     }
 }

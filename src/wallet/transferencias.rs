@@ -59,7 +59,7 @@ request! {
         /// The alias that receives.
         alias: Option<Alias> = optional("alias_destino", read_body::text(Alias::parse))
             as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
-        /// ARS, greater than 0, at most 2 decimals; a number or a text.
+        /// ARS, greater than 0, at most 2 decimals, as text; a number is read exactly, too.
         importe: Amount = required("importe", read_body::amount) as AmountDto;
         /// A line for people.
         referencia: Option<String> = optional("referencia", campos::code(DESCRIPTION_MAX))

@@ -19,6 +19,12 @@ const ABOUT: &str = "An event: the body of a webhook, an item of the feed, the d
 realm from 1, without gaps. `data` is what the event is about, as it was right after it; `type` says which.";
 /// The name of the schema of the fields that all events have.
 const HEAD: &str = "EventHead";
+/// The tag of the webhooks: not that of the operations which manage them, since generators of clients write one file for
+/// each tag, and of two of one name keep the last.
+pub const TAG: (&str, &str) = (
+    "Events sent",
+    "What a webhook of yours receives: a request for each event, with a body for each type.",
+);
 /// The name of the receiver's answer.
 const TAKEN: &str = "Taken";
 /// The headers of each webhook.
@@ -138,7 +144,7 @@ fn header(name: &str, about: &str) -> Parameter {
 fn webhook(word: &str, about: &str, name: &str) -> Operation {
     let mut operation = Operation::new();
     operation.operation_id = Some(format!("on{name}"));
-    operation.tags = Some(vec!["Webhooks".into()]);
+    operation.tags = Some(vec![TAG.0.into()]);
     operation.summary = Some(word.to_owned());
     operation.description = Some(about.to_owned());
     let headers = HEADERS.into_iter();

@@ -22,10 +22,11 @@ pub fn sharpen(document: &mut OpenApi) {
     let own = operations.flat_map(|operation| operation.parameters.iter_mut().flatten());
     for parameter in shared.chain(own) {
         if let RefOr::T(parameter) = parameter {
-            never_null(parameter);
+            parameter.schema.iter_mut().for_each(never_null);
             name_type(parameter);
         }
     }
+    bodies_never_null(document);
     mention_again(document);
     let sent = sent(document);
     let components = document.components.get_or_insert_default();
@@ -100,11 +101,25 @@ fn mentions(mut schema: RefOr<Schema>, found: &mut Vec<String>) {
     });
 }
 
-/// A parameter is present or absent; `null` cannot be written in a path, a query or a header.
-fn never_null(parameter: &mut Parameter) {
-    let Some(schema) = &mut parameter.schema else {
-        return;
-    };
+/// A body that may be left out is not required; nobody has to send `null` in its place.
+fn bodies_never_null(document: &mut OpenApi) {
+    let items = document.paths.paths.values_mut();
+    for operation in items.flat_map(walk::operations_mut) {
+        let Some(RefOr::T(body)) = &mut operation.request_body else {
+            continue;
+        };
+        for content in body.content.values_mut() {
+            if let RefOr::T(content) = content
+                && let Some(schema) = &mut content.schema
+            {
+                never_null(schema);
+            }
+        }
+    }
+}
+
+/// What is present or absent is never null: `null` cannot be written in a path, a query or a header.
+fn never_null(schema: &mut RefOr<Schema>) {
     if let RefOr::T(Schema::OneOf(some)) = schema {
         some.items.retain(|it| !is_null(it));
         if let [one] = some.items.as_slice() {

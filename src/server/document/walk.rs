@@ -1,8 +1,11 @@
-//! The ways over a document: its operations, and every schema inside a schema.
+//! The ways over a document: its operations, all of its schemas, and every schema inside a schema.
 
-use utoipa::openapi::RefOr;
-use utoipa::openapi::path::{Operation, PathItem};
+use utoipa::openapi::content::Content;
+use utoipa::openapi::header::Header;
+use utoipa::openapi::path::{Operation, Parameter, PathItem};
+use utoipa::openapi::response::Response;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, Schema};
+use utoipa::openapi::{OpenApi, RefOr};
 
 /// The operations of a path.
 pub fn operations(item: &PathItem) -> impl Iterator<Item = (&'static str, &Operation)> {
@@ -27,6 +30,79 @@ pub fn operations_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operatio
         &mut item.delete,
     ];
     all.into_iter().filter_map(Option::as_mut)
+}
+
+/// Calls `see` with every schema of a document, wherever it is written; references are not followed.
+pub fn schemas(document: &mut OpenApi, see: &mut dyn FnMut(&mut RefOr<Schema>)) {
+    if let Some(components) = &mut document.components {
+        for schema in components.schemas.values_mut() {
+            each(schema, see);
+        }
+        for it in components.parameters.values_mut() {
+            parameter(it, see);
+        }
+        for it in components.headers.values_mut() {
+            header(it, see);
+        }
+        for it in components.responses.values_mut() {
+            response(it, see);
+        }
+    }
+    let webhooks = document.webhooks.iter_mut();
+    let webhooks = webhooks.flat_map(|webhooks| webhooks.paths.values_mut());
+    for item in document.paths.paths.values_mut().chain(webhooks) {
+        for operation in operations_mut(item) {
+            for it in operation.parameters.iter_mut().flatten() {
+                parameter(it, see);
+            }
+            if let Some(RefOr::T(body)) = &mut operation.request_body {
+                contents(body.content.values_mut(), see);
+            }
+            for it in operation.responses.responses.values_mut() {
+                response(it, see);
+            }
+        }
+    }
+}
+
+fn parameter(it: &mut RefOr<Parameter>, see: &mut dyn FnMut(&mut RefOr<Schema>)) {
+    if let RefOr::T(parameter) = it
+        && let Some(schema) = &mut parameter.schema
+    {
+        each(schema, see);
+    }
+}
+
+fn header(it: &mut RefOr<Header>, see: &mut dyn FnMut(&mut RefOr<Schema>)) {
+    if let RefOr::T(header) = it
+        && let Some(schema) = &mut header.schema
+    {
+        each(schema, see);
+    }
+}
+
+fn response(it: &mut RefOr<Response>, see: &mut dyn FnMut(&mut RefOr<Schema>)) {
+    if let RefOr::T(response) = it {
+        for it in response.headers.values_mut() {
+            header(it, see);
+        }
+        contents(response.content.values_mut(), see);
+    }
+}
+
+fn contents<'a>(
+    all: impl Iterator<Item = &'a mut RefOr<Content>>,
+    see: &mut dyn FnMut(&mut RefOr<Schema>),
+) {
+    for it in all {
+        if let RefOr::T(content) = it {
+            for schema in [&mut content.schema, &mut content.item_schema] {
+                if let Some(schema) = schema {
+                    each(schema, see);
+                }
+            }
+        }
+    }
 }
 
 /// Calls `see` with a schema, and then with every schema nested in it; references are not followed.

@@ -31,7 +31,7 @@ pub fn count(raw: &str) -> Result<u64, Mistake> {
 }
 
 request! {
-    /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as string or number.
+    /// A change of limits: absent stays, null inherits, 0 lets nothing pass. Amounts as text, or as numbers.
     strict pub(crate) struct UpdateLimits as UpdateLimitsDto {
         max_per_transaction: Change<Money> =
             change("maxPerTransaction", money) as Option<MoneyDto>;
