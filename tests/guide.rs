@@ -1,11 +1,11 @@
-//! The commands of the README and of the guide, run as they are printed, against a `caudal dev` of their own.
-//! Only the ports differ. A request that is not answered with 2xx fails the test.
+//! The commands of the README and of the guide, run as they are printed, against a `caudal dev` of their own, in the
+//! shells that readers paste them into. Only the ports differ. A request that does not return 2xx fails the test.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -16,6 +16,54 @@ use crate::support::{SOON, Value, wait_until};
 const CURL: &str = r#"#!/bin/sh
 exec REAL "$@" --write-out '%{stderr}answered %{http_code} %{method} %{url_effective}\n'
 "#;
+/// A shell in which a reader runs the commands.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Shell {
+    /// The lines as a script.
+    Script,
+    /// The lines pasted into the shell that is the default on many machines, without a person's settings: `#` begins no
+    /// comment there, and a quote that is not closed waits for more.
+    Zsh,
+}
+
+impl Shell {
+    /// The shells of this machine. Without zsh only the script is run, unless `CAUDAL_REQUIRE_ZSH` is set.
+    fn all() -> Vec<Self> {
+        let zsh = Command::new("zsh").arg("--version").output().is_ok();
+        let needed = std::env::var_os("CAUDAL_REQUIRE_ZSH").is_some();
+        assert!(
+            zsh || !needed,
+            "CAUDAL_REQUIRE_ZSH is set, and there is no zsh"
+        );
+        [Self::Script]
+            .into_iter()
+            .chain(zsh.then_some(Self::Zsh))
+            .collect()
+    }
+
+    fn command(self) -> Command {
+        let mut command;
+        match self {
+            Self::Script => command = Command::new("bash"),
+            Self::Zsh => {
+                command = Command::new("zsh");
+                command.args(["-f", "-i"]).env("PS1", "").env("PS2", "");
+            }
+        }
+        command
+    }
+
+    /// What the commands wrote, without what an interactive shell adds: prompts, which end in a carriage return, and
+    /// the notes of what runs in the background.
+    fn written(self, line: &str) -> Option<&str> {
+        if self == Self::Script {
+            return Some(line);
+        }
+        let line = line.rsplit('\r').next().unwrap_or_default().trim();
+        (!line.is_empty() && !line.starts_with('[')).then_some(line)
+    }
+}
+
 /// The receiver's address in the guide.
 const RECEIVER: &str = "127.0.0.1:9000";
 
@@ -73,8 +121,13 @@ impl Walk {
         serde_json::from_slice(&file).unwrap()
     }
 
-    /// Runs lines with the addresses of this `dev` in place of the printed ones.
+    /// Runs lines as a script.
     async fn run(&self, lines: &str) -> Ran {
+        self.run_in(Shell::Script, lines).await
+    }
+
+    /// Runs lines with the addresses of this `dev` in place of the printed ones.
+    async fn run_in(&self, shell: Shell, lines: &str) -> Ran {
         let addresses = self.addresses();
         let lines = lines
             .replace("http://127.0.0.1:8080", &addresses["url"])
@@ -82,29 +135,31 @@ impl Walk {
             .replace("http://127.0.0.1:8082", &addresses["bankUrl"])
             .replace(RECEIVER, &self.receiver)
             .replace("(\"127.0.0.1\", 9000)", &self.pair());
-        let (out, errors) = (self.dir.path().join("out"), self.dir.path().join("errors"));
+        let file = |name: &str| self.dir.path().join(name);
+        let (script, out, errors) = (file("lines"), file("out"), file("errors"));
+        fs::write(&script, lines).unwrap();
         let paths = std::env::var("PATH").unwrap();
-        let mut shell = Command::new("sh")
-            .args(["-c", &lines])
+        let mut child = shell
+            .command()
             .current_dir(self.dir.path())
             .env(
                 "PATH",
                 format!("{}:{paths}", self.dir.path().join("bin").display()),
             )
-            .stdin(Stdio::null())
+            .stdin(fs::File::open(&script).unwrap())
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&errors).unwrap())
             .spawn()
             .unwrap();
         let read = |file: &Path| fs::read_to_string(file).unwrap();
         let ended = wait_until("the blocks have run", SOON, async || {
-            shell.try_wait().unwrap()
+            child.try_wait().unwrap()
         });
         let ended = ended.await;
         let (out, errors) = (read(&out), read(&errors));
         assert!(ended.success(), "{ended}: {out}\n{errors}");
         let mut answers = Vec::new();
-        for line in errors.lines() {
+        for line in errors.lines().filter_map(|line| shell.written(line)) {
             // Nothing else is printed there, since a guide that works causes no errors.
             let answered = line.strip_prefix("answered ");
             let (status, request) = answered
@@ -143,9 +198,19 @@ async fn the_five_requests_of_the_readme_run_as_printed() {
     let mut walk = Walk::start().await;
     let blocks = blocks("README.md");
     // The first block starts the two commands.
-    let ran = walk.run(&blocks[1..].concat()).await;
-    all_well(&ran, 5);
-    assert!(ran.out.contains("\"3499.50\""), "{}", ran.out);
+    let lines = blocks[1..].concat();
+    for shell in Shell::all() {
+        for time in ["first", "second"] {
+            let ran = walk.run_in(shell, &lines).await;
+            all_well(&ran, 5);
+            let last = ran.out.trim().lines().last().unwrap();
+            assert!(
+                last.contains("\"3499.50\""),
+                "{shell:?}, {time}: {}",
+                ran.out
+            );
+        }
+    }
     walk.is_covered().await;
     walk.process.stop().await;
 }
@@ -156,10 +221,12 @@ async fn the_guide_runs_as_printed_and_survives_a_kill() {
     let blocks = blocks("docs/guide.md");
     assert!(blocks.len() > 10, "only {} blocks", blocks.len());
     let (last, before) = blocks.split_last().unwrap();
-    let ran = walk.run(&before.concat()).await;
-    all_well(&ran, 30);
-    assert!(ran.out.contains("genuine evt_"), "{}", ran.out);
-    assert!(!ran.out.contains("forged"), "{}", ran.out);
+    for shell in Shell::all() {
+        let ran = walk.run_in(shell, &before.concat()).await;
+        all_well(&ran, 30);
+        assert!(ran.out.contains("genuine evt_"), "{shell:?}: {}", ran.out);
+        assert!(!ran.out.contains("forged"), "{shell:?}: {}", ran.out);
+    }
     walk.is_covered().await;
 
     walk.process.signal("KILL");

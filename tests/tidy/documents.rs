@@ -88,6 +88,34 @@ fn the_readme_is_short_and_links_lead_somewhere() {
     none(&found, "the README stays short, and links lead somewhere");
 }
 
+/// Readers paste blocks into the shell that they have. In an interactive zsh `#` begins no comment: its words are
+/// arguments, and an apostrophe in it opens a quote that nothing closes.
+#[test]
+fn blocks_for_a_shell_have_no_comments() {
+    let (mut blocks, mut found) = (0, Vec::new());
+    for (document, text) in files().iter().filter(|(name, _)| name.ends_with(".md")) {
+        let (mut is_shell, mut until) = (false, None);
+        for (number, line) in text.lines().enumerate() {
+            if let Some(language) = line.strip_prefix("```") {
+                is_shell = ["sh", "bash", "zsh", "console"].contains(&language);
+                blocks += usize::from(is_shell);
+            } else if let Some(end) = until {
+                // A file that is written out, in a language of its own.
+                until = (line != end).then_some(end);
+            } else if is_shell {
+                until = line
+                    .split_once("<<'")
+                    .and_then(|(_, end)| end.split('\'').next());
+                if line.starts_with('#') || line.contains(" #") {
+                    found.push(format!("{document}:{}: {line}", number + 1));
+                }
+            }
+        }
+    }
+    assert!(blocks > 20, "only {blocks} blocks");
+    none(&found, "blocks for a shell have no comments");
+}
+
 /// The anchor of a heading, as hosts of repositories form it.
 fn slug(heading: &str) -> String {
     let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
