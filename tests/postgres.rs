@@ -197,8 +197,12 @@ async fn a_service_whose_cell_is_taken_acknowledges_nothing_more() {
     let mut log = PostgresLog::open(server.settings(server.port, cell)).unwrap();
     let tail = log.tail().unwrap();
     assert!(
-        log.renew(caudal_storage::log::Epoch(2), Duration::from_secs(1))
-            .is_ok()
+        log.renew(
+            caudal_storage::log::Epoch(2),
+            Duration::from_secs(1),
+            tail.commit
+        )
+        .is_ok()
     );
     service.stop().await.ok();
     assert_eq!(log.tail().unwrap(), tail);

@@ -28,7 +28,7 @@ use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
 pub use nodes::{Presence, RESERVED, Seen, Standing};
-pub(crate) use tail::TailWatch;
+pub(crate) use tail::CommitWatch;
 
 /// The id of a log: 16 random bytes, unique, unchanged for its life and the same in every copy.
 pub type LogId = [u8; 16];
@@ -239,7 +239,8 @@ pub trait Log: Send + fmt::Debug + 'static {
     fn id(&self) -> LogId;
 
     /// Takes the right to append for `length` (engines round up to what they can keep), under an epoch later than all
-    /// before, or fails with `Held`.
+    /// before, or fails with `Held`. Another handle's lease has ended when this handle has seen it unchanged for its
+    /// length, by the steady clock of this process.
     ///
     /// # Errors
     /// [`LogError::Held`] while another handle's lease lasts.
@@ -253,11 +254,17 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// [`LogError::Held`] while another handle's lease or reservation lasts.
     fn reserve(&mut self, name: &str) -> Result<Epoch, LogError>;
 
-    /// Extends the lease of an epoch.
+    /// Extends the lease of an epoch, and tells followers that the owner has acknowledged the records up to
+    /// `acknowledged`.
     ///
     /// # Errors
     /// [`LogError::Deposed`] when there is another owner.
-    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError>;
+    fn renew(
+        &mut self,
+        epoch: Epoch,
+        length: Duration,
+        acknowledged: CommitNo,
+    ) -> Result<Lease, LogError>;
 
     /// Releases the right to append, so that nobody has to wait until it expires. Does nothing for an epoch that is
     /// over.
@@ -285,7 +292,8 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// When the log cannot be reached.
     fn standing(&self) -> Result<Standing, LogError>;
 
-    /// Makes a record durable after the last one, as a whole or not at all.
+    /// Makes a record durable after the last one, as a whole or not at all. An owner appends a record only after it has
+    /// acknowledged the one before it, so followers may take that one in.
     ///
     /// # Errors
     /// [`LogError::Deposed`] and [`LogError::Gap`] when the condition does not hold,
@@ -298,11 +306,12 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// When the log cannot be reached.
     fn tail(&self) -> Result<Tail, LogError>;
 
-    /// Waits at most `most` until the log ends after `past`; returns its end.
+    /// Waits at most `most` until a commit after `past` is acknowledged; returns the last acknowledged commit. A record
+    /// beyond it is visible, but a server that fails now may lose it: only an owner takes it in.
     ///
     /// # Errors
     /// When the log cannot be reached.
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError>;
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError>;
 
     /// Visits each record whose last commit is `from` or later, in order, until `visit` returns `false`.
     ///

@@ -299,7 +299,7 @@ impl Cluster {
     /// Ends the lease of a cell now, whoever holds it.
     pub fn lapses(&self, cell: u32) {
         let sql = format!(
-            "UPDATE caudal_cell SET lease_until = now() - INTERVAL '1 second' WHERE cell = {}",
+            "UPDATE caudal_cell SET lease_ms = NULL, changes = changes + 1 WHERE cell = {}",
             self.cell + cell
         );
         self.server.sql("postgres", &sql);
@@ -337,7 +337,7 @@ impl Cluster {
     pub fn usurp(&self, lasts: Duration) {
         let sql = format!(
             "UPDATE caudal_cell SET epoch = epoch + 1, owner = 'a ghost', \
-             lease_until = now() + {} * INTERVAL '1 millisecond' WHERE cell = {}",
+             lease_ms = {}, changes = changes + 1 WHERE cell = {}",
             lasts.as_millis(),
             self.cell
         );

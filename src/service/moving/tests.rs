@@ -64,9 +64,14 @@ impl Log for Dying {
         self.call(|| log.reserve(name))
     }
 
-    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
+    fn renew(
+        &mut self,
+        epoch: Epoch,
+        length: Duration,
+        acknowledged: CommitNo,
+    ) -> Result<Lease, LogError> {
         let mut log = self.log.handle();
-        self.call(|| log.renew(epoch, length))
+        self.call(|| log.renew(epoch, length, acknowledged))
     }
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
@@ -98,7 +103,7 @@ impl Log for Dying {
     }
 
     /// Not counted: a follower calls this as often as it can.
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
         self.log.watch(past, most)
     }
 

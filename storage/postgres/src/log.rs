@@ -16,7 +16,7 @@ use caudal_storage::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, 
 use caudal_storage::{CommitNo, StoreError};
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::body;
 use crate::nodes;
@@ -88,6 +88,7 @@ impl PostgresLog {
             id: Mutex::default(),
             begin,
             lease: Mutex::default(),
+            seen: Mutex::default(),
         });
         let begun = Arc::clone(&core);
         let opened = wait(&runtime, async move { begun.begin().await });
@@ -174,26 +175,15 @@ impl PostgresLog {
         found.rows.first().map_or(Ok(0), |row| column(row, 0))
     }
 
-    /// Runs a repeatable statement about the cell with one or two more numbers; returns how many rows it touched.
-    fn touch(
-        &self,
-        sql: &'static str,
-        second: i64,
-        third: Option<i64>,
-    ) -> Result<Option<u64>, LogError> {
-        let cell = self.cell();
+    /// Runs a repeatable statement about the cell with further numbers; returns how many rows it touched.
+    fn touch(&self, sql: &'static str, second: i64, more: &[i64]) -> Result<Option<u64>, LogError> {
+        let numbers: Vec<i64> = [self.cell(), second].iter().chain(more).copied().collect();
         let done = self.wait(move |core| async move {
-            let all: Params<'_> = &[
-                (&cell, Type::INT8),
-                (&second, Type::INT8),
-                (&third, Type::INT8),
-            ];
-            let params = if third.is_some() {
-                all
-            } else {
-                all.split_at(2).0
-            };
-            core.ask(true, sql, params).await
+            let params = numbers
+                .iter()
+                .map(|n| (n as &(dyn ToSql + Sync), Type::INT8));
+            let params: Vec<_> = params.collect();
+            core.ask(true, sql, &params).await
         });
         Ok(done?.touched)
     }
@@ -202,12 +192,14 @@ impl PostgresLog {
     fn take(&self, owner: String, kept: String, length: Duration) -> Result<Epoch, LogError> {
         let (cell, id, lasts) = (self.cell(), self.id, millis(length)?);
         let found = self.wait(move |core| async move {
+            let ran_out = core.ran_out();
             let params: Params<'_> = &[
                 (&cell, Type::INT8),
                 (&owner, Type::TEXT),
                 (&lasts, Type::INT8),
                 (&kept, Type::TEXT),
                 (&id.as_slice(), Type::BYTEA),
+                (&ran_out, Type::INT8),
             ];
             core.ask(true, sql::ACQUIRE, params).await
         })?;
@@ -256,10 +248,15 @@ impl Log for PostgresLog {
         self.take(kept.clone(), kept, RESERVED)
     }
 
-    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
-        let (number, lasts) = (number(epoch.0)?, millis(length)?);
+    fn renew(
+        &mut self,
+        epoch: Epoch,
+        length: Duration,
+        acknowledged: CommitNo,
+    ) -> Result<Lease, LogError> {
+        let more = [millis(length)?, number(acknowledged.0)?];
         let asked = Instant::now();
-        if epoch == Epoch(0) || self.touch(sql::RENEW, number, Some(lasts))? != Some(1) {
+        if epoch == Epoch(0) || self.touch(sql::RENEW, number(epoch.0)?, &more)? != Some(1) {
             self.core.holds(None);
             let epoch = self.head()?.epoch;
             return Err(LogError::Deposed { epoch });
@@ -273,7 +270,7 @@ impl Log for PostgresLog {
     }
 
     fn release(&mut self, epoch: Epoch) -> Result<(), LogError> {
-        let released = self.touch(sql::RELEASE, number(epoch.0)?, None).map(drop);
+        let released = self.touch(sql::RELEASE, number(epoch.0)?, &[]).map(drop);
         self.core.holds(None);
         released
     }
@@ -344,18 +341,18 @@ impl Log for PostgresLog {
         Ok(self.head()?.tail)
     }
 
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
         let cell = self.cell();
         self.wait(move |core| async move {
             let began = Instant::now();
             loop {
-                let tail = core.head(cell).await?.tail;
+                let acknowledged = core.head(cell).await?.acknowledged;
                 let left = most.checked_sub(began.elapsed());
                 match left {
-                    Some(left) if tail.commit <= past && left > Duration::ZERO => {
+                    Some(left) if acknowledged <= past && left > Duration::ZERO => {
                         tokio::time::sleep(left.min(LOOK_EVERY)).await;
                     }
-                    Some(_) | None => return Ok(tail),
+                    Some(_) | None => return Ok(acknowledged),
                 }
             }
         })
@@ -409,9 +406,9 @@ impl Log for PostgresLog {
         let keep = CommitNo(keep.0.min(i64::MAX.unsigned_abs()));
         let first = self.begins(keep)?;
         if first > 0 {
-            self.touch(sql::TRIM_HEAD, first, None)?;
+            self.touch(sql::TRIM_HEAD, first, &[])?;
             let kept = number(self.head()?.first.0)?;
-            self.touch(sql::TRIM, kept, None)?;
+            self.touch(sql::TRIM, kept, &[])?;
         }
         Ok(self.head()?.first)
     }

@@ -70,9 +70,8 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
     ];
     let found = core.ask(true, sql::STANDING, params).await?;
     let row = found.rows.first().ok_or_else(|| damaged(0))?;
-    let left: Option<i64> = column(row, 2)?;
-    let left = left.and_then(|left| u64::try_from(left).ok());
-    let hash: Vec<u8> = column(row, 4)?;
+    let left = core.saw(column(row, 2)?, column(row, 3)?);
+    let hash: Vec<u8> = column(row, 5)?;
     let owner: Option<String> = column(row, 1)?;
     let (owner, offered) = match owner.as_deref().map(named) {
         Some((name, true)) => (None, Some(name)),
@@ -84,9 +83,10 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
         epoch: Epoch(count(row, 0)?),
         owner,
         offered,
-        left: left.filter(|left| *left > 0).map(Duration::from_millis),
+        left: left.filter(|left| !left.is_zero()),
+        acknowledged: CommitNo(count(row, 6)?),
         tail: Tail {
-            commit: CommitNo(count(row, 3)?),
+            commit: CommitNo(count(row, 4)?),
             hash: Hash::try_from(hash.as_slice()).map_err(|_| damaged(0))?,
         },
         nodes: nodes
@@ -97,15 +97,15 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
 
 /// The node in a row, if it has one.
 fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
-    let name: Option<String> = column(row, 5)?;
+    let name: Option<String> = column(row, 7)?;
     let Some(name) = name else { return Ok(None) };
-    let address: String = column(row, 6)?;
-    let ago: i64 = column(row, 8)?;
+    let address: String = column(row, 8)?;
+    let ago: i64 = column(row, 10)?;
     Ok(Some(Seen {
         node: Presence {
             name: Arc::from(name),
             address: Arc::from(address),
-            applied: CommitNo(count(row, 7)?),
+            applied: CommitNo(count(row, 9)?),
         },
         // If the clock was set back, the time lies in the future.
         ago: u64::try_from(ago).map_or(Duration::ZERO, Duration::from_millis),

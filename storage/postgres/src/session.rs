@@ -198,20 +198,18 @@ impl Session {
         found.and_then(|id| id.try_into().ok()).ok_or_else(none)
     }
 
-    /// Creates the tables, or adds those that an older version lacks.
+    /// Creates the tables, unless they are there; refuses those of another version.
     pub(crate) async fn tables(&self, most: Duration) -> Result<(), Trouble> {
         let mut last = String::new();
         for _ in 0..TABLE_TRIES {
             match self.ask(sql::SCHEMA, &[], most).await {
                 Ok(found) => match found.rows.first().map(|row| row.try_get::<_, i64>(0)) {
                     Some(Ok(sql::VERSION)) => return Ok(()),
-                    // The tables are of an older version: missing ones are added.
-                    Some(Ok(older)) if (1..sql::VERSION).contains(&older) => {}
                     Some(version) => {
                         let found = version.map_or("unreadable".to_owned(), |v| v.to_string());
                         return Err(Trouble::Unfit(format!(
                             "the tables are of version {found}, this program knows {}: use the \
-                             program that made them, or a newer one",
+                             program that made them",
                             sql::VERSION
                         )));
                     }

@@ -39,6 +39,23 @@ pub(crate) struct Core {
     pub(crate) begin: Begin,
     /// Until when this handle's lease certainly lasts; `None` when it has none.
     pub(crate) lease: Mutex<Option<Instant>>,
+    /// The lease that this handle last saw in the cell's row, and since when; `None` while nobody holds the cell.
+    pub(crate) seen: Mutex<Option<SeenLease>>,
+}
+
+/// A lease as a handle has seen it: it runs out when its row has not changed for its length by this handle's clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SeenLease {
+    changes: i64,
+    length: Duration,
+    since: Instant,
+}
+
+impl SeenLease {
+    /// How much longer it lasts unless it changes.
+    fn left(&self) -> Duration {
+        self.length.saturating_sub(self.since.elapsed())
+    }
 }
 
 /// What to do when the server has no log for the cell.
@@ -58,6 +75,8 @@ pub(crate) struct Head {
     pub(crate) owner: Option<String>,
     pub(crate) first: CommitNo,
     pub(crate) tail: Tail,
+    /// The last commit that an owner is known to have acknowledged.
+    pub(crate) acknowledged: CommitNo,
 }
 
 impl Head {
@@ -141,6 +160,29 @@ impl Core {
         *lock(&self.lease) = until;
     }
 
+    /// Notes the lease in a row that was just read; returns how much longer it lasts, `None` when nobody holds the cell.
+    /// The time counts from the first answer that showed this lease: its holder asked for it before that.
+    pub(crate) fn saw(&self, lease_ms: Option<i64>, changes: i64) -> Option<Duration> {
+        let mut seen = lock(&self.seen);
+        let length = lease_ms.map(|ms| Duration::from_millis(ms.unsigned_abs()));
+        *seen = length.map(|length| match *seen {
+            Some(before) if before.changes == changes => before,
+            Some(_) | None => SeenLease {
+                changes,
+                length,
+                since: Instant::now(),
+            },
+        });
+        seen.as_ref().map(SeenLease::left)
+    }
+
+    /// The count of changes at which the lease that this handle saw has run out; -1 when none has.
+    pub(crate) fn ran_out(&self) -> i64 {
+        let seen = *lock(&self.seen);
+        seen.filter(|seen| seen.left().is_zero())
+            .map_or(-1, |seen| seen.changes)
+    }
+
     /// How long a call that began at `began` is tried again while a server lacks something.
     fn short(&self, began: Instant) -> Duration {
         let short = self.settings.limits.short;
@@ -179,6 +221,7 @@ impl Core {
             let why = "the cell has another log than before: somebody has begun one there";
             return Err(LogError::Read(StoreError::Corrupt(Arc::from(why))));
         }
+        self.saw(column(row, 7)?, column(row, 8)?);
         Ok(Head {
             epoch: Epoch(count(row, 1)?),
             owner: column(row, 2)?,
@@ -187,6 +230,7 @@ impl Core {
                 commit: CommitNo(count(row, 4)?),
                 hash: Hash::try_from(hash.as_slice()).map_err(|_| damaged(0))?,
             },
+            acknowledged: CommitNo(count(row, 6)?),
         })
     }
 

@@ -5,16 +5,19 @@
 //!
 //! **Order.** No advisory locks, no LISTEN, no sequences: every condition is in the `WHERE` of one
 //! statement.
+//!
+//! **Time.** No lease depends on the server's clock. A lease is a length and a count of changes: whoever has seen the
+//! count unchanged for that length, by its own steady clock, may take the cell if the count is still the same.
 
 /// The version of the tables. A server whose tables are newer is refused.
-pub(crate) const VERSION: i64 = 2;
+pub(crate) const VERSION: i64 = 3;
 
 /// The tables, in the order in which they are created; the version comes last.
 pub(crate) const TABLES: [&str; 5] = [
     "CREATE TABLE IF NOT EXISTS caudal_cell (\
      cell BIGINT PRIMARY KEY, log BYTEA NOT NULL, epoch BIGINT NOT NULL, owner TEXT, \
-     lease_until TIMESTAMPTZ, first_commit BIGINT NOT NULL, last_commit BIGINT NOT NULL, \
-     hash BYTEA NOT NULL)",
+     lease_ms BIGINT, changes BIGINT NOT NULL, first_commit BIGINT NOT NULL, \
+     last_commit BIGINT NOT NULL, acknowledged BIGINT NOT NULL, hash BYTEA NOT NULL)",
     "CREATE TABLE IF NOT EXISTS caudal_log (\
      cell BIGINT NOT NULL, first_commit BIGINT NOT NULL, commits BIGINT NOT NULL, \
      epoch BIGINT NOT NULL, previous BYTEA NOT NULL, hash BYTEA NOT NULL, length BIGINT NOT NULL, \
@@ -23,8 +26,7 @@ pub(crate) const TABLES: [&str; 5] = [
      cell BIGINT NOT NULL, node TEXT NOT NULL, address TEXT NOT NULL, applied BIGINT NOT NULL, \
      seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (cell, node))",
     "CREATE TABLE IF NOT EXISTS caudal_schema (one BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
-    "INSERT INTO caudal_schema (one, version) VALUES (1, 2) ON CONFLICT (one) \
-     DO UPDATE SET version = 2 WHERE caudal_schema.version < 2",
+    "INSERT INTO caudal_schema (one, version) VALUES (1, 3) ON CONFLICT (one) DO NOTHING",
 ];
 
 /// The timeline on which a server writes, in the first eight digits: each promotion begins a later one. Only PostgreSQL
@@ -45,49 +47,53 @@ pub(crate) const PROMISES: &str = "SELECT current_setting('fsync', true), \
 
 /// Begins a cell. `$1` cell, `$2` identity of the log, `$3` hash of the empty log.
 pub(crate) const BEGIN: &str = "INSERT INTO caudal_cell \
-     (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
+     (cell, log, epoch, changes, first_commit, last_commit, acknowledged, hash) \
+     VALUES ($1, $2, 0, 0, 1, 0, 0, $3) \
      ON CONFLICT (cell) DO NOTHING";
 
 /// Begins a cell under a given identity; replaces the log of a cell that was never used. `$1` cell, `$2` identity of
 /// the log, `$3` hash of the empty log.
 pub(crate) const BEGIN_AS: &str = "INSERT INTO caudal_cell \
-     (cell, log, epoch, first_commit, last_commit, hash) VALUES ($1, $2, 0, 1, 0, $3) \
+     (cell, log, epoch, changes, first_commit, last_commit, acknowledged, hash) \
+     VALUES ($1, $2, 0, 0, 1, 0, 0, $3) \
      ON CONFLICT (cell) DO UPDATE SET log = $2, hash = $3 \
      WHERE caudal_cell.epoch = 0 AND caudal_cell.last_commit = 0";
 
 /// The head of a cell.
-pub(crate) const HEAD: &str = "SELECT log, epoch, owner, first_commit, last_commit, hash \
-     FROM caudal_cell WHERE cell = $1";
+pub(crate) const HEAD: &str = "SELECT log, epoch, owner, first_commit, last_commit, hash, acknowledged, \
+     lease_ms, changes FROM caudal_cell WHERE cell = $1";
 
-/// Appends. `$1` cell, `$2` epoch, `$3` hash of the predecessor, `$4` first commit, `$5` commits,
+/// Appends. The owner seals a record only after the record before it was acknowledged. `$1` cell, `$2` epoch, `$3` hash of the predecessor, `$4` first commit, `$5` commits,
 /// `$6` hash, `$7` length, `$8` body.
 pub(crate) const APPEND: &str = "WITH head AS (\
-     UPDATE caudal_cell SET last_commit = $4 + $5 - 1, hash = $6 \
+     UPDATE caudal_cell SET last_commit = $4 + $5 - 1, acknowledged = $4 - 1, hash = $6 \
      WHERE cell = $1 AND epoch = $2 AND hash = $3 AND last_commit = $4 - 1 RETURNING cell) \
      INSERT INTO caudal_log (cell, first_commit, commits, epoch, previous, hash, length, body) \
      SELECT cell, $4, $5, $2, $3, $6, $7, $8 FROM head";
 
-/// Takes a cell that nobody holds, by the server's clock, or that is kept for this owner. `$1` cell, `$2` owner, `$3`
-/// milliseconds, `$4` the owner value that keeps the cell for this owner, `$5` identity of the log. If `$2` equals
+/// Takes a cell that nobody holds, that is kept for this owner, or whose lease has run out: it has seen no change since
+/// this count of changes. `$1` cell, `$2` owner, `$3` milliseconds, `$4` the owner value that keeps the cell for this
+/// owner, `$5` identity of the log, `$6` the count of changes at which the lease ran out, -1 for none. If `$2` equals
 /// `$4`, the cell is only kept.
 pub(crate) const ACQUIRE: &str = "UPDATE caudal_cell SET epoch = epoch + 1, owner = $2, \
-     lease_until = now() + $3 * INTERVAL '1 millisecond' \
-     WHERE cell = $1 AND log = $5 AND (lease_until IS NULL OR lease_until < now() OR owner = $4) \
+     lease_ms = $3, changes = changes + 1 \
+     WHERE cell = $1 AND log = $5 AND (lease_ms IS NULL OR owner = $4 OR changes = $6) \
      RETURNING epoch";
 
-/// Extends a lease, unless the cell is only kept for a name. `$1` cell, `$2` epoch, `$3` milliseconds.
+/// Extends a lease, unless the cell is only kept for a name. `$1` cell, `$2` epoch, `$3` milliseconds, `$4` the last
+/// commit that was acknowledged.
 pub(crate) const RENEW: &str = "UPDATE caudal_cell \
-     SET lease_until = now() + $3 * INTERVAL '1 millisecond' \
+     SET lease_ms = $3, changes = changes + 1, acknowledged = $4 \
      WHERE cell = $1 AND epoch = $2 AND owner NOT LIKE '\t%'";
 
 /// Releases a lease. `$1` cell, `$2` epoch.
-pub(crate) const RELEASE: &str =
-    "UPDATE caudal_cell SET owner = NULL, lease_until = NULL WHERE cell = $1 AND epoch = $2";
+pub(crate) const RELEASE: &str = "UPDATE caudal_cell \
+     SET owner = NULL, lease_ms = NULL, changes = changes + 1 WHERE cell = $1 AND epoch = $2";
 
 /// Releases a lease and keeps the cell for one owner. `$1` cell, `$2` epoch, `$3` the owner value that keeps it, `$4`
 /// milliseconds.
 pub(crate) const OFFER: &str = "UPDATE caudal_cell SET owner = $3, \
-     lease_until = now() + $4 * INTERVAL '1 millisecond' WHERE cell = $1 AND epoch = $2";
+     lease_ms = $4, changes = changes + 1 WHERE cell = $1 AND epoch = $2";
 
 /// Reports that a node is present. `$1` cell, `$2` node, `$3` address, `$4` the last commit that it has applied.
 pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, applied, seen) \
@@ -96,9 +102,8 @@ pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, a
 
 /// The owner of a cell and the nodes that were seen recently: one row per node, or a single row without one. `$1` cell,
 /// `$2` milliseconds, `$3` how many nodes at most.
-pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, \
-     CAST(EXTRACT(EPOCH FROM (c.lease_until - now())) * 1000 AS BIGINT), c.last_commit, c.hash, \
-     n.node, n.address, n.applied, \
+pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, c.lease_ms, c.changes, \
+     c.last_commit, c.hash, c.acknowledged, n.node, n.address, n.applied, \
      CAST(EXTRACT(EPOCH FROM (now() - n.seen)) * 1000 AS BIGINT) \
      FROM caudal_cell c LEFT JOIN caudal_node n ON n.cell = c.cell \
      AND n.seen > now() - $2 * INTERVAL '1 millisecond' \

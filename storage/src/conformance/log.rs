@@ -179,9 +179,10 @@ fn owners(logs: &dyn Logs) {
         }
     };
     assert!(held, "there is an owner");
-    let renewed = first.renew(epoch, LONG).expect("still the owner");
+    let end = first.tail().expect("reachable").commit;
+    let renewed = first.renew(epoch, LONG, end).expect("still the owner");
     assert_eq!(renewed.epoch, epoch);
-    let never = first.renew(Epoch(epoch.0 + 1), LONG);
+    let never = first.renew(Epoch(epoch.0 + 1), LONG, end);
     assert!(matches!(never, Err(LogError::Deposed { .. })));
     first.release(epoch).expect("reachable");
     match logs.open() {
@@ -192,7 +193,7 @@ fn owners(logs: &dyn Logs) {
             let late = sealed(&tail, &[commit(vec![entry(stream(9), 1, b"late")])]);
             let deposed = append(first.as_mut(), epoch, &late);
             assert!(matches!(deposed, Err(LogError::Deposed { .. })));
-            let deposed = first.renew(epoch, LONG);
+            let deposed = first.renew(epoch, LONG, end);
             assert!(matches!(deposed, Err(LogError::Deposed { .. })));
             first.release(epoch).expect("does nothing");
             fill(second.as_mut(), next, 3);
@@ -211,18 +212,32 @@ fn waiting(logs: &dyn Logs) {
     let (mut log, _kept) = logs.open().expect("opens");
     let epoch = log.acquire("one", LONG).expect("nobody has it").epoch;
     let none = log.watch(CommitNo(0), Duration::ZERO).expect("reachable");
-    assert_eq!(none.commit, CommitNo(0), "nothing came");
+    assert_eq!(none, CommitNo(0), "nothing came");
     fill(log.as_mut(), epoch, 4);
-    let tail = log.tail().expect("reachable");
+    let tail = log.tail().expect("reachable").commit;
+    log.renew(epoch, LONG, tail).expect("still the owner");
     let seen = log.watch(CommitNo(0), SOON).expect("reachable");
-    assert_eq!(seen, tail, "what is there is not waited for");
+    assert_eq!(seen, tail, "returns at once what is acknowledged");
     let Ok((other, _other_kept)) = logs.open() else {
         return;
     };
-    let waits = std::thread::spawn(move || other.watch(tail.commit, SOON).map(|t| t.commit));
+    fill(log.as_mut(), epoch, 1);
+    let seen = other.watch(tail, Duration::ZERO).expect("reachable");
+    assert_eq!(
+        seen, tail,
+        "the owner may not have acknowledged the last record"
+    );
+    let waits = std::thread::spawn(move || other.watch(tail, SOON));
     fill(log.as_mut(), epoch, 1);
     let woken = waits.join().expect("it waits").expect("reachable");
-    assert!(woken > tail.commit, "another handle hears of it");
+    assert!(
+        woken > tail,
+        "a further record acknowledges the one before it"
+    );
+    let end = log.tail().expect("reachable").commit;
+    assert!(woken < end);
+    let standing = log.standing().expect("reachable");
+    assert_eq!((standing.acknowledged, standing.tail.commit), (woken, end));
 }
 
 fn trimming(logs: &dyn Logs) {

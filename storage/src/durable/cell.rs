@@ -26,6 +26,8 @@ const RENEWALS: u32 = 3;
 const RENEWAL_TRIES: u32 = 30;
 /// The longest pause between two such tries.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(500);
+/// How long followers wait at most to hear that the last record was acknowledged, while nothing else is written.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(1);
 
 /// A lease that must be renewed.
 #[derive(Clone, Copy, Debug)]
@@ -38,9 +40,15 @@ struct Held {
 }
 
 impl Held {
-    /// When the next renewal is due: a log that refuses at once is not asked again without a pause.
-    fn due(&self) -> Instant {
-        let due = self.asked + self.length / RENEWALS;
+    /// When the next renewal is due, earlier if it has a record to acknowledge: a log that refuses at once is not asked
+    /// again without a pause.
+    fn due(&self, acknowledges: bool) -> Instant {
+        let most = if acknowledges {
+            ACKNOWLEDGED_WITHIN
+        } else {
+            Duration::MAX
+        };
+        let due = self.asked + most.min(self.length / RENEWALS);
         let pause = RENEWAL_PAUSE.min(self.length / RENEWAL_TRIES);
         self.tried.map_or(due, |tried| due.max(tried + pause))
     }
@@ -53,6 +61,8 @@ pub(crate) struct Cell {
     /// The epoch of this node's lease; 0 on a follower.
     epoch: Epoch,
     lease: Option<Held>,
+    /// The last commit of which followers were told that it was acknowledged.
+    told: CommitNo,
     /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
     local: Arc<Mutex<Writer>>,
@@ -65,6 +75,7 @@ impl Cell {
             log,
             epoch: Epoch::default(),
             lease: None,
+            told: CommitNo::default(),
             elsewhere,
             local,
         }
@@ -97,7 +108,7 @@ impl Cell {
 
     /// How long the lease can go without renewal; `None` when it never needs one.
     pub(crate) fn rests(&self) -> Option<Duration> {
-        let due = self.lease?.due();
+        let due = self.lease?.due(self.told < self.tail().commit);
         Some(
             due.checked_duration_since(Instant::now())
                 .unwrap_or(Duration::ZERO),
@@ -111,10 +122,13 @@ impl Cell {
     pub(crate) fn renew(&mut self) -> Result<(), LogError> {
         if let Some(held) = &mut self.lease {
             let asked = Instant::now();
-            let renewed = self.log.renew(self.epoch, held.length);
+            // What is in this node's journal was acknowledged by the log before.
+            let own = lock(&self.local).tail().commit;
+            let renewed = self.log.renew(self.epoch, held.length, own);
             // The pause begins at the log's refusal.
             held.tried = Some(Instant::now());
             self.holds(&renewed?, asked);
+            self.told = own;
         }
         Ok(())
     }
@@ -139,15 +153,25 @@ impl Cell {
     /// # Errors
     /// When the log cannot be reached: it is unknown then whether the other node may append.
     pub(crate) fn offer(&mut self, to: &str) -> Result<(), LogError> {
+        self.acknowledge();
         self.log.offer(self.epoch, to)
     }
 
     /// Gives up the lease, if this node has it, so that another node may append.
     pub(crate) fn release(&mut self) {
-        if self.epoch != Epoch::default()
-            && let Err(e) = self.log.release(self.epoch)
-        {
+        if self.epoch == Epoch::default() {
+            return;
+        }
+        self.acknowledge();
+        if let Err(e) = self.log.release(self.epoch) {
             tracing::warn!(error = %e, "the cell was not given back; its lease ends by itself");
+        }
+    }
+
+    /// Tells followers, once more before this owner leaves, that it has acknowledged everything in its journal.
+    fn acknowledge(&mut self) {
+        if let Err(e) = self.renew() {
+            tracing::debug!(error = %e, "followers take in the last record with the next owner's first");
         }
     }
 
@@ -173,7 +197,11 @@ impl Cell {
             done => done,
         };
         watch.begin();
-        let placed = appended.and_then(|()| self.take(sealed));
+        let placed = appended.and_then(|()| {
+            // The record before this one was in the journal, so it had been acknowledged.
+            self.told = CommitNo(sealed.first_commit().0.saturating_sub(1));
+            self.take(sealed)
+        });
         watch.end();
         placed
     }
@@ -228,8 +256,21 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// Waits at most `most` for records beyond the end of this node's journal. Each record is put into the journal and
-    /// flushed, then visited with its entries, until `visit` returns `false`.
+    /// How far this node may take in the log: an owner to its end, a follower to the last acknowledged commit. Waits at
+    /// most `most` until that is beyond `past`.
+    ///
+    /// # Errors
+    /// As [`Log::watch`].
+    pub(crate) fn reaches(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
+        if self.epoch == Epoch::default() {
+            self.log.watch(past, most)
+        } else {
+            Ok(self.log.tail()?.commit)
+        }
+    }
+
+    /// Waits at most `most` for records beyond the end of this node's journal ([`Self::reaches`]). Each record is put
+    /// into the journal and flushed, then visited with its entries, until `visit` returns `false`.
     ///
     /// # Errors
     /// As [`Log::watch`], [`Log::read`] and [`Self::take`], and `Read` for a record with an unreadable entry, or one
@@ -241,12 +282,15 @@ impl Cell {
         visit: &mut dyn FnMut(&Placed, &Sealed<'_>, &[Lies]) -> bool,
     ) -> Result<(), LogError> {
         let own = self.tail().commit;
-        let tail = self.log.watch(own, most)?;
-        if tail.commit <= own {
+        let end = self.reaches(own, most)?;
+        if end <= own {
             return Ok(());
         }
         let mut failed = None;
         self.log.read(CommitNo(own.0 + 1), &mut |sealed| {
+            if sealed.tail().commit > end {
+                return false;
+            }
             let entries = readable(sealed, projection);
             match entries.and_then(|entries| Ok((self.take(sealed)?, entries))) {
                 Ok((placed, entries)) => visit(&placed, sealed, &entries),
@@ -303,18 +347,22 @@ mod tests {
                 asked,
                 tried: None,
             };
-            assert_eq!(held.due(), asked + ms(length) / 3);
+            assert_eq!(held.due(false), asked + ms(length) / 3);
             // A failed renewal before the due time changes nothing.
             held.tried = Some(asked);
-            assert_eq!(held.due(), asked + ms(length) / 3);
+            assert_eq!(held.due(false), asked + ms(length) / 3);
             let mut tries = 0;
-            while held.due() < asked + held.length {
-                let at = held.due();
+            while held.due(false) < asked + held.length {
+                let at = held.due(false);
                 assert!(held.tried.is_none_or(|tried| at >= tried + ms(pause)));
                 held.tried = Some(at);
                 tries += 1;
             }
             assert!((19..=82).contains(&tries), "{length}: {tries}");
+            // A record to acknowledge makes the renewal due within a second.
+            held.tried = None;
+            let due = held.due(true).duration_since(asked);
+            assert!(due <= ms(1_000) && due <= ms(length) / 3);
         }
     }
 }

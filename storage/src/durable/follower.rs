@@ -1,7 +1,8 @@
 //! The follower: one thread that copies the owner's records into this node's journal and index.
 //!
 //! **Order.** The projection is asked about each entry of a record before the record gets into this node's journal. It
-//! is there, flushed, before its rows are visible.
+//! is there, flushed, before its rows are visible. A record that no owner is known to have acknowledged is not taken in:
+//! a server that fails may lose it, and a journal that has it would refuse the log.
 //!
 //! **Failure.** A record that does not follow this node's journal, or cannot be written or applied,
 //! poisons the store. A log that cannot be reached is asked again.
@@ -42,18 +43,19 @@ pub(crate) fn catch_up(
     failed.map_or(Ok(()), |e| Err(LogError::Read(e)))
 }
 
-/// Brings a node's copy of a cell up to the log's current end.
+/// Brings a node's copy of a cell up to where it reaches now ([`Cell::reaches`]).
 ///
 /// # Errors
 /// As [`catch_up`].
 pub(crate) fn to_the_end(
     shared: &Shared,
-    cell: &mut Cell,
+    cell: &Cell,
     applier: &mut Applier,
 ) -> Result<(), LogError> {
     loop {
         catch_up(shared, cell, applier, Duration::ZERO)?;
-        if cell.tail().commit >= cell.log().tail()?.commit {
+        let own = cell.tail().commit;
+        if own >= cell.reaches(own, Duration::ZERO)? {
             return Ok(());
         }
     }

@@ -48,7 +48,7 @@ fn follow(shared: &Shared, (mut cell, mut applier, mut sign): Kit, lease: Durati
         let Some(standing) = look(shared, &mut cell) else {
             continue;
         };
-        if standing.tail.commit > cell.tail().commit
+        if standing.acknowledged > cell.tail().commit
             && let Err(e) = caught_up(catch_up(shared, &cell, &mut applier, Duration::ZERO))
         {
             let lost = shared.lost(&format!("following the log: {e}"));

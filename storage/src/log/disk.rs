@@ -12,7 +12,9 @@ use std::time::Duration;
 use crate::api::CommitNo;
 use crate::journal::Journal;
 use crate::journal::writer::{Refused, Writer};
-use crate::log::{Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail, TailWatch};
+use crate::log::{
+    CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Standing, Tail,
+};
 use crate::sync::lock;
 
 /// The only epoch.
@@ -24,18 +26,18 @@ pub struct DiskLog {
     id: LogId,
     local: Arc<Mutex<Writer>>,
     journal: Arc<Journal>,
-    tail: TailWatch,
+    acknowledged: CommitWatch,
 }
 
 impl DiskLog {
     /// A log over the journal that `local` writes and `journal` reads, both of an open store.
     pub(crate) fn new(id: LogId, local: Arc<Mutex<Writer>>, journal: Arc<Journal>) -> Self {
-        let tail = TailWatch::new(lock(&local).tail());
+        let acknowledged = CommitWatch::new(lock(&local).tail().commit);
         Self {
             id,
             local,
             journal,
-            tail,
+            acknowledged,
         }
     }
 }
@@ -67,7 +69,12 @@ impl Log for DiskLog {
         Ok(EPOCH)
     }
 
-    fn renew(&mut self, epoch: Epoch, _length: Duration) -> Result<Lease, LogError> {
+    fn renew(
+        &mut self,
+        epoch: Epoch,
+        _length: Duration,
+        _acknowledged: CommitNo,
+    ) -> Result<Lease, LogError> {
         if epoch == EPOCH {
             Ok(Lease {
                 epoch,
@@ -94,7 +101,8 @@ impl Log for DiskLog {
     fn standing(&self) -> Result<Standing, LogError> {
         Ok(Standing {
             epoch: EPOCH,
-            tail: self.tail.now(),
+            tail: lock(&self.local).tail(),
+            acknowledged: self.acknowledged.now(),
             ..Standing::default()
         })
     }
@@ -112,16 +120,16 @@ impl Log for DiskLog {
         let placed = local.put(record)?;
         local.sync().map_err(Refused::from)?;
         local.show(&placed);
-        self.tail.moved(record.tail());
+        self.acknowledged.moved(record.tail().commit);
         Ok(())
     }
 
     fn tail(&self) -> Result<Tail, LogError> {
-        Ok(self.tail.now())
+        Ok(lock(&self.local).tail())
     }
 
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
-        Ok(self.tail.wait_past(past, most))
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
+        Ok(self.acknowledged.wait_past(past, most))
     }
 
     fn read(

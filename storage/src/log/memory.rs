@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::api::{CommitNo, StoreError};
 use crate::log::nodes::{NODES_MAX, OFFER, RESERVED};
 use crate::log::{
-    Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail, TailWatch,
+    CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail,
 };
 use crate::sync::lock;
 
@@ -22,6 +22,7 @@ struct State {
     records: Vec<(CommitNo, Arc<[u8]>)>,
     /// The first commit that is still held.
     first: CommitNo,
+
     epoch: Epoch,
     /// Until when the lease lasts; `None` when nobody holds it.
     until: Option<Duration>,
@@ -47,7 +48,8 @@ struct State {
 struct Core {
     id: LogId,
     state: Mutex<State>,
-    tail: TailWatch,
+    tail: Mutex<Tail>,
+    acknowledged: CommitWatch,
 }
 
 /// A handle to a log in memory.
@@ -63,7 +65,8 @@ impl MemoryLog {
                 first: CommitNo(1),
                 ..State::default()
             }),
-            tail: TailWatch::new(Tail::none(&id)),
+            tail: Mutex::new(Tail::none(&id)),
+            acknowledged: CommitWatch::new(CommitNo(0)),
         }))
     }
 
@@ -120,15 +123,16 @@ impl MemoryLog {
     /// Appends, if the condition holds.
     fn put(&self, state: &mut State, epoch: Epoch, record: &Sealed<'_>) -> Result<(), LogError> {
         Self::current(state, epoch)?;
-        let tail = self.0.tail.now();
+        let tail = *lock(&self.0.tail);
         if !record.follows(&tail) {
             let offered = record.first_commit();
             return Err(LogError::Gap { tail, offered });
         }
         let after = record.tail();
+        self.0.acknowledged.moved(tail.commit);
         let bytes = Arc::from(record.bytes());
         state.records.push((after.commit, bytes));
-        self.0.tail.moved(after);
+        *lock(&self.0.tail) = after;
         Ok(())
     }
 
@@ -176,13 +180,19 @@ impl Log for MemoryLog {
         Ok(state.epoch)
     }
 
-    fn renew(&mut self, epoch: Epoch, length: Duration) -> Result<Lease, LogError> {
+    fn renew(
+        &mut self,
+        epoch: Epoch,
+        length: Duration,
+        acknowledged: CommitNo,
+    ) -> Result<Lease, LogError> {
         let mut state = lock(&self.0.state);
         Self::current(&state, epoch)?;
         if state.offered.is_some() {
             return Err(LogError::Deposed { epoch });
         }
         state.until = Some(state.now + length);
+        self.0.acknowledged.moved(acknowledged);
         Ok(Lease {
             epoch,
             length: Some(length),
@@ -231,7 +241,8 @@ impl Log for MemoryLog {
             owner: state.owner.clone(),
             offered: state.offered.clone(),
             left: left.filter(|left| !left.is_zero()),
-            tail: self.0.tail.now(),
+            tail: *lock(&self.0.tail),
+            acknowledged: self.0.acknowledged.now(),
             nodes: state.nodes.values().take(NODES_MAX).map(seen).collect(),
         })
     }
@@ -260,11 +271,11 @@ impl Log for MemoryLog {
     }
 
     fn tail(&self) -> Result<Tail, LogError> {
-        Ok(self.0.tail.now())
+        Ok(*lock(&self.0.tail))
     }
 
-    fn watch(&self, past: CommitNo, most: Duration) -> Result<Tail, LogError> {
-        Ok(self.0.tail.wait_past(past, most))
+    fn watch(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
+        Ok(self.0.acknowledged.wait_past(past, most))
     }
 
     fn read(

@@ -50,6 +50,8 @@ pub struct Standing {
     pub left: Option<Duration>,
     /// The end of the log.
     pub tail: Tail,
+    /// The last commit that an owner is known to have acknowledged; followers take in no later one.
+    pub acknowledged: CommitNo,
     /// The nodes that were seen recently, including the owner.
     pub nodes: Vec<Seen>,
 }

@@ -1,49 +1,48 @@
-//! The end of a log, and a signal for threads that wait for it to move.
+//! The last acknowledged commit of a log, and a signal for threads that wait for it to move.
 
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::api::CommitNo;
-use crate::log::Tail;
 use crate::sync::{lock, wait_for};
 
-/// The last known end, and the signal that it has moved.
+/// The last known commit, and the signal that it has moved.
 #[derive(Debug)]
-pub(crate) struct TailWatch {
-    tail: Mutex<Tail>,
+pub(crate) struct CommitWatch {
+    last: Mutex<CommitNo>,
     moved: Condvar,
 }
 
-impl TailWatch {
-    /// A watch on a log that ends at `tail`.
-    pub(crate) fn new(tail: Tail) -> Self {
+impl CommitWatch {
+    /// A watch on a log whose last acknowledged commit is `last`.
+    pub(crate) fn new(last: CommitNo) -> Self {
         Self {
-            tail: Mutex::new(tail),
+            last: Mutex::new(last),
             moved: Condvar::new(),
         }
     }
 
-    /// The end as it is now.
-    pub(crate) fn now(&self) -> Tail {
-        *lock(&self.tail)
+    /// The commit as it is now.
+    pub(crate) fn now(&self) -> CommitNo {
+        *lock(&self.last)
     }
 
-    /// Sets the new end and wakes the waiting threads.
-    pub(crate) fn moved(&self, tail: Tail) {
-        *lock(&self.tail) = tail;
+    /// Sets the new commit and wakes the waiting threads.
+    pub(crate) fn moved(&self, last: CommitNo) {
+        *lock(&self.last) = last;
         self.moved.notify_all();
     }
 
-    /// Waits at most `most` until the end is after `past`; returns the end.
-    pub(crate) fn wait_past(&self, past: CommitNo, most: Duration) -> Tail {
+    /// Waits at most `most` until the commit is after `past`; returns it.
+    pub(crate) fn wait_past(&self, past: CommitNo, most: Duration) -> CommitNo {
         let began = Instant::now();
-        let mut tail = lock(&self.tail);
-        while tail.commit <= past {
+        let mut last = lock(&self.last);
+        while *last <= past {
             let Some(left) = most.checked_sub(began.elapsed()) else {
                 break;
             };
-            tail = wait_for(&self.moved, tail, left);
+            last = wait_for(&self.moved, last, left);
         }
-        *tail
+        *last
     }
 }

@@ -231,7 +231,7 @@ fn a_commit_whose_standby_is_not_waited_for_is_not_acknowledged() {
         settings.limits.patience = Duration::from_secs(2);
         let mut log = PostgresLog::open(settings).unwrap();
         assert_eq!(log.status().figures().copies(), 2);
-        log.renew(epoch, limits().answer)
+        log.renew(epoch, limits().answer, CommitNo(0))
     }) else {
         panic!("nothing is acknowledged without the standby")
     };
@@ -316,7 +316,7 @@ fn a_server_that_is_short_of_something_is_asked_again() {
         assert_eq!(short.end(), 3, "{code}");
     }
     let short = Refusing::new(&server, cell, OWNED, "53200", 2);
-    assert_eq!(log.renew(epoch, LONG).unwrap().epoch, epoch);
+    assert_eq!(log.renew(epoch, LONG, CommitNo(4)).unwrap().epoch, epoch);
     assert_eq!(short.end(), 3);
     assert_eq!(log.tail().unwrap().commit, CommitNo(4));
     // Beginning a log is tried again, too.
@@ -377,13 +377,17 @@ fn an_owner_whose_server_is_short_refuses_commits_and_renews_when_it_can() {
         let asked = short.asked();
         // The owner tries to renew, though no request asks for it.
         soon("renewals", || short.asked() > asked + 3);
-        let lease = format!("SELECT lease_until < now() FROM caudal_cell WHERE cell = {cell}");
+        let lease = format!("SELECT changes FROM caudal_cell WHERE cell = {cell}");
+        let before = server.sql("postgres", &lease);
         soon("the end of the lease", || {
-            server.sql("postgres", &lease) == "t"
+            matches!(store.ready(), Err(StoreError::Unreachable(_)))
         });
+        assert_eq!(server.sql("postgres", &lease), before, "it was not renewed");
         short.end();
         // The refused commit was not done: its place is free.
-        soon("a renewed lease", || server.sql("postgres", &lease) == "f");
+        soon("a renewed lease", || {
+            server.sql("postgres", &lease) != before
+        });
         let done = loop {
             match submit(store.as_ref(), one(round + 1)) {
                 // The machine may have stalled for longer than the lease.

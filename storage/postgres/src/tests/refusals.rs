@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::process::Command;
 use std::time::Duration;
 
+use caudal_storage::CommitNo;
 use caudal_storage::log::Log as _;
 use secrecy::SecretString;
 
@@ -66,7 +67,7 @@ fn a_handle_does_not_go_on_with_a_server_that_became_unsafe() {
     let mut log = PostgresLog::open(settings).unwrap();
     let lease = Duration::from_secs(3600);
     let epoch = log.acquire("one", lease).unwrap().epoch;
-    log.renew(epoch, lease).unwrap();
+    log.renew(epoch, lease, CommitNo(0)).unwrap();
     let file = server.data().join("postgresql.auto.conf");
     fs::write(&file, "fsync = off\n").unwrap();
     server.give(&file);
@@ -74,7 +75,7 @@ fn a_handle_does_not_go_on_with_a_server_that_became_unsafe() {
     while server.sql("postgres", "SHOW fsync") == "on" {}
     let why = loop {
         // The connection notices with some delay.
-        if let Err(why) = log.renew(epoch, lease) {
+        if let Err(why) = log.renew(epoch, lease, CommitNo(0)) {
             break why.to_string();
         }
     };
@@ -87,10 +88,10 @@ fn other_tables_and_other_logs_are_refused() {
     server.sql("postgres", "CREATE DATABASE newer");
     let url = format!("postgres://postgres@127.0.0.1:{}/newer", server.port);
     drop(PostgresLog::open(of(&url)).unwrap());
-    server.sql("newer", "UPDATE caudal_schema SET version = 3");
+    server.sql("newer", "UPDATE caudal_schema SET version = 4");
     let why = refused(of(&url));
-    assert!(why.contains("version 3"), "{why}");
-    server.sql("newer", "UPDATE caudal_schema SET version = 2");
+    assert!(why.contains("version 4"), "{why}");
+    server.sql("newer", "UPDATE caudal_schema SET version = 3");
     // The same place, but with another log in it.
     let log = PostgresLog::open(of(&url)).unwrap();
     server.sql(

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Barrier};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use caudal_storage::conformance::log::{Handle, Logs, all, sealed};
 use caudal_storage::conformance::{commit, entry, stream};
@@ -70,12 +70,13 @@ fn of_many_who_want_the_cell_one_has_it() {
 }
 
 #[test]
-fn a_lease_ends_by_the_clock_of_the_server() {
+fn a_lease_ends_by_the_steady_clock_of_whoever_wants_it() {
     let Some(server) = shared() else { return };
     let cell = cell();
     let (mut first, mut second) = (server.open(cell), server.open(cell));
     let short = Duration::from_millis(300);
     let epoch = first.acquire("first", short).unwrap().epoch;
+    let began = Instant::now();
     let next_epoch = loop {
         match second.acquire("second", LONG) {
             Ok(lease) => break lease.epoch,
@@ -84,14 +85,19 @@ fn a_lease_ends_by_the_clock_of_the_server() {
         }
     };
     assert!(next_epoch > epoch);
+    assert!(
+        began.elapsed() >= short,
+        "it has seen the lease for its length"
+    );
     let late = next(&first, b"late");
     let record = Sealed::parse(&late).unwrap();
     let deposed = first.append(epoch, &record);
     assert!(matches!(deposed, Err(LogError::Deposed { epoch }) if epoch == next_epoch));
     second.append(next_epoch, &record).unwrap();
+    let end = second.tail().unwrap().commit;
     // A renewed lease goes on.
-    second.renew(next_epoch, short).unwrap();
-    second.renew(next_epoch, LONG).unwrap();
+    second.renew(next_epoch, short, end).unwrap();
+    second.renew(next_epoch, LONG, end).unwrap();
     let held = first.acquire("first", LONG);
     assert!(matches!(held, Err(LogError::Held { .. })));
 }
