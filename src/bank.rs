@@ -188,7 +188,12 @@ pub struct HttpGateway {
     config: Config,
     clients: Clients,
     session: Session,
+    may_call: MayCall,
 }
+
+/// Whether this node may call the bank at this moment: it owns the log, and its lease has not ended. A node that slept
+/// beyond its lease must send nothing when it wakes up: its successor may be sending the same orders.
+pub type MayCall = Arc<dyn Fn() -> bool + Send + Sync>;
 
 impl HttpGateway {
     /// A gateway; nothing is sent before the first operation.
@@ -208,7 +213,14 @@ impl HttpGateway {
             clients: Clients::new(move || client(connect, https))?,
             session: Session::default(),
             config,
+            may_call: Arc::new(|| true),
         })
+    }
+
+    /// The same, asking `may_call` right before each call.
+    #[must_use]
+    pub fn calling_while(self, may_call: MayCall) -> Self {
+        Self { may_call, ..self }
     }
 }
 

@@ -86,6 +86,16 @@ impl Failure {
         Self { error, again }
     }
 
+    /// Nothing was sent: another node may be the owner by now.
+    fn not_owner() -> Self {
+        let body = r#"{"message":"this node is not certain to own the log"}"#.to_owned();
+        let error = BankError::Failed { status: None, body };
+        Self {
+            error,
+            again: false,
+        }
+    }
+
     fn lost(status: Option<u16>, again: bool) -> Self {
         let body = "{}".to_owned();
         let error = BankError::Failed { status, body };
@@ -275,6 +285,9 @@ impl HttpGateway {
         entry: Entry<'_>,
         trip: &mut Trip<'_>,
     ) -> Result<Answer, Failure> {
+        if !(self.may_call)() {
+            return Err(Failure::not_owner());
+        }
         let left = trip.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Failure::timed_out());

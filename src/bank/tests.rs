@@ -107,6 +107,28 @@ async fn a_cvu_is_created_once() {
 }
 
 #[actix_web::test]
+async fn a_node_that_is_not_certain_to_own_the_log_calls_no_bank() {
+    use std::sync::atomic::AtomicBool;
+    let (_bank, gateway) = rig();
+    let owns = Arc::new(AtomicBool::new(true));
+    let asked = Arc::clone(&owns);
+    let gateway = gateway.calling_while(Arc::new(move || asked.load(Ordering::SeqCst)));
+    gateway.log_in().await;
+    // The lease ends right before the call is sent.
+    let ends = || owns.store(false, Ordering::SeqCst);
+    let ask = Ask::create_cvu(&gateway.config, 78, &holder());
+    let deadline = gateway.deadline();
+    let reply = gateway.perform_asking(ask, ID, deadline, &ends).await;
+    assert!(matches!(reply.result, Err(BankError::Failed { .. })));
+    assert_eq!(operations(&reply), [], "nothing was sent");
+    let reply = gateway.create_cvu(78, &holder(), ID).await;
+    assert!(matches!(reply.result, Err(BankError::Failed { .. })));
+    assert_eq!(operations(&reply), []);
+    owns.store(true, Ordering::SeqCst);
+    assert!(gateway.create_cvu(78, &holder(), ID).await.result.is_ok());
+}
+
+#[actix_web::test]
 async fn the_journal_knows_no_persons_and_no_secrets() {
     let (_bank, gateway) = rig();
     let created = gateway.create_cvu(77, &holder(), ID).await;

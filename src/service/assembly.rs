@@ -28,7 +28,7 @@ use super::{
 };
 use crate::admin::OperatorDesk;
 use crate::backup::run;
-use crate::bank::{self, HttpGateway};
+use crate::bank::{self, HttpGateway, MayCall};
 use crate::console::Console;
 use crate::http::bulk::BulkSlots;
 use crate::http::gate::Gate;
@@ -183,7 +183,12 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
-        let (banks, sandbox) = banks(&options.banking, &options.calendar, &notices)?;
+        let (banks, sandbox) = banks(
+            &options.banking,
+            &options.calendar,
+            &notices,
+            opened.may_call,
+        )?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
         let outside = outside(&measures, (banks, sink), &outgoing);
@@ -405,6 +410,7 @@ fn banks(
     banking: &Banking,
     calendar: &Arc<Calendar>,
     notices: &SecretString,
+    may_call: MayCall,
 ) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
@@ -416,7 +422,7 @@ fn banks(
                 made.transpose()
                     .map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
             }
-            Ok((maker(live, Some(test)), None))
+            Ok((maker(live, Some(test), may_call), None))
         }
         Banking::Sandbox {
             listen,
@@ -449,7 +455,7 @@ fn banks(
             };
             let worlds = true;
             let usual = Some(Usual { config, worlds });
-            Ok((maker(usual.clone(), usual), Some(running)))
+            Ok((maker(usual.clone(), usual, may_call), Some(running)))
         }
     }
 }

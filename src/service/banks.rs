@@ -23,7 +23,7 @@ use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 
-use crate::bank::{self, HttpGateway};
+use crate::bank::{self, HttpGateway, MayCall};
 
 /// The largest file of a password or secret, in bytes.
 const SECRET_BYTES_MAX: u64 = 4096;
@@ -56,8 +56,8 @@ impl fmt::Debug for Usual {
     }
 }
 
-/// The engine's port for making banks.
-pub(super) fn maker(live: Option<Usual>, test: Option<Usual>) -> Banks {
+/// The engine's port for making banks, which are called only while `may_call` says so.
+pub(super) fn maker(live: Option<Usual>, test: Option<Usual>, may_call: MayCall) -> Banks {
     Arc::new(move |relation| {
         let config = match relation.mode {
             Mode::Live => config(relation, live.as_ref())?,
@@ -73,7 +73,7 @@ pub(super) fn maker(live: Option<Usual>, test: Option<Usual>) -> Banks {
             }
         };
         let made = HttpGateway::new(config).map_err(|why| wrong("baseUrl", why))?;
-        let made: Arc<dyn BankGateway> = Arc::new(made);
+        let made: Arc<dyn BankGateway> = Arc::new(made.calling_while(Arc::clone(&may_call)));
         Ok(made)
     })
 }

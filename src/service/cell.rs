@@ -75,7 +75,7 @@ pub(super) struct Opened {
     pub(super) records: Records,
     /// The figures of its log, if that is in a database.
     pub(super) log: Option<Arc<Status>>,
-    /// This node's membership in the cell, if there may be other nodes.
+    /// This node's part in the cell, if its log is in a database.
     pub(super) member: Option<Member>,
     /// The store's id.
     pub(super) id: Option<String>,
@@ -170,7 +170,7 @@ fn join(
     Ok(Opened {
         records: store.records(),
         log: Some(status),
-        member: member.map(|_| store.member()),
+        member: Some(store.member()),
         id: Some(id),
         store,
     })

@@ -36,6 +36,7 @@ use super::listening::{listen as listen_at, stop};
 use super::turning::{Turns, turns};
 use super::{CellLog, ServiceOptions, StartError, cell, cells, folder};
 use crate::admin::OperatorDesk;
+use crate::bank::MayCall;
 use crate::http::node::hand_over::NotGiven;
 use crate::http::node::{Membership, Node};
 use crate::http::tls::{self, Tls};
@@ -76,6 +77,8 @@ pub(super) struct Ground {
     /// The figures of the logs of all cells, the first cell's first; empty where the logs are on this machine's disk.
     pub(super) logs: Arc<[Arc<Status>]>,
     pub(super) node: Option<Arc<Node>>,
+    /// Whether banks may be called now.
+    pub(super) may_call: MayCall,
 }
 
 /// The parts with which a node begins: its listener, its turns in each cell, and the ids of the other cells' stores.
@@ -100,6 +103,7 @@ pub(super) fn open(
     let first = membership.map(|_| turns(&mut storage));
     let log = options.cell.clone();
     let opened = cell::open(&options.data, storage, log, (membership, None))?;
+    let own = opened.member.clone();
     let All {
         cells,
         records,
@@ -109,8 +113,10 @@ pub(super) fn open(
     } = cells::open(options, opened.store, membership)?;
     let (further, turns): (Vec<_>, Vec<_>) = members.into_iter().unzip();
     let members = opened.member.into_iter().chain(further);
+    let node = membership.map(|it| node(it, members)).transpose()?;
     let ground = Ground {
-        node: membership.map(|it| node(it, members)).transpose()?,
+        may_call: may_call(node.clone(), own),
+        node,
         cells,
         records: std::iter::once(opened.records).chain(records).collect(),
         logs: opened.log.into_iter().chain(logs).collect(),
@@ -168,6 +174,18 @@ fn host(address: &str) -> &str {
         .strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'));
     bare.unwrap_or(host)
+}
+
+/// Banks are called while this process certainly owns a log. A log on this machine's disk has no other owner.
+fn may_call(node: Option<Arc<Node>>, own: Option<Member>) -> MayCall {
+    match (node, own) {
+        (Some(node), _) => Arc::new(move || {
+            let mut cells = node.cells().filter_map(|cell| node.seat(cell));
+            cells.any(|seat| seat.member().is_sure())
+        }),
+        (None, Some(own)) => Arc::new(move || own.is_sure()),
+        (None, None) => Arc::new(|| true),
+    }
 }
 
 /// The node, once its stores are open.

@@ -222,6 +222,14 @@ pub enum LogError {
     /// The log is lost for this handle; only a new start can tell what it holds.
     #[error("the log is lost: {0}")]
     Lost(Arc<str>),
+    /// Another process reports under the name of this node.
+    #[error(
+        "another node reports under the name {name}: give each node a name of its own (cell.node)"
+    )]
+    NameTaken {
+        /// The name.
+        name: Arc<str>,
+    },
     /// The requested records were trimmed.
     #[error("the log begins with commit {first}", first = .first.0)]
     Trimmed {
@@ -283,7 +291,8 @@ pub trait Log: Send + fmt::Debug + 'static {
     /// Reports that a node is present, and how far its rows reach.
     ///
     /// # Errors
-    /// When the log cannot be reached.
+    /// [`LogError::NameTaken`] while another process has reported under this name within [`nodes::NAME_KEPT`]; when the
+    /// log cannot be reached.
     fn report(&mut self, node: &Presence) -> Result<(), LogError>;
 
     /// The owner of the cell, and the nodes that are present.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_storage::CommitNo;
-use caudal_storage::log::nodes::{NODES_MAX, OFFER};
+use caudal_storage::log::nodes::{NAME_KEPT, NODES_MAX, OFFER};
 use caudal_storage::log::{Epoch, Hash, LogError, Presence, Seen, Standing, Tail};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -50,13 +50,21 @@ pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Resul
 pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<(), LogError> {
     let applied = number(node.applied.0)?;
     let (name, address) = (&*node.name, &*node.address);
+    let (process, kept) = (node.process.cast_signed(), millis(NAME_KEPT)?);
     let params: Params<'_> = &[
         (&cell, Type::INT8),
         (&name, Type::TEXT),
         (&address, Type::TEXT),
         (&applied, Type::INT8),
+        (&process, Type::INT8),
+        (&kept, Type::INT8),
     ];
-    core.ask(true, sql::REPORT, params).await.map(drop)
+    match core.ask(true, sql::REPORT, params).await?.touched {
+        Some(0) => Err(LogError::NameTaken {
+            name: Arc::clone(&node.name),
+        }),
+        Some(_) | None => Ok(()),
+    }
 }
 
 /// The owner of the cell and the nodes that are present.
@@ -100,12 +108,13 @@ fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
     let name: Option<String> = column(row, 7)?;
     let Some(name) = name else { return Ok(None) };
     let address: String = column(row, 8)?;
-    let ago: i64 = column(row, 10)?;
+    let (ago, process): (i64, i64) = (column(row, 10)?, column(row, 11)?);
     Ok(Some(Seen {
         node: Presence {
             name: Arc::from(name),
             address: Arc::from(address),
             applied: CommitNo(count(row, 9)?),
+            process: process.cast_unsigned(),
         },
         // If the clock was set back, the time lies in the future.
         ago: u64::try_from(ago).map_or(Duration::ZERO, Duration::from_millis),

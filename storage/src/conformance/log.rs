@@ -276,8 +276,15 @@ fn offers(logs: &dyn Logs) {
             name: Arc::from(name),
             address: Arc::from(format!("{name}:1")),
             applied: CommitNo(applied),
+            process: 7,
         };
         second.report(&node).expect("reachable");
+        let other = Presence { process: 8, ..node };
+        let taken = second.report(&other);
+        assert!(
+            matches!(taken, Err(LogError::NameTaken { .. })),
+            "{taken:?}"
+        );
     }
     let standing = second.standing().expect("reachable");
     assert_eq!((standing.epoch, standing.tail), (epoch, tail));

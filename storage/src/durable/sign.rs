@@ -2,6 +2,8 @@
 //!
 //! **Bounds.** It announces itself every [`SHOW_EVERY`].
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -9,15 +11,19 @@ use crate::api::CommitNo;
 use crate::durable::Shared;
 use crate::durable::cell::Cell;
 use crate::index::manifest::Mark;
-use crate::log::{Presence, Standing};
+use crate::log::nodes::NAME_KEPT;
+use crate::log::{LogError, Presence, Standing};
 
 /// How often a node announces itself to the others.
 const SHOW_EVERY: Duration = Duration::from_secs(1);
+/// The pause between two tries to announce a node under a name that is taken.
+const CLAIM_PAUSE: Duration = Duration::from_millis(100);
 
 /// How a node announces itself to the others, and when it last did.
 pub(crate) struct Sign {
     pub(crate) name: Arc<str>,
     address: Arc<str>,
+    process: u64,
     shown: Option<Instant>,
 }
 
@@ -27,7 +33,35 @@ impl Sign {
         Self {
             name: Arc::clone(name),
             address: Arc::clone(address),
+            process: RandomState::new().hash_one(std::process::id()),
             shown: None,
+        }
+    }
+
+    /// Announces the node for the first time; waits until its name is free, because the process before it may have
+    /// ended a moment ago.
+    ///
+    /// # Errors
+    /// [`LogError::NameTaken`] while another process goes on reporting under the name; as [`crate::log::Log::report`].
+    pub(crate) fn claim(&self, cell: &mut Cell) -> Result<(), LogError> {
+        let began = Instant::now();
+        let presence = self.presence(cell.tail().commit);
+        loop {
+            match cell.log().report(&presence) {
+                Err(LogError::NameTaken { .. }) if began.elapsed() < NAME_KEPT + SHOW_EVERY => {
+                    std::thread::sleep(CLAIM_PAUSE);
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn presence(&self, applied: CommitNo) -> Presence {
+        Presence {
+            name: Arc::clone(&self.name),
+            address: Arc::clone(&self.address),
+            applied,
+            process: self.process,
         }
     }
 
@@ -43,13 +77,9 @@ impl Sign {
             return;
         }
         self.shown = Some(Instant::now());
-        let presence = Presence {
-            name: Arc::clone(&self.name),
-            address: Arc::clone(&self.address),
-            applied: CommitNo(mark.commit),
-        };
+        let presence = self.presence(CommitNo(mark.commit));
         if let Err(e) = cell.log().report(&presence) {
-            tracing::warn!(error = %e, "this node was not shown to the others");
+            tracing::warn!(error = %e, "heartbeat could not be written");
         }
         look(shared, cell);
     }

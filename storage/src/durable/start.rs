@@ -63,6 +63,7 @@ pub(super) fn start(
         identity,
         shared,
     } = opened;
+    let sign = announced(&mut cell, part)?;
     let mut threads = Vec::new();
     let mut spawn = |name: &str, work: Box<dyn FnOnce() + Send>| -> Result<(), OpenError> {
         let health = Arc::clone(&shared.health);
@@ -94,7 +95,7 @@ pub(super) fn start(
     if let Err(e) = drop_old(shared.held.folder()) {
         tracing::warn!(error = %e, "the index that was replaced could not be removed");
     }
-    let run = work(Arc::clone(&shared), cell, applier, part);
+    let run = work(Arc::clone(&shared), cell, applier, (part, sign));
     spawn("caudal-storage-commit", run)?;
     let watched = Arc::clone(&shared);
     spawn(
@@ -131,27 +132,32 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
     })
 }
 
+/// Announces a node to the others under its name; nothing else announces itself.
+fn announced(cell: &mut Cell, part: &Part) -> Result<Option<Sign>, OpenError> {
+    let Part::Node { name, address, .. } = part else {
+        return Ok(None);
+    };
+    let sign = Sign::new(name, address);
+    sign.claim(cell).map_err(OpenError::Log)?;
+    Ok(Some(sign))
+}
+
 /// The work of the thread that appends or follows.
 fn work(
     shared: Arc<Shared>,
     cell: Cell,
     applier: Applier,
-    part: &Part,
+    (part, sign): (&Part, Option<Sign>),
 ) -> Box<dyn FnOnce() + Send> {
     let part = part.clone();
     Box::new(move || {
-        let work = AssertUnwindSafe(|| match &part {
-            Part::Owner { .. } => {
-                Committer::new(Arc::clone(&shared), cell, applier, None).run();
-            }
-            Part::Follower => follower::run(&shared, &cell, applier),
-            Part::Node {
-                name,
-                address,
-                lease,
-            } => {
-                let sign = Sign::new(name, address);
+        let work = AssertUnwindSafe(|| match (&part, sign) {
+            (Part::Node { lease, .. }, Some(sign)) => {
                 node::run(&shared, (cell, applier, sign), *lease);
+            }
+            (Part::Follower, _) => follower::run(&shared, &cell, applier),
+            (Part::Owner { .. } | Part::Node { .. }, _) => {
+                Committer::new(Arc::clone(&shared), cell, applier, None).run();
             }
         });
         if catch_unwind(work).is_err() {

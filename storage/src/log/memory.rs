@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::api::{CommitNo, StoreError};
-use crate::log::nodes::{NODES_MAX, OFFER, RESERVED};
+use crate::log::nodes::{NAME_KEPT, NODES_MAX, OFFER, RESERVED};
 use crate::log::{
     CommitWatch, Epoch, Lease, Log, LogError, LogId, Presence, Sealed, Seen, Standing, Tail,
 };
@@ -223,6 +223,11 @@ impl Log for MemoryLog {
     fn report(&mut self, node: &Presence) -> Result<(), LogError> {
         let mut state = lock(&self.0.state);
         let now = state.now;
+        let before = state.nodes.get(&node.name);
+        if before.is_some_and(|(it, at)| it.process != node.process && now < *at + NAME_KEPT) {
+            let name = Arc::clone(&node.name);
+            return Err(LogError::NameTaken { name });
+        }
         state
             .nodes
             .insert(Arc::clone(&node.name), (node.clone(), now));

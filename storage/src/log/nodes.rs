@@ -14,6 +14,8 @@ use crate::log::{Epoch, Tail};
 pub const OFFER: Duration = Duration::from_secs(2);
 /// The lease length of a permanent reservation: a hundred years.
 pub const RESERVED: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// How long the name of a node stays its own after its last report: another process must not report under it earlier.
+pub const NAME_KEPT: Duration = Duration::from_secs(3);
 /// The most nodes that are listed.
 pub const NODES_MAX: usize = 64;
 
@@ -26,6 +28,8 @@ pub struct Presence {
     pub address: Arc<str>,
     /// How far its rows reach.
     pub applied: CommitNo,
+    /// The process that reports: drawn anew at each start. Two processes with one name are two nodes.
+    pub process: u64,
 }
 
 /// A node as it was last seen.
@@ -89,6 +93,7 @@ mod tests {
             name: Arc::clone(&name),
             address: Arc::from("here"),
             applied: CommitNo(1),
+            process: 1,
         };
         let ms = Duration::from_millis;
         let standing = |left| Standing {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::api::CommitNo;
 use crate::conformance::{Words, commit, entry, stream, submit};
 use crate::log::memory::MemoryLog;
+use crate::log::nodes::NAME_KEPT;
 use crate::sync::lock;
 use crate::tests::support::{HANG, History, Rng};
 use crate::{DurableStore, Index as _, Part, Store as _, StoreError, StoreOptions, Turn};
@@ -126,6 +127,29 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
         node.has(&mut history);
         node.store.close().unwrap();
     }
+}
+
+#[test]
+fn a_second_node_of_one_name_does_not_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = MemoryLog::new([26; 16]);
+    let one = Node::join(&dir.path().join("a folder"), "one", &log);
+    let part = Part::Node {
+        name: Arc::from("one"),
+        address: Arc::from("elsewhere:1"),
+        lease: LEASE,
+    };
+    let place = dir.path().join("another folder");
+    let join = || {
+        let (options, log) = (StoreOptions::small(), Box::new(log.handle()));
+        DurableStore::join(&place, options, Arc::new(Words), log, &part)
+    };
+    let refused = join().unwrap_err().to_string();
+    assert!(refused.contains("under the name one"), "{refused}");
+    // Once the first one has ended, its name is free.
+    one.store.close().unwrap();
+    log.pass(NAME_KEPT);
+    join().unwrap().close().unwrap();
 }
 
 #[test]
