@@ -8,20 +8,22 @@
 //! STORE/tail/FIRST-LAST-HASH.zst   what came since, a few seconds each
 //! STORE/pepper.check               by which a wrong pepper is recognised
 //! STORE/cells/N/full/…, tail/…     the same of cell N, where there are several
-//! STORE/has-N                      that cell N has objects, so that it is missed where it is gone
+//! STORE/end                        which backup this is, and the last commit of each cell with its hash
 //! ```
 //! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is
 //! that of the last record. Once enough tails have gathered, one full object replaces them, and they are removed.
 //!
-//! **Order.** An object is written whole or not at all, and never over another. The names alone, compared with the
-//! journal, say where shipping continues, so nothing else is stored and a shipper may die anywhere. Cells are shipped
-//! in an order in which the depot is consistent at every moment ([`fleet`]).
+//! **Order.** An object is written whole or not at all, and never over another, except that `end` is replaced after
+//! each shipment ([`end`]). The names, compared with the journal, say where shipping continues, so a shipper may die
+//! anywhere. Cells are shipped in an order in which the depot is consistent at every moment ([`fleet`]).
 //!
-//! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the
-//! first record. A depot with records that the journal lacks is never written to.
+//! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the first
+//! record, and refuse one that ends before what `end` says. A depot with records that the journal lacks is never
+//! written to, and neither is one that is not the chosen one or has lost its newest objects.
 
 pub mod chain;
 pub mod depot;
+pub mod end;
 pub mod fits;
 pub mod fleet;
 pub mod level;
@@ -56,6 +58,9 @@ pub enum BackupError {
         /// A description of the damage.
         why: String,
     },
+    /// Objects are missing that were shipped, or more was asked for than there is.
+    #[error("{0}")]
+    Incomplete(String),
     /// The operation is refused; the message tells how to proceed.
     #[error("{0}")]
     Refused(String),

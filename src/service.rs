@@ -60,7 +60,9 @@ pub use banks::Usual;
 pub use cell::{CellLog, LEASE, Peers};
 pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
 pub use folder::new_secret;
-pub use folder::{BANK, clear, for_restore, hold, hold_outgoing, knows_a_store, pepper_mark};
+pub use folder::{
+    BANK, BackupChoice, Restoring, clear, hold, is_restored, knows_a_store, pepper_mark,
+};
 pub use folder::{read as read_file, write as write_file};
 pub use places::copy_in;
 

@@ -2,27 +2,32 @@
 //! restore what was shipped, each as a separate process.
 
 mod cells;
+mod destination;
+mod interrupted;
 mod lagging;
 mod machine;
 pub mod moments;
+mod newest;
 mod past;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot::{self, Depot, Later, Listed};
+use caudal::backup::end::{BackupId, Choice};
 use caudal::backup::fits::Said;
-use caudal::backup::fleet::Fleet;
+use caudal::backup::fleet::{Fleet, Known};
 use caudal::backup::level::{Alone, Level};
 use caudal::backup::run::Plan;
 use caudal::backup::ship::Cut;
 use caudal_actors::records::projection::Rows;
+use caudal_storage::log::LogId;
 use caudal_storage::{DurableStore, Store as _, StoreOptions};
 use tempfile::TempDir;
 
@@ -63,6 +68,24 @@ impl Depot for Dying {
         self.inner.place()
     }
 
+    fn make(&self) -> Result<(), BackupError> {
+        self.inner.make()
+    }
+
+    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.replace(name, bytes).await
+        })
+    }
+
+    fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool> {
+        Box::pin(async move {
+            self.tick()?;
+            self.inner.has(name).await
+        })
+    }
+
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
         Box::pin(async move {
             self.tick()?;
@@ -89,6 +112,21 @@ impl Depot for Dying {
             self.tick()?;
             self.inner.remove(name).await
         })
+    }
+}
+
+/// Notes the backup that was chosen, in memory.
+#[derive(Debug, Default)]
+pub struct Chosen(Mutex<Option<BackupId>>);
+
+impl Choice for Chosen {
+    fn chosen(&self, _store: &LogId, _place: &str) -> Result<Option<BackupId>, BackupError> {
+        Ok(*self.0.lock().unwrap())
+    }
+
+    fn choose(&self, _store: &LogId, _place: &str, id: &BackupId) -> Result<(), BackupError> {
+        *self.0.lock().unwrap() = Some(*id);
+        Ok(())
     }
 }
 
@@ -275,13 +313,19 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     let dir = TempDir::new().unwrap();
     let to = dir.path().join("backup");
     let (mut deaths, mut done) = (0, false);
+    let chosen = Chosen::default();
     while !done {
         // each life makes a little progress, or none
-        let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 5);
+        let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 12);
         let life = async {
             let level: Arc<dyn Level> = Arc::new(Alone);
             let cells = (from_ref(&records), level);
-            let known = (Some(&b"m"[..]), Said::default());
+            let known = Known {
+                pepper_check: Some(b"m"),
+                said: Said::default(),
+                choice: &chosen,
+                shipped: Vec::new(),
+            };
             let mut fleet = Fleet::begin(&depot, cells, small, known).await?;
             while fleet.step().await? {}
             Ok::<_, BackupError>(fleet.stands())
@@ -298,7 +342,7 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     }
     assert!(deaths > 5, "{deaths}");
     let depot = depot::open(text(&to), false).unwrap();
-    let whole = chain::whole(depot.as_ref(), None).await.unwrap();
+    let whole = chain::whole(depot.as_ref(), None, false).await.unwrap();
     let mut all = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>, _: u64| {
         all.extend_from_slice(record.bytes());

@@ -14,6 +14,7 @@ use caudal_storage::log::{Hash, LogId, Lying, Sealed, Tail};
 
 use super::BackupError;
 use super::depot::Depot;
+use super::end::BackupEnd;
 use super::names::{self, Cover, Named, Whose, hex};
 use super::object::{Unpacked, unpack};
 
@@ -50,6 +51,8 @@ pub struct Kept {
     pub cover: Cover,
     /// The number of its objects with records; `cover` leaves out those that another object replaces.
     pub objects: usize,
+    /// The last commit that was shipped, with the hash of its record, according to the object `end`.
+    pub end: Option<Tail>,
 }
 
 impl Kept {
@@ -60,7 +63,13 @@ impl Kept {
             cell: whose.cell,
             objects: all.len(),
             cover: Cover::of(all),
+            end: None,
         }
+    }
+
+    /// The last commit of its objects, according to their names; 0 if there are none.
+    pub fn last(&self) -> u64 {
+        self.cover.end().map_or(0, |it| it.commit.0)
     }
 
     /// The cell that the objects belong to.
@@ -80,33 +89,61 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// The depot's objects of a cell other than the first; none if there never were any.
+    /// The cells of a store among these.
+    fn of(history: LogId, all: Vec<Kept>, end: Option<&BackupEnd>) -> Self {
+        let own = all.into_iter().filter(|it| it.history == history);
+        let ended = own.map(|it| Kept {
+            end: end.and_then(|end| end.cells.get(&it.cell).copied()),
+            ..it
+        });
+        let (first, others): (Vec<_>, Vec<_>) = ended.partition(|it| it.cell == 0);
+        let nothing = || Kept::of(Whose::first(history), Vec::new());
+        Self {
+            first: first.into_iter().next().unwrap_or_else(nothing),
+            others,
+        }
+    }
+
+    /// The depot's objects of a cell other than the first; possibly none.
     ///
     /// # Errors
-    /// When a mark says that there were objects, and none is left; when the depot cannot be read.
+    /// When the depot cannot be read.
     pub async fn there(&self, depot: &dyn Depot, cell: u32) -> Result<Kept, BackupError> {
         let kept = self.other(cell);
         if kept.objects > 0 {
             return Ok(kept);
         }
-        let (whose, place) = (kept.whose(), depot.place());
-        let Some(mark) = whose.mark() else {
-            return Ok(kept);
-        };
-        if depot.get(&mark).await?.is_none() {
-            return Ok(kept);
-        }
         // A running service may have shipped the cell's first objects in between.
-        let all = own(depot, &whose).await?;
-        if all.is_empty() {
-            let name = format!("{place} ({})", whose.folder());
-            let why = format!(
-                "the objects of cell {cell} are gone: there were some, as {mark} says. Put them back from another copy \
-                 of the backup; where a service ships there, it ships them again once it is started anew"
-            );
-            return Err(BackupError::damaged(&name, 0, why));
-        }
-        Ok(Kept::of(whose, all))
+        Ok(Kept::of(kept.whose(), own(depot, &kept.whose()).await?))
+    }
+
+    /// What is missing of what was shipped, if anything is.
+    fn missing(&self, place: &str, end: Option<&BackupEnd>) -> Option<String> {
+        let store = self.first.history;
+        let name = BackupEnd::name_of(&store);
+        let advice = "Bring the missing objects back from another copy of the backup. --accept-older uses what is there";
+        let Some(end) = end else {
+            return Some(format!(
+                "{place} lacks {name}, which says how far the store was shipped, so newer objects may be missing. {advice}"
+            ));
+        };
+        // A gap is reported when the objects are followed.
+        let kept = |cell| match cell {
+            0 => self.first.clone(),
+            cell => self.other(cell),
+        };
+        let mut cells = end
+            .cells
+            .iter()
+            .map(|(cell, end)| (kept(*cell), end.commit.0));
+        let (kept, last) =
+            cells.find(|(kept, last)| kept.last() < *last && kept.cover.missing.is_none())?;
+        let folder = kept.whose().folder();
+        Some(format!(
+            "{place} ({folder}) lacks its newest objects: it was shipped up to commit {last}, as {name} says, and ends \
+             with commit {}. {advice}",
+            kept.last()
+        ))
     }
 
     /// The listed objects of a cell other than the first; possibly none.
@@ -150,6 +187,9 @@ pub struct Walked {
 async fn cells(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
     let listed = depot.list("").await?;
     let mut found: BTreeMap<Whose, Vec<Named>> = BTreeMap::new();
+    for whose in listed.iter().filter_map(names::parse_end) {
+        found.entry(whose).or_default();
+    }
     for (whose, named) in listed.iter().filter_map(names::parse) {
         found.entry(whose).or_default().push(named);
     }
@@ -168,19 +208,35 @@ pub(super) async fn own(depot: &dyn Depot, whose: &Whose) -> Result<Vec<Named>, 
     Ok(own.map(|(_, named)| named).collect())
 }
 
-/// The requested store of a depot, with all of its cells: the one whose id begins with `wanted`, or the only one.
+/// The requested store of a depot, with all of its cells: the one whose id begins with `wanted`, or the only one. It has
+/// everything that was shipped, unless `older` is accepted.
 ///
 /// # Errors
-/// When no store matches, or several do.
-pub async fn whole(depot: &dyn Depot, wanted: Option<&str>) -> Result<Whole, BackupError> {
+/// When no store matches, or several do; when objects are missing that were shipped.
+pub async fn whole(
+    depot: &dyn Depot,
+    wanted: Option<&str>,
+    older: bool,
+) -> Result<Whole, BackupError> {
     let all = cells(depot).await?;
-    let first = meant(depot, all.clone(), wanted)?;
-    let others = all.into_iter();
-    let others = others.filter(|it| it.history == first.history && it.cell > 0);
-    Ok(Whole {
-        others: others.collect(),
-        first,
-    })
+    let history = meant(depot, all.clone(), wanted)?.history;
+    let end = BackupEnd::read(depot, &history).await?;
+    let mut whole = Whole::of(history, all, end.as_ref());
+    if whole.missing(&depot.place(), end.as_ref()).is_some() {
+        // A running service may have shipped more in between.
+        whole = Whole::of(history, cells(depot).await?, end.as_ref());
+    }
+    if let Some(why) = whole.missing(&depot.place(), end.as_ref()) {
+        if !older {
+            return Err(BackupError::Incomplete(why));
+        }
+        tracing::warn!("{why}");
+    }
+    if whole.first.objects == 0 {
+        let place = depot.place();
+        return Err(BackupError::Refused(format!("{place} holds no backup")));
+    }
+    Ok(whole)
 }
 
 fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<Kept, BackupError> {
@@ -193,11 +249,7 @@ fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<
         (None, _) if wanted.is_empty() => refused(format!("{place} holds no backup")),
         (None, _) => refused(format!("{place} holds no backup of a store {wanted}")),
         (Some(last), _) => {
-            let line = |it: &Kept| {
-                let end = it.cover.objects.last();
-                let end = end.map_or(0, |it| it.end.commit.0);
-                format!("\n  {} up to commit {end}", hex(&it.history))
-            };
+            let line = |it: &Kept| format!("\n  {} up to commit {}", hex(&it.history), it.last());
             let lines: String = all.iter().chain([&last]).map(line).collect();
             refused(format!(
                 "{place} holds several stores; say which with --store:{lines}"
@@ -233,7 +285,7 @@ pub async fn walk(
     take: Take<'_>,
     done: &mut dyn FnMut(u64),
 ) -> Result<Walked, BackupError> {
-    let mut chain = Chain::default();
+    let mut chain = Chain::of(kept.end);
     let (mut read, mut gone) = (0_u64, false);
     let mut objects: VecDeque<Named> = kept.cover.objects.iter().cloned().collect();
     let end = kept.cover.end().unwrap_or_default();
@@ -334,9 +386,19 @@ struct Chain {
     log: Option<LogId>,
     tail: Tail,
     walked: Walked,
+    /// The last commit that was shipped, according to the object `end`.
+    shipped: Option<Tail>,
 }
 
 impl Chain {
+    /// The beginning of a chain that was shipped up to this record.
+    fn of(shipped: Option<Tail>) -> Self {
+        Self {
+            shipped,
+            ..Self::default()
+        }
+    }
+
     /// Follows the chain through an object, up to commit `end`; false when `take` wants no more.
     fn object(
         &mut self,
@@ -401,6 +463,15 @@ impl Chain {
             }
             return Err("the record does not name the one before it: it was replaced".to_owned());
         }
+        let end = record.tail();
+        let other =
+            |it: &Tail| (self.tail.commit < it.commit && it.commit <= end.commit) && *it != end;
+        if let Some(shipped) = self.shipped.filter(other) {
+            let CommitNo(last) = shipped.commit;
+            return Err(format!(
+                "the record with commit {last} is not the one that was shipped, according to the object `end`"
+            ));
+        }
         let latest = record.latest();
         latest.ok_or_else(|| "an entry in the record fails its checksum".to_owned())
     }
@@ -457,7 +528,8 @@ mod tests {
         };
         for (last, reached) in [(4, Some(3)), (3, Some(3)), (2, None)] {
             let place = dir.path().join(format!("depot-{last}"));
-            let depot = depot::open(place.to_str().unwrap(), true).unwrap();
+            std::fs::create_dir(&place).unwrap();
+            let depot = depot::open(place.to_str().unwrap(), false).unwrap();
             let tails = [object(Kind::Tail, 1, 2), object(Kind::Tail, 3, 3)];
             for (name, bytes) in &tails {
                 depot.put(name, bytes.clone()).await.unwrap();

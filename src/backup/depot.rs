@@ -4,7 +4,7 @@
 //!
 //! **Order.** [`Depot::put`] returns once the object is durable there.
 //!
-//! **Failure.** An existing object is never replaced: a put under its name does nothing.
+//! **Failure.** [`Depot::put`] never replaces an existing object; only [`Depot::replace`] does, as a whole.
 
 use std::fmt;
 use std::path::Path as FilePath;
@@ -34,8 +34,20 @@ pub struct Listed {
 pub trait Depot: fmt::Debug + Send + Sync + 'static {
     /// The depot's address, for operators.
     fn place(&self) -> String;
+    /// Creates the place, if it is a folder that may be created. Called only for a place at which no backup was chosen
+    /// yet.
+    ///
+    /// # Errors
+    /// When the folder cannot be created.
+    fn make(&self) -> Result<(), BackupError> {
+        Ok(())
+    }
     /// Stores an object, durably and whole; an existing one stays as it is, which is no error.
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()>;
+    /// Stores an object, durably and whole, in place of an existing one.
+    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()>;
+    /// Whether there is an object of that name.
+    fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool>;
     /// The bytes of an object; `None` when there is none of that name.
     fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>>;
     /// All objects whose names begin with the parts of `prefix`.
@@ -44,13 +56,19 @@ pub trait Depot: fmt::Debug + Send + Sync + 'static {
     fn remove<'a>(&'a self, name: &'a str) -> Later<'a, ()>;
 }
 
-/// The depot at a place: a folder, which is created if `make` is set, or `s3://BUCKET/PREFIX`. It is opened when it is
-/// first used, and again until that works: a place that is unavailable for a while does not keep a service from
-/// starting.
+/// The depot at a place: a folder, which [`Depot::make`] creates if `make` is set, or `s3://BUCKET/PREFIX`. It is
+/// opened when it is first used, and again until that works: a place that is unavailable for a while does not keep a
+/// service from starting.
 ///
 /// # Errors
-/// When the folder cannot be created, or the program was built without the named kind of store.
+/// When the place is none, or the program was built without the named kind of store.
 pub fn open(place: &str, make: bool) -> Result<Arc<dyn Depot>, BackupError> {
+    // The note of what was chosen has a line for each place.
+    if place.contains(['\n', '\r']) {
+        return Err(BackupError::Refused(
+            "the place for backups contains a line break".to_owned(),
+        ));
+    }
     match place.split_once("://") {
         Some(("s3", _)) if cfg!(feature = "s3") => {}
         Some(("s3", _)) => {
@@ -58,22 +76,28 @@ pub fn open(place: &str, make: bool) -> Result<Arc<dyn Depot>, BackupError> {
                 "{place}: this program was built without S3; build it with the feature s3, or name a folder"
             )));
         }
-        Some(("file", _)) | None => {
-            if make {
-                let made = std::fs::create_dir_all(folder(place));
-                made.map_err(|why| BackupError::depot(format!("making {place}"), why))?;
-            }
-        }
+        Some(("file", _)) | None => {}
         Some(_) => {
             return Err(BackupError::Refused(format!(
                 "{place} is no place for backups: name a folder, or s3://BUCKET/PREFIX"
             )));
         }
     }
+    let is_folder = !place.contains("://") || place.starts_with("file://");
     Ok(Arc::new(Objects {
         place: place.to_owned(),
+        make: make && is_folder,
         store: OnceLock::new(),
     }))
+}
+
+/// A depot in an object store that is already open.
+pub fn over(place: &str, store: Arc<dyn ObjectStore>) -> Arc<dyn Depot> {
+    Arc::new(Objects {
+        place: place.to_owned(),
+        make: false,
+        store: store.into(),
+    })
 }
 
 fn folder(place: &str) -> &FilePath {
@@ -98,6 +122,8 @@ fn store_at(place: &str) -> Result<Arc<dyn ObjectStore>, Error> {
 #[derive(Debug)]
 struct Objects {
     place: String,
+    /// Whether the place is a folder that may be created.
+    make: bool,
     store: OnceLock<Arc<dyn ObjectStore>>,
 }
 
@@ -121,6 +147,14 @@ impl Depot for Objects {
         self.place.clone()
     }
 
+    fn make(&self) -> Result<(), BackupError> {
+        if !self.make {
+            return Ok(());
+        }
+        let made = std::fs::create_dir_all(folder(&self.place));
+        made.map_err(|why| BackupError::depot(format!("making {}", self.place), why))
+    }
+
     fn put<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
         Box::pin(async move {
             let path = Path::from(name);
@@ -131,6 +165,24 @@ impl Depot for Objects {
             match put {
                 Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
                 Err(why) => Err(self.failed("writing", name, &why)),
+            }
+        })
+    }
+
+    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            let put = self.store()?.put(&Path::from(name), bytes.into()).await;
+            let done = put.map(drop);
+            done.map_err(|why| self.failed("replacing", name, &why))
+        })
+    }
+
+    fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool> {
+        Box::pin(async move {
+            match self.store()?.head(&Path::from(name)).await {
+                Ok(_) => Ok(true),
+                Err(Error::NotFound { .. }) => Ok(false),
+                Err(why) => Err(self.failed("looking for", name, &why)),
             }
         })
     }

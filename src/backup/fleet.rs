@@ -27,20 +27,35 @@
 
 use std::sync::Arc;
 
-use caudal_storage::log::Sealed;
+use caudal_storage::log::{Sealed, Tail};
 use caudal_storage::{End, Records, Spot};
 use futures_util::future::join_all;
 
 use super::BackupError;
 use super::depot::Depot;
+use super::end::{Choice, Destination};
 use super::fits::{Said, Tie};
 use super::level::{FIRST, Level};
-use super::names::Whose;
+use super::names::{PEPPER_CHECK, Whose};
 use super::ship::{Cut, Shipped, Shipper};
+
+/// What is known when shipping begins, besides the records.
+#[derive(Debug)]
+pub struct Known<'a> {
+    /// The digest by which a wrong pepper is recognised, which is stored next to the records.
+    pub pepper_check: Option<&'a [u8]>,
+    /// The first cell's state now, or at any moment after what the depot has of it.
+    pub said: Said,
+    /// The backups that this service chose.
+    pub choice: &'a dyn Choice,
+    /// The end of what this service has shipped of each cell, as far as it knows.
+    pub shipped: Vec<Option<Tail>>,
+}
 
 /// The cells of a store, with the state of shipping them to a depot.
 #[derive(Debug)]
 pub struct Fleet {
+    destination: Destination,
     first: Shipper,
     /// Whether the depot has all of the first cell that the last round was to ship.
     whole: bool,
@@ -123,6 +138,21 @@ impl Other {
         }
     }
 
+    /// Checks that the depot has its newest object; otherwise it is not shipped.
+    async fn check(&mut self) {
+        if let Ok(shipper) = &self.shipper
+            && let Err(why) = shipper.check().await
+        {
+            self.shipper = Err(why);
+        }
+    }
+
+    /// The number of the cell, and the end of what the depot has of it.
+    fn reached(&self) -> Option<(u32, Tail)> {
+        let shipper = self.shipper.as_ref().ok()?;
+        Some((self.cell, shipper.reached().tail()))
+    }
+
     /// Whether the depot has the cell up to a commit.
     fn has(&self, commit: u64) -> bool {
         let reached = self.shipper.as_ref().ok().map(Shipper::reached);
@@ -136,28 +166,36 @@ impl Other {
 }
 
 impl Fleet {
-    /// Finds out how much of each cell the depot has, the first cell first. `said` is the first cell's state now, or at
-    /// any moment after what the depot has of it.
+    /// Finds the backup in the depot and how much of each cell it has, the first cell first.
     ///
     /// # Errors
-    /// When the first cell cannot be shipped, as [`Shipper::begin`] says.
+    /// When the depot does not have the backup that was chosen, or the first cell cannot be shipped, as
+    /// [`Shipper::begin`] says.
     pub async fn begin(
         depot: &Arc<dyn Depot>,
         (cells, level): (&[Records], Arc<dyn Level>),
         cut: Cut,
-        (pepper_check, said): (Option<&[u8]>, Said),
+        known: Known<'_>,
     ) -> Result<Self, BackupError> {
         let Some((records, rest)) = cells.split_first() else {
             return Err(BackupError::Refused("there is no cell to ship".to_owned()));
         };
         let history = records.history();
+        let destination = Destination::find(depot, history, known.choice).await?;
+        let mut shipped = known.shipped.into_iter();
+        let mut least = |cell| destination.least(cell, shipped.next().flatten());
+        let whose = Whose::first(history);
         let here = (records.clone(), level.as_ref());
-        let first = Shipper::begin(Arc::clone(depot), here, cut, pepper_check).await?;
+        let first = Shipper::begin(whose, Arc::clone(depot), here, cut, least(FIRST)).await?;
+        if let Some(mark) = known.pepper_check {
+            let name = format!("{}/{PEPPER_CHECK}", whose.folder());
+            depot.put(&name, mark.to_vec()).await?;
+        }
         let mut others = Vec::new();
         for (cell, records) in (1..).zip(rest) {
             let whose = Whose { history, cell };
             let here = (records.clone(), level.as_ref());
-            let shipper = Shipper::of(whose, Arc::clone(depot), here, cut).await;
+            let shipper = Shipper::begin(whose, Arc::clone(depot), here, cut, least(cell)).await;
             others.push(Other {
                 cell,
                 shipper,
@@ -167,25 +205,37 @@ impl Fleet {
             });
         }
         Ok(Self {
+            destination,
             first,
             whole: false,
             others,
             level,
-            said,
+            said: known.said,
             round: None,
         })
     }
 
-    /// Ships the next object; false when everything that was durable when the round began is shipped, or has failed.
+    /// Checks that the backup is where it was and has the newest objects, and ships the next object; false when
+    /// everything that was durable when the round began is shipped, or has failed.
     ///
     /// # Errors
-    /// When the first cell cannot be shipped. [`Self::failure`] returns the failure of another cell.
+    /// When the backup is gone or the first cell cannot be shipped. [`Self::failure`] returns the failure of another
+    /// cell.
     pub async fn step(&mut self) -> Result<bool, BackupError> {
+        self.destination.check().await?;
+        self.first.check().await?;
+        for other in &mut self.others {
+            other.check().await;
+        }
         let mut round = match self.round.take() {
             Some(round) => round,
             None => self.begins().await?,
         };
         let more = self.advance(&mut round).await?;
+        let others = self.others.iter().filter_map(Other::reached);
+        let first = (FIRST, self.first.reached().tail());
+        let reached: Vec<_> = std::iter::once(first).chain(others).collect();
+        self.destination.reached(reached.into_iter()).await?;
         if more {
             self.round = Some(round);
         }

@@ -11,11 +11,11 @@ use super::depot::Listed;
 
 /// The name of the digest by which a wrong pepper is recognised.
 pub const PEPPER_CHECK: &str = "pepper.check";
+/// The name of the object that says how far a store was shipped.
+pub const END: &str = "end";
 const ENDING: &str = ".zst";
 /// The folder, within a store's, of the cells other than the first, each under its number.
 const CELLS: &str = "cells";
-/// The name, before the number, of the mark that a cell other than the first has objects.
-const MARK: &str = "has-";
 
 /// The cell whose records an object has.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -38,12 +38,6 @@ impl Whose {
             0 => hex(&self.history),
             cell => format!("{}/{CELLS}/{cell}", hex(&self.history)),
         }
-    }
-
-    /// The name of the mark that it has objects, which lies outside the objects' folder; the first cell needs none.
-    pub fn mark(&self) -> Option<String> {
-        let (store, cell) = (hex(&self.history), self.cell);
-        (cell > 0).then(|| format!("{store}/{MARK}{cell}"))
     }
 }
 
@@ -109,6 +103,13 @@ pub fn name_of(whose: &Whose, kind: Kind, first: u64, end: &Tail) -> String {
         end.commit.0,
         hex(&end.hash)
     )
+}
+
+/// The store of a listed name, if it is that of its object `end`.
+pub fn parse_end(listed: &Listed) -> Option<Whose> {
+    let (store, name) = listed.name.split_once('/')?;
+    let store = unhex(store).filter(|_| name == END)?;
+    Some(Whose::first(store))
 }
 
 /// The cell and the object of a listed name; `None` if the name is of another form.

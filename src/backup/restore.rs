@@ -1,8 +1,7 @@
 //! Restores a store from a depot, with all of its cells.
 //!
 //! **Shape.** The journals are written with the bytes of the records; the indexes are built when the store is opened.
-//! The first cell says which other cells there are, and the store id of each. A cell without objects is made empty if
-//! it never had any; if a mark outside its folder says that it had some, the restore is refused.
+//! The first cell says which other cells there are, and the store id of each. A cell without objects is made empty.
 //!
 //! **To an instant.** Every cell ends before its first record that is later than the instant. The cells share one
 //! clock, so everything decided after the instant is later in every cell, and what is kept is consistent: whatever
@@ -76,7 +75,8 @@ pub async fn pepper_check(depot: &dyn Depot, kept: &Kept) -> Result<Option<Vec<u
     depot.get(&name).await
 }
 
-/// Refuses the number of a commit where there are several cells, because it names a point in only one of them.
+/// Refuses the number of a commit that the backup does not have, and any where there are several cells, because it
+/// names a point in only one of them.
 ///
 /// # Errors
 /// When it is refused.
@@ -85,6 +85,10 @@ pub fn may(whole: &Whole, until: Until) -> Result<(), BackupError> {
         Until::Commit(_) if !whole.others.is_empty() => refused(
             "the backup has several cells, and the number of a commit is that of one: name an instant".to_owned(),
         ),
+        Until::Commit(commit) if commit > whole.first.last() => refused(format!(
+            "the backup ends with commit {}, so it has no commit {commit}. Without --at, all of it is restored",
+            whole.first.last()
+        )),
         Until::Commit(_) | Until::Instant(_) | Until::End => Ok(()),
     }
 }

@@ -8,20 +8,23 @@
 //! too small. The lag of the service is the largest of its cells.
 //!
 //! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported; meanwhile,
-//! cells that do not depend on the failing one are shipped as often as ever. After a panic all of it is begun again.
+//! cells that do not depend on the failing one are shipped as often as ever. Each round checks the destination, even if
+//! there is nothing to ship: while it is not what it was, the lag grows. After a panic all of it is begun again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use caudal_actors::persist::persist;
+use caudal_storage::log::Tail;
 use caudal_storage::{Records, Spot, Store, StoreError};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::BackupError;
 use super::depot::Depot;
+use super::end::Choice;
 use super::fits::Said;
-use super::fleet::Fleet;
+use super::fleet::{Fleet, Known};
 use super::level::{FIRST, Level};
 use super::names::hex;
 use super::ship::{Cut, Shipped};
@@ -55,6 +58,8 @@ pub struct Home {
     pub first: Weak<dyn Store>,
     /// Which node ships, and how complete each cell is here.
     pub level: Arc<dyn Level>,
+    /// The backups that the service chose.
+    pub choice: Arc<dyn Choice>,
 }
 
 /// The progress of a cell.
@@ -116,6 +121,8 @@ impl CellState {
 #[derive(Debug)]
 struct State {
     cells: Vec<CellState>,
+    /// Whether the last round found the destination as it was.
+    there: bool,
     shipped: Shipped,
     failures: u64,
     error: Option<String>,
@@ -169,6 +176,7 @@ pub fn start(
     };
     let state = State {
         cells: vec![cell; records.len()],
+        there: false,
         shipped: Shipped::default(),
         failures: 0,
         error: None,
@@ -252,7 +260,7 @@ impl Backup {
                 false => 0,
             };
             // Records that are in the log but not in this node's copy are not in the depot either.
-            let all = level.age(number).filter(|_| lag_bytes == 0);
+            let all = level.age(number).filter(|_| lag_bytes == 0 && state.there);
             CellProgress {
                 commit: cell.reached.filter(|_| ships).map(|it| it.tail().commit.0),
                 lag: match ships {
@@ -339,7 +347,7 @@ impl Backup {
                     }
                 }
             };
-            self.note(outcome);
+            self.note(outcome, fleet.is_some());
             self.answered.send_replace(asked);
             if last {
                 break;
@@ -391,9 +399,14 @@ impl Backup {
                 ship
             }
             None => {
-                let with = (pepper_check, self.said()?);
+                let known = Known {
+                    pepper_check,
+                    said: self.said()?,
+                    choice: self.home.choice.as_ref(),
+                    shipped: self.reached(),
+                };
                 let cells = (self.records.as_slice(), Arc::clone(&self.home.level));
-                let begin = Fleet::begin(depot, cells, *cut, with);
+                let begin = Fleet::begin(depot, cells, *cut, known);
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
                 begun.map_err(late)??
             }
@@ -433,6 +446,13 @@ impl Backup {
         Ok(Said::load(first.as_ref())?)
     }
 
+    /// The end of what the depot has of each cell, as far as it is known.
+    fn reached(&self) -> Vec<Option<Tail>> {
+        let state = self.state();
+        let cells = state.cells.iter();
+        cells.map(|it| it.reached.map(|it| it.tail())).collect()
+    }
+
     fn shown(&self, fleet: &Fleet) {
         let mut state = self.state();
         state.shipped = fleet.shipped();
@@ -441,8 +461,9 @@ impl Backup {
         }
     }
 
-    fn note(&self, outcome: Result<(), BackupError>) {
+    fn note(&self, outcome: Result<(), BackupError>, there: bool) {
         let mut state = self.state();
+        state.there = there;
         match outcome {
             Ok(()) => {
                 if state.error.take().is_some() {

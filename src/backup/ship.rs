@@ -2,12 +2,11 @@
 //!
 //! **Order.** The names in the depot, looked up in the journal, say where to continue. Records are shipped as tails
 //! until they fill a full object or there are many tails; then the full object is written, and after it the tails are
-//! removed. Whatever a dying shipper leaves, the next one continues from there. The mark that a cell has objects is
-//! written after its first object, so a mark never claims an object that was not there yet; a shipper that finds
-//! objects without a mark writes it.
+//! removed. Whatever a dying shipper leaves, the next one continues from there.
 //!
 //! **Failure.** A depot that is ahead of the journal, or has other records, is refused: the journal is an older
-//! copy or has diverged, and the depot may hold the only copy of the other history.
+//! copy or has diverged, and the depot may hold the only copy of the other history. A depot without the newest object
+//! that was shipped is refused, too: it is an older copy, or objects are removed there.
 
 use std::sync::Arc;
 
@@ -17,9 +16,10 @@ use caudal_storage::{End, Records, Spot};
 use super::BackupError;
 use super::chain::own;
 use super::depot::Depot;
+use super::end::CHOSEN;
 use super::fits::Tie;
 use super::level::Level;
-use super::names::{Cover, Kind, PEPPER_CHECK, Whose, name_of};
+use super::names::{Cover, Kind, Whose, name_of};
 use super::object::pack;
 
 /// The sizes at which objects are cut.
@@ -65,42 +65,27 @@ pub struct Shipper {
     reached: Spot,
     /// The names of the tails behind the full objects.
     tails: Vec<String>,
-    /// Whether the mark that there are objects is written.
-    marked: bool,
+    /// The name of the object that ends there.
+    last: Option<String>,
     shipped: Shipped,
 }
 
 impl Shipper {
-    /// Finds out how much of a store's first cell the depot has. `pepper_check` is stored beside the records.
+    /// Finds out how much of a cell the depot has, which has to have it up to `least`.
     ///
     /// # Errors
-    /// When the depot has records that the journal lacks, or one of them cannot be read.
-    pub async fn begin(
-        depot: Arc<dyn Depot>,
-        (records, level): (Records, &dyn Level),
-        cut: Cut,
-        pepper_check: Option<&[u8]>,
-    ) -> Result<Self, BackupError> {
-        let whose = Whose::first(records.history());
-        let shipper = Self::of(whose, depot, (records, level), cut).await?;
-        if let Some(mark) = pepper_check {
-            let name = format!("{}/{PEPPER_CHECK}", whose.folder());
-            shipper.depot.put(&name, mark.to_vec()).await?;
-        }
-        Ok(shipper)
-    }
-
-    /// Finds out how much of a cell the depot has.
-    ///
-    /// # Errors
-    /// As [`Self::begin`].
-    pub(super) async fn of(
+    /// When the depot has records that the journal lacks or lacks records up to `least`, or one of them cannot be read.
+    pub(super) async fn begin(
         whose: Whose,
         depot: Arc<dyn Depot>,
         (records, level): (Records, &dyn Level),
         cut: Cut,
+        least: Option<Tail>,
     ) -> Result<Self, BackupError> {
         let all = own(depot.as_ref(), &whose).await?;
+        if let Some(least) = least.filter(|it| all.iter().all(|own| own.end.commit < it.commit)) {
+            return Err(lost(&depot.place(), &whose, least));
+        }
         // Another node may have shipped records that this one does not have yet.
         level.level(whose.cell).await?;
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
@@ -110,6 +95,7 @@ impl Shipper {
             None => Ok(records.beginning()),
         };
         let (full, reached) = (place(full)?, place(cover.end())?);
+        let last = cover.objects.last().map(|it| it.name.clone());
         let tails = cover.objects.into_iter();
         let tails = tails.filter(|it| it.end.commit > full.tail().commit);
         let tails = tails.map(|it| it.name).collect();
@@ -121,9 +107,23 @@ impl Shipper {
             full,
             reached,
             tails,
-            marked: false,
+            last,
             shipped: Shipped::default(),
         })
+    }
+
+    /// Checks that the depot still has the newest object.
+    ///
+    /// # Errors
+    /// When it does not, or cannot be read.
+    pub(super) async fn check(&self) -> Result<(), BackupError> {
+        let Some(last) = &self.last else {
+            return Ok(());
+        };
+        match self.depot.has(last).await? {
+            true => Ok(()),
+            false => Err(lost(&self.depot.place(), &self.whose, self.reached.tail())),
+        }
     }
 
     /// The end of what the depot has.
@@ -167,26 +167,6 @@ impl Shipper {
     /// # Errors
     /// When the journal cannot be read, or the depot refuses. The step can be repeated.
     pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
-        // Existing objects may be older than the marks.
-        self.mark().await?;
-        let more = self.ships(to, wants).await?;
-        self.mark().await?;
-        Ok(more)
-    }
-
-    /// Marks, once, that there are objects of the cell, if there are any.
-    async fn mark(&mut self) -> Result<(), BackupError> {
-        if self.marked || self.reached == self.records.beginning() {
-            return Ok(());
-        }
-        if let Some(mark) = self.whose.mark() {
-            self.depot.put(&mark, Vec::new()).await?;
-        }
-        self.marked = true;
-        Ok(())
-    }
-
-    async fn ships(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
         let from = self.reached;
         let (run, end) = self.run(from, to, wants)?;
         if run.is_empty() {
@@ -194,14 +174,15 @@ impl Shipper {
         }
         let first = from.tail().commit.0 + 1;
         if self.full == from && self.is_full(run.len()) {
-            self.put(Kind::Full, first, &run, &end).await?;
+            let name = self.put(Kind::Full, first, &run, &end).await?;
+            self.last = Some(name);
             (self.full, self.reached) = (end, end);
             return Ok(true);
         }
         let more = self.is_full(run.len());
         let name = self.put(Kind::Tail, first, &run, &end).await?;
-        self.tails.push(name);
-        self.reached = end;
+        self.tails.push(name.clone());
+        (self.last, self.reached) = (Some(name), end);
         self.gather().await?;
         Ok(more)
     }
@@ -215,8 +196,8 @@ impl Shipper {
         }
         let (run, end) = self.read(self.full, self.reached)?;
         let first = self.full.tail().commit.0 + 1;
-        self.put(Kind::Full, first, &run, &end).await?;
-        self.full = end;
+        let name = self.put(Kind::Full, first, &run, &end).await?;
+        (self.last, self.full) = (Some(name), end);
         for name in std::mem::take(&mut self.tails) {
             // The full object covers this tail: if it stays, it only takes space.
             if let Err(why) = self.depot.remove(&name).await {
@@ -273,6 +254,16 @@ impl Shipper {
         self.shipped.bytes += bytes;
         Ok(name)
     }
+}
+
+fn lost(place: &str, whose: &Whose, least: Tail) -> BackupError {
+    BackupError::Incomplete(format!(
+        "{place} ({}) lacks commit {}, which was shipped: its newest objects were removed, or it is an older copy. \
+         Nothing was written. Bring them back, and shipping continues; to ship them again, remove {CHOSEN} from the data \
+         folder",
+        whose.folder(),
+        least.commit.0
+    ))
 }
 
 /// The place in the journal where the depot ends.

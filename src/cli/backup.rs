@@ -7,12 +7,12 @@ use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Kept, Walked};
 use caudal::backup::depot::{self, Depot};
 use caudal::backup::fits::Said;
-use caudal::backup::fleet::{Fleet, Stand};
+use caudal::backup::fleet::{Fleet, Known, Stand};
 use caudal::backup::level::{Alone, Level};
 use caudal::backup::names::hex;
 use caudal::backup::ship::Cut;
 use caudal::backup::verify;
-use caudal::service;
+use caudal::service::{self, BackupChoice};
 use caudal_ledger::time::Timestamp;
 use clap::Subcommand;
 use reqwest::Method;
@@ -50,7 +50,8 @@ pub struct Args {
 enum Check {
     /// Verify a backup without restoring it: follow the chain of hashes from the first record to the last
     ///
-    /// Exit code 1 when an object is damaged or missing; the message names it, and where in its records.
+    /// Exit code 1 when an object is damaged or missing, the newest ones included; the message names it, and where in its
+    /// records.
     Verify(Verify),
 }
 
@@ -62,6 +63,12 @@ struct Verify {
     /// Which store, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID")]
     store: Option<String>,
+    /// Fail if the backup ends before this commit of the first cell, such as the metric `caudal_backup_commit` showed
+    #[arg(long, value_name = "COMMIT")]
+    at_least: Option<u64>,
+    /// Verify what is there, even if newer objects were shipped and are missing
+    #[arg(long)]
+    accept_older: bool,
     /// Print what was found as JSON
     #[arg(long)]
     json: bool,
@@ -72,9 +79,10 @@ impl From<BackupError> for Exit {
         match why {
             BackupError::Refused(why) => Self::usage(why),
             BackupError::Store(why) => service::StartError::from(why).into(),
-            BackupError::Depot { .. } | BackupError::Damaged { .. } | BackupError::Journal(_) => {
-                Self::failed(why)
-            }
+            BackupError::Depot { .. }
+            | BackupError::Damaged { .. }
+            | BackupError::Incomplete(_)
+            | BackupError::Journal(_) => Self::failed(why),
         }
     }
 }
@@ -123,9 +131,14 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let history = hex(&stopped.records.history());
     let said = Said::load(stopped.store.as_ref()).map_err(Exit::failed)?;
     let done = wait(async {
-        let with = (mark.as_deref(), said);
+        let known = Known {
+            pepper_check: mark.as_deref(),
+            said,
+            choice: &BackupChoice::of(data),
+            shipped: Vec::new(),
+        };
         let level: Arc<dyn Level> = Arc::new(Alone);
-        let mut fleet = Fleet::begin(&depot, (&records, level), Cut::default(), with).await?;
+        let mut fleet = Fleet::begin(&depot, (&records, level), Cut::default(), known).await?;
         let all = fleet.behind();
         let bar = terminal::bytes("shipping", all);
         while fleet.step().await? {
@@ -184,7 +197,14 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
 async fn check(args: Verify) -> Result<(), Exit> {
     let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, args.store.as_deref()).await?;
+    let whole = chain::whole(depot, args.store.as_deref(), args.accept_older).await?;
+    let last = whole.first.last();
+    if let Some(least) = args.at_least.filter(|least| last < *least) {
+        let place = depot.place();
+        return Err(Exit::failed(format!(
+            "{place} ends with commit {last}, before commit {least}: newer objects are missing, or were not shipped there"
+        )));
+    }
     let bar = terminal::bytes("verifying", whole.bytes());
     let walked = verify::follow(depot, &whole, &mut |bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();

@@ -66,6 +66,9 @@ pub struct Taken {
     /// Which store of the backup, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID", requires = "from")]
     store: Option<String>,
+    /// Export what the backup has, even if newer objects were shipped and are missing
+    #[arg(long, requires = "from")]
+    accept_older: bool,
     /// The tenant
     #[arg(long, value_name = "ID")]
     tenant: String,
@@ -270,7 +273,10 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
         };
         let export = match (&args.data, &args.from) {
             (Some(data), _) => from_folder(data, to, wanted)?,
-            (None, Some(from)) => wait(from_depot(from, args.store.as_deref(), to, wanted))?,
+            (None, Some(from)) => {
+                let which = (args.store.as_deref(), args.accept_older);
+                wait(from_depot(from, which, to, wanted))?
+            }
             (None, None) => {
                 return Err(Exit::usage(
                     "name a folder with --data, or a backup with --from",
@@ -338,13 +344,13 @@ fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
 
 async fn from_depot(
     from: &str,
-    store: Option<&str>,
+    (store, older): (Option<&str>, bool),
     to: &Path,
     wanted: Wanted,
 ) -> Result<Export, Exit> {
     let depot = depot::open(from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, store).await?;
+    let whole = chain::whole(depot, store, older).await?;
     let cell = wanted.cell;
     let mut export = Export::begin(to, whole.first.history, wanted)?;
     let bar = terminal::bytes("exporting", whole.bytes());

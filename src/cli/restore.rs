@@ -10,7 +10,8 @@ use caudal::backup::chain;
 use caudal::backup::depot;
 use caudal::backup::names::hex;
 use caudal::backup::restore::{self, Errand, Restored, Until};
-use caudal::service;
+use caudal::clock;
+use caudal::service::{self, Restoring};
 use caudal_ledger::time::Timestamp;
 use caudal_storage::StoreOptions;
 use serde_json::{Value, json};
@@ -26,7 +27,8 @@ use tenant::{Force, Wanted};
 /// Restore a backup into a new data folder, and verify it; or take one realm of a running service back to an instant
 ///
 /// With --from: records are written as they were, the index is rebuilt, and everything is verified as by
-/// `caudal verify`. An interrupted restore begins anew when the command runs again.
+/// `caudal verify`. An interrupted restore begins anew when the command runs again; until it has finished, nothing else
+/// uses the folder.
 ///
 /// With --tenant: the realm is copied as it was at --at while all clients keep working; the copy is compared, verified
 /// and put into force. From then on transfers and webhooks of the realm are held until --release. --generation puts
@@ -49,12 +51,15 @@ pub struct Args {
     /// Make it a new history: a store with a new id, which does not replace the one that was backed up
     #[arg(long)]
     new_history: bool,
+    /// Restore what is there, even if newer objects were shipped and are missing
+    #[arg(long)]
+    accept_older: bool,
     /// The tenant whose realm is restored, at a running service
     #[arg(
         long,
         value_name = "ID",
         requires = "mode",
-        conflicts_with_all = ["from", "data", "store", "new_history"]
+        conflicts_with_all = ["from", "data", "store", "new_history", "accept_older"]
     )]
     tenant: Option<String>,
     /// Which of its realms
@@ -105,6 +110,13 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let wanted = args.wanted()?;
         return tenant::run((tenant, mode.into()), wanted, args.asking);
     }
+    if let Some(Until::Instant(at)) = args.at
+        && Timestamp::from_millis(at) > clock::now()
+    {
+        return Err(Exit::usage(
+            "--at is later than now. Without --at, all of the backup is restored",
+        ));
+    }
     if args.at.is_some() && !args.new_history {
         return Err(Exit::usage(
             "--at needs --new-history: the past is a history of its own",
@@ -120,8 +132,11 @@ pub fn run(args: Args) -> Result<(), Exit> {
         ));
     };
     let began = Instant::now();
-    let done = wait(store(&args, from, data))?;
-    let verified = verify::folder(data)?;
+    let (done, restoring) = wait(store(&args, from, data))?;
+    let verified = verify::folder(data, Some(restoring.held()?))?;
+    if verified.ok {
+        restoring.finish()?;
+    }
     let took = began.elapsed();
     let (ok, vouchers) = (verified.ok, verified.vouchers);
     let verified = serde_json::to_value(verified).map_err(Exit::failed)?;
@@ -145,7 +160,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
     match ok {
         true => Ok(()),
-        false => Err(Exit::failed("what was restored differs from its journal")),
+        false => Err(Exit::failed(
+            "what was restored differs from its journal, so the folder is not used",
+        )),
     }
 }
 
@@ -175,17 +192,15 @@ fn rate(many: u64, took: Duration) -> u128 {
     u128::from(many) * 1000 / took.as_millis().max(1)
 }
 
-/// Restores the journals from the backup.
-async fn store(args: &Args, from: &str, data: &Path) -> Result<Value, Exit> {
+/// Restores the journals from the backup. The folder is not finished then: it has to be verified.
+async fn store(args: &Args, from: &str, data: &Path) -> Result<(Value, Restoring), Exit> {
     let depot = depot::open(from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, args.store.as_deref()).await?;
+    let whole = chain::whole(depot, args.store.as_deref(), args.accept_older).await?;
     let until = args.at.unwrap_or(Until::End);
     restore::may(&whole, until)?;
     let mark = restore::pepper_check(depot, &whole.first).await?;
-    service::for_restore(data, mark.as_deref())?;
-    let _held = service::hold(data)?;
-    service::hold_outgoing(data, args.new_history)?;
+    let restoring = Restoring::begin(data, mark.as_deref(), args.new_history)?;
     let bar = terminal::bytes("restoring", whole.bytes());
     let folder = |cell| {
         let place = service::cell_for_restore(data, cell);
@@ -212,7 +227,7 @@ async fn store(args: &Args, from: &str, data: &Path) -> Result<Value, Exit> {
         told
     };
     let cells: Vec<_> = restored.iter().map(told).collect();
-    Ok(together(cells))
+    Ok((together(cells), restoring))
 }
 
 fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
@@ -224,6 +239,9 @@ fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
         part("latest"),
         part("chain"),
     ))?;
+    if args.at.is_some() && done.get("cut") == Some(&Value::Bool(false)) {
+        say("The backup has nothing later than --at: all of it was restored.")?;
+    }
     let cells = done.get("cells").and_then(Value::as_array);
     for other in cells.into_iter().flatten().skip(1) {
         let part = |name| super::remote::shown(other, name);

@@ -52,16 +52,20 @@ pub struct Stopped {
 impl Stopped {
     /// Opens the store of a folder that has one; reads all of it if `whole`, or else only what a start reads.
     pub fn open(data: &Path, whole: bool, line: &ProgressBar) -> Result<Self, Exit> {
-        Self::watched(data, whole, Arc::new(Rows), line)
+        Self::watched(data, whole, (Arc::new(Rows), None), line)
     }
 
-    /// Opens it in the same way; `rows` builds the rows that the index of the first cell lacks.
+    /// Opens it in the same way; `rows` builds the rows that the index of the first cell lacks. `held` is the lock of the
+    /// folder, if this process has it already.
     pub fn watched(
         data: &Path,
         whole: bool,
-        rows: Arc<dyn Projection>,
+        (rows, held): (Arc<dyn Projection>, Option<File>),
         line: &ProgressBar,
     ) -> Result<Self, Exit> {
+        if held.is_none() {
+            service::is_restored(data)?;
+        }
         // Never create a store here: a folder that never had one is the wrong folder.
         if !service::knows_a_store(data)? {
             let why = format!(
@@ -71,7 +75,7 @@ impl Stopped {
             );
             return Err(Exit::usage(why));
         }
-        let held = service::hold(data)?;
+        let held = held.map_or_else(|| service::hold(data), Ok)?;
         let options = StoreOptions {
             create: false,
             check_all: whole,

@@ -1,5 +1,6 @@
 //! `caudal verify`: replays every account's history and compares it with the derived data stored beside it.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let report = match args.data {
         Some(data) => {
             terminal::log(caudal::log::LogFormat::Text, "warn")?;
-            serde_json::to_value(folder(&data)?).map_err(Exit::failed)?
+            serde_json::to_value(folder(&data, None)?).map_err(Exit::failed)?
         }
         None => {
             let remote = args.which.find()?;
@@ -59,12 +60,12 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
 }
 
-/// Verifies the folder of a stopped service.
-pub(super) fn folder(data: &Path) -> Result<VerifyBody, Exit> {
+/// Verifies the folder of a stopped service; `held` is its lock, if this process has it already.
+pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit> {
     let line = terminal::progress("opening");
     // If the index has to be rebuilt, it is built from the same pass that verifies.
     let watch = Watch::new(stopped::profiles());
-    let stopped = Stopped::watched(data, true, Arc::<Watch>::clone(&watch), &line)?;
+    let stopped = Stopped::watched(data, true, (Arc::<Watch>::clone(&watch), held), &line)?;
     line.set_message("entries replayed:");
     let mut report = verify::Report::default();
     for (cell, store) in stopped.cells.numbered() {

@@ -62,6 +62,8 @@ pub struct Export {
     frame_entries: usize,
     tally: Tally,
     reached: (u64, [u8; 32], u64),
+    /// Whether there is a record after the requested end.
+    cut: bool,
 }
 
 fn refused<T>(why: impl ToString) -> Result<T, BackupError> {
@@ -102,6 +104,7 @@ impl Export {
             frame_entries: 0,
             tally: Tally::default(),
             reached: (0, [0; 32], 0),
+            cut: false,
         })
     }
 
@@ -111,7 +114,8 @@ impl Export {
     /// # Errors
     /// When the record cannot be read, or the file cannot be written.
     pub fn record(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
-        if self.wanted.until.is_before(record, latest) {
+        self.cut = self.wanted.until.is_before(record, latest);
+        if self.cut {
             return Ok(false);
         }
         let mut commit = record.first_commit();
@@ -218,6 +222,15 @@ impl Export {
     pub fn finish(mut self) -> Result<Checked, BackupError> {
         let Wanted { tenant, mode, .. } = self.wanted.clone();
         let (commit, chain, latest) = self.reached;
+        if let Until::Commit(wanted) = self.wanted.until
+            && wanted > commit
+            && !self.cut
+        {
+            std::fs::remove_file(&self.paths.0).ok();
+            return refused(format!(
+                "the source ends with commit {commit}, so it has no commit {wanted}. Without --at, all of the realm is exported"
+            ));
+        }
         let Some(known) = self.platform.tenants.get(&tenant) else {
             std::fs::remove_file(&self.paths.0).ok();
             return refused(format!("up to commit {commit} there is no tenant {tenant}"));

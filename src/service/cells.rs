@@ -23,9 +23,7 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
 use caudal_postgres::Status;
-use caudal_storage::{
-    Member, OpenError, Projection, Records, Restore, Store, StoreError, StoreOptions,
-};
+use caudal_storage::{Member, OpenError, Projection, Records, Store, StoreError, StoreOptions};
 
 use super::cell::{self, Opened};
 use super::turning::{Turns, turns};
@@ -80,8 +78,7 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
     Err(StartError::Setting(why))
 }
 
-/// Creates the folder of a cell for a store that is restored into it, and returns the store's path. Call it for the
-/// first cell first: that call removes what an interrupted restore left of the other cells.
+/// Creates the folder of a cell for a store that is restored into it, and returns the store's path.
 ///
 /// # Errors
 /// When the system refuses.
@@ -91,9 +88,6 @@ pub fn for_restore(data: &Path, cell: u32) -> Result<PathBuf, StartError> {
     let store = folder.join(folder::STORE);
     let failed = |why| StartError::io(format!("making {}", folder.display()), why);
     let cells = data.join(folder::CELLS);
-    if cell == 0 && Restore::is_unfinished(&store) && cells.is_dir() {
-        std::fs::remove_dir_all(&cells).map_err(failed)?;
-    }
     if cell > 0 {
         for folder in [&folder, &cells] {
             folder::sync_parent(folder).map_err(failed)?;

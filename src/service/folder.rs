@@ -5,6 +5,9 @@
 //! **Order.** In a new folder: the pepper, the store, `store.id`, and last `pepper.check`. So a
 //! folder with either of the last two had a store.
 //!
+//! A restore first writes `restore.unfinished` and removes it when what it restored is verified. Until then nothing else
+//! uses the folder, and the next restore removes what the last one has left.
+//!
 //! **Failure.** A pepper other than the one under which keys were made would silently invalidate every key, so a digest
 //! of it lies beside the store, and the service refuses to start with another pepper. It also refuses a store that is
 //! missing or has been replaced (a volume that is not mounted): an empty ledger in its place would answer, and would
@@ -21,10 +24,14 @@ use aws_lc_rs::constant_time::verify_slices_are_equal;
 use aws_lc_rs::{hmac, rand};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use caudal_storage::{DurableStore, OpenError, Projection, Records, Restore, Store};
+use caudal_storage::log::LogId;
+use caudal_storage::{DurableStore, OpenError, Projection, Records, Store};
 use secrecy::{ExposeSecret as _, SecretString};
 
 use super::StartError;
+use crate::backup::BackupError;
+use crate::backup::end::{BackupId, CHOSEN, Choice};
+use crate::backup::names::{hex, unhex};
 use crate::outgoing::Outgoing;
 
 /// The store's folder, inside the data folder.
@@ -45,6 +52,10 @@ const OUTGOING_HELD: &str = "outgoing.held";
 pub(super) const PLACE: &str = "log.place";
 /// The file of the marks of a log that is moved.
 pub(super) const MOVED: &str = "log.moved";
+/// The ending of a file that is being written.
+const HALF: &str = "half";
+/// Present while a store is being restored into the folder.
+const RESTORING: &str = "restore.unfinished";
 /// The largest file that is read whole, in bytes.
 const FILE_MAX: u64 = 4096;
 
@@ -86,12 +97,35 @@ pub(super) fn prepare(data: &Path) -> Result<(), StartError> {
 /// Locks the folder for this process until the file is dropped.
 ///
 /// # Errors
-/// `Busy` when another process has it.
+/// `Busy` when another process has it; when a restore into it has not finished.
 pub fn hold(data: &Path) -> Result<File, StartError> {
+    is_restored(data)?;
+    let held = lock(data)?;
+    // A restore may have begun in between.
+    is_restored(data).map(|()| held)
+}
+
+fn lock(data: &Path) -> Result<File, StartError> {
     let failed = |why| StartError::io(format!("opening {}", data.display()), why);
     let folder = File::open(data).map_err(failed)?;
     caudal_storage::exclusive(&folder, data)?;
     Ok(folder)
+}
+
+/// Refuses a folder into which a restore has not finished.
+///
+/// # Errors
+/// When it has not, or the folder cannot be read.
+pub fn is_restored(data: &Path) -> Result<(), StartError> {
+    let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
+    match data.join(RESTORING).try_exists().map_err(failed)? {
+        false => Ok(()),
+        true => Err(StartError::Setting(format!(
+            "a restore into {} has not finished: wait for it, or, if it was interrupted, run `caudal restore` with this \
+             folder again, which begins anew",
+            data.display()
+        ))),
+    }
 }
 
 /// Removes the service's data from its folder: the stores of all cells with the notes about them, the pepper, and the
@@ -101,26 +135,29 @@ pub fn hold(data: &Path) -> Result<File, StartError> {
 /// `Busy` when a process uses the folder, `Io` when something cannot be removed.
 pub fn clear(data: &Path) -> Result<(), StartError> {
     let _held = hold(data)?;
-    let gone = |path: &Path, removed: io::Result<()>| match removed {
-        Err(why) if why.kind() != io::ErrorKind::NotFound => {
-            Err(StartError::io(format!("removing {}", path.display()), why))
-        }
-        Ok(()) | Err(_) => Ok(()),
-    };
+    without_stores(data)?;
+    remove(&data.join(PEPPER))
+}
+
+/// Removes the stores of all cells with the notes about them, and the sandbox bank's accounts; the pepper stays.
+fn without_stores(data: &Path) -> Result<(), StartError> {
     // Remove the files that record a store first, so that the remains of an interrupted removal do not count as a lost
     // store.
     for name in [STORE_ID, PEPPER_CHECK] {
-        let path = data.join(name);
-        gone(&path, std::fs::remove_file(&path))?;
+        remove(&data.join(name))?;
     }
     for name in [CELLS, STORE, BANK] {
         let path = data.join(name);
-        gone(&path, std::fs::remove_dir_all(&path))?;
+        match std::fs::remove_dir_all(&path) {
+            Err(why) if why.kind() != io::ErrorKind::NotFound => {
+                return Err(StartError::io(format!("removing {}", path.display()), why));
+            }
+            Ok(()) | Err(_) => {}
+        }
     }
     // Notes about a store that is gone would be taken for notes about the next store.
-    for name in [PLACE, MOVED, OUTGOING_HELD, PEPPER] {
-        let path = data.join(name);
-        gone(&path, std::fs::remove_file(&path))?;
+    for name in [PLACE, MOVED, OUTGOING_HELD, CHOSEN] {
+        remove(&data.join(name))?;
     }
     Ok(())
 }
@@ -157,46 +194,143 @@ pub(super) fn known(data: &Path) -> Result<Option<String>, StartError> {
     id.map(Some).ok_or_else(refuse)
 }
 
-/// Creates the folder, if it is missing, for a store that is restored into it, and returns the store's path. `mark` is
-/// the digest from [`pepper_mark`]; it is written first, so that an interrupted restore does not leave a folder that
-/// looks as if it never had a store.
-///
-/// # Errors
-/// When the folder holds anything other than a pepper and an interrupted restore, or the system refuses.
-pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartError> {
+/// A folder into which a store is being restored; locked for this process.
+#[derive(Debug)]
+pub struct Restoring {
+    data: PathBuf,
+    held: File,
+}
+
+impl Restoring {
+    /// Begins a restore into a folder, which is created if it is missing, and removes what an interrupted restore has
+    /// left there. `mark` is the digest from [`pepper_mark`]. After a restore to the `past`, outgoing calls are held
+    /// from the first start until an operator releases them.
+    ///
+    /// # Errors
+    /// When the folder holds anything other than a pepper and an interrupted restore; `Busy` when a process uses it;
+    /// when the system refuses an operation.
+    pub fn begin(data: &Path, mark: Option<&[u8]>, past: bool) -> Result<Self, StartError> {
+        is_free(data)?;
+        prepare(data)?;
+        let held = lock(data)?;
+        is_free(data)?;
+        write(
+            &data.join(RESTORING),
+            b"a restore into this folder has not finished\n",
+        )?;
+        without_stores(data)?;
+        if let Some(mark) = mark {
+            write(&data.join(PEPPER_CHECK), mark)?;
+        }
+        if past {
+            write(&data.join(OUTGOING_HELD), b"restored to the past\n")?;
+        }
+        let data = data.to_owned();
+        Ok(Self { data, held })
+    }
+
+    /// The lock of the folder, for another part of this process.
+    ///
+    /// # Errors
+    /// When the system refuses another handle.
+    pub fn held(&self) -> Result<File, StartError> {
+        let failed = |why| StartError::io(format!("locking {}", self.data.display()), why);
+        self.held.try_clone().map_err(failed)
+    }
+
+    /// Ends the restore: from now on the folder can be used.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn finish(self) -> Result<(), StartError> {
+        remove(&self.data.join(RESTORING))
+    }
+}
+
+/// Refuses a folder that holds anything other than a pepper and an interrupted restore.
+fn is_free(data: &Path) -> Result<(), StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     let names = match std::fs::read_dir(data) {
         Ok(names) => names.collect::<io::Result<Vec<_>>>().map_err(failed)?,
-        Err(why) if why.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(why) => return Err(failed(why)),
     };
-    let ours = [STORE, PEPPER, PEPPER_CHECK, OUTGOING_HELD];
-    // An interrupted write leaves a file with this ending.
-    let ours = |name: &str| name.ends_with(".half") || ours.contains(&name);
-    // A restore creates the other cells before the first one becomes a store.
-    let unfinished = Restore::is_unfinished(&data.join(STORE));
-    let ours = |name: &str| ours(name) || (unfinished && name == CELLS);
-    let other = |name: &std::ffi::OsString| !name.to_str().is_some_and(ours);
-    let mut names = names.into_iter().map(|it| it.file_name());
-    if let Some(name) = names.find(other) {
-        return Err(StartError::Setting(format!(
-            "{} is not empty: it holds {}. Nothing was changed; restore into a new folder (a file `{PEPPER}` may lie \
-             in it)",
+    let mut names = names.iter().map(std::fs::DirEntry::file_name);
+    if data.join(RESTORING).try_exists().map_err(failed)? {
+        return Ok(());
+    }
+    let half = Path::new(RESTORING).with_extension(HALF);
+    let ours = |name: &std::ffi::OsString| {
+        [PEPPER, PEPPER_CHECK].iter().any(|it| name == it) || name == half.as_os_str()
+    };
+    match names.find(|name| !ours(name)) {
+        None => Ok(()),
+        Some(name) => Err(StartError::Setting(format!(
+            "{} is not empty: it holds {}. Nothing was changed; restore into a new folder (it may hold a file `{PEPPER}`)",
             data.display(),
             name.display()
-        )));
+        ))),
     }
-    prepare(data)?;
-    if store_in(data)?.is_some() {
-        return Err(StartError::Setting(format!(
-            "{} holds a store. Nothing was changed; restore into a new folder",
-            data.display()
-        )));
+}
+
+/// The backups that the service of a data folder chose, in a file of the folder: the store, and a line for each place.
+#[derive(Debug)]
+pub struct BackupChoice(PathBuf);
+
+impl BackupChoice {
+    /// The choices of a data folder.
+    pub fn of(data: &Path) -> Self {
+        Self(data.join(CHOSEN))
     }
-    if let (Some(mark), None) = (mark, pepper_mark(data)?) {
-        write(&data.join(PEPPER_CHECK), mark)?;
+
+    /// The ids by their places, the one chosen last at the end.
+    fn lines(&self, store: &LogId) -> Result<Vec<(BackupId, String)>, BackupError> {
+        let read = read(&self.0).map_err(|why| BackupError::Refused(why.to_string()))?;
+        let Some(bytes) = read else {
+            return Ok(Vec::new());
+        };
+        let parsed = String::from_utf8(bytes).ok().and_then(|text| {
+            let (first, rest) = text.split_once('\n')?;
+            if unhex::<16>(first.strip_prefix("store ")?)? != *store {
+                return Some(Vec::new());
+            }
+            let line = |line: &str| {
+                let (id, place) = line.split_once(' ')?;
+                Some((unhex(id)?, place.to_owned()))
+            };
+            rest.lines().map(line).collect()
+        });
+        parsed.ok_or_else(|| {
+            BackupError::Refused(format!(
+                "{} is not what was written. If the backup at its place is surely the right one, remove this file, and it \
+                 is written again",
+                self.0.display()
+            ))
+        })
     }
-    Ok(data.join(STORE))
+}
+
+impl Choice for BackupChoice {
+    fn chosen(&self, store: &LogId, place: &str) -> Result<Option<BackupId>, BackupError> {
+        let mut lines = self.lines(store)?.into_iter();
+        Ok(lines.find(|(_, at)| at == place).map(|(id, _)| id))
+    }
+
+    fn choose(&self, store: &LogId, place: &str, id: &BackupId) -> Result<(), BackupError> {
+        let mut lines = self.lines(store)?;
+        lines.retain(|(_, at)| at != place);
+        lines.push((*id, place.to_owned()));
+        let text = |lines: &[(BackupId, String)]| {
+            let lines = lines.iter().map(|(id, at)| format!("{} {at}\n", hex(id)));
+            format!("store {}\n{}", hex(store), lines.collect::<String>())
+        };
+        // The places chosen first are forgotten when they are too many for a small file.
+        while lines.len() > 1 && u64::try_from(text(&lines).len()).is_ok_and(|it| it > FILE_MAX) {
+            lines.remove(0);
+        }
+        let written = write(&self.0, text(&lines).as_bytes());
+        written.map_err(|why| BackupError::Refused(why.to_string()))
+    }
 }
 
 /// The digest by which the folder's pepper is recognised; `None` until it has been noted.
@@ -205,25 +339,6 @@ pub fn for_restore(data: &Path, mark: Option<&[u8]>) -> Result<PathBuf, StartErr
 /// When it cannot be read.
 pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
     read(&data.join(PEPPER_CHECK))
-}
-
-/// After a restore to the `past`, holds outgoing calls from the next start until an operator releases them.
-///
-/// # Errors
-/// When the mark cannot be written; when this restore is not one to the past, but the folder has begun as one.
-pub fn hold_outgoing(data: &Path, past: bool) -> Result<(), StartError> {
-    let mark = data.join(OUTGOING_HELD);
-    if past {
-        return write(&mark, b"restored to the past\n");
-    }
-    let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
-    match mark.try_exists().map_err(failed)? {
-        false => Ok(()),
-        true => Err(StartError::Setting(format!(
-            "{} has begun as a restore to the past, which holds what leaves it. Restore into a new folder",
-            data.display()
-        ))),
-    }
 }
 
 /// Whether outgoing calls are held.
@@ -411,7 +526,7 @@ pub(super) fn sync_parent(path: &Path) -> io::Result<()> {
 /// # Errors
 /// `Io` when it cannot be written; the file then keeps its old content.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), StartError> {
-    let half = path.with_extension("half");
+    let half = path.with_extension(HALF);
     let write = || -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);

@@ -53,6 +53,7 @@ pub(super) fn ship(
     let home = run::Home {
         first: Arc::downgrade(engine.cells().platform()),
         level,
+        choice: Arc::new(folder::BackupChoice::of(data)),
     };
     let failed = |why| StartError::io("starting the backup", why);
     let running = run::start(plan, records, folder::pepper_mark(data)?, home);

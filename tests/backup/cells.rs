@@ -117,14 +117,15 @@ fn refused_in_part(to: &Path, service: &TestService, dir: &TempDir) {
     let cell = store.join("cells").join("2");
     let aside = dir.path().join("aside");
     fs::rename(&cell, &aside).unwrap();
-    // without its mark, as in older backups, the cell is missed only because of what the first cell says
-    for wanted in ["objects of cell 2 are gone", "do not fit together"] {
+    // if an older backup is accepted, the cell is missed only because of what the first cell says
+    for (more, wanted) in [
+        (&[][..], "cells/2) lacks its newest objects"),
+        (&["--accept-older"], "do not fit together: cell 2"),
+    ] {
         for command_of in [&["backup", "verify"][..], &restore] {
-            let (code, _, why) = command(&[command_of, &from].concat());
-            assert!(code != Some(0) && why.contains("cell 2"), "{code:?} {why}");
-            assert!(why.contains(wanted), "{why}");
+            let (code, _, why) = command(&[command_of, &from, more].concat());
+            assert!(code != Some(0) && why.contains(wanted), "{code:?} {why}");
         }
-        fs::remove_file(store.join("has-2")).ok();
     }
     let (code, _, why) = command(&["verify", "--data", text(&new)]);
     assert!(matches!(code, Some(2 | 3)), "{why}");
@@ -152,36 +153,25 @@ async fn a_cell_whose_objects_are_gone_is_missed() {
     let store = shipped(&service).await["store"].clone();
     let store = to.join(store.as_str().unwrap());
     // nothing was ever in the cell, so it is not missed
-    let mark = store.join("has-1");
-    assert!(!mark.exists());
     assert_eq!(verified(&to)["cells"][1]["commit"], 0);
     // only the cell itself says what it had: the tenant was not moved there
     created(&service).await;
     assert_eq!(shipped(&service).await["error"], Value::Null);
-    assert!(mark.exists());
     service.end(true).await;
     let aside = dir.path().join("aside");
     let cell = store.join("cells").join("1");
-    let missed = || {
-        fs::rename(&cell, &aside).unwrap();
-        let new = dir.path().join("new");
-        with_pepper(&new, service.data());
-        let restore = ["restore", "--data", text(&new)];
-        for command_of in [&["backup", "verify"][..], &restore] {
-            let from = ["--from", text(&to)];
-            let (code, _, why) = command(&[command_of, &from].concat());
-            assert_eq!(code, Some(1), "{why}");
-            assert!(why.contains("objects of cell 1 are gone"), "{why}");
-        }
-        fs::rename(&aside, &cell).unwrap();
-    };
-    missed();
-    // cells that were shipped before there were marks are marked by the next shipment
-    fs::remove_file(&mark).unwrap();
-    let data = text(service.data()).to_owned();
-    let (code, done, why) = command(&["backup", "--data", &data, "--to", text(&to), "--json"]);
-    assert_eq!((code, &done["objects"]), (Some(0), &json!(0)), "{why}");
-    missed();
+    fs::rename(&cell, &aside).unwrap();
+    let new = dir.path().join("new");
+    with_pepper(&new, service.data());
+    let restore = ["restore", "--data", text(&new)];
+    for command_of in [&["backup", "verify"][..], &restore] {
+        let from = ["--from", text(&to)];
+        let (code, _, why) = command(&[command_of, &from].concat());
+        assert_eq!(code, Some(1), "{why}");
+        assert!(why.contains("cells/1) lacks its newest objects"), "{why}");
+    }
+    fs::rename(&aside, &cell).unwrap();
+    verified(&to);
 }
 
 #[actix_web::test]
@@ -226,14 +216,14 @@ async fn a_realm_whose_last_records_are_missing_is_not_exported() {
     brought(&service, 1).await;
     assert_eq!(shipped(&service).await["error"], Value::Null);
     service.end(true).await;
-    let export = |name: &str| {
+    let export = |name: &str, more: &[&str]| {
         let file = dir.path().join(name);
         let tenant = ["realm", "export", "--tenant", OTHER, "--mode", "test"];
         let from = ["--from", text(&to), "--to", text(&file), "--json"];
-        let (code, _, why) = command(&[&tenant[..], &from].concat());
+        let (code, _, why) = command(&[&tenant[..], &from, more].concat());
         (code, why, file.exists())
     };
-    let (code, why, there) = export("whole");
+    let (code, why, there) = export("whole", &[]);
     assert_eq!((code, there), (Some(0), true), "{why}");
     let in_cell = |it: &PathBuf| it.iter().any(|part| part == "cells");
     let mut all: Vec<_> = objects(&to).into_iter().filter(in_cell).collect();
@@ -241,13 +231,12 @@ async fn a_realm_whose_last_records_are_missing_is_not_exported() {
     assert!(all.len() > 1, "{all:?}");
     while let Some(last) = all.pop() {
         fs::remove_file(last).unwrap();
-        let (code, why, there) = export("short");
+        let (code, why, there) = export("short", &[]);
         assert!(!there && code != Some(0), "{code:?} {why}");
-        let wanted = match all.is_empty() {
-            true => "objects of cell 1 are gone",
-            false => "the last ones are missing",
-        };
-        assert!(why.contains(wanted), "{why}");
+        assert!(why.contains("cells/1) lacks its newest objects"), "{why}");
+        let (code, why, there) = export("short", &["--accept-older"]);
+        assert!(!there && code != Some(0), "{code:?} {why}");
+        assert!(why.contains("the last ones are missing"), "{why}");
     }
 }
 

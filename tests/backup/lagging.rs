@@ -9,13 +9,13 @@ use std::time::Duration;
 use caudal::backup::BackupError;
 use caudal::backup::depot::{Depot, Later};
 use caudal::backup::fits::Said;
-use caudal::backup::fleet::{Fleet, Stand};
+use caudal::backup::fleet::{Fleet, Known, Stand};
 use caudal::backup::level::{Alone, FIRST, Level};
 use caudal_storage::{DurableStore, Index as _, Store as _};
 use tempfile::TempDir;
 
 use super::moments::Remembering;
-use super::{SMALL, store_of};
+use super::{Chosen, SMALL, store_of};
 use crate::cells::brought;
 use crate::portable::worked;
 use crate::support::{Setup, TestService};
@@ -76,7 +76,13 @@ impl Moved {
         let depot: Arc<dyn Depot> = Arc::<Remembering>::clone(depot);
         let records = [self.first.records(), other.records()];
         let said = Said::load(self.first.as_ref()).unwrap();
-        Fleet::begin(&depot, (&records, level), SMALL, (None, said)).await
+        let known = Known {
+            pepper_check: None,
+            said,
+            choice: &Chosen::default(),
+            shipped: Vec::new(),
+        };
+        Fleet::begin(&depot, (&records, level), SMALL, known).await
     }
 
     fn close(self) {

@@ -37,7 +37,7 @@ impl Remembering {
         let mut seen = 0;
         for objects in moments {
             let depot = Self::at(objects);
-            let Ok(whole) = chain::whole(&depot, None).await else {
+            let Ok(whole) = chain::whole(&depot, None, false).await else {
                 assert_eq!(seen, 0, "the first cell comes first");
                 continue;
             };
@@ -97,6 +97,17 @@ impl Depot for Remembering {
             });
             Ok(())
         })
+    }
+
+    fn replace<'a>(&'a self, name: &'a str, bytes: Vec<u8>) -> Later<'a, ()> {
+        Box::pin(async move {
+            self.change(|now| drop(now.insert(name.to_owned(), Arc::new(bytes))));
+            Ok(())
+        })
+    }
+
+    fn has<'a>(&'a self, name: &'a str) -> Later<'a, bool> {
+        Box::pin(async move { Ok(self.now().contains_key(name)) })
     }
 
     fn get<'a>(&'a self, name: &'a str) -> Later<'a, Option<Vec<u8>>> {

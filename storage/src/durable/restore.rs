@@ -212,11 +212,6 @@ impl Restore {
         })
     }
 
-    /// Whether a restore into a folder was begun and not finished.
-    pub fn is_unfinished(path: &Path) -> bool {
-        path.join(RESTORE).is_file()
-    }
-
     /// Durably makes the folder a store without any records, for a backup that holds none.
     ///
     /// # Errors

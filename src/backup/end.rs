@@ -1,0 +1,389 @@
+//! The object `STORE/end`: which backup this is, and how far it was shipped.
+//!
+//! **Shape.** Lines of text: an id that is drawn when the backup begins, and the last commit of each cell with the hash
+//! of its record.
+//! ```text
+//! backup 5a0c3e…
+//! cell 0 104 9b71f0…
+//! ```
+//! A service notes the id in its data folder ([`Choice`]), and ships only to the backup with that id. Verification and
+//! restore compare the commits and hashes with the objects.
+//!
+//! **Order.** It is written before the first object of a backup, and replaced after each object. So it never names a
+//! commit that was not shipped; after an interruption it may name fewer commits than there are.
+//!
+//! **Failure.** If the object is missing or has another id, the destination is not the one that was chosen (a volume
+//! that is not mounted, another disk): nothing is written. So too if the newest objects are missing.
+
+use std::collections::BTreeMap;
+use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
+
+use caudal_storage::CommitNo;
+use caudal_storage::log::{LogId, Tail};
+
+use super::BackupError;
+use super::depot::Depot;
+use super::names::{END, Whose, hex, unhex};
+
+/// The id of a backup.
+pub type BackupId = [u8; 16];
+
+/// The file in the data folder that notes the chosen backups.
+pub const CHOSEN: &str = "backup.chosen";
+
+/// Notes which backup a service ships to at each place.
+pub trait Choice: Debug + Send + Sync {
+    /// The backup of a store that was chosen at a place; `None` if there was none.
+    ///
+    /// # Errors
+    /// When the note cannot be read.
+    fn chosen(&self, store: &LogId, place: &str) -> Result<Option<BackupId>, BackupError>;
+    /// Notes the backup of a store that is chosen at a place.
+    ///
+    /// # Errors
+    /// When the note cannot be written.
+    fn choose(&self, store: &LogId, place: &str, id: &BackupId) -> Result<(), BackupError>;
+}
+
+/// The content of the object.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BackupEnd {
+    /// The id of the backup.
+    pub id: BackupId,
+    /// The last shipped commit of each cell that has one, with the hash of its record.
+    pub cells: BTreeMap<u32, Tail>,
+}
+
+impl BackupEnd {
+    fn drawn() -> Result<Self, BackupError> {
+        let mut id = [0; 16];
+        let drawn = aws_lc_rs::rand::fill(&mut id);
+        drawn.map_err(|_| BackupError::depot("beginning a backup", "no randomness"))?;
+        let cells = BTreeMap::new();
+        Ok(Self { id, cells })
+    }
+
+    /// The name of a store's object.
+    pub fn name_of(store: &LogId) -> String {
+        format!("{}/{END}", Whose::first(*store).folder())
+    }
+
+    /// Reads a store's object; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the depot cannot be read, or the object is damaged.
+    pub async fn read(depot: &dyn Depot, store: &LogId) -> Result<Option<Self>, BackupError> {
+        let name = Self::name_of(store);
+        let Some(bytes) = depot.get(&name).await? else {
+            return Ok(None);
+        };
+        let end = std::str::from_utf8(&bytes).ok().and_then(Self::parse);
+        let damaged = || BackupError::damaged(&name, 0, "it is not what was written");
+        end.map(Some).ok_or_else(damaged)
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut lines = text.lines();
+        let id = unhex(lines.next()?.strip_prefix("backup ")?)?;
+        let cell = |line: &str| {
+            let mut words = line.strip_prefix("cell ")?.split(' ');
+            let (cell, commit) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+            let end = Tail {
+                commit: CommitNo(commit),
+                hash: unhex(words.next()?)?,
+            };
+            words.next().is_none().then_some((cell, end))
+        };
+        let cells = lines.map(cell).collect::<Option<_>>()?;
+        Some(Self { id, cells })
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("backup {}\n", hex(&self.id));
+        for (cell, Tail { commit, hash }) in &self.cells {
+            // Writing to a String cannot fail.
+            writeln!(text, "cell {cell} {} {}", commit.0, hex(hash)).ok();
+        }
+        text
+    }
+}
+
+/// The backup of a store to which a service ships.
+#[derive(Debug)]
+pub(super) struct Destination {
+    depot: Arc<dyn Depot>,
+    store: LogId,
+    /// The object's content as it was last read or written.
+    written: BackupEnd,
+    /// Whether it is chosen only now, so that it counts as it is.
+    new: bool,
+}
+
+impl Destination {
+    /// Finds the chosen backup; chooses the one that is there, or begins one, if none was chosen.
+    ///
+    /// # Errors
+    /// When the chosen backup is not there, the depot refuses an operation, or the choice cannot be read or noted.
+    pub(super) async fn find(
+        depot: &Arc<dyn Depot>,
+        store: LogId,
+        choice: &dyn Choice,
+    ) -> Result<Self, BackupError> {
+        let depot = Arc::clone(depot);
+        let place = depot.place();
+        if let Some(id) = choice.chosen(&store, &place)? {
+            let written = chosen(depot.as_ref(), &store, &id).await?;
+            return Ok(Self {
+                depot,
+                store,
+                written,
+                new: false,
+            });
+        }
+        depot.make()?;
+        let name = BackupEnd::name_of(&store);
+        let found = match BackupEnd::read(depot.as_ref(), &store).await {
+            Ok(Some(end)) => Some(end),
+            Ok(None) => {
+                let text = BackupEnd::drawn()?.text();
+                depot.put(&name, text.into_bytes()).await?;
+                // Another node may have written it first.
+                BackupEnd::read(depot.as_ref(), &store).await?
+            }
+            Err(BackupError::Damaged { .. }) => {
+                let end = BackupEnd::drawn()?;
+                depot.replace(&name, end.text().into_bytes()).await?;
+                Some(end)
+            }
+            Err(why) => return Err(why),
+        };
+        let written = found.ok_or_else(|| absent(&place, &name))?;
+        choice.choose(&store, &place, &written.id)?;
+        Ok(Self {
+            depot,
+            store,
+            written,
+            new: true,
+        })
+    }
+
+    /// The commit of a cell up to which there have to be objects; `None` if anything is accepted.
+    pub(super) fn least(&self, cell: u32, shipped: Option<Tail>) -> Option<Tail> {
+        let written = self.written.cells.get(&cell).copied();
+        let least = written.into_iter().chain(shipped);
+        least.max_by_key(|it| it.commit).filter(|_| !self.new)
+    }
+
+    /// Checks that the destination is still there.
+    ///
+    /// # Errors
+    /// When it is not, or cannot be read.
+    pub(super) async fn check(&self) -> Result<(), BackupError> {
+        let found = chosen(self.depot.as_ref(), &self.store, &self.written.id);
+        found.await.map(drop)
+    }
+
+    /// Replaces the object, if the cells have reached more than it says.
+    ///
+    /// # Errors
+    /// When the destination is gone, or refuses the operation.
+    pub(super) async fn reached(
+        &mut self,
+        cells: impl Iterator<Item = (u32, Tail)>,
+    ) -> Result<(), BackupError> {
+        let mut end = self.written.clone();
+        for (cell, tail) in cells {
+            let known = end.cells.get(&cell).map_or(CommitNo(0), |it| it.commit);
+            if self.new && tail.commit < known {
+                let (had, has) = (known.0, tail.commit.0);
+                tracing::warn!(
+                    cell,
+                    had,
+                    has,
+                    "the backup had more than it has; the rest is shipped again"
+                );
+            }
+            if tail.commit > known || self.new {
+                end.cells.insert(cell, tail);
+            }
+        }
+        end.cells.retain(|_, it| it.commit.0 > 0);
+        if end != self.written {
+            // If the destination went away while an object was written, that object is elsewhere.
+            self.check().await?;
+            let name = BackupEnd::name_of(&self.store);
+            self.depot.replace(&name, end.text().into_bytes()).await?;
+            self.written = end;
+        }
+        self.new = false;
+        Ok(())
+    }
+}
+
+/// The object of the chosen backup.
+async fn chosen(depot: &dyn Depot, store: &LogId, id: &BackupId) -> Result<BackupEnd, BackupError> {
+    let (place, name) = (depot.place(), BackupEnd::name_of(store));
+    let end = BackupEnd::read(depot, store).await?;
+    let end = end.ok_or_else(|| absent(&place, &name))?;
+    if end.id != *id {
+        return Err(BackupError::Refused(format!(
+            "{place} has another backup of this store than the one that was chosen: {name} there says backup {}, and \
+             {CHOSEN} in the data folder says {}. Nothing was written. Bring the chosen one back; if this one is meant \
+             to be used from now on, remove {CHOSEN}",
+            hex(&end.id),
+            hex(id)
+        )));
+    }
+    Ok(end)
+}
+
+fn absent(place: &str, name: &str) -> BackupError {
+    BackupError::Refused(format!(
+        "{place} does not have the backup that was chosen: {name} is missing there. Is its volume mounted? Nothing was \
+         written. Bring the backup back, and shipping continues; to begin a new one there, remove {CHOSEN} from the \
+         data folder"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use caudal_actors::records::projection::Rows;
+    use caudal_storage::{Commit, DurableStore, Records, Store as _, StoreOptions};
+    use futures_util::StreamExt as _;
+    use object_store::memory::InMemory;
+    use object_store::{ObjectStore, ObjectStoreExt as _};
+
+    use super::*;
+    use crate::backup::fits::Said;
+    use crate::backup::fleet::{Fleet, Known};
+    use crate::backup::level::{Alone, Level};
+    use crate::backup::ship::Cut;
+    use crate::backup::{chain, depot, verify};
+
+    #[derive(Debug, Default)]
+    struct Chosen(Mutex<Option<BackupId>>);
+
+    impl Choice for Chosen {
+        fn chosen(&self, _: &LogId, _: &str) -> Result<Option<BackupId>, BackupError> {
+            Ok(*self.0.lock().unwrap())
+        }
+
+        fn choose(&self, _: &LogId, _: &str, id: &BackupId) -> Result<(), BackupError> {
+            *self.0.lock().unwrap() = Some(*id);
+            Ok(())
+        }
+    }
+
+    /// Ships a round.
+    async fn ship(
+        depot: &Arc<dyn Depot>,
+        records: &Records,
+        chosen: &Chosen,
+        fleet: &mut Option<Fleet>,
+    ) -> Result<(), BackupError> {
+        let mut ships = match fleet.take() {
+            Some(fleet) => fleet,
+            None => {
+                let known = Known {
+                    pepper_check: None,
+                    said: Said::default(),
+                    choice: chosen,
+                    shipped: Vec::new(),
+                };
+                let level: Arc<dyn Level> = Arc::new(Alone);
+                let cells = (std::slice::from_ref(records), level);
+                Fleet::begin(depot, cells, Cut::default(), known).await?
+            }
+        };
+        ships.begins_anew();
+        while ships.step().await? {}
+        *fleet = Some(ships);
+        Ok(())
+    }
+
+    /// Takes all objects out of a store.
+    async fn emptied(store: &InMemory) -> Vec<(object_store::path::Path, Vec<u8>)> {
+        let listed: Vec<_> = store.list(None).collect().await;
+        let mut all = Vec::new();
+        for object in listed {
+            let at = object.unwrap().location;
+            let bytes = store.get(&at).await.unwrap().bytes().await.unwrap();
+            all.push((at.clone(), bytes.to_vec()));
+            store.delete(&at).await.unwrap();
+        }
+        all
+    }
+
+    #[actix_web::test]
+    async fn an_object_store_without_its_objects_gets_none_until_they_are_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let options = StoreOptions::small();
+        let store = DurableStore::open(dir.path().join("store"), options, Arc::new(Rows)).unwrap();
+        let post = || {
+            let (sender, done) = std::sync::mpsc::channel();
+            let done_with = Box::new(move |it| sender.send(it).unwrap());
+            store.submit(Commit::default(), done_with);
+            done.recv().unwrap().unwrap()
+        };
+        let (objects, chosen) = (Arc::new(InMemory::new()), Chosen::default());
+        let depot = depot::over("memory", Arc::<InMemory>::clone(&objects));
+        let (records, mut fleet) = (store.records(), None);
+        post();
+        ship(&depot, &records, &chosen, &mut fleet).await.unwrap();
+        let all = emptied(&objects).await;
+        for _ in 0..2 {
+            post();
+            let why = ship(&depot, &records, &chosen, &mut fleet)
+                .await
+                .unwrap_err();
+            assert!(why.to_string().contains("Nothing was written"), "{why}");
+            assert!(emptied(&objects).await.is_empty());
+        }
+        let back = async |wanted: &str| {
+            for (at, bytes) in all.iter().filter(|(at, _)| at.as_ref().contains(wanted)) {
+                objects.put(at, bytes.clone().into()).await.unwrap();
+            }
+        };
+        back("/end").await;
+        let why = ship(&depot, &records, &chosen, &mut fleet)
+            .await
+            .unwrap_err();
+        assert!(why.to_string().contains("which was shipped"), "{why}");
+        back("").await;
+        let last = post();
+        ship(&depot, &records, &chosen, &mut fleet).await.unwrap();
+        let whole = chain::whole(depot.as_ref(), None, false).await.unwrap();
+        let found = verify::follow(depot.as_ref(), &whole, &mut |_| ()).await;
+        assert_eq!(found.unwrap()[0].1.commits, last.0);
+        store.close().unwrap();
+    }
+
+    #[test]
+    fn the_content_is_read_as_it_was_written_and_nothing_else_is() {
+        let mut end = BackupEnd::drawn().unwrap();
+        assert_eq!(BackupEnd::parse(&end.text()), Some(end.clone()));
+        for (cell, commit) in [(0, 104), (3, 7)] {
+            let tail = Tail {
+                commit: CommitNo(commit),
+                hash: [9; 32],
+            };
+            end.cells.insert(cell, tail);
+        }
+        let text = end.text();
+        assert_eq!(BackupEnd::parse(&text), Some(end));
+        let wrong = [
+            String::new(),
+            text.replace("backup", "store"),
+            text.replace("09", "0g"),
+            text.replace(" 104", ""),
+            text.replace("\ncell 3", "\nelse 3"),
+            text.replace(" 7 ", " 7 7 "),
+        ];
+        for text in wrong {
+            assert_eq!(BackupEnd::parse(&text), None, "{text}");
+        }
+    }
+}
