@@ -15,6 +15,7 @@ use std::sync::{LazyLock, OnceLock};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
+use tokio::sync::Mutex;
 use utoipa::openapi::OpenApi;
 
 use crate::http::errors::ApiError;
@@ -106,6 +107,8 @@ struct Entry {
     path: String,
     source: Source,
     kept: OnceLock<Kept>,
+    /// Held by the request that makes it.
+    making: Mutex<()>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -161,6 +164,7 @@ impl Site {
             path,
             source,
             kept: OnceLock::new(),
+            making: Mutex::default(),
         };
         Self {
             about,
@@ -237,7 +241,12 @@ impl Site {
         if let Some(kept) = entry.kept.get() {
             return Ok(kept.answer(request, lasting));
         }
-        // Making an entry takes so long that other requests on this thread would notice.
+        // Making an entry takes so long that other requests on this thread would notice. Each request that made it would
+        // have a thread of its own.
+        let _turn = entry.making.lock().await;
+        if let Some(kept) = entry.kept.get() {
+            return Ok(kept.answer(request, lasting));
+        }
         let made = web::block(move || entry.kept.get_or_init(|| self.make(entry))).await;
         match made {
             Ok(kept) => Ok(kept.answer(request, lasting)),

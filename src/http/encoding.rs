@@ -2,7 +2,7 @@
 //!
 //! **Bounds.** Answers to GET with at least [`GZIP_BYTES`]: a voucher's answer never is compressed. Streams go out as
 //! they are made, and an answer with an entity tag as it is, since the tag names its bytes. The compression runs off
-//! the threads that serve requests.
+//! the threads that serve requests, [`SLOTS_MAX`] answers at a time.
 
 use std::io::{self, Write as _};
 
@@ -13,9 +13,14 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::web::{self, Bytes};
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use tokio::sync::Semaphore;
 
 /// The smallest body that is compressed, in bytes: with a smaller one, a packet or two are all that could be saved.
 pub const GZIP_BYTES: u64 = 4096;
+
+/// How many answers are compressed at the same time: each takes a thread.
+const SLOTS_MAX: usize = 8;
+static SLOTS: Semaphore = Semaphore::const_new(SLOTS_MAX);
 
 const GZIP: HeaderValue = HeaderValue::from_static("gzip");
 const VARY: HeaderValue = HeaderValue::from_static("accept-encoding");
@@ -66,6 +71,8 @@ pub(super) async fn encode<B: MessageBody + 'static>(
         }
     };
     let plain = body.clone();
+    // The semaphore is never closed.
+    let _slot = SLOTS.acquire().await.ok();
     let packed = web::block(move || gzip(&body)).await;
     let bytes = match packed {
         Ok(Ok(packed)) => {
