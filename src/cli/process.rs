@@ -10,6 +10,7 @@ use rustix::fs::Mode;
 use rustix::process::{
     DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit, umask,
 };
+use rustix::thread::disable_transparent_huge_pages;
 
 use super::Exit;
 
@@ -54,9 +55,13 @@ pub fn warn_if_shared(file: &Path) {
 
 /// Makes the allocator return freed memory to the system, for as long as the process runs.
 ///
-/// The allocator does so by itself only when a large block is freed some time after the other memory: after a flood of
-/// requests there is no such block.
+/// The allocator asks the system for huge pages, and a huge page stays in memory while a byte of it is used. Without
+/// them the memory of a process under load is half as much. The allocator returns what is freed only when a large block
+/// is freed some time after the other memory: after a flood of requests there is no such block.
 pub fn give_memory_back() -> Result<(), Exit> {
+    if let Err(why) = disable_transparent_huge_pages(true) {
+        tracing::warn!(%why, "the process may take more memory than memory_bytes: it uses huge pages");
+    }
     let begun = thread::Builder::new().name("memory".into()).spawn(|| {
         loop {
             thread::sleep(EVERY);

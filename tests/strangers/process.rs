@@ -233,6 +233,8 @@ async fn signals_of_others_end_nothing_and_what_is_left_is_private() {
         "{}",
         process.log()
     );
+    // A huge page counts whole while a byte of it is used.
+    assert_eq!(process.status("THP_enabled"), 0);
     let limits = fs::read_to_string(format!("/proc/{}/limits", process.child.id())).unwrap();
     let cores = limits
         .lines()
@@ -272,6 +274,7 @@ async fn a_demo_shows_its_keys_on_a_terminal_alone() {
     }
     assert!(said.contains(reply["url"].as_str().unwrap()), "{said}");
     process.client.cvu().await;
+    assert_eq!(process.status("THP_enabled"), 0);
     process.stop().await;
     assert_eq!(shared(&dir.path().join("data")), []);
 }
