@@ -2,17 +2,22 @@
 //!
 //! **Bounds.** [`BODY_BYTES_MAX`] for every body whose operation sets no other limit; [`BODY_DEADLINE`] for all of it
 //! to arrive.
+//!
+//! **Order.** An order begins when its body is here. Until then a stop of the service, or a hand-over of the realm's
+//! cell, does not wait for the client: the request gets 503, and nothing was done.
 
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
-use actix_web::{FromRequest, HttpRequest, web};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
+use caudal_actors::failure::Failure;
 use futures_util::StreamExt as _;
 
 use super::Door;
 use super::errors::ApiError;
 use super::words::Refusal;
+use crate::keys::Identity;
 
 /// The largest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -57,15 +62,24 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
         let declared = declared
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.parse::<usize>().ok());
-        let door = request.app_data::<web::Data<Door>>();
-        let deadline = door.map_or(BODY_DEADLINE, |door| door.deadlines.body);
+        let door = request.app_data::<web::Data<Door>>().cloned();
+        let deadline = door
+            .as_ref()
+            .map_or(BODY_DEADLINE, |door| door.deadlines.body);
+        let request = request.clone();
         let mut payload = payload.take();
         Box::pin(async move {
             if declared.is_some_and(|length| length > MAX) {
                 return Err(Refusal::BodyTooLarge { most: MAX }.into());
             }
             let read = read_all(&mut payload, MAX, declared.unwrap_or(0));
-            let bytes = tokio::time::timeout(deadline, read).await;
+            let bytes = tokio::select! {
+                biased;
+                bytes = tokio::time::timeout(deadline, read) => bytes,
+                () = no_longer_served(&request, door.as_ref()) => {
+                    return Err(Failure::ShuttingDown.into());
+                }
+            };
             let bytes = bytes.map_err(|_| Refusal::BodyTooSlow)??;
             Ok(Self(bytes.freeze()))
         })
@@ -104,6 +118,20 @@ pub fn is_json(request: &HttpRequest) -> bool {
         .and_then(|value| value.split(';').next())
         .unwrap_or_default();
     essence.trim().eq_ignore_ascii_case("application/json")
+}
+
+/// Waits until this process takes no more requests, or no more requests of the caller's realm.
+async fn no_longer_served(request: &HttpRequest, door: Option<&web::Data<Door>>) {
+    let Some(door) = door else {
+        return std::future::pending().await;
+    };
+    loop {
+        door.gate.closed().await;
+        let realm = request.extensions().get::<Identity>().map(|it| it.realm);
+        if !door.gate.is_open() || realm.is_some_and(|realm| !door.serves(realm)) {
+            return;
+        }
+    }
 }
 
 async fn read_all(

@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use caudal::http::body::Deadlines;
 use tokio::io::AsyncReadExt as _;
 
 use super::Line;
@@ -58,6 +59,58 @@ async fn whoever_reads_little_at_a_time_gets_everything() {
         assert!(n > 0, "it ended after {got} bytes");
         got += n;
     }
+}
+
+#[actix_web::test]
+async fn a_stop_does_not_wait_for_a_body_that_has_not_arrived() {
+    let mut service = TestService::with(Setup {
+        grace: SOON * 100,
+        deadlines: Deadlines {
+            body: SOON * 100,
+            ..Deadlines::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    service.a.in_and_out().await;
+    let (cvu, key) = (service.a.cvu().await, service.a.key.clone().unwrap());
+    let mut slow = Vec::new();
+    for (path, body) in [
+        (
+            format!("accounts/{cvu}/comprobantes"),
+            r#"{"voucherTypeCode":"IN","amount":"1.00","idExterno":"slow"}"#.to_owned(),
+        ),
+        (
+            "comprobantes/batch".to_owned(),
+            format!(
+                r#"{{"items":[{{"cvu":"{cvu}","voucherTypeCode":"IN","amount":"1.00","idExterno":"slow-2"}}]}}"#
+            ),
+        ),
+    ] {
+        let mut line = Line::to(&service.a).await;
+        let (sent, kept) = body.split_at(body.len() - 1);
+        line.send(format!(
+            "POST /v1/{path} HTTP/1.1\r\nhost: x\r\nx-api-key: {key}\r\nexpect: 100-continue\r\n\
+             content-type: application/json\r\ncontent-length: {}\r\n\r\n{sent}",
+            body.len()
+        ))
+        .await;
+        // The handler waits for the rest of the body.
+        assert_eq!(line.answer().await.unwrap().status, 100);
+        slow.push((line, kept.to_owned()));
+    }
+    let stopped = tokio::time::timeout(SOON, service.end(true));
+    stopped.await.expect("it stops without waiting for bodies");
+    for (line, kept) in &mut slow {
+        let refused = line.answer().await.unwrap();
+        assert_eq!(
+            (refused.status, refused.code().as_str()),
+            (503, "shutting_down")
+        );
+        line.send(&kept).await;
+    }
+    service.begin().await;
+    assert_eq!(service.a.available(&cvu).await, "0.00");
 }
 
 #[actix_web::test]
