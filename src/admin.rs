@@ -151,7 +151,11 @@ pub fn start(
     };
     let how = Listening {
         workers: WORKERS,
-        bounds: Arc::new(Bounds::new(limits, Arc::clone(&door.gate))),
+        bounds: Arc::new(Bounds::new(
+            limits,
+            Arc::clone(&door.gate),
+            Arc::clone(&door.unread),
+        )),
         head: door.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,

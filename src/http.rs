@@ -52,7 +52,7 @@ use self::unready::Unready;
 use crate::backup::run::Backup;
 use crate::keys::{Keyring, RootKey};
 use crate::measures::Measures;
-use crate::memory::Plan;
+use crate::memory::{Plan, Unread};
 use crate::outgoing::Outgoing;
 use crate::webhooks::{Reach, Sealer};
 
@@ -85,6 +85,8 @@ pub struct Door {
     pub measures: Arc<Measures>,
     /// How the memory of the process is divided, where it is watched.
     pub memory: Option<Plan>,
+    /// Answers that clients do not read.
+    pub unread: Arc<Unread>,
     /// How the journal is shipped elsewhere, where it is.
     pub backup: Option<Arc<Backup>>,
     /// Whether outgoing calls are held, after a restore to the past.

@@ -12,12 +12,16 @@
 //! number always stays. Blocks are dropped only when no more accounts than that part are left: if blocks were dropped
 //! earlier they would come back too slowly, because accounts take the room first.
 //!
+//! Answers that clients do not read go first: while the process is above the limit, at most [`Plan::unread`] bytes of
+//! them are kept ([`Unread`]). The listeners end the connections of the others within a second.
+//!
 //! **Failure.** If the system does not report the memory that the process takes, the planned number of accounts
 //! applies.
 
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_web::rt;
@@ -43,6 +47,8 @@ const COMING_BYTES: u64 = 4096;
 const EVERY: Duration = Duration::from_millis(250);
 /// At most one in this many accounts is dropped between two measurements.
 const LEAVING: usize = 80;
+/// What a connection takes while its client does not read an answer, in bytes, roughly.
+pub const UNREAD_BYTES: u64 = 48 * 1024;
 /// The smallest cache of blocks, in bytes.
 const CACHE_LEAST: u64 = 8 * MIB;
 
@@ -61,6 +67,8 @@ pub struct Plan {
     pub heads: u64,
     /// Accounts and their actors.
     pub accounts: u64,
+    /// Answers that clients do not read, while the process is above the limit.
+    pub unread: u64,
     /// The most accounts in memory, whatever they take, if that is set.
     pub resident: Option<usize>,
 }
@@ -81,6 +89,7 @@ impl Plan {
             table,
             heads,
             accounts: limit.saturating_sub(fixed).max(limit / 8),
+            unread: limit / 64,
             resident: None,
         }
     }
@@ -113,6 +122,14 @@ impl Plan {
         self.resident.map_or(most, |set| most.min(set))
     }
 
+    /// How many unread answers may be kept, while the process takes `taken` bytes.
+    pub fn unread_max(&self, taken: u64) -> usize {
+        match taken > self.limit {
+            true => count(self.unread / UNREAD_BYTES),
+            false => usize::MAX,
+        }
+    }
+
     /// How many accounts always stay, whatever the process takes.
     fn least(&self) -> usize {
         count(self.accounts / 4 / ACCOUNT_BYTES)
@@ -126,6 +143,50 @@ impl Plan {
             None if living > self.least() => most,
             None => most - (taken - self.limit).min(most - CACHE_LEAST.min(most)),
         }
+    }
+}
+
+/// The answers that their clients do not read, on all listeners of the process, and how many there may be.
+#[derive(Debug)]
+pub struct Unread {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Default for Unread {
+    fn default() -> Self {
+        Self {
+            now: AtomicUsize::new(0),
+            most: AtomicUsize::new(usize::MAX),
+        }
+    }
+}
+
+impl Unread {
+    /// Counts an answer as unread until the guard is dropped.
+    pub fn count(self: &Arc<Self>) -> UnreadAnswer {
+        self.now.fetch_add(1, Ordering::Relaxed);
+        UnreadAnswer(Arc::clone(self))
+    }
+
+    /// Sets how many there may be.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Whether there are more than there may be.
+    pub fn is_short(&self) -> bool {
+        self.now.load(Ordering::Relaxed) > self.most.load(Ordering::Relaxed)
+    }
+}
+
+/// An answer that its client does not read; see [`Unread::count`].
+#[derive(Debug)]
+pub struct UnreadAnswer(Arc<Unread>);
+
+impl Drop for UnreadAnswer {
+    fn drop(&mut self) {
+        self.0.now.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -186,17 +247,19 @@ pub fn taken() -> Option<u64> {
     pages.checked_mul(u64::try_from(rustix::param::page_size()).ok()?)
 }
 
-/// Keeps as many accounts and blocks in memory as the plan has room for, until the handle is aborted.
-pub fn watch(engine: Arc<Engine>, plan: Plan) -> JoinHandle<()> {
-    rt::spawn(async move { persist("memory", async |_| keep(&engine, plan).await).await })
+/// Keeps as many unread answers, accounts and blocks in memory as the plan has room for, until the handle is aborted.
+pub fn watch(engine: Arc<Engine>, plan: Plan, unread: Arc<Unread>) -> JoinHandle<()> {
+    let keep = async move |_| keep(&engine, plan, &unread).await;
+    rt::spawn(async move { persist("memory", keep).await })
 }
 
-async fn keep(engine: &Engine, plan: Plan) {
+async fn keep(engine: &Engine, plan: Plan, unread: &Unread) {
     let mut cache = plan.block_cache;
     loop {
         if let Some(taken) = taken() {
             let residency = engine.residency();
             let living = residency.living();
+            unread.set_most(plan.unread_max(taken));
             cache = plan.cache(cache, taken, living);
             engine.cells().keep_cached(cache);
             residency.set_most(plan.next(living, taken));
@@ -285,6 +348,23 @@ mod tests {
         assert!(living > plan.least());
         let near = |taken: &u64| taken.abs_diff(plan.limit) <= plan.limit / 20;
         assert!(seen.split_off(1000).iter().all(near));
+    }
+
+    #[test]
+    fn unread_answers_are_few_while_the_process_is_above_its_limit() {
+        let (plan, unread) = (Plan::of(LEAST), Arc::new(Unread::default()));
+        let kept = plan.unread_max(plan.limit + 1);
+        assert!(
+            kept > 16 && count(plan.unread) < count(plan.limit) / 50,
+            "{kept}"
+        );
+        let all: Vec<_> = (0..kept + 1).map(|_| unread.count()).collect();
+        unread.set_most(plan.unread_max(plan.limit));
+        assert!(!unread.is_short());
+        unread.set_most(kept);
+        assert!(unread.is_short());
+        drop(all.into_iter().next());
+        assert!(!unread.is_short());
     }
 
     #[test]

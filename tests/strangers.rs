@@ -43,6 +43,12 @@ impl Raw {
         assert_eq!(body["statusCode"], self.status, "{self:?}");
         body["code"].as_str().unwrap().to_owned()
     }
+
+    /// A text of the body.
+    fn body_text(&self, name: &str) -> String {
+        let body: Value = serde_json::from_slice(&self.body).unwrap();
+        body[name].as_str().unwrap().to_owned()
+    }
 }
 
 /// A connection, and the bytes received on it that were not read yet.

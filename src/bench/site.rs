@@ -286,7 +286,7 @@ impl Site {
         let measures = Arc::new(Measures::new()?);
         let engine = open_on(folder, layout, (log, allowed.pace), &measures)?.engine;
         let upkeep = measures.keep_up();
-        let watch = memory.map(|plan| watch(Arc::clone(&engine), plan));
+        let watch = memory.map(|plan| watch(Arc::clone(&engine), plan, Arc::default()));
         let actors = before.and_since(layout.arbiters);
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;
@@ -316,6 +316,7 @@ impl Site {
                 .map(|it| Arc::new(RateLimit::new(None, Some(it)))),
             measures,
             memory,
+            unread: Arc::default(),
             backup: None,
             outgoing: Arc::new(Outgoing::free()),
             logs: Arc::default(),
@@ -329,6 +330,7 @@ impl Site {
             bounds: Arc::new(Bounds::new(
                 wire::ConnectionLimits::default(),
                 Arc::clone(&door.gate),
+                Arc::clone(&door.unread),
             )),
             head: door.deadlines.head,
             answer: wire::ANSWER_PATIENCE,

@@ -126,7 +126,7 @@ rows! {
     too_many_attempts Tenants: "This address sent too many wrong keys.", "Wait for `Retry-After` seconds and correct the key.";
     rate_limited Tenants: "The key, or all keys of the realm together, sent too many requests.", "Wait for `Retry-After` seconds and send fewer at once.";
     malformed_request Tenants: "The head of the request is not HTTP.", "Use an HTTP library.";
-    head_too_large Tenants: "The headers are too large.", "Send fewer or shorter headers.";
+    head_too_large Tenants: "The headers are too large, or too many.", "Send fewer or shorter headers.";
     head_too_slow Tenants: "The headers did not arrive in time.", "Send the request again.";
     method_not_allowed Tenants: "The path exists, but not with this method.", "Use a method of the `Allow` header.";
     route_not_found Tenants: "There is no such path.", "Compare the path with this document.";

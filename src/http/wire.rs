@@ -7,10 +7,15 @@
 //! **Bounds.** A head: [`scan::HEAD_BYTES_MAX`] bytes (431) within [`Listening::head`] (408), the first of a
 //! connection as any later one. An answer: a client that does not take [`ANSWER_BYTES_MIN`] bytes of one within
 //! [`Listening::answer`] is cut off; the kernel holds at most [`SEND_BUFFER_BYTES`] (twice that, as it counts) for
-//! each, and gives up after [`Listening::answer`] as well. Connections: see [`seats`].
+//! each, and gives up after [`Listening::answer`] as well. A further request is not read before the kernel has the
+//! whole answer to the one before it: until then at most [`HELD_BYTES`], and what came with the last read, are held.
+//! Where the memory of the process is short, clients that take nothing are cut off after [`LOOK`]
+//! ([`crate::memory::Unread`]). Connections: see [`seats`].
 //!
-//! **Order.** A refusal is written after the answers to the requests before it, since the library finishes those
-//! first: the wire reports the end of the stream to the library, and sends the refusal when it is asked to close.
+//! **Order.** The library has one request at a time, so a refusal is written after the answers to the requests before
+//! it: the wire reports the end of the stream to the library, and sends the refusal when it is asked to close. If the
+//! library itself refuses a head, no handler has begun when it writes: the wire discards that answer, which has no body,
+//! and sends its own.
 //!
 //! **Failure.** Cutting off is a reset: nothing of the connection stays in this process or in the kernel. When the
 //! service stops, a client that takes nothing for [`STOP_PATIENCE`] is cut off. If this process itself stood still,
@@ -22,14 +27,16 @@ pub mod scan;
 pub mod seats;
 
 use std::io;
+use std::mem::{self, MaybeUninit};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use actix_web::web::Bytes;
+use actix_web::web::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
+use crate::memory::UnreadAnswer;
 use line::Line;
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
@@ -42,6 +49,8 @@ pub const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
 pub const ANSWER_BYTES_MIN: u64 = 32 * 1024;
 /// How many bytes of an unread answer the kernel keeps.
 pub const SEND_BUFFER_BYTES: usize = 64 * 1024;
+/// How many bytes are read beyond a request whose answer is not written: only to see whether the client has left.
+pub const HELD_BYTES: usize = 4 * 1024;
 /// How often a connection that stands still is checked.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long an answer may stand still while the service stops.
@@ -69,6 +78,7 @@ struct Stall {
     sent: u64,
     /// The bytes that had been sent at the last look.
     seen: u64,
+    _counted: UnreadAnswer,
 }
 
 /// How far the closing of a connection has come.
@@ -93,6 +103,10 @@ pub struct Wire {
     head: Option<(u64, Pin<Box<Sleep>>)>,
     stall: Option<Stall>,
     sent: u64,
+    /// Whether bytes of an answer wait for the kernel.
+    writing: bool,
+    /// Bytes of further requests, which the library gets when the answer is written.
+    held: BytesMut,
     /// Whether nothing more is read.
     over: bool,
     refusal: Option<Refusal>,
@@ -116,6 +130,8 @@ impl Wire {
             head: None,
             stall: None,
             sent: 0,
+            writing: false,
+            held: BytesMut::new(),
             over: false,
             refusal: None,
             closing: Closing::No,
@@ -133,7 +149,8 @@ impl Wire {
             stall.seen = self.sent;
             // There is room for more: the client has read, and only this process has not yet got to write.
             let taken = self.io.socket().poll_write_ready(cx).is_ready();
-            if self.seat.stopping() && seen == self.sent && !taken {
+            let hurry = self.seat.stopping() || self.seat.unread().is_short();
+            if hurry && seen == self.sent && !taken {
                 return true;
             }
             if now.duration_since(stall.since) >= self.patience.answer {
@@ -159,6 +176,7 @@ impl Wire {
             since,
             sent,
             seen: sent,
+            _counted: self.seat.unread().count(),
         });
         // The poll registers the waker with the clock.
         if self.overdue(cx) {
@@ -201,14 +219,76 @@ impl Wire {
         self.refusal = Some(refusal);
     }
 
-    /// The end of the incoming stream: at once when nothing is under way, or when the framing of a body broke, which
-    /// its handler has to learn; else after the answers to the earlier requests.
-    fn end(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
-        if self.seat.is_idle() || self.refusal == Some(Refusal::Framing) {
+    /// Whether the answer to the last request has been written, so that the next one may begin.
+    fn is_free(&self) -> bool {
+        self.seat.is_idle() && !self.writing
+    }
+
+    /// Whether what the library writes is its own refusal of a head: no handler has seen that head.
+    fn is_refused_by_library(&self) -> bool {
+        self.scan.amid_head() || self.seat.awaits_handler()
+    }
+
+    /// Shows bytes to the library as far as they belong to one request; returns how many.
+    fn show(&mut self, come: &[u8]) -> usize {
+        let shown = match self.scan.feed(come) {
+            Ok(shown) => shown,
+            Err((shown, refusal)) => {
+                self.refuse(refusal);
+                shown
+            }
+        };
+        self.seat.begun(self.scan.heads());
+        shown
+    }
+
+    /// Watches whether the client leaves while its answer is on the way; holds what it sends meanwhile.
+    fn poll_leaving(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while self.held.len() < HELD_BYTES {
+            let mut bytes = [MaybeUninit::uninit(); HELD_BYTES];
+            let mut buf = ReadBuf::uninit(&mut bytes);
+            if pin!(&mut self.io).poll_read(cx, &mut buf)?.is_pending() {
+                break;
+            }
+            if buf.filled().is_empty() {
+                self.seat.leave();
+                return Poll::Ready(Ok(()));
+            }
+            self.held.extend_from_slice(buf.filled());
+        }
+        self.seat.wait(cx.waker());
+        Poll::Pending
+    }
+
+    /// Reads held bytes, or else those that arrive, up to the end of a request.
+    fn poll_request(
+        &mut self,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if !self.held.is_empty() {
+            let mut held = mem::take(&mut self.held);
+            let come = held.get(..buf.remaining()).unwrap_or(&held);
+            let shown = self.show(come);
+            buf.put_slice(&held.split_to(shown));
+            if !self.over && !held.is_empty() {
+                self.held = held;
+            }
             return Poll::Ready(Ok(()));
         }
-        self.seat.end(cx.waker());
-        Poll::Pending
+        let before = buf.filled().len();
+        ready!(pin!(&mut self.io).poll_read(cx, buf))?;
+        let come = buf.filled().get(before..).unwrap_or_default();
+        if come.is_empty() && buf.remaining() > 0 {
+            self.seat.leave();
+        }
+        let shown = self.show(come);
+        let further = come.get(shown..).filter(|rest| !rest.is_empty());
+        if let Some(further) = further.filter(|_| !self.over) {
+            self.held = BytesMut::from(further);
+        }
+        buf.set_filled(before.saturating_add(shown));
+        Poll::Ready(Ok(()))
     }
 
     /// Waits until the client has heard why it was refused, for [`GOODBYE`] at most.
@@ -253,39 +333,29 @@ impl AsyncRead for Wire {
             return Poll::Ready(Err(this.cut()));
         }
         if this.over {
-            return this.end(cx);
+            return Poll::Ready(Ok(()));
         }
-        let before = buf.filled().len();
-        if pin!(&mut this.io).poll_read(cx, buf)?.is_pending() {
-            if this.head_is_late(cx) {
-                // A client that has sent nothing gets no answer.
-                this.refuse(match this.scan.amid_head() {
-                    true => Refusal::Slow,
-                    false => Refusal::Silent,
-                });
-                return this.end(cx);
-            }
-            // Requests that have already arrived are still answered.
-            if this.seat.has_to_leave() && this.seat.is_idle() {
-                this.over = true;
-                return Poll::Ready(Ok(()));
-            }
-            this.seat.wait(cx.waker());
-            return Poll::Pending;
+        if this.scan.is_between() && !this.is_free() {
+            return this.poll_leaving(cx);
         }
-        if buf.filled().len() == before && buf.remaining() > 0 {
-            this.seat.leave();
+        if this.poll_request(cx, buf)?.is_ready() {
+            return Poll::Ready(Ok(()));
         }
-        let come = buf.filled().get(before..).unwrap_or_default();
-        if let Err((keep, refusal)) = this.scan.feed(come) {
-            buf.set_filled(before.saturating_add(keep));
-            this.refuse(refusal);
+        if this.head_is_late(cx) {
+            // A client that has sent nothing gets no answer.
+            this.refuse(match this.scan.amid_head() {
+                true => Refusal::Slow,
+                false => Refusal::Silent,
+            });
+            return Poll::Ready(Ok(()));
         }
-        this.seat.begun(this.scan.heads());
-        match this.over && buf.filled().len() == before {
-            true => this.end(cx),
-            false => Poll::Ready(Ok(())),
+        // Requests that have already arrived are still answered.
+        if this.seat.has_to_leave() && this.seat.is_idle() {
+            this.over = true;
+            return Poll::Ready(Ok(()));
         }
+        this.seat.wait(cx.waker());
+        Poll::Pending
     }
 }
 
@@ -299,6 +369,17 @@ impl AsyncWrite for Wire {
         if this.overdue(cx) {
             return Poll::Ready(Err(this.cut()));
         }
+        if this.refusal.is_some_and(Refusal::is_of_library) {
+            // Discarded; the library closes next, and the refusal is written then.
+            return Poll::Ready(Ok(buf.len()));
+        }
+        if this.is_refused_by_library() {
+            this.refuse(Refusal::of_library(buf));
+            // The library closes only while something is left to write.
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        this.writing = true;
         let written = pin!(&mut this.io).poll_write(cx, buf)?;
         if let Poll::Ready(n) = written {
             this.sent = this
@@ -316,6 +397,11 @@ impl AsyncWrite for Wire {
             return this.stand(cx);
         }
         this.stall = None;
+        this.writing = false;
+        if !this.held.is_empty() && this.is_free() {
+            // The next request is here already.
+            cx.waker().wake_by_ref();
+        }
         Poll::Ready(Ok(()))
     }
 

@@ -209,6 +209,7 @@ impl Parts {
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: rate(options.rate, options.realm_rate),
             memory: options.memory,
+            unread: Arc::default(),
             measures: Arc::clone(&measures),
             outgoing,
             backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
@@ -221,7 +222,7 @@ impl Parts {
         let desk = OperatorDesk::new(door.clone());
         let (admin, console) = operate(&desk, listener)?;
         let listener = listen(options.listen, "listen")?;
-        let bounds = bounds(options.limits, room, &door.gate);
+        let bounds = bounds(options.limits, room, &door);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
         let failed = |why| StartError::io("starting the public listener", why);
@@ -229,7 +230,8 @@ impl Parts {
         let (public, grace) = (public.map_err(failed)?, options.grace);
         notify(sandbox.as_ref(), public.addr)?;
         let (nodes, catch_up) = begin(ahead, &desk, (options.catch_up, &how))?;
-        let watched = |plan| memory::watch(Arc::clone(&door.engine), plan);
+        let watched =
+            |plan| memory::watch(Arc::clone(&door.engine), plan, Arc::clone(&door.unread));
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
@@ -308,7 +310,7 @@ fn listening(
 }
 
 /// The bounds of the public listener, within the descriptors that are left.
-fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
+fn bounds(limits: ConnectionLimits, room: usize, door: &Door) -> Bounds {
     let wanted = limits.connections;
     if wanted > room {
         tracing::warn!(
@@ -321,7 +323,7 @@ fn bounds(limits: ConnectionLimits, room: usize, gate: &Arc<Gate>) -> Bounds {
         connections: wanted.min(room),
         ..limits
     };
-    Bounds::new(limits, Arc::clone(gate))
+    Bounds::new(limits, Arc::clone(&door.gate), Arc::clone(&door.unread))
 }
 
 /// The routes that a caller adds.

@@ -219,7 +219,11 @@ impl Ahead {
         };
         let how = Listening {
             workers: WORKERS,
-            bounds: Arc::new(Bounds::new(limits, Arc::clone(&door.gate))),
+            bounds: Arc::new(Bounds::new(
+                limits,
+                Arc::clone(&door.gate),
+                Arc::clone(&door.unread),
+            )),
             grace: GRACE,
             tls: node.tls().cloned(),
             ..how.clone()

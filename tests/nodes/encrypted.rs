@@ -201,7 +201,7 @@ async fn whoever_says_nothing_in_a_handshake_makes_room() {
     let long = SOON * 10;
     let how = Listening {
         workers: 1,
-        bounds: Arc::new(Bounds::new(limits, Arc::default())),
+        bounds: Arc::new(Bounds::new(limits, Arc::default(), Arc::default())),
         head: long,
         answer: long,
         grace: Duration::ZERO,

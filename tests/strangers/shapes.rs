@@ -98,6 +98,68 @@ async fn lines_of_a_head_end_in_cr_lf() {
 }
 
 #[actix_web::test]
+async fn a_head_that_is_no_http_gets_an_error_like_any_other() {
+    let service = TestService::start().await;
+    let post = |lengths: &str| format!("POST /v1/accounts HTTP/1.1\r\nhost: x\r\n{lengths}\r\n");
+    let wrong: [&[u8]; 14] = [
+        b"GET /v1/ac counts HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /v1/acc\x01ounts HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"GET /v1/accounts HTTP/1.1\r\nhost: x\r\nx: a\x00b\r\n\r\n",
+        b"GET /v1/accounts HTTP/1.1\r\nhost: x\r\nno colon\r\n\r\n",
+        b"GET /v1/accounts HTTP/9.9\r\nhost: x\r\n\r\n",
+        b"GET /v1/accounts HTTP/1.1\r\n\r\n",
+        b"GET http://x:y:z/ HTTP/1.1\r\nhost: x\r\n\r\n",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        // The beginning of TLS, without a line end.
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        &post("content-length: 1\r\ncontent-length: 2\r\n").into_bytes(),
+        &post("content-length: +1\r\n").into_bytes(),
+        &post("content-length: 5\r\ntransfer-encoding: chunked\r\n").into_bytes(),
+        &post("transfer-encoding: gzip\r\n").into_bytes(),
+        &post("transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n").into_bytes(),
+    ];
+    for wrong in wrong {
+        // The same on a new connection and after other requests.
+        for before in [0, 2] {
+            let mut line = Line::to(&service.a).await;
+            line.send([HELLO.repeat(before).as_bytes(), wrong].concat())
+                .await;
+            for _ in 0..before {
+                assert_eq!(line.answer().await.unwrap().status, 200);
+            }
+            let shown = String::from_utf8_lossy(wrong);
+            let refused = line.answer().await.unwrap();
+            assert_eq!(
+                (refused.status, refused.code().as_str()),
+                (400, "malformed_request"),
+                "{shown:?}"
+            );
+            let id = refused.body_text("requestId");
+            assert!(
+                refused.head.contains(&format!("x-request-id: {id}")),
+                "{refused:?}"
+            );
+            assert!(line.closed().await.is_empty(), "{shown:?}");
+        }
+    }
+    // A head with too many fields is too large.
+    let fields = |many: usize| {
+        let fields: String = (0..many).map(|n| format!("x{n}: y\r\n")).collect();
+        format!("GET /livez HTTP/1.1\r\nhost: x\r\n{fields}\r\n")
+    };
+    let mut line = Line::to(&service.a).await;
+    line.send(fields(95)).await;
+    assert_eq!(line.answer().await.unwrap().status, 200);
+    line.send(fields(96)).await;
+    let refused = line.answer().await.unwrap();
+    assert_eq!(
+        (refused.status, refused.code().as_str()),
+        (431, "head_too_large")
+    );
+    Line::to(&service.a).await.lives().await;
+}
+
+#[actix_web::test]
 async fn chunks_have_short_lines() {
     let service = TestService::start().await;
     service.a.in_and_out().await;

@@ -25,6 +25,10 @@ use crate::http::tls::Tls;
 /// How long an idle connection is kept.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
 
+/// How many bytes wait for the kernel when the library takes a further piece of an answer: more than the head of an
+/// answer, so that its first piece goes with it, and less than a piece.
+const WRITE_BUFFER_BYTES: usize = 4 * 1024;
+
 /// The settings of a listener.
 #[derive(Clone, Debug)]
 pub struct Listening {
@@ -89,6 +93,8 @@ where
             // A client that closes its side has left: its handler is dropped, and so is its order, if its turn has
             // not come.
             .h1_allow_half_closed(false)
+            // A further piece of an answer is taken only when the one before has left.
+            .h1_write_buffer_size(WRITE_BUFFER_BYTES)
             .local_addr(addr)
             .on_connect_ext(|wire: &Wire, data| {
                 data.insert(wire.seat.pass());

@@ -3,7 +3,7 @@
 //! **Shape.** A state for where the next byte belongs: head, body of a length, chunks, trailers. The scanner knows of
 //! a head only where its lines end, and its `Content-Length` and `Transfer-Encoding`; the library refuses any other
 //! fault of a head, and then reads nothing after it. So the scanner can disagree with the library about no request
-//! that the library takes.
+//! that the library takes. It stops at the end of each request, so that the next one can be held back.
 //!
 //! **Bounds.** [`HEAD_BYTES_MAX`], [`CHUNK_LINE_BYTES_MAX`], [`TRAILER_BYTES_MAX`]; the kept part of an unfinished
 //! line is as long as a head at most.
@@ -17,6 +17,8 @@ use crate::http::words::Refusal as Said;
 
 /// The longest head of a request, in bytes: all lines with their ends.
 pub const HEAD_BYTES_MAX: usize = 16 * 1024;
+/// The most fields of a head; the library's own bound.
+pub const HEAD_FIELDS_MAX: usize = 96;
 /// The longest line before a chunk, in bytes: its size and any extensions.
 pub const CHUNK_LINE_BYTES_MAX: usize = 128;
 /// The longest trailers after the last chunk, in bytes.
@@ -29,6 +31,10 @@ pub enum Refusal {
     BareLineFeed,
     /// A head is too long.
     LongHead,
+    /// The library takes the head for no request.
+    Malformed,
+    /// A head has more fields than the library takes.
+    ManyFields,
     /// A head did not become whole in time.
     Slow,
     /// Nothing arrived on the connection.
@@ -41,8 +47,25 @@ impl Refusal {
     /// Whether the wire writes the answer; else the handler answers, or nothing does.
     pub const fn is_answered_here(self) -> bool {
         match self {
-            Self::BareLineFeed | Self::LongHead | Self::Slow => true,
+            Self::BareLineFeed
+            | Self::LongHead
+            | Self::Malformed
+            | Self::ManyFields
+            | Self::Slow => true,
             Self::Silent | Self::Framing => false,
+        }
+    }
+
+    /// Whether the library refused the head, and its answer is replaced.
+    pub const fn is_of_library(self) -> bool {
+        matches!(self, Self::Malformed | Self::ManyFields)
+    }
+
+    /// Why the library refused a head, by the beginning of its answer.
+    pub fn of_library(answer: &[u8]) -> Self {
+        match answer.starts_with(b"HTTP/1.1 431 ") {
+            true => Self::ManyFields,
+            false => Self::Malformed,
         }
     }
 
@@ -52,8 +75,12 @@ impl Refusal {
             Self::LongHead => Said::HeadTooLarge {
                 most: HEAD_BYTES_MAX,
             },
+            Self::ManyFields => Said::HeadFieldsTooMany {
+                most: HEAD_FIELDS_MAX,
+            },
             Self::Slow => Said::HeadTooSlow,
-            Self::BareLineFeed | Self::Silent | Self::Framing => Said::BareLineFeed,
+            Self::BareLineFeed => Said::BareLineFeed,
+            Self::Malformed | Self::Silent | Self::Framing => Said::MalformedHead,
         };
         let error = ApiError::from(error);
         let request = current::Request {
@@ -125,14 +152,20 @@ impl Scanner {
         matches!(self.place, Place::Head) && self.head > 0
     }
 
-    /// Follows more bytes of the connection.
+    /// Whether the next byte begins a request.
+    pub const fn is_between(&self) -> bool {
+        matches!(self.place, Place::Head) && self.head == 0
+    }
+
+    /// Follows more bytes of the connection, at most to the end of a request. Returns how many it has followed.
     ///
     /// # Errors
     /// How many of the bytes may be shown to the library, and why no more.
-    pub fn feed(&mut self, bytes: &[u8]) -> Result<(), (usize, Refusal)> {
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<usize, (usize, Refusal)> {
+        let followed = |rest: &[u8]| bytes.len().saturating_sub(rest.len());
         let mut rest = bytes;
         while !rest.is_empty() {
-            let here = bytes.len().saturating_sub(rest.len());
+            let here = followed(rest);
             let refuse = |why| (here, why);
             rest = match self.place {
                 Place::Head => self.head(rest).map_err(refuse)?,
@@ -155,8 +188,11 @@ impl Scanner {
                 Place::ChunkLine { .. } => self.chunk_line(rest).map_err(refuse)?,
                 Place::Trailer { .. } => self.trailer(rest).map_err(refuse)?,
             };
+            if self.is_between() {
+                break;
+            }
         }
-        Ok(())
+        Ok(followed(rest))
     }
 
     fn next_head(&mut self) {

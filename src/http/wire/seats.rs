@@ -29,6 +29,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use crate::http::gate::Gate;
+use crate::memory::Unread;
 
 /// How many connections a listener may have, unless set, and if descriptors allow as many.
 pub const CONNECTIONS: usize = 4096;
@@ -100,17 +101,19 @@ struct Tally {
 pub struct Bounds {
     limits: ConnectionLimits,
     gate: Arc<Gate>,
+    unread: Arc<Unread>,
     peers: Mutex<HashMap<IpAddr, usize>>,
     tally: Tally,
     reported: Mutex<Option<Instant>>,
 }
 
 impl Bounds {
-    /// The bounds of a listener that stops when the gate closes.
-    pub fn new(limits: ConnectionLimits, gate: Arc<Gate>) -> Self {
+    /// The bounds of a listener that stops when the gate closes, and that counts its unread answers.
+    pub fn new(limits: ConnectionLimits, gate: Arc<Gate>, unread: Arc<Unread>) -> Self {
         Self {
             limits,
             gate,
+            unread,
             peers: Mutex::default(),
             tally: Tally::default(),
             reported: Mutex::default(),
@@ -180,14 +183,13 @@ impl Bounds {
 struct Place {
     /// When it came or last became idle, by the count of turns of its thread.
     turn: Cell<u64>,
-    /// How many requests have come on it, and how many of them are done.
+    /// How many requests have come on it, how many of them handlers have begun, and how many are done.
     begun: Cell<u64>,
+    handled: Cell<u64>,
     done: Cell<u64>,
     /// Whether a right key was shown on it.
     known: Cell<bool>,
     leaving: Cell<bool>,
-    /// Whether it ends as soon as nothing is under way.
-    ending: Cell<bool>,
     /// Whether its client has closed its side.
     left: Cell<bool>,
     waker: RefCell<Option<Waker>>,
@@ -266,10 +268,10 @@ impl Seats {
         let place = Rc::new(Place {
             turn: Cell::new(turn),
             begun: Cell::new(0),
+            handled: Cell::new(0),
             done: Cell::new(0),
             known: Cell::new(false),
             leaving: Cell::new(false),
-            ending: Cell::new(false),
             left: Cell::new(false),
             waker: RefCell::default(),
         });
@@ -352,18 +354,22 @@ impl Seat {
         .await;
     }
 
-    /// Marks that the connection ends once nothing is under way, and wakes it then.
-    pub fn end(&self, waker: &Waker) {
-        self.place.ending.set(true);
-        self.wait(waker);
-    }
-
     /// Whether the service stops.
     pub fn stopping(&self) -> bool {
         !self.seats.bounds.gate.is_open()
     }
 
-    /// Registers a waker, for when the connection has to leave or end.
+    /// The answers that clients do not read, of all connections.
+    pub fn unread(&self) -> &Arc<Unread> {
+        &self.seats.bounds.unread
+    }
+
+    /// Whether a request has arrived that no handler has begun.
+    pub fn awaits_handler(&self) -> bool {
+        self.place.handled.get() < self.place.begun.get()
+    }
+
+    /// Registers a waker, for when the connection has to leave.
     pub fn wait(&self, waker: &Waker) {
         let mut known = self.place.waker.borrow_mut();
         match &*known {
@@ -413,6 +419,14 @@ pub struct Pass {
     place: Rc<Place>,
 }
 
+impl Pass {
+    /// Marks that a handler has begun the request that arrived last.
+    pub(super) fn begin(self) -> UnderWay {
+        self.place.handled.set(self.place.begun.get());
+        UnderWay(self)
+    }
+}
+
 /// Notes that a request came with a right key: connections of strangers are asked to leave before its own.
 pub fn recognise(request: &HttpRequest) {
     if let Some(pass) = request.conn_data::<Pass>() {
@@ -433,7 +447,7 @@ pub struct UnderWay(Pass);
 
 /// Marks a request as under way on its connection.
 pub fn under_way(request: &HttpRequest) -> Option<UnderWay> {
-    request.conn_data::<Pass>().cloned().map(UnderWay)
+    request.conn_data::<Pass>().cloned().map(Pass::begin)
 }
 
 impl Drop for UnderWay {
@@ -443,8 +457,8 @@ impl Drop for UnderWay {
         if place.is_idle() {
             place.turn.set(seats.turn());
         }
-        // The connection may wait for that, to write its refusal, or to leave.
-        if place.leaving.get() || place.ending.get() {
+        // The connection may wait for that, to leave.
+        if place.leaving.get() {
             place.wake();
         }
     }

@@ -1,7 +1,7 @@
 //! Answers that stand still, under a clock that the test moves; and clients that have left.
 
 use std::future::poll_fn;
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, TcpListener, TcpStream as Client};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,18 +28,28 @@ struct Pair {
 impl Pair {
     /// A pair whose answer has begun, and waits until the client takes more of it.
     async fn standing() -> Self {
+        let mut pair = Self::new();
+        pair.written().await.unwrap();
+        pair
+    }
+
+    fn new() -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let client = Client::connect(listener.local_addr().unwrap()).unwrap();
         let (server, _) = listener.accept().unwrap();
         server.set_nonblocking(true).unwrap();
-        let bounds = Arc::new(Bounds::new(ConnectionLimits::default(), Arc::default()));
+        let bounds = Arc::new(Bounds::new(
+            ConnectionLimits::default(),
+            Arc::default(),
+            Arc::default(),
+        ));
         let share = bounds.share(1);
         let seat = Rc::new(Seats::new(bounds, share)).take(None).unwrap();
         let patience = Patience {
             head: HANG,
             answer: ANSWER_PATIENCE,
         };
-        let mut pair = Self {
+        Self {
             wire: Wire::new(
                 Line::Plain(TcpStream::from_std(server).unwrap()),
                 seat,
@@ -47,9 +57,30 @@ impl Pair {
             ),
             client,
             read: 0,
-        };
-        pair.written().await.unwrap();
-        pair
+        }
+    }
+
+    /// The bytes that the library gets next.
+    async fn heard(&mut self) -> Vec<u8> {
+        let mut bytes = [0; 8192];
+        let mut buf = ReadBuf::new(&mut bytes);
+        let read = poll_fn(|cx| Pin::new(&mut self.wire).poll_read(cx, &mut buf));
+        tokio::time::timeout(HANG, read).await.unwrap().unwrap();
+        buf.filled().to_vec()
+    }
+
+    /// Whether the library gets nothing now.
+    async fn nothing(&mut self) -> bool {
+        let mut bytes = [0; 8192];
+        let mut buf = ReadBuf::new(&mut bytes);
+        poll_fn(|cx| {
+            Poll::Ready(
+                Pin::new(&mut self.wire)
+                    .poll_read(cx, &mut buf)
+                    .is_pending(),
+            )
+        })
+        .await
     }
 
     /// Writes until the socket takes no more.
@@ -137,6 +168,75 @@ async fn a_process_that_stood_still_blames_nobody_who_has_read() {
     pair.cut_off().await;
 }
 
+#[tokio::test]
+async fn a_further_request_is_not_read_before_the_answer_is_written() {
+    const GET: &[u8] = b"GET /a HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut pair = Pair::new();
+    (&pair.client).write_all(&GET.repeat(2000)).unwrap();
+    for asked in 1..=3 {
+        assert_eq!(pair.heard().await, GET);
+        let handled = pair.wire.seat.pass().begin();
+        // The library asks for more, as it does to see whether the client has left.
+        assert!(pair.nothing().await);
+        assert!(pair.wire.held.len() < 3 * HELD_BYTES);
+        drop(handled);
+        // The answer is there, and the client does not read it.
+        pair.written().await.unwrap();
+        assert!(pair.nothing().await, "after {asked}");
+        pair.reads().await;
+        let flushed = poll_fn(|cx| Pin::new(&mut pair.wire).poll_flush(cx));
+        flushed.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_the_library_writes_before_a_handler_has_begun_is_its_refusal() {
+    for (sent, answer, expected) in [
+        (
+            &b"GET /a b HTTP/1.1\r\nhost: x\r\n\r\n"[..],
+            "400 Bad Request",
+            Refusal::Malformed,
+        ),
+        (b"\x16\x03\x01", "400 Bad Request", Refusal::Malformed),
+        (
+            b"GET /a HTTP/1.1\r\n\r\n",
+            "431 Request Header Fields Too Large",
+            Refusal::ManyFields,
+        ),
+    ] {
+        let mut pair = Pair::new();
+        (&pair.client).write_all(sent).unwrap();
+        assert_eq!(pair.heard().await, sent);
+        let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n");
+        let mut write = async || {
+            let wrote = |cx: &mut Context<'_>| {
+                Poll::Ready(Pin::new(&mut pair.wire).poll_write(cx, answer.as_bytes()))
+            };
+            poll_fn(wrote).await
+        };
+        assert!(write().await.is_pending());
+        assert!(matches!(write().await, Poll::Ready(Ok(n)) if n == answer.len()));
+        assert_eq!(pair.wire.refusal, Some(expected));
+        assert_eq!(pair.wire.sent, 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn where_memory_is_short_whoever_takes_nothing_is_cut_off_at_the_next_look() {
+    let mut pair = Pair::standing().await;
+    let unread = Arc::clone(pair.wire.seat.unread());
+    unread.set_most(1);
+    tokio::time::advance(LOOK).await;
+    pair.written().await.unwrap();
+    unread.set_most(0);
+    let mut cut = Ok(());
+    for _ in 0..3 {
+        tokio::time::advance(LOOK).await;
+        cut = cut.and(pair.written().await);
+    }
+    assert_eq!(cut.unwrap_err().kind(), io::ErrorKind::TimedOut);
+}
+
 /// The next answer's status line.
 async fn status(stream: &mut TcpStream) -> String {
     let mut got = [0; 12];
@@ -172,7 +272,11 @@ async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket()
     let to = listener.local_addr().unwrap();
     let how = Listening {
         workers: 1,
-        bounds: Arc::new(Bounds::new(ConnectionLimits::default(), Arc::default())),
+        bounds: Arc::new(Bounds::new(
+            ConnectionLimits::default(),
+            Arc::default(),
+            Arc::default(),
+        )),
         head: HANG,
         answer: ANSWER_PATIENCE,
         grace: Duration::ZERO,

@@ -112,12 +112,18 @@ pub enum Refusal {
     HeadTooLarge { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
         "the head of the request is larger than {most} bytes",
         "La cabecera de la solicitud es demasiado grande";
+    HeadFieldsTooMany { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
+        "the head of the request has more than {most} fields",
+        "La cabecera de la solicitud tiene más de {most} campos";
     HeadTooSlow = REQUEST_TIMEOUT, "head_too_slow",
         "the head of the request did not arrive in time",
         "La cabecera de la solicitud no llegó a tiempo";
     BareLineFeed = BAD_REQUEST, "malformed_request",
         "every line of a request's head must end in CR LF",
         "Cada línea de la cabecera debe terminar en CR LF";
+    MalformedHead = BAD_REQUEST, "malformed_request",
+        "the head of the request is not HTTP/1.1: check the request line, the fields and their lengths; for https use the address of a listener with TLS",
+        "La cabecera de la solicitud no es HTTP/1.1: revise la línea de solicitud, los campos y sus longitudes; para https use la dirección de un servidor con TLS";
     NotJson = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
         "send the body with Content-Type: application/json",
         "Envíe el cuerpo con Content-Type: application/json";

@@ -6,10 +6,15 @@ use super::*;
 fn passes(bytes: &[u8], piece: usize) -> (usize, Option<Refusal>, u64) {
     let mut scan = Scanner::default();
     let mut passed = 0;
-    for part in bytes.chunks(piece) {
-        match scan.feed(part) {
-            Ok(()) => passed += part.len(),
-            Err((keep, why)) => return (passed + keep, Some(why), scan.heads()),
+    for mut part in bytes.chunks(piece) {
+        while !part.is_empty() {
+            match scan.feed(part) {
+                Ok(followed) => {
+                    passed += followed;
+                    part = &part[followed..];
+                }
+                Err((keep, why)) => return (passed + keep, Some(why), scan.heads()),
+            }
         }
     }
     (passed, None, scan.heads())
@@ -109,4 +114,20 @@ fn nothing_of_a_line_that_is_refused_is_shown() {
         passes(bytes, bytes.len()),
         (17, Some(Refusal::BareLineFeed), 0)
     );
+}
+
+#[test]
+fn the_bytes_of_the_next_request_are_not_followed_with_those_of_this_one() {
+    let sized = "POST /a HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\n\r\nabcde";
+    let chunked =
+        "POST /a HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n0\r\n\r\n";
+    for first in [GET, sized, chunked] {
+        let mut scan = Scanner::default();
+        assert!(scan.is_between());
+        let both = format!("{first}{GET}");
+        assert_eq!(scan.feed(both.as_bytes()), Ok(first.len()));
+        assert!(scan.is_between() && scan.heads() == 1);
+        assert_eq!(scan.feed(&both.as_bytes()[..10]), Ok(10));
+        assert!(!scan.is_between());
+    }
 }

@@ -13,7 +13,7 @@ fn seats(connections: usize, per_peer: usize) -> Rc<Seats> {
         per_peer,
         ..ConnectionLimits::default()
     };
-    let bounds = Bounds::new(limits, Arc::default());
+    let bounds = Bounds::new(limits, Arc::default(), Arc::default());
     let share = Share {
         most: connections + 2 * SLACK,
         seats: connections,
