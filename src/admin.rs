@@ -10,7 +10,7 @@
 pub(crate) mod access;
 pub(crate) mod accounts;
 mod actors;
-mod approvals;
+pub(crate) mod approvals;
 mod audit;
 mod backup;
 mod behalf;

@@ -73,6 +73,7 @@ impl std::error::Error for ConfigError {}
 pub struct Settings {
     data: Option<PathBuf>,
     calendar: Option<PathBuf>,
+    secrets_folder: Option<PathBuf>,
     listen: SocketAddr,
     admin_listen: SocketAddr,
     admin_key: Option<SecretString>,
@@ -134,6 +135,7 @@ impl Default for Settings {
         Self {
             data: None,
             calendar: None,
+            secrets_folder: None,
             listen: local(8080),
             admin_listen: local(8081),
             admin_key: None,
@@ -249,6 +251,7 @@ impl Settings {
         let (reach, limits) = (self.reach(&mut wrong), self.connections.limits(&mut wrong));
         let (attempt, schedule) = (self.attempt(&mut wrong), self.schedule(&mut wrong));
         let backup = self.backup.plan(&mut wrong);
+        let secrets = self.secrets(&mut wrong);
         self.traces.check(&mut wrong);
         let calendar =
             calendar::load(self.calendar.as_deref()).map_err(|why| wrong.add("calendar", why));
@@ -272,6 +275,7 @@ impl Settings {
             cell,
             cells: self.storage.cells,
             banking,
+            secrets,
             admin_key_enabled: self.admin_key_enabled,
             calendar: Arc::new(calendar),
             pepper,
@@ -290,6 +294,17 @@ impl Settings {
             ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
+    }
+
+    /// The folder of the secrets that bank relations name.
+    fn secrets(&self, wrong: &mut Wrong) -> Option<PathBuf> {
+        let folder = self.secrets_folder.clone();
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty())?;
+        if !folder.is_dir() {
+            let why = format!("{} is not a folder that can be read", folder.display());
+            wrong.add("secrets_folder", why);
+        }
+        Some(folder)
     }
 
     /// The credential of the admin API; also checks that the API has a port of its own.

@@ -21,6 +21,7 @@ mod listening;
 pub mod moving;
 mod nodes;
 mod places;
+mod secrets;
 mod shipping;
 mod turning;
 
@@ -70,6 +71,8 @@ pub use places::copy_in;
 pub const GRACE: Duration = Duration::from_secs(20);
 /// How often the bank's list of the day is read for transfers that no notice reported.
 pub const CATCH_UP: Duration = Duration::from_secs(300);
+/// The folder in the data folder of [`ServiceOptions::local`] in which secrets are.
+pub const SECRETS: &str = "secrets";
 /// The admin key of [`ServiceOptions::for_tests`].
 pub const TEST_ADMIN_KEY: &str = "admin-key-of-tests-0123456789abcdef";
 
@@ -136,6 +139,8 @@ pub struct ServiceOptions {
     pub cells: u32,
     /// Which bank the service talks to.
     pub banking: Banking,
+    /// The folder of the secrets that bank relations of tenants name.
+    pub secrets: Option<PathBuf>,
     /// The credential of the admin API.
     pub admin_key: SecretString,
     /// Whether that credential works; a platform whose people have credentials of their own can do without it.
@@ -200,6 +205,7 @@ impl ServiceOptions {
             admin_key,
             admin_key_enabled: true,
             pepper: None,
+            secrets: Some(data.join(SECRETS)),
             limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: strangers::WRONG_BURST,

@@ -133,6 +133,8 @@ pub struct Person {
     pub name: PersonName,
     /// The person's role.
     pub role: Role,
+    /// Since when they have had that role without a break.
+    pub role_since: Timestamp,
     /// Their credential; after a revocation, the last one.
     pub credential: Credential,
     /// When they first got a credential.
@@ -285,11 +287,15 @@ impl People {
                 credential,
             } => {
                 let key = name.as_str().to_owned();
-                let created_at = self.all.get(&key).map_or(at, |known| known.created_at);
+                let known = self.all.get(&key);
+                let created_at = known.map_or(at, |known| known.created_at);
+                let kept = known.filter(|known| known.works() && known.role == *role);
+                let role_since = kept.map_or(at, |known| known.role_since);
                 self.credentials.insert(credential.id.clone(), key.clone());
                 let person = Person {
                     name: name.clone(),
                     role: *role,
+                    role_since,
                     credential: credential.clone(),
                     created_at,
                     issued_at: at,
@@ -298,8 +304,9 @@ impl People {
                 self.all.insert(key, person);
             }
             PeopleFact::RoleChanged { name, role } => {
-                if let Some(person) = self.all.get_mut(name.as_str()) {
-                    person.role = *role;
+                let person = self.all.get_mut(name.as_str());
+                if let Some(person) = person.filter(|person| person.role != *role) {
+                    (person.role, person.role_since) = (*role, at);
                 }
             }
             PeopleFact::Revoked { name } => {
@@ -384,6 +391,26 @@ mod tests {
             (of(&people, "two"), of(&people, "three")),
             (None, Some(Role::Operator))
         );
+    }
+
+    #[test]
+    fn a_role_counts_from_when_the_person_got_it() {
+        let mut people = People::default();
+        done(&mut people, add("ana", "one"));
+        let since = |people: &People| people.named("ana").unwrap().role_since;
+        assert_eq!(since(&people), NOON);
+        let later = NOON.plus_millis(1000);
+        let change = |people: &mut People, role| {
+            let name = name("ana");
+            people.apply(&PeopleFact::RoleChanged { name, role }, later);
+        };
+        // The role that she has already is no other one.
+        change(&mut people, Role::Operator);
+        assert_eq!(since(&people), NOON);
+        change(&mut people, Role::Approver);
+        assert_eq!(since(&people), later);
+        change(&mut people, Role::Operator);
+        assert_eq!(since(&people), later);
     }
 
     #[test]

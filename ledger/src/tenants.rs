@@ -37,8 +37,21 @@ pub struct Policy {
     pub four_eyes: FourEyes,
 }
 
+/// The longest name of the file of a secret, in characters.
+pub const SECRET_NAME_MAX: usize = 100;
+
+/// Whether a text is the name of the file of a secret: 1 to [`SECRET_NAME_MAX`] letters, digits, dots, dashes and
+/// underscores, the first a letter or a digit. So it is neither a path nor `.` or `..`.
+pub fn is_secret_name(text: &str) -> bool {
+    let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-');
+    let begins = text.bytes().next();
+    begins.is_some_and(|b| b.is_ascii_alphanumeric())
+        && text.len() <= SECRET_NAME_MAX
+        && text.bytes().all(good)
+}
+
 /// A tenant's own settings for the bank of one mode; fields that are `None` come from the
-/// platform's settings. Secrets stay in files: only their paths are stored.
+/// platform's settings. Secrets stay in files: only their names are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BankRelation {
@@ -51,9 +64,9 @@ pub struct BankRelation {
     pub base_url: Option<String>,
     /// The tenant's user name at the bank.
     pub username: Option<String>,
-    /// The path of the file that holds its password.
+    /// The name of the file that holds its password.
     pub password_file: Option<String>,
-    /// The path of the file that holds the secret with which the bank signs its notices.
+    /// The name of the file that holds the secret with which the bank signs its notices.
     pub notice_secret_file: Option<String>,
 }
 

@@ -4,6 +4,9 @@
 //! 202 with its number. An approval runs the same code that would have run at once, and that code checks the request
 //! again against the current state.
 //!
+//! **Secrets.** A request has none, and none is stored: a key is made when its request is carried out. The answer to the
+//! approval has it, once.
+//!
 //! **Order.** The approval and the entry that the operation begins are durable before anything is done. Approving and
 //! carrying out happen in one task of their own, so that both complete even if the approver's connection ends.
 //!
@@ -18,18 +21,21 @@ use caudal_actors::failure::Failure;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
 use caudal_ledger::people::audit::AuditEntry;
 use caudal_ledger::rejection::Rejection;
+use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
 use caudal_ledger::time::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::OperatorDesk;
 use super::access::Acting;
 use super::people::Outcome;
-use super::shapes::List;
-use crate::http::current;
+use super::requests::ChangeTenant;
+use super::shapes::{KeyBody, List};
+use super::{OperatorDesk, relations};
+use crate::http::body::Body;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+use crate::http::{Door, current};
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -54,19 +60,39 @@ pub(super) struct ApprovalBody {
     /// The body of the request.
     #[schema(value_type = Object)]
     request: Value,
+    /// The tenant that it is about, if it is about a tenant or a key.
+    tenant_id: Option<String>,
+    tenant_name: Option<String>,
+    /// What would change, as long as it waits: of a tenant's relation to its bank.
+    changes: Vec<ChangeBody>,
+    /// The key that would be replaced.
+    key: Option<KeyBody>,
     decided_by: Option<String>,
     decided_at: Option<String>,
     /// Why it was approved or rejected.
     decision_reason: Option<String>,
     /// The HTTP status with which it was carried out.
     status: Option<u16>,
-    /// What was answered when it was carried out; in the answer to the approval alone.
+    /// What was answered when it was carried out; in the answer to the approval alone. A key that was issued is in it as
+    /// `key`, and is shown nowhere else.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Object, required = false)]
     answer: Option<Value>,
 }
 
-fn shown(approval: &Approval, now: Timestamp, answer: Option<Value>) -> ApprovalBody {
+/// A field that a request would change.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ProposedChange)]
+pub(crate) struct ChangeBody {
+    /// Its name.
+    pub field: String,
+    /// Its value now; null where the platform's counts.
+    pub before: Option<String>,
+    /// Its value once the request is approved.
+    pub after: Option<String>,
+}
+
+fn shown(door: &Door, approval: &Approval, now: Timestamp, answer: Option<Value>) -> ApprovalBody {
     let Approval {
         proposal,
         vote,
@@ -74,6 +100,11 @@ fn shown(approval: &Approval, now: Timestamp, answer: Option<Value>) -> Approval
         ..
     } = approval;
     let request: Option<Value> = serde_json::from_str(&proposal.body).ok();
+    let platform = door.engine.platform();
+    let About { tenant, key } = About::of(&platform, proposal);
+    let waits = approval.waits_at(now);
+    let changes = tenant.filter(|_| waits && proposal.action == "changeTenant");
+    let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
     ApprovalBody {
         id: proposal.number,
         state: approval.state(now),
@@ -84,12 +115,60 @@ fn shown(approval: &Approval, now: Timestamp, answer: Option<Value>) -> Approval
         reason: proposal.reason.clone(),
         expires_at: proposal.expires_at.to_string(),
         request: request.unwrap_or(Value::Null),
+        tenant_id: tenant.map(|tenant| tenant.id.clone()),
+        tenant_name: tenant.map(|tenant| tenant.name.clone()),
+        changes: changes.into_iter().flatten().collect(),
+        key: key.map(|key| KeyBody::of(door, key, None)),
         decided_by: vote.as_ref().map(|vote| vote.by.clone()),
         decided_at: vote.as_ref().map(|vote| vote.at.to_string()),
         decision_reason: vote.as_ref().map(|vote| vote.reason.clone()),
         status: *status,
         answer,
     }
+}
+
+/// The tenant and the key that a request is about, as they are now.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct About<'a> {
+    /// The tenant.
+    pub tenant: Option<&'a Tenant>,
+    /// The key.
+    pub key: Option<&'a ApiKey>,
+}
+
+impl<'a> About<'a> {
+    /// The tenant and the key of a request: what its subject names depends on the operation.
+    pub fn of(platform: &'a Platform, proposal: &Proposal) -> Self {
+        let key = platform.keys.get(&proposal.subject);
+        let key = key.filter(|_| proposal.action == "rotateKey");
+        let tenant = key.map_or(proposal.subject.as_str(), |key| key.tenant.as_str());
+        Self {
+            tenant: platform.tenants.get(tenant),
+            key,
+        }
+    }
+}
+
+/// The fields of a tenant's bank relations that the body of a request would change.
+pub(crate) fn bank_changes(tenant: &Tenant, body: &str) -> Vec<ChangeBody> {
+    let sent = Body::parse(body.as_bytes()).map(ChangeTenant::read);
+    let banks = sent.ok().and_then(Result::ok).and_then(|sent| sent.banks);
+    let new = banks.map(|banks| banks.over(&tenant.banks));
+    let mut found = Vec::new();
+    for mode in [Mode::Live, Mode::Test] {
+        let old = relations::fields(tenant.banks.of(mode));
+        let new = new.iter().flat_map(|new| relations::fields(new.of(mode)));
+        for ((name, before), (_, after)) in old.into_iter().zip(new) {
+            if before != after {
+                found.push(ChangeBody {
+                    field: format!("bank.{}.{name}", mode.as_str()),
+                    before,
+                    after,
+                });
+            }
+        }
+    }
+    found
 }
 
 /// Stores a request until another person decides: 202 with the proposal.
@@ -129,7 +208,7 @@ pub(super) async fn ask(desk: &OperatorDesk, acting: &Acting) -> Answer {
         "an approval waits"
     );
     let approval = done.staff.approvals.numbered(done.number)?;
-    let body = shown(approval, engine.now(), None);
+    let body = shown(&desk.door, approval, engine.now(), None);
     Ok(json(StatusCode::ACCEPTED, &body))
 }
 
@@ -156,7 +235,8 @@ fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
 )]
 pub async fn list(desk: web::Data<OperatorDesk>) -> HttpResponse {
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
-    let items = approvals.all().rev().map(|it| shown(it, now, None));
+    let items = approvals.all().rev();
+    let items = items.map(|it| shown(&desk.door, it, now, None));
     json(StatusCode::OK, &List::of(items.collect()))
 }
 
@@ -176,5 +256,8 @@ fn number(text: &str) -> Result<u64, Rejection> {
 pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
     let approval = approvals.numbered(number(&path)?)?;
-    Ok(json(StatusCode::OK, &shown(approval, now, None)))
+    Ok(json(
+        StatusCode::OK,
+        &shown(&desk.door, approval, now, None),
+    ))
 }

@@ -116,7 +116,7 @@ pub async fn decide_case(
     Ok(answer.status() == StatusCode::ACCEPTED)
 }
 
-/// Approves or rejects another person's request, by its number.
+/// Approves or rejects another person's request, by its number; returns the answer of the approved operation.
 ///
 /// # Errors
 /// Those of the operations.
@@ -125,17 +125,17 @@ pub async fn vote(
     operator: &Operator,
     (number, reason): (&str, &str),
     approved: bool,
-) -> Result<(), ApiError> {
+) -> Result<Option<Value>, ApiError> {
     let id = if approved {
         "approveRequest"
     } else {
         "rejectRequest"
     };
     let acting = acting(operator, id, (number, reason), "{}")?;
+    if approved {
+        return Ok(voting::approved(desk, number, acting).await?.1);
+    }
     let (desk, path) = (web::Data::clone(desk), web::Path::from(number.to_owned()));
-    match approved {
-        true => voting::approve(desk, path, acting).await?,
-        false => voting::reject(desk, path, acting).await?,
-    };
-    Ok(())
+    voting::reject(desk, path, acting).await?;
+    Ok(None)
 }

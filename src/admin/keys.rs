@@ -1,5 +1,8 @@
 //! API keys: issued and shown once, with scopes and networks; listed by prefix, rotated with overlap, revoked at once.
 //!
+//! Where any tenant's policy needs a second person, issuing or rotating a live key does, too. Its text is then in the
+//! answer to the approval and nowhere else: whoever asked never sees it, and no store has it.
+//!
 //! When a key was last used is kept only in memory, so a use writes nothing, and after a start the time is unknown
 //! until the next use.
 
@@ -13,11 +16,10 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::tenants::scopes::{Network, SCOPES, Scope};
 use caudal_ledger::tenants::{ApiKey, Mode, Platform};
 use caudal_ledger::time::Timestamp;
-use serde::Serialize;
-use utoipa::ToSchema;
 
-use super::access::Made;
-use super::shapes::List;
+use super::access::{Acting, Made};
+use super::approvals::{self, ApprovalBody};
+use super::shapes::{KeyBody, List};
 use super::{OperatorDesk, relations};
 use crate::http::Door;
 use crate::http::body::Body;
@@ -26,7 +28,7 @@ use crate::http::errors::ApiError;
 use crate::http::request::request;
 use crate::http::respond::json;
 use crate::http::words::{Choices, Mistake};
-use crate::keys::{self, Issued};
+use crate::keys::Issued;
 
 /// How long a rotated key keeps working, unless the request says otherwise, in seconds: a day.
 pub const OVERLAP_SECONDS: u64 = 24 * 60 * 60;
@@ -40,55 +42,6 @@ const NETWORKS_MAX: usize = 32;
 const LABEL_MAX: usize = 80;
 
 type Answer = Result<HttpResponse, ApiError>;
-
-/// A key as it is listed: never its secret.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = ApiKey)]
-struct KeyBody {
-    id: String,
-    prefix: String,
-    mode: &'static str,
-    label: Option<String>,
-    /// The whole key; only in the answer that made it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    /// `active`, `ending` (it was rotated, and works until `expiresAt`), `expired` or `revoked`.
-    status: &'static str,
-    /// What it may do; `null` is everything.
-    #[schema(value_type = Option<Vec<String>>)]
-    scopes: Option<Vec<Scope>>,
-    /// From where it may be used; `null` is everywhere.
-    #[schema(value_type = Option<Vec<String>>)]
-    ip_allow: Option<Vec<Network>>,
-    created_at: String,
-    expires_at: Option<String>,
-    /// When it was last shown, to the second; `null` when not since this service started.
-    last_used_at: Option<String>,
-}
-
-fn body(door: &Door, key: &ApiKey, text: Option<String>) -> KeyBody {
-    let status = match key.revoked {
-        true => "revoked",
-        false if !key.works_at(door.engine.now()) => "expired",
-        false if key.ends_as_issued() => "active",
-        false => "ending",
-    };
-    let used = door.engine.key(&key.id).and_then(|known| known.used.at());
-    KeyBody {
-        id: key.id.clone(),
-        prefix: keys::prefix(key),
-        mode: key.mode.as_str(),
-        label: key.label.clone(),
-        key: text,
-        status,
-        scopes: key.scopes.clone(),
-        ip_allow: Some(key.networks.clone()).filter(|networks| !networks.is_empty()),
-        created_at: key.created_at.to_string(),
-        expires_at: key.ends_at.map(|end| end.to_string()),
-        last_used_at: used.map(|used| used.to_string()),
-    }
-}
 
 /// Creates a key under an unused id.
 fn make(
@@ -171,7 +124,7 @@ pub async fn list(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Ans
     found.sort_by_key(|key| std::cmp::Reverse((key.created_at, key.id.clone())));
     let items: Vec<_> = found
         .into_iter()
-        .map(|key| body(&desk.door, key, None))
+        .map(|key| KeyBody::of(&desk.door, key, None))
         .collect();
     Ok(json(StatusCode::OK, &List::of(items)))
 }
@@ -208,7 +161,8 @@ request! {
     }
 }
 
-/// Issues a key. This answer alone has its whole text.
+/// Issues a key. This answer alone has its whole text; of a key that waited for a second person, the answer to the
+/// approval.
 #[utoipa::path(
     post,
     path = "/admin/tenants/{id}/keys",
@@ -216,13 +170,44 @@ request! {
     tag = "Keys",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = IssueKey),
-    responses((status = 201, body = KeyBody))
+    responses((status = 201, body = KeyBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub async fn post(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
-    desk.door.engine.platform().tenant(&path)?;
-    let (text, key) = issue(&desk.door, &path, IssueKey::read(sent)?).await?;
-    let key = body(&desk.door, &key, Some(text));
-    Ok(made(key))
+pub async fn post(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    issued(&desk, &path, &acting, sent).await
+}
+
+/// Issues a key, at once or once a second person has approved.
+pub(super) async fn issued(
+    desk: &OperatorDesk,
+    tenant: &str,
+    acting: &Acting,
+    sent: Body,
+) -> Answer {
+    let door = &desk.door;
+    let platform = door.engine.platform();
+    platform.tenant(tenant)?;
+    let wanted = IssueKey::read(sent)?;
+    if takes_two(&platform, wanted.mode, acting) {
+        relations::has_bank(door, tenant, wanted.mode)?;
+        let now = door.engine.now();
+        wanted.ends_at(now)?;
+        platform.may_issue(tenant, wanted.mode, now)?;
+        return approvals::ask(desk, acting).await;
+    }
+    let (text, key) = issue(door, tenant, wanted).await?;
+    Ok(made(KeyBody::of(door, &key, Some(text))))
+}
+
+/// Whether issuing or rotating a key of a mode has to wait for a second person: of a live key it does as soon as any
+/// tenant's policy needs one for anything. A live key moves money, and the money of tenants may be on one account.
+fn takes_two(platform: &Platform, mode: Mode, acting: &Acting) -> bool {
+    mode == Mode::Live && platform.has_four_eyes() && !acting.approved
 }
 
 impl IssueKey {
@@ -289,25 +274,42 @@ pub(super) fn mode(text: &str) -> Result<Mode, Mistake> {
     tag = "Keys",
     params(("id" = String, Path, description = "Its id")),
     request_body(content = RotateKey),
-    responses((status = 201, body = KeyBody))
+    responses((status = 201, body = KeyBody),
+        (status = 202, body = ApprovalBody, description = "It waits for a second person."))
 )]
-pub async fn rotate(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
+pub async fn rotate(
+    desk: web::Data<OperatorDesk>,
+    path: web::Path<String>,
+    acting: Acting,
+    sent: Body,
+) -> Answer {
+    rotated(&desk, &path, &acting, sent).await
+}
+
+/// Rotates a key, at once or once a second person has approved.
+pub(super) async fn rotated(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let RotateKey { overlap } = RotateKey::read(sent)?;
-    let platform = desk.door.engine.platform();
-    let old = kept(&platform, &path)?;
-    relations::has_bank(&desk.door, &old.tenant, old.mode)?;
-    let new = make(&desk.door, &platform, &old.tenant, old.mode, None)?;
+    let door = &desk.door;
+    let platform = door.engine.platform();
+    let old = kept(&platform, id)?;
+    relations::has_bank(door, &old.tenant, old.mode)?;
+    if takes_two(&platform, old.mode, acting) {
+        let now = door.engine.now();
+        platform.decide_end(id, now, false, now)?;
+        platform.may_issue(&old.tenant, old.mode, now)?;
+        return approvals::ask(desk, acting).await;
+    }
+    let new = make(door, &platform, &old.tenant, old.mode, None)?;
     let id = new.record.id.clone();
     let order = PlatformOrder::RotateKey {
         id: old.id.clone(),
         new: new.record,
         overlap: millis(overlap.unwrap_or(OVERLAP_SECONDS)),
     };
-    let platform = desk.door.engine.administer(order).await?;
+    let platform = door.engine.administer(order).await?;
     tracing::info!(tenant = old.tenant, key = old.id, new = id, "key rotated");
     let key = kept(&platform, &id)?;
-    let key = body(&desk.door, &key, Some(new.text));
-    Ok(made(key))
+    Ok(made(KeyBody::of(door, &key, Some(new.text))))
 }
 
 /// Revokes a key: from this answer on it does not work.

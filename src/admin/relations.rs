@@ -2,7 +2,7 @@
 
 use caudal_actors::banks::{NoBank, Relation};
 use caudal_actors::engine::bank::NotRelated;
-use caudal_ledger::tenants::Mode;
+use caudal_ledger::tenants::{BankRelation, Mode};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -53,10 +53,25 @@ struct RelationBody {
     psp_code: Option<u16>,
     base_url: Option<String>,
     username: Option<String>,
+    /// The name of the file of its password, in the folder of secrets.
     password_file: Option<String>,
+    /// The name of the file of the secret of its notices, in the same folder.
     notice_secret_file: Option<String>,
     /// The collector account in use, its own or the platform's; null without a bank.
     collector_in_use: Option<String>,
+}
+
+/// The fields of a relation with their names on the wire, for people who compare two.
+pub fn fields(relation: &BankRelation) -> [(&'static str, Option<String>); 6] {
+    let it = relation.clone();
+    [
+        ("collectorCbu", it.collector.map(|cbu| cbu.to_string())),
+        ("pspCode", it.psp_code.map(|code| code.to_string())),
+        ("baseUrl", it.base_url),
+        ("username", it.username),
+        ("passwordFile", it.password_file),
+        ("noticeSecretFile", it.notice_secret_file),
+    ]
 }
 
 /// The relations of a tenant.

@@ -7,7 +7,9 @@ use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
 use caudal_ledger::tenants::cells::CELLS_MAX;
-use caudal_ledger::tenants::{BankRelation, BankRelations, FourEyes, Policy, Serving};
+use caudal_ledger::tenants::{
+    BankRelation, BankRelations, FourEyes, Policy, SECRET_NAME_MAX, Serving, is_secret_name,
+};
 use caudal_ledger::voucher_types::TypeCode;
 use rust_decimal::Decimal;
 use utoipa::openapi::{RefOr, Schema};
@@ -331,12 +333,13 @@ request! {
         base_url: Option<Option<String>> = nullable("baseUrl", line(TEXT_MAX)) as Option<String>;
         /// As whom the service logs in there.
         username: Option<Option<String>> = nullable("username", line(TEXT_MAX)) as Option<String>;
-        /// The file that has the password.
-        password_file: Option<Option<String>> = nullable("passwordFile", line(TEXT_MAX))
-            as Option<String>;
-        /// The file that has the secret with which the bank signs its notices.
-        notice_secret_file: Option<Option<String>> = nullable("noticeSecretFile", line(TEXT_MAX))
-            as Option<String>;
+        /// The name of the file of its password, in the folder of secrets of the service's settings. The file states the
+        /// base URL that the password is for, and it is sent nowhere else.
+        password_file: Option<Option<String>> = nullable("passwordFile", text(secret_name))
+            as Option<String> { pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" };
+        /// The name of the file of the secret with which the bank at that base URL signs its notices, in the same folder.
+        notice_secret_file: Option<Option<String>> = nullable("noticeSecretFile", text(secret_name))
+            as Option<String> { pattern = "^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$" };
     }
 }
 
@@ -351,6 +354,12 @@ impl RelationRequest {
             psp_code: self.psp_code.unwrap_or(old.psp_code),
         }
     }
+}
+
+fn secret_name(text: &str) -> Result<String, Mistake> {
+    let max = SECRET_NAME_MAX;
+    let named = is_secret_name(text).then(|| text.to_owned());
+    named.ok_or(Mistake::NotASecretName { max })
 }
 
 fn collector(text: &str) -> Result<Cbu, Mistake> {

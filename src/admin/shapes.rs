@@ -1,9 +1,10 @@
-//! How tenants and the platform are shown: policy, limits, fee schedule.
+//! How tenants, the platform and keys are shown: policy, limits, fee schedule.
 
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::{Mode, Platform, Tenant};
+use caudal_ledger::tenants::scopes::{Network, Scope};
+use caudal_ledger::tenants::{ApiKey, Mode, Platform, Tenant};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -11,6 +12,7 @@ use super::relations::RelationsBody;
 use crate::bodies::accounts::LimitsBody;
 use crate::bodies::words::RealmStateWord;
 use crate::http::Door;
+use crate::keys;
 
 /// A whole list.
 #[derive(Debug, Serialize, ToSchema)]
@@ -180,6 +182,59 @@ impl TenantLimitsBody {
             daily_outgoing_total: text(total.daily_outgoing),
             monthly_outgoing_total: text(total.monthly_outgoing),
             per_minute_count: total.per_minute,
+        }
+    }
+}
+
+/// A key as it is listed: never its secret.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = ApiKey)]
+pub struct KeyBody {
+    /// Its public id.
+    pub id: String,
+    prefix: String,
+    mode: &'static str,
+    label: Option<String>,
+    /// The whole key; only in the answer that made it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    /// `active`, `ending` (it was rotated, and works until `expiresAt`), `expired` or `revoked`.
+    status: &'static str,
+    /// What it may do; `null` is everything.
+    #[schema(value_type = Option<Vec<String>>)]
+    scopes: Option<Vec<Scope>>,
+    /// From where it may be used; `null` is everywhere.
+    #[schema(value_type = Option<Vec<String>>)]
+    ip_allow: Option<Vec<Network>>,
+    created_at: String,
+    expires_at: Option<String>,
+    /// When it was last shown, to the second; `null` when not since this service started.
+    last_used_at: Option<String>,
+}
+
+impl KeyBody {
+    /// A key; with its text only in the answer that made it.
+    pub fn of(door: &Door, key: &ApiKey, text: Option<String>) -> Self {
+        let status = match key.revoked {
+            true => "revoked",
+            false if !key.works_at(door.engine.now()) => "expired",
+            false if key.ends_as_issued() => "active",
+            false => "ending",
+        };
+        let used = door.engine.key(&key.id).and_then(|known| known.used.at());
+        Self {
+            id: key.id.clone(),
+            prefix: keys::prefix(key),
+            mode: key.mode.as_str(),
+            label: key.label.clone(),
+            key: text,
+            status,
+            scopes: key.scopes.clone(),
+            ip_allow: Some(key.networks.clone()).filter(|networks| !networks.is_empty()),
+            created_at: key.created_at.to_string(),
+            expires_at: key.ends_at.map(|end| end.to_string()),
+            last_used_at: used.map(|used| used.to_string()),
         }
     }
 }

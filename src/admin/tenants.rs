@@ -151,7 +151,8 @@ pub async fn change(
     done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
-/// Changes the tenant, at once or once a second person has approved.
+/// Changes the tenant, at once or once a second person has approved. A change of its bank relations needs one as soon as
+/// any tenant's policy needs one for anything: whoever chooses the bank decides which money arrived.
 pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let _turn = desk.changes.lock().await;
     let platform = desk.door.engine.platform();
@@ -184,7 +185,8 @@ pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent
             relations::check(&desk.door, &relation)?;
         }
     }
-    if !acting.approved && takes_two(&platform, &old, &change) {
+    let relates = banks.is_some_and(|new| new != old.banks) && platform.has_four_eyes();
+    if !acting.approved && (relates || takes_two(&platform, &old, &change)) {
         return approvals::ask(desk, acting).await;
     }
     let platform = desk.door.engine.change_tenant(&old, change).await?;

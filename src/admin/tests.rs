@@ -9,6 +9,7 @@ use crate::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 mod approvals;
 mod parameters;
 mod people;
+mod relations;
 mod webhooks;
 
 /// A service, and a client that knows its admin key.
@@ -42,9 +43,14 @@ impl House {
     }
 
     fn open_in(dir: TempDir) -> Self {
+        let options = ServiceOptions::for_tests(dir.path());
+        Self::open_with(dir, options)
+    }
+
+    fn open_with(dir: TempDir, options: ServiceOptions) -> Self {
         let client = Client::builder().tls_certs_only([]).no_proxy();
         Self {
-            service: Service::start(ServiceOptions::for_tests(dir.path())).unwrap(),
+            service: Service::start(options).unwrap(),
             client: client.build().unwrap(),
             dir,
         }

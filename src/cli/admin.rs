@@ -206,7 +206,14 @@ fn sent<const N: usize>(fields: [(&str, Value); N]) -> Value {
         .into()
 }
 
+/// A key that was made, or the request for one that waits for a second person, who then gets it.
 fn issued(key: &Value) -> String {
+    if key.get("state").is_some() {
+        let id = shown(key, "id");
+        return format!(
+            "Approval {id} waits for a second person: `caudal approvals approve {id}` makes the key and shows it, this once."
+        );
+    }
     let text = shown(key, "key");
     format!("{text}\n\nThis key is shown this once: keep it in a safe place.")
 }

@@ -97,6 +97,7 @@ fn page(approval: &Value) -> String {
         ("ends at", "expiresAt"),
         ("action", "action"),
         ("subject", "subject"),
+        ("tenant", "tenantName"),
         ("reason", "reason"),
         ("decided by", "decidedBy"),
         ("decision", "decisionReason"),
@@ -108,6 +109,12 @@ fn page(approval: &Value) -> String {
     let pretty =
         |it: &Value| serde_json::to_string_pretty(it).unwrap_or_else(|why| why.to_string());
     let mut text = format!("{}\nrequest\n{}", lines.join("\n"), pretty(request));
+    let there = |it: &&Value| !it.is_null() && it.as_array().is_none_or(|all| !all.is_empty());
+    for (name, field) in [("changes", "changes"), ("key to replace", "key")] {
+        if let Some(found) = approval.get(field).filter(there) {
+            text.push_str(&format!("\n{name}\n{}", pretty(found)));
+        }
+    }
     if let Some(answer) = approval.get("answer") {
         text.push_str(&format!("\nanswer\n{}", pretty(answer)));
     }

@@ -54,6 +54,7 @@ fn the_example_is_complete_and_names_what_must_be_set() {
         settings.rate_limit = None;
         settings.pepper = None;
         settings.calendar = None;
+        settings.secrets_folder = None;
         settings.backup.to = None;
         settings.traces.endpoint = None;
         // The defaults of these depend on the machine.
@@ -319,6 +320,20 @@ fn what_is_wrong_is_named() {
 fn a_file_that_is_not_there_is_named() {
     let why = Settings::load(Path::new("/nowhere/caudal.toml")).unwrap_err();
     assert!(why.to_string().contains("/nowhere/caudal.toml"), "{why}");
+}
+
+#[test]
+fn a_folder_of_secrets_that_is_not_there_is_named() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let set = |path: &std::path::Path| enough(&format!("secrets_folder = \"{}\"", path.display()));
+    let why = options(&set(&folder.path().join("gone")), &[]).unwrap_err();
+    assert!(
+        why.contains("secrets_folder ") && why.contains("gone"),
+        "{why}"
+    );
+    let there = options(&set(folder.path()), &[]).unwrap();
+    assert_eq!(there.secrets.as_deref(), Some(folder.path()));
+    assert_eq!(options(&enough(""), &[]).unwrap().secrets, None);
 }
 
 #[test]

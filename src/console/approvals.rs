@@ -13,6 +13,7 @@ use super::show::seen;
 use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
 use super::visit::{Sent, Visit};
 use super::words::Word;
+use crate::admin::approvals::{About, ChangeBody, bank_changes};
 use crate::admin::elsewhere::vote;
 use crate::admin::people::Power;
 use crate::http::errors::ApiError;
@@ -57,13 +58,16 @@ pub async fn list(visit: Visit) -> HttpResponse {
 pub async fn one(visit: Visit, path: web::Path<u64>) -> HttpResponse {
     let approvals = visit.engine().staff().approvals;
     let found = approvals.numbered(*path).map_err(ApiError::from);
-    let made = found.map(|approval| shown(&visit, approval));
+    let made = found.map(|approval| shown(&visit, approval, None));
     visit.show(made)
 }
 
-fn shown(visit: &Visit, approval: &Approval) -> Page {
+/// The page of an approval; with the text of a key if approving it has just made one.
+fn shown(visit: &Visit, approval: &Approval, key: Option<String>) -> Page {
     let (tongue, now) = (visit.tongue(), visit.engine().now());
     let (proposal, vote) = (&approval.proposal, approval.vote.as_ref());
+    let platform = visit.engine().platform();
+    let about = About::of(&platform, proposal);
     let facts = vec![
         (visit.say(Word::State), tongue.state(approval.state(now))),
         (visit.say(Word::By), Cell::text(&proposal.by)),
@@ -71,6 +75,14 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
         (visit.say(Word::EndsAt), tongue.time(proposal.expires_at)),
         (visit.say(Word::Action), Cell::code(&proposal.action)),
         (visit.say(Word::About), Cell::code(&proposal.subject)),
+        (
+            visit.say(Word::Tenant),
+            Cell::maybe(about.tenant.map(|tenant| &tenant.name)),
+        ),
+        (
+            visit.say(Word::Label),
+            Cell::maybe(about.key.and_then(|key| key.label.as_ref())),
+        ),
         (visit.say(Word::Reason), Cell::text(&proposal.reason)),
         (
             visit.say(Word::DecidedBy),
@@ -87,7 +99,13 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
         (visit.say(Word::Answer), Cell::maybe_code(approval.status)),
     ];
     let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
+    blocks.extend(key.map(|key| Block::Text(visit.say(Word::NewKey).to_owned(), key)));
     blocks.push(Block::Facts(visit.say(Word::Approval).to_owned(), facts));
+    let relates = proposal.action == "changeTenant" && approval.waits_at(now);
+    let changes = about.tenant.filter(|_| relates);
+    let changes = changes.map(|tenant| bank_changes(tenant, &proposal.body));
+    let changes = changes.filter(|changes| !changes.is_empty());
+    blocks.extend(changes.map(|changes| Block::Table(changed(visit, changes))));
     blocks.push(Block::Text(
         visit.say(Word::Request).to_owned(),
         readable(&proposal.body),
@@ -118,6 +136,29 @@ fn shown(visit: &Visit, approval: &Approval) -> Page {
     visit.page(Part::Approvals, title, blocks).below(above)
 }
 
+/// What a request would change in a tenant's bank relations.
+fn changed(visit: &Visit, changes: Vec<ChangeBody>) -> Table {
+    let columns = [
+        (Word::Field, false),
+        (Word::Before, false),
+        (Word::After, false),
+    ];
+    let rows = changes.into_iter().map(|it| {
+        vec![
+            Cell::code(it.field),
+            Cell::maybe_code(it.before),
+            Cell::maybe_code(it.after),
+        ]
+    });
+    Table::new(
+        visit.tongue(),
+        Word::BankChanges,
+        Word::NothingHere,
+        &columns,
+    )
+    .with(rows)
+}
+
 /// A body as it is parsed: neither blanks nor escapes hide a part of it.
 fn readable(body: &str) -> String {
     let parsed: Option<Value> = serde_json::from_str(body).ok();
@@ -125,24 +166,28 @@ fn readable(body: &str) -> String {
     text.unwrap_or_else(|| format!("{body:?}"))
 }
 
-/// Decides an approval.
+/// Decides an approval. The page that follows has the key if approving made one: it is shown this once.
 pub async fn decide(sent: Sent, path: web::Path<u64>) -> HttpResponse {
-    match voted(&sent, &path.to_string()).await {
-        Ok(()) => {
-            let page = format!("/console/approvals/{path}");
-            let (staff, now) = (sent.visit.engine().staff(), sent.visit.engine().now());
-            let state = staff.approvals.numbered(*path).map(|it| it.state(now));
-            // An act that failed when it was carried out is not done: the page shows its status.
-            match state {
-                Ok("done" | "rejected") => sent.visit.done(&page),
-                _ => seen(&page),
-            }
+    let key = match voted(&sent, &path.to_string()).await {
+        Ok(key) => key,
+        Err(why) => return sent.visit.show(Err(why)),
+    };
+    let page = format!("/console/approvals/{path}");
+    let (staff, now) = (sent.visit.engine().staff(), sent.visit.engine().now());
+    match (staff.approvals.numbered(*path), key) {
+        (Ok(approval), Some(key)) => {
+            let page = shown(&sent.visit, approval, Some(key));
+            sent.visit.show(Ok(page))
         }
-        Err(why) => sent.visit.show(Err(why)),
+        // An act that failed when it was carried out is not done: the page shows its status.
+        (found, _) => match found.map(|it| it.state(now)) {
+            Ok("done" | "rejected") => sent.visit.done(&page),
+            _ => seen(&page),
+        },
     }
 }
 
-async fn voted(sent: &Sent, number: &str) -> Result<(), ApiError> {
+async fn voted(sent: &Sent, number: &str) -> Result<Option<String>, ApiError> {
     let (action, approved) = match sent.fields.get("outcome").map(String::as_str) {
         Some("approve") => ("approveRequest", true),
         Some("reject") => ("rejectRequest", false),
@@ -157,6 +202,14 @@ async fn voted(sent: &Sent, number: &str) -> Result<(), ApiError> {
     };
     let reason = sent.reason()?;
     let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);
-    let work = Box::pin(vote(desk, who, (number, &reason), approved));
-    sent.does(act, work).await
+    let mut answer = None;
+    let work = async {
+        answer = vote(desk, who, (number, &reason), approved).await?;
+        Ok(())
+    };
+    sent.does(act, Box::pin(work)).await?;
+    let key = answer
+        .as_ref()
+        .and_then(|answer| answer.get("key")?.as_str());
+    Ok(key.map(str::to_owned))
 }

@@ -399,6 +399,13 @@ texts! {
     Approvals = "Aprobaciones", "Approvals";
     Approval = "Aprobación", "Approval";
     NoApprovals = "Nada espera a una segunda persona.", "Nothing waits for a second person.";
+    NewKey = "Clave nueva: se muestra solo esta vez; guárdela ahora",
+        "New key: it is shown this once; store it now";
+    BankChanges = "Cambios en la relación con el banco", "Changes to the relation to the bank";
+    Field = "Campo", "Field";
+    Before = "Ahora", "Now";
+    After = "Después", "Afterwards";
+    Omitted = "sin asiento", "without an entry";
     Approve = "Aprobar", "Approve";
     Reject = "Rechazar", "Reject";
     DecidedBy = "Decidió", "Decided by";

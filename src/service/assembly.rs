@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use super::banks::{Usual, maker};
 use super::catch_up;
 use super::listening::{listen, stop};
+use super::secrets::Secrets;
 use super::shipping::ship;
 use super::{
     Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes, places,
@@ -183,12 +184,9 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
-        let (banks, sandbox) = banks(
-            &options.banking,
-            &options.calendar,
-            &notices,
-            opened.may_call,
-        )?;
+        let secrets = Secrets::in_folder(options.secrets.clone());
+        let how = (secrets, opened.may_call);
+        let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
         let outside = outside(&measures, (banks, sink), &outgoing);
@@ -410,9 +408,8 @@ fn reachable(mut addr: SocketAddr) -> SocketAddr {
 /// service rejects every notice.
 fn banks(
     banking: &Banking,
-    calendar: &Arc<Calendar>,
-    notices: &SecretString,
-    may_call: MayCall,
+    (calendar, notices): (&Arc<Calendar>, &SecretString),
+    (secrets, may_call): (Secrets, MayCall),
 ) -> Result<(Banks, Option<sandbox::Running>), StartError> {
     match banking {
         Banking::Given(banks) => Ok((Arc::clone(banks), None)),
@@ -424,7 +421,7 @@ fn banks(
                 made.transpose()
                     .map_err(|why| StartError::Setting(format!("bank.{mode}: {why}")))?;
             }
-            Ok((maker(live, Some(test), may_call), None))
+            Ok((maker(live, Some(test), (secrets, may_call)), None))
         }
         Banking::Sandbox {
             listen,
@@ -457,7 +454,10 @@ fn banks(
             };
             let worlds = true;
             let usual = Some(Usual { config, worlds });
-            Ok((maker(usual.clone(), usual, may_call), Some(running)))
+            Ok((
+                maker(usual.clone(), usual, (secrets, may_call)),
+                Some(running),
+            ))
         }
     }
 }

@@ -5,28 +5,24 @@
 //!
 //! **Separation.** The platform's password goes to the platform's bank alone: a relation with a URL of its own needs a
 //! user, a password and a collector account of its own, and the platform's notice secret does not authenticate its
-//! notices. Passwords and secrets are read from their files when the gateway is created, at start and when the relation
-//! changes.
+//! notices. A relation's own secrets are files that state the bank they are for ([`Secrets`]); they are read when the
+//! gateway is created, at start and when the relation changes.
 //!
 //! **Failure.** For an unusable relation, the error names the wrong setting; the service runs on without calling that
 //! realm's bank.
 
 use std::fmt;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use caudal_actors::banks::{Banks, NoBank, Relation};
 use caudal_actors::ports::BankGateway;
 use caudal_ledger::tenants::Mode;
 use caudal_sandbox as sandbox;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::ExposeSecret as _;
 
+use super::secrets::{NoSecret, Secrets};
 use crate::bank::{self, HttpGateway, MayCall};
 
-/// The largest file of a password or secret, in bytes.
-const SECRET_BYTES_MAX: u64 = 4096;
 /// The shortest notice secret, in bytes.
 const NOTICE_SECRET_MIN: usize = 32;
 
@@ -57,12 +53,16 @@ impl fmt::Debug for Usual {
 }
 
 /// The engine's port for making banks, which are called only while `may_call` says so.
-pub(super) fn maker(live: Option<Usual>, test: Option<Usual>, may_call: MayCall) -> Banks {
+pub(super) fn maker(
+    live: Option<Usual>,
+    test: Option<Usual>,
+    (secrets, may_call): (Secrets, MayCall),
+) -> Banks {
     Arc::new(move |relation| {
         let config = match relation.mode {
-            Mode::Live => config(relation, live.as_ref())?,
+            Mode::Live => config(&secrets, relation, live.as_ref())?,
             Mode::Test => {
-                let config = config(relation, test.as_ref())?;
+                let config = config(&secrets, relation, test.as_ref())?;
                 // The platform's own two banks are compared where the settings are read.
                 let real = live.as_ref().filter(|_| relation.own.base_url.is_some());
                 if real.is_some_and(|real| real.config.base_url == config.base_url) {
@@ -83,9 +83,26 @@ fn wrong(field: &'static str, why: impl ToString) -> NoBank {
     NoBank::Wrong { field, why }
 }
 
-fn config(relation: &Relation, usual: Option<&Usual>) -> Result<bank::Config, NoBank> {
+fn config(
+    secrets: &Secrets,
+    relation: &Relation,
+    usual: Option<&Usual>,
+) -> Result<bank::Config, NoBank> {
     let own = &relation.own;
-    let file = |field, path: &Option<String>| path.as_deref().map(|path| secret(field, path));
+    let base_url = match (own.base_url.as_deref(), usual) {
+        (Some(url), _) => url,
+        (None, Some(usual)) => usual.config.base_url.as_str(),
+        (None, None) if own.is_usual() => return Err(NoBank::Absent),
+        (None, None) => {
+            let why = "is needed: the settings of the service name no bank for this mode";
+            return Err(wrong("baseUrl", why));
+        }
+    };
+    let file = |field, name: &Option<String>| {
+        let unusable = |NoSecret(why)| wrong(field, why);
+        let read = |name: &str| secrets.read(name, base_url).map_err(unusable);
+        name.as_deref().map(read)
+    };
     let password = file("passwordFile", &own.password_file).transpose()?;
     let notices = file("noticeSecretFile", &own.notice_secret_file).transpose()?;
     if notices
@@ -99,20 +116,15 @@ fn config(relation: &Relation, usual: Option<&Usual>) -> Result<bank::Config, No
         return Err(wrong("username", "and passwordFile go together; set both"));
     }
     let collector = own.collector.map(|collector| collector.to_string());
-    let mut config = match (&own.base_url, usual) {
-        (None, None) if own.is_usual() => return Err(NoBank::Absent),
-        (None, None) => {
-            let why = "is needed: the settings of the service name no bank for this mode";
-            return Err(wrong("baseUrl", why));
-        }
-        (None, Some(usual)) => platforms(relation, usual),
-        (Some(url), usual) => {
+    let mut config = match usual.filter(|_| own.base_url.is_none()) {
+        Some(usual) => platforms(relation, usual),
+        None => {
             let needed = |field| wrong(field, "is needed with a baseUrl of its own");
             let username = own.username.clone().ok_or_else(|| needed("username"))?;
             let password = password.clone().ok_or_else(|| needed("passwordFile"))?;
             let collector = collector.clone();
             let collector = collector.ok_or_else(|| needed("collectorCbu"))?;
-            let fresh = bank::Config::new(url, username, password, collector);
+            let fresh = bank::Config::new(base_url, username, password, collector);
             match usual {
                 None => fresh,
                 Some(Usual { config: usual, .. }) => bank::Config {
@@ -146,25 +158,4 @@ fn platforms(relation: &Relation, usual: &Usual) -> bank::Config {
         }
     }
     config
-}
-
-/// The content of a secret's file, without the end of its line.
-fn secret(field: &'static str, path: &str) -> Result<SecretString, NoBank> {
-    if !Path::new(path).is_absolute() {
-        return Err(wrong(field, "must be an absolute path"));
-    }
-    let mut text = String::new();
-    let read = File::open(path).and_then(|file| {
-        let mut file = file.take(SECRET_BYTES_MAX.saturating_add(1));
-        file.read_to_string(&mut text)
-    });
-    let read = read.map_err(|why| wrong(field, format!("cannot be read: {why}")))?;
-    if u64::try_from(read).unwrap_or(u64::MAX) > SECRET_BYTES_MAX {
-        let why = format!("holds more than {SECRET_BYTES_MAX} bytes");
-        return Err(wrong(field, why));
-    }
-    match text.trim_end_matches(['\r', '\n']) {
-        "" => Err(wrong(field, "holds nothing")),
-        some => Ok(some.into()),
-    }
 }

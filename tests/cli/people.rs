@@ -100,6 +100,12 @@ async fn a_second_person_approves_from_the_command_line() {
     assert!(done(eva, &["approvals", "reject", "2"]).contains("rejected"));
     let (code, _, err) = run(eva, &["approvals", "reject", "3"]);
     assert_eq!(code, Some(1), "{err}");
+    // A live key waits, too; the approver gets it.
+    let issue = ["key", "issue", "tnt_first", "--mode", "live"];
+    let asked = done(TEST_ADMIN_KEY, &issue);
+    assert!(asked.contains("Approval 3 waits") && !asked.contains("cdl_"));
+    let approved = done(eva, &["approvals", "approve", "3"]);
+    assert!(approved.contains("cdl_live_"), "{approved}");
     // The audit log has both the former and the new role.
     done(
         TEST_ADMIN_KEY,

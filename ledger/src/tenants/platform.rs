@@ -53,6 +53,14 @@ impl Platform {
         self.tenants.get(id).ok_or(Rejection::TenantNotFound)
     }
 
+    /// Whether a tenant's policy needs a second person for anything. Then changes of bank relations and live keys do for
+    /// every tenant: with a key of another tenant that shares the collector account, one person could move the money.
+    pub fn has_four_eyes(&self) -> bool {
+        self.tenants
+            .values()
+            .any(|tenant| !tenant.policy.four_eyes.is_off())
+    }
+
     /// Decides whether a tenant may have another key of a mode.
     ///
     /// # Errors

@@ -5,16 +5,17 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, ResponseError as _, web};
 use caudal_actors::failure::Failure;
 use caudal_ledger::people::approvals::{Approval, ApprovalOrder, Proposal};
+use caudal_ledger::people::audit::AuditEntry;
 use caudal_ledger::people::{Person, Role};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 use super::{ApprovalBody, entry, number, shown};
-use crate::admin::access::{Acting, OPERATIONS};
+use crate::admin::access::{Acting, Made, OPERATIONS};
 use crate::admin::behalf::together;
 use crate::admin::people::{Operator, Outcome, Power};
-use crate::admin::{OperatorDesk, cases, moves, restores, tenants};
+use crate::admin::{OperatorDesk, cases, keys, moves, restores, tenants};
 use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::current;
@@ -36,13 +37,13 @@ fn may_still(door: &Door, approval: &Approval) -> bool {
     works || (proposal.role == Role::Root && door.root.is_some())
 }
 
-/// Whether the approver had their credential before the request was made: nobody can create a second person to approve
-/// their own request.
+/// Whether the approver had their credential and their role before the request was made: nobody can create a second
+/// person to approve their own request, neither by a new credential nor by a new role.
 fn was_here(door: &Door, approver: &Operator, asked_at: Timestamp) -> bool {
     let people = door.engine.staff().people;
     let id = approver.credential.as_deref();
     let person = id.and_then(|id| people.with_credential(id));
-    person.is_some_and(|it| it.issued_at <= asked_at)
+    person.is_some_and(|it| it.issued_at <= asked_at && it.role_since <= asked_at)
 }
 
 async fn vote(
@@ -91,24 +92,29 @@ pub async fn approve(
     path: web::Path<String>,
     acting: Acting,
 ) -> Answer {
-    // One task for both, so that an approved operation is not left undone because the approver's connection ended.
-    let work = approved(web::Data::clone(&desk), path.into_inner(), acting);
-    let work = current::answering(current::request(), work);
-    let done = actix_web::rt::spawn(work).await;
-    let (number, answer) = done.map_err(|_| Failure::OutcomeUnknown)??;
+    let (number, answer) = approved(&desk, &path, acting).await?;
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
-    let body = shown(approvals.numbered(number)?, now, answer);
+    let body = shown(&desk.door, approvals.numbered(number)?, now, answer);
     Ok(json(StatusCode::OK, &body))
 }
 
-async fn approved(
-    desk: web::Data<OperatorDesk>,
-    path: String,
+/// Approves a request and has it carried out; returns its number and the answer of the operation. A key that the
+/// operation made is in that answer and nowhere else.
+pub(in crate::admin) async fn approved(
+    desk: &web::Data<OperatorDesk>,
+    path: &str,
     acting: Acting,
 ) -> Result<(u64, Option<Value>), ApiError> {
-    let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
-    let number = proposal.number;
-    Ok((number, carry_out(desk, proposal, acting, begun).await))
+    let (desk, path) = (web::Data::clone(desk), path.to_owned());
+    // One task for both, so that an approved operation is not left undone because the approver's connection ended.
+    let work = async move {
+        let (proposal, begun) = vote(&desk, &path, &acting, true).await?;
+        let number = proposal.number;
+        Ok((number, carry_out(desk, proposal, acting, begun).await))
+    };
+    let work = current::answering(current::request(), work);
+    let done = actix_web::rt::spawn(work).await;
+    done.map_err(|_| Failure::OutcomeUnknown)?
 }
 
 /// Rejects what another person asked for.
@@ -127,7 +133,7 @@ pub async fn reject(
 ) -> Answer {
     let (proposal, _) = vote(&desk, &path, &acting, false).await?;
     let (approvals, now) = (desk.door.engine.staff().approvals, desk.door.engine.now());
-    let body = shown(approvals.numbered(proposal.number)?, now, None);
+    let body = shown(&desk.door, approvals.numbered(proposal.number)?, now, None);
     Ok(json(StatusCode::OK, &body))
 }
 
@@ -150,7 +156,11 @@ async fn carry_out(
         true => Outcome::Done { of: begun, status },
         false => Outcome::Failed { of: begun, status },
     };
-    let entry = entry(&proposal, proposal.reason.clone(), outcome);
+    let made = done.extensions().get::<Made>().cloned();
+    let entry = AuditEntry {
+        subject: made.map_or_else(|| proposal.subject.clone(), |Made(subject)| subject),
+        ..entry(&proposal, proposal.reason.clone(), outcome)
+    };
     let ended = ApprovalOrder::End { number, status };
     if let Err(why) = desk.door.engine.approve(ended, Some(entry)).await {
         tracing::error!(%why, approval = number, status, "the end of an approval could not be written");
@@ -187,6 +197,8 @@ async fn perform(
     let about = proposal.subject.as_str();
     match proposal.action.as_str() {
         "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
+        "issueKey" => keys::issued(desk, about, &acting, sent).await,
+        "rotateKey" => keys::rotated(desk, about, &acting, sent).await,
         "switchGeneration" => restores::switched(desk, about, &acting, sent).await,
         "moveRealm" => moves::moved(desk, about, &acting, sent).await,
         "changePlatform" => tenants::set(desk, &acting, sent).await,

@@ -4,7 +4,7 @@ use super::*;
 
 /// A house with a tenant whose policy requires a second person, two approvers and an operator; its path and their
 /// credentials.
-async fn wary() -> (House, String, [String; 3]) {
+pub(super) async fn wary() -> (House, String, [String; 3]) {
     let house = House::open();
     let tenant = house.tenant().await;
     let path = format!("/admin/tenants/{tenant}");
@@ -28,7 +28,13 @@ async fn wary() -> (House, String, [String; 3]) {
 }
 
 impl House {
-    async fn acts(&self, who: &str, method: &str, path: &str, body: Option<Value>) -> Answer {
+    pub(super) async fn acts(
+        &self,
+        who: &str,
+        method: &str,
+        path: &str,
+        body: Option<Value>,
+    ) -> Answer {
         let request = self
             .as_person(who, method, path)
             .header("x-reason", "a test");
@@ -39,7 +45,7 @@ impl House {
         .await
     }
 
-    async fn votes(&self, who: &str, id: &Value, how: &str) -> Answer {
+    pub(super) async fn votes(&self, who: &str, id: &Value, how: &str) -> Answer {
         let path = format!("/admin/approvals/{id}/{how}");
         self.acts(who, "POST", &path, None).await
     }

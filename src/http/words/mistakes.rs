@@ -219,6 +219,9 @@ pub enum Mistake {
         "must be the CBU of a bank account, not a CVU",
         "debe ser el CBU de una cuenta bancaria, no un CVU";
     Bank { why: String } = "{why}", "{why}";
+    NotASecretName { max: usize } =
+        "must be the name of a file in the folder of secrets, no path: 1 to {max} letters, digits, dots, dashes and underscores, the first a letter or a digit",
+        "debe ser el nombre de un archivo de la carpeta de secretos, no una ruta: 1 a {max} letras, dígitos, puntos, guiones y guiones bajos, el primero letra o dígito";
     NotLogDirectives =
         "must be targets in caudal, caudal_actors or caudal_storage with warn, info, debug or trace, with commas between, 200 characters at most: for instance caudal::bank=debug,caudal_actors=debug",
         "debe ser destinos de caudal, caudal_actors o caudal_storage con warn, info, debug o trace, separados por comas, 200 caracteres como máximo: por ejemplo caudal::bank=debug,caudal_actors=debug";
