@@ -1,6 +1,7 @@
 //! The parts that both families share: errors, the caller, bodies, queries, and the frame round each request.
 
 pub mod accept;
+pub mod audit_rate;
 pub mod body;
 pub mod borrowed;
 pub mod bulk;
@@ -77,6 +78,8 @@ pub struct Door {
     pub deadlines: bytes::Deadlines,
     /// One in this many successful requests gets a line in the log; 0 means none does.
     pub log_every: u32,
+    /// How many looks, checks and denials of an operator have entries in the audit log.
+    pub audit_rate: Arc<audit_rate::AuditRate>,
     /// Addresses that sent wrong keys.
     pub strangers: Arc<strangers::Strangers>,
     /// The rate limits of each key and each realm; none unless configured.
@@ -168,4 +171,6 @@ pub struct Hooks {
     pub sealer: Sealer,
     /// How many streams each realm has.
     pub streams: streams::Streams,
+    /// How many test calls each realm may make to its webhooks.
+    pub tests: rate::SlowRate<RealmId>,
 }

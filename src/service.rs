@@ -51,7 +51,7 @@ use crate::http::bytes::Deadlines;
 use crate::http::errors::ApiError;
 use crate::http::rate::Rate;
 use crate::http::streams::StreamOptions;
-use crate::http::{Door, strangers, wire};
+use crate::http::{Door, audit_rate, strangers, wire};
 use crate::keys::Keyring;
 use crate::memory::Plan;
 use crate::webhooks::{AttemptLimits, Reach};
@@ -153,6 +153,9 @@ pub struct ServiceOptions {
     pub answer: Duration,
     /// How many wrong keys a peer may show in a burst; it earns one more every few seconds.
     pub wrong_keys: NonZeroU32,
+    /// How many looks, checks and denials of an operator have entries in the audit log in a burst; one more has one every few
+    /// seconds.
+    pub audit_burst: NonZeroU32,
     /// The limit of each API key, in requests per second and requests in flight; `None` is no limit.
     pub rate: Option<Rate>,
     /// The same limit for each realm, over all its keys.
@@ -202,13 +205,14 @@ impl ServiceOptions {
                 data: Some(data.join(BANK)),
                 endowment: 0,
             },
+            secrets: Some(data.join(SECRETS)),
             admin_key,
             admin_key_enabled: true,
             pepper: None,
-            secrets: Some(data.join(SECRETS)),
             limits: wire::ConnectionLimits::default(),
             answer: wire::ANSWER_PATIENCE,
             wrong_keys: strangers::WRONG_BURST,
+            audit_burst: audit_rate::BURST,
             rate: None,
             realm_rate: None,
             grace: GRACE,
@@ -236,7 +240,7 @@ impl ServiceOptions {
     }
 
     /// Options with limits that suit a test: one worker, small segments, no floor of free space, any number of wrong
-    /// keys, and [`TEST_ADMIN_KEY`].
+    /// keys and of entries for looks, and [`TEST_ADMIN_KEY`].
     pub fn for_tests(data: impl Into<PathBuf>) -> Self {
         Self {
             workers: 1,
@@ -249,6 +253,7 @@ impl ServiceOptions {
                 ..caudal_storage::StoreOptions::default()
             },
             wrong_keys: NonZeroU32::MAX,
+            audit_burst: NonZeroU32::MAX,
             grace: Duration::from_secs(5),
             catch_up: None,
             ..Self::local(data, TEST_ADMIN_KEY.into())

@@ -14,7 +14,8 @@
 //!
 //! The body of such an operation is read completely first; then the operator is looked up again.
 //!
-//! **Bounds.** Such a body has at most [`crate::http::body::BODY_BYTES_MAX`].
+//! **Bounds.** Such a body has at most [`crate::http::body::BODY_BYTES_MAX`]. Looks, checks and denials of an operator have
+//! entries at a rate ([`crate::http::audit_rate`]); what goes beyond it is counted.
 //!
 //! **Failure.** Operations that only check ([`Weight::Checks`]) proceed without their entries, with a line in the log:
 //! a full disk must not keep anybody from verifying or shipping the journal.
@@ -104,7 +105,7 @@ operations! {
     POST "/accounts/{cvu}/suspend" suspendAccountByOperator: Act, Acts;
     POST "/accounts/{cvu}/reactivate" reactivateAccountByOperator: Act, Acts;
     POST "/accounts/{cvu}/verify" verifyAccount: Read, Checks;
-    GET "/cases" listCases: Read, Reads;
+    GET "/cases" listCases: Read, Looks;
     GET "/cases/{id}" readCase: Read, Looks;
     POST "/cases/{id}/decide" decideCase: Act, Acts;
     POST "/transfers/{id}/decide" decideTransfer: Act, Acts;
@@ -176,8 +177,17 @@ impl Operation {
         format!("/admin{}", path.join("/"))
     }
 
-    /// The subject of a request: the value that its path names, or the resource that the path stands for. Middleware
-    /// runs before the route is matched, so the pattern is compared with the path.
+    /// The subject of a request: that of its path, and for a look at a list also the filter.
+    fn subject_of(&self, call: &ServiceRequest) -> String {
+        let subject = self.subject(call.path());
+        match (self.weight, call.query_string()) {
+            (Weight::Looks, filter) if !filter.is_empty() => format!("{subject}?{filter}"),
+            _ => subject,
+        }
+    }
+
+    /// The subject that a path names: the value in it, or the resource that it stands for. Middleware runs before the
+    /// route is matched, so the pattern is compared with the path.
     fn subject(&self, path: &str) -> String {
         let path = path.strip_prefix("/admin").map(|it| it.split('/'));
         let mut segments = self.path.split('/').zip(path.into_iter().flatten());
@@ -297,7 +307,7 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
     let operation = Operation::of(call)?;
     super::refuse_unknown(call)?;
     let mut acting = Acting {
-        subject: operation.subject(call.path()),
+        subject: operation.subject_of(call),
         operator,
         reason: behalf.as_ref().and_then(Behalf::reason),
         body: web::Bytes::new(),
@@ -332,6 +342,8 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
         Weight::Looks => {
             acting.note(door, Outcome::Looked).await?;
         }
+        // A check changes nothing, so it has entries within the operator's allowance for looks.
+        Weight::Checks if !door.audit_rate.admits(&acting.operator.name) => {}
         Weight::Checks => match acting.note(door, Outcome::Begun).await {
             Ok(entry) => acting.entry = entry,
             Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),

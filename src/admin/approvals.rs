@@ -222,6 +222,7 @@ fn entry(proposal: &Proposal, reason: String, outcome: Outcome) -> AuditEntry {
         reason,
         request_id: current::request().id,
         outcome,
+        omitted: 0,
     }
 }
 

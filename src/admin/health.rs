@@ -4,6 +4,7 @@ mod log;
 mod pace;
 mod store;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{Display, Write as _};
 
 use actix_web::http::StatusCode;
@@ -13,7 +14,9 @@ use caudal_actors::engine::cases::CaseFigures;
 use caudal_actors::failure::Failure;
 use caudal_actors::platform::realms;
 use caudal_actors::realms::RealmReport;
+use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
+use caudal_ledger::treasury::Sum;
 use serde::Serialize;
 
 use super::actors::{RealmFigures, reports};
@@ -23,6 +26,13 @@ use super::memory::MemoryBody;
 use super::{OperatorDesk, webhooks};
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
+
+/// The most tenants with labels of their own: the oldest. The figures of all others are under [`OTHER`].
+const TENANTS_MAX: usize = 200;
+/// The most webhooks with labels of their own.
+const WEBHOOKS_MAX: usize = 1000;
+/// The label of whatever has none of its own.
+const OTHER: &str = "other";
 
 /// Whether the process answers at all.
 pub async fn livez() -> HttpResponse {
@@ -127,24 +137,61 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
         }
     }
     log::figures(&mut page, &desk);
-    pace::figures(&mut page, &desk);
+    let named = Named::of(&desk.door.engine.platform());
+    pace::figures(&mut page, &desk, &named);
     clock(&mut page, &desk);
     match reports(&desk).await {
-        Ok(realms) => actors(&mut page, &realms),
+        Ok(realms) => actors(&mut page, &realms, &named),
         // The store's figures matter most when the actors cannot answer.
         Err(why) => tracing::warn!(%why, "metrics without the actors' figures"),
     }
     match webhooks::all(&desk).await {
-        Ok(found) => hooks(&mut page, &found),
+        Ok(found) => hooks(&mut page, &found, &named),
         Err(why) => tracing::warn!(%why, "metrics without the webhooks' figures"),
     }
     match figures(&desk) {
-        Ok(found) => cases(&mut page, &found, desk.door.engine.now()),
+        Ok(found) => cases(&mut page, (&found, desk.door.engine.now()), &named),
         Err(why) => tracing::warn!(%why, "metrics without the cases"),
     }
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(page.0 + &desk.door.measures.text())
+}
+
+/// The tenants that have labels of their own.
+struct Named(BTreeSet<String>);
+
+impl Named {
+    fn of(platform: &Platform) -> Self {
+        let mut all: Vec<_> = platform.tenants.values().collect();
+        // The number of a realm says when it was created.
+        all.sort_by_key(|tenant| tenant.live);
+        let named = all.into_iter().take(TENANTS_MAX);
+        Self(named.map(|tenant| tenant.id.clone()).collect())
+    }
+
+    /// The label of a tenant. The service generates tenant ids: letters, digits and `_`.
+    fn label<'a>(&self, tenant: &'a str) -> &'a str {
+        match self.0.contains(tenant) {
+            true => tenant,
+            false => OTHER,
+        }
+    }
+}
+
+/// The values of a family by their labels: those with the same labels are combined.
+fn combined<T: Copy>(
+    values: impl IntoIterator<Item = (String, T)>,
+    combine: impl Fn(T, T) -> T,
+) -> BTreeMap<String, T> {
+    let mut found = BTreeMap::new();
+    for (labels, value) in values {
+        let entry = found.entry(labels);
+        entry
+            .and_modify(|known| *known = combine(*known, value))
+            .or_insert(value);
+    }
+    found
 }
 
 #[derive(Default)]
@@ -167,6 +214,19 @@ impl Page {
     fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, "gauge", help);
         self.sample(name, "", value);
+    }
+
+    /// A family of sums by their labels.
+    fn sums(
+        &mut self,
+        (name, kind, help): (&str, &str, &str),
+        values: impl IntoIterator<Item = (String, u64)>,
+    ) {
+        self.family(name, kind, help);
+        // A sum of counts that high is not reached.
+        for (labels, value) in combined(values, u64::saturating_add) {
+            self.sample(name, &labels, value);
+        }
     }
 
     /// One sample per cell, labelled with its number unless there is only one cell. Unknown values are left out.
@@ -275,15 +335,14 @@ const FIGURES: [Figure; 7] = [
     ),
 ];
 
-fn actors(page: &mut Page, realms: &[RealmFigures]) {
+fn actors(page: &mut Page, realms: &[RealmFigures], named: &Named) {
     for (name, kind, help, figure) in FIGURES {
-        page.family(name, kind, help);
-        for realm in realms {
-            // The service generates tenant ids: letters, digits and `_`.
-            let (tenant, mode) = (&realm.tenant, realm.mode.as_str());
+        let values = realms.iter().map(|realm| {
+            let (tenant, mode) = (named.label(&realm.tenant), realm.mode.as_str());
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
-            page.sample(name, &labels, figure(&realm.report));
-        }
+            (labels, figure(&realm.report))
+        });
+        page.sums((name, kind, help), values);
     }
 }
 
@@ -328,14 +387,18 @@ const HOOK_FIGURES: [HookFigure; 5] = [
     ),
 ];
 
-fn hooks(page: &mut Page, found: &[webhooks::Row]) {
+fn hooks(page: &mut Page, found: &[webhooks::Row], named: &Named) {
     for (name, kind, help, figure) in HOOK_FIGURES {
-        page.family(name, kind, help);
-        for row in found {
-            let (tenant, mode, id) = (&row.tenant_id, row.mode, &row.id);
+        let values = found.iter().enumerate().map(|(place, row)| {
+            let (tenant, mode) = (named.label(&row.tenant_id), row.mode);
+            let id = match tenant == OTHER || place >= WEBHOOKS_MAX {
+                true => OTHER,
+                false => row.id.as_str(),
+            };
             let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",webhook=\"{id}\"}}");
-            page.sample(name, &labels, figure(row));
-        }
+            (labels, figure(row))
+        });
+        page.sums((name, kind, help), values);
     }
 }
 
@@ -352,37 +415,87 @@ pub(super) fn figures(desk: &OperatorDesk) -> Result<Vec<RealmCases>, Failure> {
     all.collect()
 }
 
-fn cases(page: &mut Page, found: &[RealmCases], now: Timestamp) {
+fn cases(page: &mut Page, (found, now): (&[RealmCases], Timestamp), named: &Named) {
     let age = |since: Option<Timestamp>| {
         let millis = since.map_or(0, |since| now.millis().saturating_sub(since.millis()));
         millis.checked_div(1000).unwrap_or(0)
     };
-    let kinds = |it: &CaseFigures| {
+    let kinds = |(tenant, mode, it): &RealmCases| {
+        let tenant = named.label(tenant).to_owned();
+        let labelled = |(kind, count, since)| {
+            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
+            (labels, count, since)
+        };
         [
             ("transfer", it.counts.transfers, it.oldest_transfer),
             ("suspense", it.counts.suspense, it.oldest_suspense),
             ("unbooked", it.counts.unbooked, it.oldest_unbooked),
         ]
+        .map(labelled)
     };
-    page.family("cases_open", "gauge", "Cases that wait for a person.");
-    for (tenant, mode, it) in found {
-        for (kind, count, _) in kinds(it) {
-            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
-            page.sample("cases_open", &labels, count);
-        }
-    }
+    let all: Vec<_> = found.iter().flat_map(kinds).collect();
+    let counts = all
+        .iter()
+        .map(|(labels, count, _)| (labels.clone(), *count));
+    let help = "Cases that wait for a person.";
+    page.sums(("cases_open", "gauge", help), counts);
     let help = "For how long the oldest open case has waited; 0 without one.";
     page.family("cases_oldest_seconds", "gauge", help);
-    for (tenant, mode, it) in found {
-        for (kind, _, since) in kinds(it) {
-            let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\",kind=\"{kind}\"}}");
-            page.sample("cases_oldest_seconds", &labels, age(since));
-        }
+    let ages = all
+        .iter()
+        .map(|(labels, _, since)| (labels.clone(), age(*since)));
+    for (labels, age) in combined(ages, u64::max) {
+        page.sample("cases_oldest_seconds", &labels, age);
     }
     let help = "Money that arrived and that no account could take, in ARS.";
     page.family("suspense_pesos", "gauge", help);
-    for (tenant, mode, it) in found {
-        let labels = format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}");
-        page.sample("suspense_pesos", &labels, it.amount);
+    let sums = found.iter().map(|(tenant, mode, it)| {
+        let tenant = named.label(tenant);
+        (
+            format!("{{tenant=\"{tenant}\",mode=\"{mode}\"}}"),
+            it.amount,
+        )
+    });
+    for (labels, sum) in combined(sums, Sum::plus) {
+        page.sample("suspense_pesos", &labels, sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use caudal_ledger::tenants::orders::{NewTenant, PlatformOrder};
+
+    use super::*;
+
+    #[test]
+    fn the_oldest_tenants_have_labels_and_the_figures_of_all_others_are_added_up() {
+        let mut platform = Platform::default();
+        for number in 0..TENANTS_MAX + 3 {
+            let new = NewTenant::plain(format!("tnt_{number}"));
+            let facts = platform.decide(PlatformOrder::CreateTenant(new, 0), Timestamp::default());
+            for fact in facts.unwrap() {
+                platform.apply(&fact);
+            }
+        }
+        let named = Named::of(&platform);
+        let mut page = Page::default();
+        let values = platform.tenants.keys().map(|tenant| {
+            let label = named.label(tenant);
+            (format!("{{tenant=\"{label}\"}}"), 2)
+        });
+        page.sums(("figure", "gauge", "A test."), values);
+        let samples: Vec<_> = page
+            .0
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .collect();
+        assert_eq!(samples.len(), TENANTS_MAX + 1);
+        for line in [
+            "caudal_figure{tenant=\"other\"} 6",
+            "caudal_figure{tenant=\"tnt_0\"} 2",
+            "caudal_figure{tenant=\"tnt_199\"} 2",
+        ] {
+            assert!(samples.contains(&line), "{line}");
+        }
     }
 }

@@ -116,7 +116,8 @@ pub fn root(door: &Door) -> Option<Operator> {
     door.root.as_ref().map(|_| Operator::root())
 }
 
-/// Writes an entry to the audit log and returns its sequence once it is durable. Texts are cut at the lengths that
+/// Writes an entry to the audit log and returns its sequence once it is durable; 0 for a look or a denial beyond the
+/// operator's allowance, which is counted instead ([`crate::http::audit_rate`]). Texts are cut at the lengths that
 /// [`caudal_ledger::people::audit`] names. `action` is the admin API's operation id where there is one.
 ///
 /// # Errors
@@ -129,16 +130,26 @@ pub async fn audit(
     reason: &str,
     outcome: Outcome,
 ) -> Result<u64, Failure> {
+    let (name, rate) = (&operator.name, &door.audit_rate);
+    if matches!(outcome, Outcome::Looked | Outcome::Denied) && !rate.admits(name) {
+        return Ok(0);
+    }
+    let omitted = rate.taken(name);
     let entry = AuditEntry {
-        operator: operator.name.clone(),
+        operator: name.clone(),
         role: operator.role,
         action: action.to_owned(),
         subject: subject.to_owned(),
         reason: reason.to_owned(),
         request_id: current::request().id,
         outcome,
+        omitted,
     };
-    noted(door, entry, operator.credential.clone()).await
+    let noted = noted(door, entry, operator.credential.clone()).await;
+    if noted.is_err() {
+        rate.add(name, omitted);
+    }
+    noted
 }
 
 /// This node, if another one owns the first cell.

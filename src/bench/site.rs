@@ -12,10 +12,11 @@ use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
 use caudal::http::Entrance;
+use caudal::http::audit_rate::AuditRate;
 use caudal::http::bulk::BulkSlots;
 use caudal::http::bytes::Deadlines;
 use caudal::http::gate::Gate;
-use caudal::http::rate::{Rate, RateLimit};
+use caudal::http::rate::{Rate, RateLimit, SlowRate};
 use caudal::http::streams::Streams;
 use caudal::http::wire::{self, Bounds, Listening};
 use caudal::http::{Door, Hooks};
@@ -307,9 +308,11 @@ impl Site {
                 reach: Reach::loopback(),
                 sealer: Sealer::new(PEPPER)?,
                 streams: Streams::default(),
+                tests: SlowRate::new(NonZeroU32::MIN, Duration::from_secs(1)),
             }),
             deadlines: Deadlines::default(),
             log_every: 1,
+            audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
             strangers: Arc::default(),
             rate: allowed
                 .rate

@@ -150,11 +150,19 @@ impl Sent {
         }
         self.visit.may(&act).await?;
         let reason = reason?;
-        let begun = self.visit.note(&act, &reason, Outcome::Begun).await;
+        let (door, who) = (&self.visit.desk.door, &self.visit.session.who);
+        let begun = match act.grave || door.audit_rate.admits(&who.name) {
+            true => self
+                .visit
+                .note(&act, &reason, Outcome::Begun)
+                .await
+                .map(Some),
+            false => Ok(None),
+        };
         let of = match begun {
             Ok(of) => {
-                self.begun.set(of);
-                Some(of)
+                self.begun.set(of.map_or(0, |of| of));
+                of
             }
             Err(why) if act.grave => return Err(why.into()),
             // A full disk must not keep operators from verifying or shipping the journal.

@@ -64,7 +64,7 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
 
 fn shown(visit: &Visit, row: &AuditRow) -> Vec<Cell> {
     let (tongue, entry) = (visit.tongue(), &row.entry);
-    let outcome = match entry.outcome {
+    let mut outcome = match entry.outcome {
         Outcome::Done { of, .. } | Outcome::Failed { of, .. } => {
             let mut cell = tongue.state(entry.outcome.as_str());
             cell.text = format!("{} · {}", cell.text, tongue.count(of).text);
@@ -74,6 +74,10 @@ fn shown(visit: &Visit, row: &AuditRow) -> Vec<Cell> {
             tongue.state(entry.outcome.as_str())
         }
     };
+    if entry.omitted > 0 {
+        let (word, count) = (visit.say(Word::Omitted), tongue.count(entry.omitted).text);
+        outcome.text = format!("{} · {word}: {count}", outcome.text);
+    }
     vec![
         tongue.count(row.sequence),
         tongue.time(row.at),

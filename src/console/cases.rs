@@ -34,6 +34,7 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
     let (tongue, engine) = (visit.tongue(), visit.engine());
     let platform = engine.platform();
     let (tenant, mode) = (visit.asks("tenant"), visit.asks("mode"));
+    visit.looks("listCases", &looked(visit)).await?;
     let wanted = realms(&platform).filter(|(found, of)| {
         tenant.is_none_or(|id| found.id == id) && mode.is_none_or(|mode| of.as_str() == mode)
     });
@@ -78,6 +79,17 @@ async fn listed(visit: &Visit) -> Result<Page, ApiError> {
     let mut blocks: Vec<Block> = visit.done_note().into_iter().collect();
     blocks.push(Block::Table(table));
     Ok(visit.page(Part::Cases, visit.say(Word::Cases), blocks))
+}
+
+/// The subject of the entry about a look at the list: the filter, as the admin API has it.
+fn looked(visit: &Visit) -> String {
+    let asked = ["tenant", "mode", "offset"].map(|name| Some((name, visit.asks(name)?)));
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    let query = query.extend_pairs(asked.into_iter().flatten()).finish();
+    match query.as_str() {
+        "" => "cases".to_owned(),
+        query => format!("cases?{query}"),
+    }
 }
 
 fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {

@@ -138,6 +138,7 @@ async fn compared(
     place: &Place,
     (day, result): (BusinessDay, Option<Agreement>),
 ) -> Result<Vec<Block>, ApiError> {
+    visit.looks("reconcile", &place.tenant).await?;
     let wanted = Wanted {
         from: day,
         to: day,

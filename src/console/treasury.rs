@@ -212,6 +212,7 @@ pub async fn positions(visit: Visit, path: web::Path<(String, String)>) -> HttpR
 
 async fn listed(visit: &Visit, path: &(String, String)) -> Result<Page, ApiError> {
     let (tongue, place) = (visit.tongue(), visit.place(path)?);
+    visit.looks("listPositions", &place.tenant).await?;
     let text = visit
         .asks("text")
         .filter(|text| text.chars().count() <= TEXT_MAX);

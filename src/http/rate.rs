@@ -6,13 +6,14 @@
 use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use caudal_ledger::ids::RealmId;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DefaultKeyedStateStore;
-use governor::{Quota, RateLimiter};
+use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 
 use super::errors::ApiError;
 use super::words::Refusal;
@@ -31,6 +32,44 @@ const fn whole(number: u32) -> NonZeroU32 {
     match NonZeroU32::new(number) {
         Some(number) => number,
         None => NonZeroU32::MIN,
+    }
+}
+
+/// A wait in whole seconds, at least one.
+fn seconds(wait: Duration) -> u32 {
+    let seconds = wait.as_millis().div_ceil(1000).max(1);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
+}
+
+/// A rate for each of some callers: so many in a burst, then one in so long.
+pub struct SlowRate<K: Hash + Eq + Clone> {
+    limiter: DefaultKeyedRateLimiter<K>,
+    clock: DefaultClock,
+}
+
+impl<K: Hash + Eq + Clone> std::fmt::Debug for SlowRate<K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} callers", self.limiter.len())
+    }
+}
+
+impl<K: Hash + Eq + Clone> SlowRate<K> {
+    /// This many in a burst, and one more after each period.
+    pub fn new(burst: NonZeroU32, every: Duration) -> Self {
+        let quota = Quota::with_period(every).unwrap_or(Quota::per_second(NonZeroU32::MIN));
+        Self {
+            limiter: RateLimiter::keyed(quota.allow_burst(burst)),
+            clock: DefaultClock::default(),
+        }
+    }
+
+    /// Takes one of a caller's allowance.
+    ///
+    /// # Errors
+    /// The seconds until there is one.
+    pub fn take(&self, whose: &K) -> Result<(), u32> {
+        let taken = self.limiter.check_key(whose);
+        taken.map_err(|wait| seconds(wait.wait_time_from(self.clock.now())))
     }
 }
 
@@ -84,11 +123,7 @@ impl<K: Hash + Eq + Clone> Buckets<K> {
         let (per_second, burst) = (self.rate.0.get(), self.rate.1.get());
         let (remaining, pause) = match self.limiter.check_key(whose) {
             Ok(state) => (state.remaining_burst_capacity(), None),
-            Err(wait) => {
-                let wait = wait.wait_time_from(self.clock.now()).as_millis();
-                let seconds = wait.div_ceil(1000).max(1);
-                (0, Some(u32::try_from(seconds).unwrap_or(u32::MAX)))
-            }
+            Err(wait) => (0, Some(seconds(wait.wait_time_from(self.clock.now())))),
         };
         Allowance {
             burst,
@@ -169,7 +204,7 @@ impl Allowances {
 
 #[cfg(test)]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::time::Instant;
 
     use super::super::errors::Why;
     use super::*;

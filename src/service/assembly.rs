@@ -31,9 +31,10 @@ use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway, MayCall};
 use crate::console::Console;
+use crate::http::audit_rate::AuditRate;
 use crate::http::bulk::BulkSlots;
 use crate::http::gate::Gate;
-use crate::http::rate::{Rate, RateLimit};
+use crate::http::rate::{Rate, RateLimit, SlowRate};
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
@@ -43,6 +44,7 @@ use crate::measures::banks::counted;
 use crate::measures::{Measures, hooks};
 use crate::notices;
 use crate::outgoing::Outgoing;
+use crate::v1::webhooks::{TEST_BURST, TEST_EVERY};
 use crate::webhooks::resolve::SystemLookup;
 use crate::webhooks::{AttemptLimits, HttpSink, Reach, Sealer};
 use crate::{admin, memory, server};
@@ -204,6 +206,7 @@ impl Parts {
             calendar: options.calendar,
             deadlines: options.deadlines,
             log_every: options.log_every,
+            audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
             strangers: Arc::new(Strangers::new(options.wrong_keys)),
             rate: rate(options.rate, options.realm_rate),
             memory: options.memory,
@@ -482,6 +485,7 @@ fn webhooks(
         reach,
         sealer: sealer()?,
         streams: Streams::new(streams),
+        tests: SlowRate::new(TEST_BURST, TEST_EVERY),
     };
     Ok((Arc::new(sink), hooks))
 }

@@ -5,7 +5,9 @@
 //!
 //! **Bounds.** [`Format::lines_max`] lines; [`PAGE`] vouchers at a time. A PDF, or a statement with more lines than
 //! that, takes a seat among the realm's streams before anything is read, and keeps it until its bytes have left;
-//! [`KEPT_MAX`] of its bytes are kept in memory, of a PDF all.
+//! [`KEPT_MAX`] of its bytes are kept in memory, of a PDF all. Of a realm's long statements one at a time is recounted or
+//! has a page read and written ([`crate::http::streams::LONG_AT_ONCE`]), on the threads of batches, so that they slow
+//! others no more than batches do.
 //!
 //! **Failure.** A failed read is an error before the first byte. If it fails later, the answer breaks off before its
 //! end, as the client sees by the promised length. It also breaks off when another generation of the realm is put
@@ -28,10 +30,12 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::statements::{DAYS_MAX, Period, Statement};
 use caudal_ledger::time::BusinessDay;
 use futures_util::stream::{Stream, unfold};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::target;
 use crate::bodies::statements::StatementBody;
 use crate::http::accept::preferred;
+use crate::http::bulk::{BulkSlots, give_way};
 use crate::http::caller::Caller;
 use crate::http::declared;
 use crate::http::errors::ApiError;
@@ -57,8 +61,9 @@ type Answer = Result<HttpResponse, ApiError>;
 pub(crate) struct Source {
     engine: Arc<Engine>,
     hooks: Arc<Hooks>,
+    room: Arc<BulkSlots>,
     realm: RealmId,
-    /// The realm whose seats the statement takes.
+    /// The realm whose seats and turns the statement takes.
     seats: RealmId,
 }
 
@@ -68,6 +73,7 @@ impl Source {
         Self {
             engine: Arc::clone(&door.engine),
             hooks: Arc::clone(&door.hooks),
+            room: Arc::clone(&door.room),
             realm,
             seats: realm,
         }
@@ -77,6 +83,14 @@ impl Source {
     pub(crate) fn for_operators(self) -> Self {
         let seats = RealmId(0);
         Self { seats, ..self }
+    }
+
+    /// Waits until no other long statement of the realm is worked on; a short one waits for none.
+    async fn turn(&self, long: bool) -> Result<Option<OwnedSemaphorePermit>, Failure> {
+        match long {
+            true => self.hooks.streams.turn(self.seats).await.map(Some),
+            false => Ok(None),
+        }
     }
 
     /// The statement of an account for some days, in a format, as an answer.
@@ -119,22 +133,26 @@ pub(crate) fn period(today: BusinessDay, query: &mut Query) -> Option<Period> {
 struct Writing {
     source: Source,
     pin: Pin,
-    form: Box<dyn Form>,
+    /// `None` once writing has failed.
+    form: Option<Box<dyn Form>>,
     /// The sequence of the next line.
     next: u64,
     begun: bool,
     done: bool,
+    /// Whether it takes turns with the other long statements of the realm.
+    long: bool,
 }
 
 impl Writing {
-    fn new(source: &Source, pin: Pin, form: Box<dyn Form>) -> Self {
+    fn new((source, long): (&Source, bool), pin: Pin, form: Box<dyn Form>) -> Self {
         Self {
             source: source.clone(),
             pin,
-            form,
+            form: Some(form),
             next: pin.before + 1,
             begun: false,
             done: false,
+            long,
         }
     }
 
@@ -143,26 +161,39 @@ impl Writing {
         if self.done {
             return Ok(None);
         }
-        let mut out = Vec::new();
-        if !self.begun {
-            self.begun = true;
-            self.form.head(&mut out);
-        }
-        let (engine, realm) = (&self.source.engine, self.source.realm);
+        let (source, realm) = (&self.source, self.source.realm);
+        let turn = source.turn(self.long).await?;
+        let mut page = Vec::new();
         if self.next <= self.pin.last {
-            let page = engine
-                .statement_lines(realm, self.pin, self.next, PAGE)
-                .await?;
+            let lines = source
+                .engine
+                .statement_lines(realm, self.pin, self.next, PAGE);
+            page = lines.await?;
             let last = page.last().ok_or(Failure::Damaged)?;
             self.next = last.sequence + 1;
-            for voucher in &page {
-                self.form.line(voucher, &mut out);
+        }
+        let (begins, ends) = (!self.begun, self.next > self.pin.last);
+        let mut form = self.form.take().ok_or(Failure::Bug)?;
+        let write = move || {
+            let mut out = Vec::new();
+            if begins {
+                form.head(&mut out);
             }
-        }
-        if self.next > self.pin.last {
-            self.done = true;
-            self.form.foot(&mut out);
-        }
+            for (item, voucher) in page.iter().enumerate() {
+                form.line(voucher, &mut out);
+                give_way(item);
+            }
+            if ends {
+                form.foot(&mut out);
+            }
+            (form, out)
+        };
+        let (form, out) = match self.long {
+            true => source.room.work(source.seats, write).await?,
+            false => write(),
+        };
+        drop(turn);
+        (self.form, self.begun, self.done) = (Some(form), true, ends);
         Ok(Some(out))
     }
 }
@@ -206,11 +237,13 @@ fn is_short(pin: Pin) -> bool {
 /// The statement of an account as an answer.
 async fn answer(request: &HttpRequest, source: &Source, pin: Pin, format: Format) -> Answer {
     let seat = seat(source, pin, format)?;
-    let realm = source.realm;
+    let (realm, long) = (source.realm, seat.is_some());
+    let turn = source.turn(long).await?;
     let statement = source.engine.statement(realm, pin).await?;
+    drop(turn);
     let begin = |statement: &Statement| {
         let form = format.begin(realm, statement.clone());
-        Writing::new(source, pin, form)
+        Writing::new((source, long), pin, form)
     };
     let whole = format == Format::Pdf || is_short(pin);
     let Written { tag, length, kept } = written(begin(&statement), whole).await?;

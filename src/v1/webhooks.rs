@@ -3,6 +3,9 @@
 pub mod bodies;
 mod secrets;
 
+use std::num::NonZeroU32;
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
 use caudal_actors::failure::Failure;
@@ -26,7 +29,7 @@ use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, array, give, json, plain};
 use crate::http::whole::WholeParams;
-use crate::http::words::Mistake;
+use crate::http::words::{Mistake, Refusal};
 use crate::webhooks::guard::{self, UrlError};
 use bodies::{
     DeliveriesPage, RedeliveryBody, TestBody, WebhookBody, WithSecret, delivery, ordered, tested,
@@ -42,6 +45,10 @@ const TYPES_MAX: usize = 64;
 const OVERLAP: u64 = 24 * 60 * 60;
 /// The longest overlap that a request may ask for: 7 days.
 const OVERLAP_MAX: u64 = 7 * OVERLAP;
+/// How many test calls a realm may make to its webhooks in one burst.
+pub(crate) const TEST_BURST: NonZeroU32 = NonZeroU32::new(10).unwrap();
+/// How long after a burst one more may be made.
+pub(crate) const TEST_EVERY: Duration = Duration::from_secs(1);
 
 type Answer = Result<HttpResponse, ApiError>;
 
@@ -292,7 +299,7 @@ pub async fn rotate(
 /// Sends a webhook an event of type `webhook.test` now, and says how that went.
 ///
 /// It is signed like any other. It is in no list of events and changes nothing of how far the webhook has
-/// come.
+/// come. A realm may make 10 such calls at once and one more each second; beyond that the answer is 429.
 #[utoipa::path(
     operation_id = "testWebhook",
     tag = "Webhooks",
@@ -312,6 +319,11 @@ pub async fn test(
     let number = number(&caller, &path)?;
     let (asker, answer) = respond::order(&request, &caller, &body, StatusCode::OK, tested)?;
     body.fields().done()?;
+    let allowed = caller.door.hooks.tests.take(&caller.realm());
+    allowed.map_err(|pause| {
+        let (burst, seconds) = (TEST_BURST.get(), TEST_EVERY.as_secs());
+        ApiError::from(Refusal::TestRate { burst, seconds }).later(pause)
+    })?;
     let id = format!("evt_test_{}", uuid::Uuid::now_v7().simple());
     let tried = caller
         .engine()

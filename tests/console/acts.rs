@@ -2,7 +2,7 @@
 //! beginning and their end.
 
 use super::browser::{Browser, credential, order};
-use crate::support::{TestService, Value, json};
+use crate::support::{TestService, Value, canary, json};
 
 /// The audit entries of an action, newest first.
 async fn entries(service: &TestService, action: &str) -> Vec<Value> {
@@ -139,6 +139,71 @@ async fn what_takes_two_waits_for_the_second_and_is_done_once() {
     assert_eq!(service.a.available(&cvu).await, "100.00");
     approver.send(approval, &approve).await.is(409);
     approver.get("/console/approvals/2").await.is(404);
+}
+
+#[actix_web::test]
+async fn an_approver_sees_what_would_change_and_a_new_key_once() {
+    let service = TestService::start().await;
+    let tenant = "/admin/tenants/tnt_first";
+    let policy = json!({"policy": {"fourEyes": {"limitRaises": true}}});
+    order(&service, "PATCH", tenant, &policy).await.is(200);
+    let mut approver = person(&service, "eva", "approver").await;
+    let relation = json!({"bank": {"test": {"pspCode": 77}}});
+    order(&service, "PATCH", tenant, &relation).await.is(202);
+    let shown = approver.get("/console/approvals/1").await.is(200).text;
+    assert!(
+        shown.contains("bank.test.pspCode") && shown.contains("77"),
+        "{shown}"
+    );
+    let issue = json!({"mode": "live", "label": "caja"});
+    order(&service, "POST", &format!("{tenant}/keys"), &issue)
+        .await
+        .is(202);
+    let page = "/console/approvals/2";
+    let approve = [("outcome", "approve"), ("reason", "visto")];
+    let approved = approver.act(page, page, &approve).await.is(200).text;
+    let key = approved.split_once("cdl_live_").expect("a key").1;
+    let key = key.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let key = format!("cdl_live_{}", key.into_iter().next().unwrap());
+    canary::learn(&key);
+    service
+        .a
+        .with_key(Some(&key))
+        .get("/v1/accounts")
+        .await
+        .is(200);
+    for path in [page, "/console/approvals", "/console/tenants/tnt_first"] {
+        let later = approver.get(path).await.is(200).text;
+        assert!(!later.contains(&key), "{later}");
+    }
+}
+
+#[actix_web::test]
+async fn lists_with_persons_leave_entries() {
+    let service = TestService::start().await;
+    let mut viewer = person(&service, "vera", "viewer").await;
+    let realm = "/console/tenants/tnt_first/test";
+    for (path, action, subject) in [
+        ("/console/cases".to_owned(), "listCases", "cases"),
+        (
+            "/console/cases?mode=test&offset=0&x=1".to_owned(),
+            "listCases",
+            "cases?mode=test&offset=0",
+        ),
+        (format!("{realm}/positions"), "listPositions", "tnt_first"),
+        (
+            format!("{realm}/reconciliation?whole=yes"),
+            "reconcile",
+            "tnt_first",
+        ),
+    ] {
+        viewer.get(&path).await.is(200);
+        let newest = entries(&service, action).await.remove(0);
+        assert_eq!(
+            (&newest["outcome"], &newest["subject"], &newest["operator"]),
+            (&json!("looked"), &json!(subject), &json!("vera"))
+        );
+    }
 }
 
 #[actix_web::test]

@@ -288,6 +288,41 @@ async fn a_pause_loses_nothing() {
 }
 
 #[actix_web::test]
+async fn test_calls_have_a_rate_in_their_realm() {
+    const BURST: usize = 10;
+    let service = TestService::with(quick()).await;
+    let inbox = Inbox::start();
+    let url = inbox.url("/");
+    let (hook, other) = (
+        Hook::new(&service.a, &url).await,
+        Hook::new(&service.b, &url).await,
+    );
+    let test = async |hook: &Hook| {
+        let path = format!("{}/test", hook.path);
+        hook.client.post(&path, &json!({})).await
+    };
+    let since = std::time::Instant::now();
+    let mut sent = 0;
+    for _ in 0..4 * BURST {
+        let answer = test(&hook).await;
+        match answer.status {
+            429 => {
+                answer.refused(429, "rate_limited");
+            }
+            _ => {
+                answer.is(200);
+                sent += 1;
+            }
+        }
+    }
+    let most = BURST + usize::try_from(since.elapsed().as_secs()).unwrap() + 1;
+    assert!((BURST..=most).contains(&sent), "{sent} of at most {most}");
+    assert_eq!(inbox.calls().len(), sent);
+    // Another realm has a rate of its own.
+    test(&other).await.is(200);
+}
+
+#[actix_web::test]
 async fn a_slow_receiver_holds_nobody_up() {
     let service = TestService::with(quick()).await;
     let a = &service.a;

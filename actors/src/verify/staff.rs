@@ -170,6 +170,7 @@ mod tests {
             reason: String::new(),
             request_id: String::new(),
             outcome,
+            omitted: 0,
         });
         entry(AUDIT_STREAM, seq, NOON, &fact).unwrap()
     }

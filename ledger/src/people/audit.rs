@@ -4,6 +4,8 @@
 //! and one when it has ended, which names the first. If only the first is there, the end is unknown. A look has one
 //! entry, and so has an attempt that was refused for lack of a power.
 //!
+//! Looks, checks and denials beyond an allowance have no entries of their own; the next entry of the operator has their number.
+//!
 //! **Bounds.** Texts are cut at named lengths when an entry is made; an entry contains no secrets.
 
 use serde::{Deserialize, Serialize};
@@ -83,6 +85,13 @@ pub struct AuditEntry {
     pub request_id: String,
     /// The result.
     pub outcome: Outcome,
+    /// How many looks, checks and denials of the operator since the entry before this one have no entry of their own.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted: u64,
+}
+
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl AuditEntry {
@@ -152,6 +161,7 @@ mod tests {
             reason: "\u{1f30a}".repeat(REASON_MAX + 7),
             request_id: String::new(),
             outcome: Outcome::Looked,
+            omitted: 0,
         };
         let cut = entry.clone().bounded();
         let lengths = |it: &AuditEntry| {

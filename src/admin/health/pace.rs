@@ -3,14 +3,15 @@
 use caudal_actors::pace::{Held, Waits};
 use caudal_actors::platform::realms;
 
-use super::{OperatorDesk, Page};
+use super::{Named, OTHER, OperatorDesk, Page};
 
 /// How often realms waited for their turn, for how long, and how often they were refused.
-pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
+pub(super) fn figures(page: &mut Page, desk: &OperatorDesk, named: &Named) {
     let engine = &desk.door.engine;
     let (set, held) = (engine.pace().is_set(), engine.pace().held());
     let platform = engine.platform();
-    let known = realms(&platform).filter(|_| set).map(|(tenant, mode)| {
+    let labelled = realms(&platform).filter(|(tenant, _)| named.label(&tenant.id) != OTHER);
+    let known = labelled.filter(|_| set).map(|(tenant, mode)| {
         let held = held.get(&tenant.realm(mode));
         // The service generates tenant ids: letters, digits and `_`.
         let labels = format!("tenant=\"{}\",mode=\"{}\"", tenant.id, mode.as_str());

@@ -205,6 +205,80 @@ async fn names_roles_and_people_that_cannot_be_are_refused() {
 }
 
 #[actix_web::test]
+async fn denials_and_looks_beyond_an_allowance_are_counted_and_the_next_entry_has_the_count() {
+    const TRIES: u64 = 300;
+    let dir = TempDir::new().unwrap();
+    let options = ServiceOptions {
+        audit_burst: crate::http::audit_rate::BURST,
+        ..ServiceOptions::for_tests(dir.path())
+    };
+    let house = House::open_with(dir, options);
+    let since = std::time::Instant::now();
+    for (name, path, method, expected) in [
+        ("vera", "/admin/people", "POST", 403),
+        ("luz", "/admin/cases?kind=suspense&mode=live", "GET", 200),
+    ] {
+        let who = house.person(name, "viewer").await;
+        for _ in 0..TRIES {
+            let request = house.as_person(&who, method, path).header("x-reason", "no");
+            assert_eq!(send(request).await.0, expected);
+        }
+        // Every further entry has the count, whatever it is about.
+        let request = house.as_person(&who, "POST", "/admin/me/rotate");
+        assert_eq!(send(request.header("x-reason", "a test")).await.0, 201);
+        let entries = house.audit(&format!("operator={name}&limit=200")).await;
+        let light = |it: &&Value| it["outcome"] == "denied" || it["outcome"] == "looked";
+        let written = u64::try_from(entries.iter().filter(light).count()).unwrap();
+        let omitted: u64 = entries
+            .iter()
+            .map(|it| it["omitted"].as_u64().unwrap())
+            .sum();
+        assert_eq!(written + omitted, TRIES);
+        let most = 20 + since.elapsed().as_secs() / 3 + 1;
+        assert!(
+            (20..=most).contains(&written),
+            "{written} of at most {most}"
+        );
+        assert!(
+            entries[1]["omitted"].as_u64().unwrap() > 0,
+            "{}",
+            entries[1]
+        );
+    }
+    // Somebody else's allowance is whole.
+    let eva = house.person("eva", "viewer").await;
+    let request = house.as_person(&eva, "POST", "/admin/people");
+    assert_eq!(send(request).await.0, 403);
+    assert_eq!(outcomes(&house.audit("operator=eva").await), ["denied"]);
+    let report = send(house.request(Method::POST, "/admin/verify")).await;
+    assert_eq!(report.1["ok"], true, "{report:?}");
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
+async fn a_look_at_the_cases_leaves_an_entry_with_the_filter() {
+    let house = House::open();
+    let vera = house.person("vera", "viewer").await;
+    let filtered = "/admin/cases?kind=transfer&mode=test&limit=10";
+    for path in ["/admin/cases", filtered] {
+        assert_eq!(send(house.as_person(&vera, "GET", path)).await.0, 200);
+    }
+    let entries = house.audit("action=listCases").await;
+    let said = entries
+        .iter()
+        .map(|it| (text(&it["outcome"]), text(&it["subject"])));
+    let looked = |subject: &str| ("looked".to_owned(), subject.to_owned());
+    assert_eq!(
+        said.collect::<Vec<_>>(),
+        [
+            looked("cases?kind=transfer&mode=test&limit=10"),
+            looked("cases")
+        ]
+    );
+    house.service.stop().await.unwrap();
+}
+
+#[actix_web::test]
 async fn whoever_acts_says_why_and_the_log_has_it_before_and_after() {
     let house = House::open();
     // Setting up a service takes no reason while there are no people.

@@ -107,6 +107,9 @@ pub enum Refusal {
     RealmRate = TOO_MANY_REQUESTS, "rate_limited",
         "too many requests of this realm, over all its keys; wait and try again",
         "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
+    TestRate { burst: u32, seconds: u64 } = TOO_MANY_REQUESTS, "rate_limited",
+        "too many test calls to webhooks of this realm: {burst} at once, then one every {seconds} s; wait and try again",
+        "Demasiadas llamadas de prueba a webhooks: {burst} seguidas y luego una cada {seconds} s; espere y reintente";
 
     // How the request comes.
     HeadTooLarge { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",

@@ -135,6 +135,7 @@ async fn a_node_carries_out_for_another_one_only_what_was_begun() {
             reason: String::new(),
             request_id: "a test".to_owned(),
             outcome,
+            omitted: 0,
         };
         let owner = parted.nodes.services().next().unwrap();
         owner.engine.audit(entry).await.unwrap()

@@ -103,6 +103,7 @@ pub fn entries() -> Vec<AuditFact> {
             reason: "por qué".into(),
             request_id: "req_1".into(),
             outcome,
+            omitted: 0,
         })
     };
     let each = outcomes().into_iter().zip(roles.into_iter().cycle());
