@@ -96,10 +96,9 @@ fn contents<'a>(
 ) {
     for it in all {
         if let RefOr::T(content) = it {
-            for schema in [&mut content.schema, &mut content.item_schema] {
-                if let Some(schema) = schema {
-                    each(schema, see);
-                }
+            let schemas = [&mut content.schema, &mut content.item_schema];
+            for schema in schemas.into_iter().flatten() {
+                each(schema, see);
             }
         }
     }
