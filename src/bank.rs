@@ -22,6 +22,7 @@ mod read;
 mod redact;
 mod refusals;
 mod remuneration;
+mod text;
 mod transfers;
 mod wire;
 
@@ -35,7 +36,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
@@ -76,6 +77,8 @@ pub const BODY_MAX: usize = 64 * 1024;
 pub const PAGE: usize = 200;
 /// How many pages of a day's movements are read in each direction; a day with more fails.
 pub const PAGES_MAX: usize = 500;
+/// How many lines of a day's list each way may be unreadable; a list with more is not understood as a whole.
+pub const UNREADABLE_MAX: usize = 1_000;
 /// The longest page that is read, in bytes.
 pub const PAGE_BODY_MAX: usize = 1024 * 1024;
 /// How long all pages of a day may take together; each page also has the operation's deadline.
@@ -358,7 +361,7 @@ impl BankGateway for HttpGateway {
         &'a self,
         day: BusinessDay,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+    ) -> LocalFuture<'a, BankReply<DayList>> {
         Box::pin(self.list(day, request_id))
     }
 

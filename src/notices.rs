@@ -17,7 +17,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::HeaderName;
+use actix_web::http::header::{CONTENT_TYPE, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::banks::Voice;
 use caudal_actors::cells::FIRST;
@@ -118,7 +118,8 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
 /// When the cell cannot be looked up now.
 pub fn whose(engine: Arc<Engine>, body: web::Bytes) -> Found {
     Box::pin(async move {
-        match read(&body) {
+        // Only where the notice belongs is read here, so its charset makes no difference.
+        match read(&body, None, engine.now()) {
             Ok(notice) => engine.cell_of(notice).await,
             // The handler refuses such a body.
             Err(_) => Ok(Some(FIRST)),
@@ -158,7 +159,8 @@ pub async fn hear(
         }
         return Err(Refusal::NoSignature.into());
     };
-    let notice = read(&body).map_err(|why| {
+    let kind = only(&request, &CONTENT_TYPE);
+    let notice = read(&body, kind, door.engine.now()).map_err(|why| {
         tracing::error!(%why, "a signed notice cannot be read");
         Refusal::NoticeNotUnderstood {
             why: why.to_string(),
@@ -169,7 +171,11 @@ pub async fn hear(
     let heard = answer.await.map_err(again)?;
     if heard == Heard::Ignored {
         match notice {
-            Notice::Created | Notice::Other { .. } | Notice::Left(_) | Notice::Returned { .. } => {}
+            Notice::Created
+            | Notice::Other { .. }
+            | Notice::Left(_)
+            | Notice::Returned { .. }
+            | Notice::Unreadable { .. } => {}
             Notice::Received { coelsa_id, .. } => {
                 tracing::error!(coelsa_id, "money arrived for a CVU of no tenant");
             }

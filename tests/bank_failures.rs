@@ -11,6 +11,7 @@ mod recovery;
 mod reversals;
 pub mod rig;
 mod same;
+mod texts;
 
 use crate::support::{Answer, Value, json};
 use rig::{Rig, calls};

@@ -82,4 +82,25 @@ async fn a_bank_that_fails_is_no_answer() {
         said.contains("nothing was changed and nothing goes on"),
         "{said}"
     );
+    // The wallet family says the same in its language.
+    let path = "/wallet/v1/CuentaCVUByCbuCvuOrAlias?alias=DESTINO.0";
+    let failed = service.a.get(path).await.refused(502, "bank_failed");
+    let said = failed["message"].as_str().unwrap();
+    assert!(
+        said.contains("no se cambió nada y nada queda en curso"),
+        "{said}"
+    );
+    service.bank.is_silent("lookup", None).await;
+    let failed = service.a.get(path).await.refused(504, "bank_timeout");
+    let said = failed["message"].as_str().unwrap();
+    assert!(
+        said.contains("no se cambió nada y nada queda en curso"),
+        "{said}"
+    );
+    // An error of the bank is no word about the alias, whatever its code.
+    service.bank.speaks("lookup").await;
+    let odd = json!({"operation": "lookup", "mode": "reject", "code": "TX500"});
+    service.bank.behave(odd).await;
+    let failed = service.a.get("/v1/lookup/alias/destino.0").await;
+    failed.refused(502, "bank_failed");
 }

@@ -26,7 +26,7 @@ use caudal_ledger::transfers::{BankTransfer, Destination};
 
 use crate::hold::Hold;
 use crate::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
 };
 
@@ -342,7 +342,7 @@ impl BankGateway for RealmBank {
         &'a self,
         day: BusinessDay,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+    ) -> LocalFuture<'a, BankReply<DayList>> {
         match self.now() {
             Ok(bank) => Box::pin(async move { bank.movements(day, request_id).await }),
             Err(why) => nobody(silent(&why)),

@@ -14,6 +14,9 @@ pub enum Failure {
     /// The bank refused, failed or did not answer.
     #[error("the bank did not do what was asked")]
     Bank(BankError),
+    /// The bank failed or did not answer a question. Nothing was done, and nothing goes on.
+    #[error("the bank did not answer a question; nothing was done")]
+    NotRead(BankError),
     /// The idempotency key was used with another body.
     #[error("the Idempotency-Key was used before with another body")]
     KeyReused {
@@ -67,6 +70,16 @@ pub enum Failure {
     /// A bug of the service showed during a read: nothing was done. The log has the details.
     #[error("the service made a mistake of its own; nothing was done; tell whoever runs it")]
     Bug,
+}
+
+impl Failure {
+    /// The failure of a question to the bank: a refusal is the bank's answer, and nothing goes on after any other one.
+    pub fn of_question(error: BankError) -> Self {
+        match error {
+            BankError::Refused(_) => Self::Bank(error),
+            BankError::Failed { .. } | BankError::TimedOut => Self::NotRead(error),
+        }
+    }
 }
 
 impl From<StoreError> for Failure {

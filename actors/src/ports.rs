@@ -10,7 +10,7 @@ use std::pin::Pin;
 
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
-use caudal_ledger::cases::SuspensePlace;
+use caudal_ledger::cases::{SuspensePlace, UnreadableLine};
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::facts::{BankCall, BankRefusal};
@@ -189,6 +189,15 @@ pub struct BankMovement {
     pub at: Timestamp,
 }
 
+/// The bank's list of a business day.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DayList {
+    /// Every movement that can be read, both ways.
+    pub movements: Vec<BankMovement>,
+    /// The lines that cannot be read in a field that decides.
+    pub unreadable: Vec<UnreadableLine>,
+}
+
 /// A notice of the bank. It may come late, twice, in any order or never, so it is a hint, and takes effect only once,
 /// by its ids.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -239,6 +248,13 @@ pub enum Notice {
         case: SuspensePlace,
         /// The number of the try to return it, from 1.
         attempt: u32,
+    },
+    /// A line of the bank's list cannot be read. Only its list shows this.
+    Unreadable {
+        /// The realm that keeps the case.
+        realm: RealmId,
+        /// The line.
+        line: Box<UnreadableLine>,
     },
     /// The bank has registered the address for notices.
     Created,
@@ -339,12 +355,12 @@ pub trait BankGateway: Send + Sync + fmt::Debug + 'static {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Option<BankTransfer>>>;
 
-    /// Lists every movement of a business day, both ways.
+    /// Lists every movement of a business day, both ways, and every line that cannot be read.
     fn movements<'a>(
         &'a self,
         day: BusinessDay,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>>;
+    ) -> LocalFuture<'a, BankReply<DayList>>;
 
     /// Looks up the holder behind a CBU, CVU or alias.
     fn lookup<'a>(

@@ -24,7 +24,9 @@ use crate::ids::{AccountNo, RealmId, Tag, TransferId, VoucherId};
 use crate::time::Timestamp;
 
 pub use suspense::{CaseFact, Parked, ParkedState, Return};
-pub use unbooked::{BankSays, TOLD_OTHERWISE, Unbooked, UnbookedFact, UnbookedState};
+pub use unbooked::{
+    BankSays, TOLD_OTHERWISE, UNREADABLE, Unbooked, UnbookedFact, UnbookedState, UnreadableLine,
+};
 
 /// The longest name of a person who decides a case, in characters.
 pub const BY_MAX: usize = 100;

@@ -3,7 +3,7 @@
 //! **Shape.** [`judge`] compares one movement; [`Tally`] counts the movements of a day. A movement that is not final on
 //! one side is `pending`: it is neither agreed nor a difference, and it is in no sum. A movement that a person ended is
 //! `decided`, whatever the bank says about it later; [`Judged::contradicted`] says whether the bank's last statement
-//! differs from the ledger's ending.
+//! differs from the ledger's ending. Money that arrived and waits in suspense is `suspense` until a person decides.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,17 +27,20 @@ pub enum Agreement {
     Pending,
     /// A person ended it.
     Decided,
+    /// The money waits in suspense.
+    Suspense,
 }
 
 impl Agreement {
     /// Every result; tallies count them in this order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Matched,
         Self::MissingInLedger,
         Self::MissingAtBank,
         Self::AmountDiffers,
         Self::Pending,
         Self::Decided,
+        Self::Suspense,
     ];
 
     /// The word on the wire.
@@ -49,6 +52,7 @@ impl Agreement {
             Self::AmountDiffers => "amount_differs",
             Self::Pending => "pending",
             Self::Decided => "decided",
+            Self::Suspense => "suspense",
         }
     }
 }
@@ -134,7 +138,7 @@ pub fn judge(bank: &Listed<'_>, ours: &Ours<'_>) -> Option<Judged> {
         Ours::Credit(..) if failed => Agreement::MissingAtBank,
         Ours::Credit(amount, _) => same(*amount, bank.amount, moving),
         Ours::Parked(parked) => match parked.state {
-            ParkedState::Waiting => Agreement::MissingInLedger,
+            ParkedState::Waiting => Agreement::Suspense,
             ParkedState::Returning(_) => Agreement::Pending,
             ParkedState::Credited { .. } | ParkedState::Returned(_) => Agreement::Decided,
         },

@@ -47,8 +47,10 @@ struct CaseBody {
     since: Option<String>,
     /// For how long it has waited; null when it does not wait.
     age_seconds: Option<u64>,
-    cvu: String,
-    amount: String,
+    /// The CVU; null when the bank's line names none that can be read.
+    cvu: Option<String>,
+    /// ARS with two decimals; null when it cannot be read.
+    amount: Option<String>,
     /// Why it waits, in a word.
     reason: String,
     decision: Option<DecisionBody>,
@@ -78,17 +80,23 @@ struct SuspenseDetail {
 #[schema(as = UnbookedCase)]
 struct UnbookedDetail {
     /// `out`: money left by an order that the ledger does not know. `in`: an arrival reported again, with
-    /// another amount or CVU.
+    /// another amount or CVU. With `field`: the list on which the line is.
     direction: &'static str,
     /// The reference under which it left.
     origin_id: Option<String>,
-    bank_transfer_id: String,
+    bank_transfer_id: Option<String>,
     coelsa_id: Option<String>,
-    /// When, by the bank's clock.
+    /// When, by the bank's clock; the beginning of the day of a line that cannot be read.
     bank_at: String,
     counterparty: CounterpartyBody,
     /// The transfer that it was booked as.
     transfer_id: Option<String>,
+    /// Of a line that cannot be read: the field, as the bank names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<String>,
+    /// Of a line that cannot be read: the line, without persons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
 }
 
 /// A page of cases.
@@ -143,8 +151,8 @@ fn of_transfer(
         },
         since: since.map(|since| since.to_string()),
         age_seconds: since.map(|since| age(desk, since)),
-        cvu: body.from_cvu.clone(),
-        amount: body.amount.clone(),
+        cvu: Some(body.from_cvu.clone()),
+        amount: Some(body.amount.clone()),
         reason: body.status.to_owned(),
         decision: body.decision.clone(),
         transfer: Some(body),
@@ -170,8 +178,8 @@ fn of_suspense(desk: &OperatorDesk, realm: RealmId, parked: &Parked) -> CaseBody
         state,
         since: Some(parked.since.to_string()),
         age_seconds: (state != "decided").then(|| age(desk, parked.since)),
-        cvu: arrived.cvu.to_string(),
-        amount: arrived.amount.to_string(),
+        cvu: Some(arrived.cvu.to_string()),
+        amount: Some(arrived.amount.to_string()),
         reason: parked.suspense.reason.clone(),
         decision: body.decision.clone(),
         transfer: None,
@@ -206,20 +214,35 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
         BankSays::Left(left) => UnbookedDetail {
             direction: "out",
             origin_id: Some(left.origin.to_string()),
-            bank_transfer_id: left.bank_id.clone(),
+            bank_transfer_id: Some(left.bank_id.clone()),
             coelsa_id: left.coelsa_id.clone(),
             bank_at: left.recovered.at.to_string(),
             counterparty: left.counterparty().into(),
             transfer_id: transfer,
+            field: None,
+            line: None,
         },
         BankSays::Arrived(it) => UnbookedDetail {
             direction: "in",
             origin_id: None,
-            bank_transfer_id: it.bank_id.clone(),
+            bank_transfer_id: Some(it.bank_id.clone()),
             coelsa_id: Some(it.coelsa_id.clone()),
             bank_at: it.at.to_string(),
             counterparty: it.counterparty().into(),
             transfer_id: transfer,
+            field: None,
+            line: None,
+        },
+        BankSays::Unreadable(line) => UnbookedDetail {
+            direction: if line.incoming { "in" } else { "out" },
+            origin_id: line.origin.map(|origin| origin.to_string()),
+            bank_transfer_id: line.bank_id.clone(),
+            coelsa_id: line.coelsa_id.clone(),
+            bank_at: line.day.start().to_string(),
+            counterparty: CounterpartyBody::default(),
+            transfer_id: transfer,
+            field: Some(line.field.clone()),
+            line: Some(line.text.clone()),
         },
     };
     CaseBody {
@@ -230,8 +253,8 @@ fn of_unbooked(desk: &OperatorDesk, realm: RealmId, unbooked: &Unbooked) -> Case
         state,
         since: Some(unbooked.since.to_string()),
         age_seconds: unbooked.waits().then(|| age(desk, unbooked.since)),
-        cvu: unbooked.says.cvu().to_string(),
-        amount: unbooked.says.amount().to_string(),
+        cvu: unbooked.says.cvu().map(|cvu| cvu.to_string()),
+        amount: unbooked.says.amount().map(|amount| amount.to_string()),
         reason: unbooked.reason.clone(),
         decision: unbooked.decision().map(DecisionBody::from),
         transfer: None,

@@ -11,7 +11,7 @@ use std::time::Duration;
 use backon::{BackoffBuilder, ExponentialBuilder};
 use caudal_actors::ports::{BankError, BankReply};
 use caudal_ledger::facts::{BankCall, BankRefusal};
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, redirect};
 use secrecy::ExposeSecret;
 use serde_json::json;
@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use url::Url;
 
 use super::redact::{for_the_journal, to_be_shown};
+use super::text::decoded;
 use super::wire::{Answer, Ask, LoggedIn, Verdict};
 use super::{BODY_MAX, HttpGateway};
 use crate::clients::USER_AGENT;
@@ -353,8 +354,9 @@ impl HttpGateway {
     }
 }
 
-/// Reads an answer up to its limit; `None` when it is longer.
-async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<Vec<u8>>> {
+/// Reads an answer up to its limit and decodes it; `None` when it is longer.
+async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<String>> {
+    let kind = response.headers().get(CONTENT_TYPE).cloned();
     let mut body = Vec::new();
     while let Some(chunk) = response.chunk().await? {
         if body.len().saturating_add(chunk.len()) > max {
@@ -362,10 +364,11 @@ async fn limited(mut response: Response, max: usize) -> reqwest::Result<Option<V
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Some(body))
+    let kind = kind.as_ref().and_then(|kind| kind.to_str().ok());
+    Ok(Some(decoded(&body, kind)))
 }
 
-type Outcome = Result<reqwest::Result<Option<Vec<u8>>>, tokio::time::error::Elapsed>;
+type Outcome = Result<reqwest::Result<Option<String>>, tokio::time::error::Elapsed>;
 
 /// The text of an outcome for the journal, and its meaning. An error's own words stay out: they name the URL, which
 /// may name a person.

@@ -15,10 +15,10 @@ use caudal_ledger::transfers::Counterparty;
 use caudal_signing::Message;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::read::{self, BankRecord, Worth};
+use super::read::{self, Members, Unread};
+use super::text::decoded;
 
 /// The longest notice, in bytes.
 pub const NOTICE_MAX: usize = 64 * 1024;
@@ -124,21 +124,30 @@ fn seconds(text: &str) -> Option<u64> {
     good.then(|| text.parse().ok()).flatten()
 }
 
-/// Reads a notice; its signature must have been verified.
+/// Reads a notice that came with this `Content-Type` at this instant; its signature must have been verified.
 ///
 /// # Errors
-/// When it is not a notice, or a member that concerns us is invalid.
-pub fn read(body: &[u8]) -> Result<Notice, NoticeError> {
+/// When it is not a notice, or a member that decides is invalid.
+pub fn read(
+    body: &[u8],
+    content_type: Option<&str>,
+    now: Timestamp,
+) -> Result<Notice, NoticeError> {
     if body.len() > NOTICE_MAX {
         return Err(NoticeError::TooLong);
     }
+    let body = decoded(body, content_type);
     let envelope: Envelope<'_> =
-        serde_json::from_slice(body).map_err(|_| NoticeError::NotANotice)?;
+        serde_json::from_str(&body).map_err(|_| NoticeError::NotANotice)?;
     read::id(&envelope.id).ok_or(NoticeError::Member("id"))?;
     if envelope.object != "event" {
         return Err(NoticeError::Member("object"));
     }
-    let at = Timestamp::parse(&envelope.created).ok_or(NoticeError::Member("created"))?;
+    let created = envelope
+        .created
+        .map(|created| serde_json::from_str(created.get()));
+    let created = created.and_then(|created: Result<&str, _>| created.ok());
+    let at = created.and_then(Timestamp::parse).unwrap_or(now);
     let data = envelope.data.map(RawValue::get);
     match envelope.kind.as_str() {
         "transfer.cvu.received" => received(data, at),
@@ -160,101 +169,93 @@ pub fn read(body: &[u8]) -> Result<Notice, NoticeError> {
 struct Envelope<'a> {
     id: String,
     object: String,
-    created: String,
+    /// It says only when the notice was written.
+    #[serde(borrow, default)]
+    created: Option<&'a RawValue>,
     #[serde(rename = "type")]
     kind: String,
     #[serde(borrow, default)]
     data: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Received<'a> {
-    id: String,
-    coelsa_id: String,
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(borrow)]
-    value: Worth<'a>,
-    #[serde(default)]
-    concept: Option<String>,
-    details: Details,
-}
-
-#[derive(Deserialize)]
-struct Details {
-    #[serde(default)]
-    origin_debit: Value,
-    origin_credit: Credit,
-}
-
-#[derive(Deserialize)]
-struct Credit {
-    cvu: String,
-}
-
-#[derive(Deserialize)]
-struct Reversed<'a> {
-    id: String,
-    origin_id: String,
-    coelsa_id: String,
-    #[serde(borrow)]
-    value: Worth<'a>,
-    #[serde(default)]
-    reason: Option<String>,
-}
-
-fn parsed<'a, T: Deserialize<'a>>(data: Option<&'a str>) -> Result<T, NoticeError> {
+fn members(data: Option<&str>) -> Result<Members<'_>, NoticeError> {
     let data = data.and_then(|data| serde_json::from_str(data).ok());
     data.ok_or(NoticeError::Member("data"))
 }
 
-fn member<T>(value: Option<T>, name: &'static str) -> Result<T, NoticeError> {
-    value.ok_or(NoticeError::Member(name))
+/// Names a member of the data.
+fn within(field: Unread) -> NoticeError {
+    NoticeError::Member(match field {
+        "id" => "data.id",
+        "coelsa_id" => "data.coelsa_id",
+        "origin_id" => "data.origin_id",
+        "status" => "data.status",
+        "value" => "data.value",
+        "type" => "data.type",
+        "details" | "origin_credit" | "cvu" => "data.details.origin_credit.cvu",
+        _ => "data",
+    })
+}
+
+/// An id that decides and must be there.
+fn id(data: &Members<'_>, name: Unread) -> Result<String, NoticeError> {
+    let text = data.text(name).map_err(within)?;
+    text.as_deref().and_then(read::id).ok_or(within(name))
+}
+
+fn origin(data: &Members<'_>) -> Result<OriginId, NoticeError> {
+    let found = data.origin("origin_id").map_err(within)?;
+    found.ok_or(within("origin_id"))
 }
 
 fn received(data: Option<&str>, at: Timestamp) -> Result<Notice, NoticeError> {
-    let data: Received<'_> = parsed(data)?;
+    let data = members(data)?;
     // Other arrivals, such as money that comes back, have notices of their own.
-    if !matches!(data.kind.as_str(), "TRANSFERENCIA" | "CREDIN") {
-        return Err(NoticeError::Member("data.type"));
+    let kind = data.text("type").map_err(within)?;
+    if !matches!(kind.as_deref(), Some("TRANSFERENCIA" | "CREDIN")) {
+        return Err(within("type"));
     }
-    let cvu = Cvu::parse(&data.details.origin_credit.cvu).ok();
+    let details = data.object("details").map_err(within)?;
+    let credit = details.object("origin_credit").map_err(within)?;
+    let cvu = credit.text("cvu").map_err(within)?;
+    let concept: Option<String> = data.shown("concept");
     Ok(Notice::Received {
-        coelsa_id: member(read::id(&data.coelsa_id), "data.coelsa_id")?,
-        bank_id: member(read::id(&data.id), "data.id")?,
-        cvu: member(cvu, "data.details.origin_credit.cvu")?,
-        amount: member(data.value.amount(), "data.value")?,
+        coelsa_id: id(&data, "coelsa_id")?,
+        bank_id: id(&data, "id")?,
+        cvu: cvu
+            .and_then(|cvu| Cvu::parse(&cvu).ok())
+            .ok_or(within("cvu"))?,
+        amount: data.pesos().map_err(within)?,
         from: Counterparty {
-            concept: read::concept(data.concept.as_deref()),
-            ..read::counterparty(&data.details.origin_debit)
+            concept: read::concept(concept.as_deref()),
+            ..details.party("origin_debit")
         },
         at,
     })
 }
 
 fn settled(data: Option<&str>, status: &str) -> Result<Notice, NoticeError> {
-    let record: BankRecord<'_> = parsed(data)?;
+    let data = members(data)?;
     // A notice that contradicts itself is refused.
-    if record.status != status {
-        return Err(NoticeError::Member("data.status"));
+    if data.text("status").map_err(within)?.as_deref() != Some(status) {
+        return Err(within("status"));
     }
-    let origin = record.origin_id.as_deref().and_then(OriginId::parse);
-    let origin = member(origin, "data.origin_id")?;
-    member(read::id(&record.id), "data.id")?;
-    member(read::rail_id(record.coelsa_id.as_deref()), "data.coelsa_id")?;
-    // The status is one of the two, so the value must be the unreadable part.
-    let transfer = record.transfer().filter(|_| record.is_valued());
-    let transfer = member(transfer, "data.value")?;
-    Ok(Notice::Settled { origin, transfer })
+    let origin = origin(&data)?;
+    let transfer = data.transfer().map_err(within)?;
+    match transfer.moved.amount {
+        Some(_) => Ok(Notice::Settled { origin, transfer }),
+        None => Err(within("value")),
+    }
 }
 
 fn reversed(data: Option<&str>) -> Result<Notice, NoticeError> {
-    let data: Reversed<'_> = parsed(data)?;
+    let data = members(data)?;
+    let reason: Option<String> = data.shown("reason");
     Ok(Notice::Reversed {
-        origin: member(OriginId::parse(&data.origin_id), "data.origin_id")?,
-        bank_id: member(read::id(&data.id), "data.id")?,
-        coelsa_id: member(read::id(&data.coelsa_id), "data.coelsa_id")?,
-        amount: member(data.value.amount(), "data.value")?,
-        reason: read::reason(data.reason.as_deref()),
+        origin: origin(&data)?,
+        bank_id: id(&data, "id")?,
+        coelsa_id: id(&data, "coelsa_id")?,
+        amount: data.pesos().map_err(within)?,
+        reason: read::reason(reason.as_deref()),
     })
 }

@@ -1,13 +1,18 @@
 //! Readers of money and people in the bank's answers: exact about ids and amounts, within limits about texts, which
-//! come from anybody.
+//! come from anybody. A member that decides (an id, amount, currency, CVU or status) is read or named; any other one that
+//! makes no sense is left out.
+
+use std::fmt;
 
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cvu::Cbu;
+use caudal_ledger::ids::OriginId;
 use caudal_ledger::money::{Amount, Money};
 use caudal_ledger::transfers::{
     BankMoved, BankTransfer, BankWord, CURRENCY, Concept, Counterparty,
 };
-use serde::Deserialize;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -119,68 +124,140 @@ fn word(status: &str, why: Option<&str>) -> Option<BankWord> {
     }
 }
 
-/// The state of a transfer, as every report of the bank has it.
-#[derive(Deserialize)]
-pub(super) struct BankRecord<'a> {
-    /// The bank's own id.
-    pub id: String,
-    /// Our reference, for transfers that we sent.
-    #[serde(default)]
-    pub origin_id: Option<String>,
-    /// The id on the rail; empty or absent before the transfer has one.
-    #[serde(default)]
-    pub coelsa_id: Option<String>,
-    /// The bank's term for its state.
-    pub status: String,
-    #[serde(default)]
-    reject_reason: Option<String>,
-    #[serde(borrow, default)]
-    value: Option<Worth<'a>>,
-    #[serde(default)]
-    origin_debit: Value,
-    #[serde(default)]
-    to: Value,
+/// The name of a member that decides and cannot be read.
+pub(super) type Unread = &'static str;
+
+/// The members of a JSON object, each as it is written, so that one that makes no sense spoils no other. A member that
+/// is written twice cannot be read where it decides.
+#[derive(Debug)]
+pub(super) struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Each;
+        impl<'de> Visitor<'de> for Each {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(Each)
+    }
 }
 
-impl BankRecord<'_> {
-    /// The transfer; `None` when an id, the status or an amount is invalid.
-    pub fn transfer(&self) -> Option<BankTransfer> {
-        Some(BankTransfer {
-            bank_id: id(&self.id)?,
-            coelsa_id: rail_id(self.coelsa_id.as_deref())?,
-            word: word(&self.status, self.reject_reason.as_deref())?,
+impl<'a> Members<'a> {
+    /// What is no object has none.
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    fn named(&self, name: &str) -> impl Iterator<Item = &'a RawValue> {
+        let those = self.0.iter().filter(move |(key, _)| key == name);
+        those
+            .map(|(_, value)| *value)
+            .filter(|value| value.get() != "null")
+    }
+
+    /// A member that decides; `None` when it is absent or null.
+    pub fn deciding<T: Deserialize<'a>>(&self, name: Unread) -> Result<Option<T>, Unread> {
+        let mut values = self.named(name);
+        let Some(value) = values.next() else {
+            return Ok(None);
+        };
+        let read = serde_json::from_str(value.get());
+        read.ok()
+            .filter(|_| values.next().is_none())
+            .map(Some)
+            .ok_or(name)
+    }
+
+    /// A text that decides.
+    pub fn text(&self, name: Unread) -> Result<Option<String>, Unread> {
+        self.deciding(name)
+    }
+
+    /// An object that decides; one without members when it is absent or null.
+    pub fn object(&self, name: Unread) -> Result<Self, Unread> {
+        Ok(self.deciding(name)?.unwrap_or(Self::none()))
+    }
+
+    /// A member for people to read; `None` when it makes no sense.
+    pub fn shown<T: Deserialize<'a>>(&self, name: &str) -> Option<T> {
+        serde_json::from_str(self.named(name).next()?.get()).ok()
+    }
+
+    /// The other side of a movement under a member.
+    pub fn party(&self, name: &str) -> Counterparty {
+        self.shown(name)
+            .map_or_else(Counterparty::default, |party: Value| counterparty(&party))
+    }
+
+    /// Our reference under a member; `None` when it is absent or somebody else's.
+    pub fn origin(&self, name: Unread) -> Result<Option<OriginId>, Unread> {
+        Ok(self.text(name)?.as_deref().and_then(OriginId::parse))
+    }
+
+    /// The state of a transfer, as every report of the bank has it.
+    ///
+    /// # Errors
+    /// The id, status or value that cannot be read.
+    pub fn transfer(&self) -> Result<BankTransfer, Unread> {
+        let coelsa_id = self.text("coelsa_id")?;
+        let status = self.text("status")?.ok_or("status")?;
+        let why: Option<String> = self.shown("reject_reason");
+        Ok(BankTransfer {
+            bank_id: self.text("id")?.as_deref().and_then(id).ok_or("id")?,
+            coelsa_id: rail_id(coelsa_id.as_deref()).ok_or("coelsa_id")?,
+            word: word(&status, why.as_deref()).ok_or("status")?,
             moved: self.moved()?,
         })
     }
 
-    /// Whether the record has an amount.
-    pub fn is_valued(&self) -> bool {
-        self.value.is_some()
-    }
-
-    /// What the transfer moves, as far as the record says; the bank's CVU and destination are only ever compared, and
+    /// What a transfer moves, as far as the record says; the bank's CVU and destination are only ever compared, and
     /// shown to people.
-    fn moved(&self) -> Option<BankMoved> {
-        let (amount, currency) = match &self.value {
+    fn moved(&self) -> Result<BankMoved, Unread> {
+        let worth: Option<Worth<'_>> = self.deciding("value")?;
+        let (amount, currency) = match worth {
             Some(worth) => worth
                 .any()
-                .map(|(amount, code)| (Some(amount), Some(code)))?,
+                .map(|(amount, code)| (Some(amount), Some(code)))
+                .ok_or("value")?,
             None => (None, None),
         };
-        let of = |party, key| text_of(party, key).map(|text| line(&text, ID_MAX));
-        Some(BankMoved {
+        let (from, to): (Option<Value>, Option<Value>) =
+            (self.shown("origin_debit"), self.shown("to"));
+        let of = |party: &Option<Value>, key| {
+            let text = party.as_ref().and_then(|party| text_of(party, key));
+            text.map(|text| line(&text, ID_MAX))
+        };
+        Ok(BankMoved {
             amount,
             currency,
-            cvu: of(&self.origin_debit, "cvu"),
-            to_key: of(&self.to, "cbu").or_else(|| of(&self.to, "cvu")),
-            to_alias: of(&self.to, "label"),
+            cvu: of(&from, "cvu"),
+            to_key: of(&to, "cbu").or_else(|| of(&to, "cvu")),
+            to_alias: of(&to, "label"),
         })
+    }
+
+    /// An amount of pesos that decides.
+    pub fn pesos(&self) -> Result<Amount, Unread> {
+        let worth: Option<Worth<'_>> = self.deciding("value")?;
+        worth.and_then(|worth| worth.amount()).ok_or("value")
     }
 }
 
 /// The other side of a movement. The bank's data about it is for people to read: an invalid part is left out, since
 /// the money moved all the same.
-pub(super) fn counterparty(party: &Value) -> Counterparty {
+fn counterparty(party: &Value) -> Counterparty {
     let digits = |text: &String| text.bytes().all(|b| b.is_ascii_digit());
     let cuit = text_of(party, "cuit");
     let cbu = text_of(party, "cbu").or_else(|| text_of(party, "cvu"));

@@ -54,14 +54,14 @@ pub(super) fn last4(cvu: &str) -> String {
 }
 
 /// A body for the journal.
-pub(super) fn for_the_journal(body: &[u8]) -> String {
+pub(super) fn for_the_journal(body: &str) -> String {
     // A page of movements: its reader checks each of them, and cleaning them here would double that work.
     if body.len() > LIST_READ_MAX
-        && let Ok(items) = serde_json::from_slice::<Vec<IgnoredAny>>(body)
+        && let Ok(items) = serde_json::from_str::<Vec<IgnoredAny>>(body)
     {
         return counted(items.len());
     }
-    match serde_json::from_slice::<Value>(body) {
+    match serde_json::from_str::<Value>(body) {
         Ok(value) => within(clean(value, 0), JOURNAL_MAX),
         Err(_) if body.is_empty() => String::new(),
         // It is unknown whose data is in it.
@@ -70,8 +70,8 @@ pub(super) fn for_the_journal(body: &[u8]) -> String {
 }
 
 /// A body to be shown to callers: always the text of a JSON object.
-pub(super) fn to_be_shown(body: &[u8]) -> String {
-    match serde_json::from_slice::<Value>(body) {
+pub(super) fn to_be_shown(body: &str) -> String {
+    match serde_json::from_str::<Value>(body) {
         Ok(value @ Value::Object(_)) => within(clean(value, 0), SHOWN_MAX),
         _ => "{}".to_owned(),
     }
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn persons_do_not_get_into_the_journal() {
-        let body = br#"{"owners":[{"display_name":"Ana"}],"cvu":"0000999100000000000017","n":20123456786,
+        let body = r#"{"owners":[{"display_name":"Ana"}],"cvu":"0000999100000000000017","n":20123456786,
             "message":"El CUIT 20-12345678-6 (20123456786) no es de 0000999100000000000017","code":"VW009","ok":[1,true]}"#;
         let text = for_the_journal(body);
         let value: Value = serde_json::from_str(&text).unwrap();
@@ -229,8 +229,8 @@ mod tests {
             json!({"owners": "…", "cvu": "…0017", "n": "…", "code": "VW009", "ok": [1, true],
                 "message": "El CUIT 20-…-6 (…) no es de …0017"})
         );
-        assert_eq!(for_the_journal(b"<html>Ana</html>"), "(not JSON: 16 bytes)");
-        assert_eq!(for_the_journal(b""), "");
+        assert_eq!(for_the_journal("<html>Ana</html>"), "(not JSON: 16 bytes)");
+        assert_eq!(for_the_journal(""), "");
     }
 
     #[test]
@@ -244,8 +244,7 @@ mod tests {
             "emails": ["ana@example.com"], "reversed": false,
             "to": {"cbu": "2850590940090418135201", "label": "ana.ana", "name": "Ana", "bank": {"code": "285", "name": "X"}},
         });
-        let shown_json: Value =
-            serde_json::from_str(&for_the_journal(body.to_string().as_bytes())).unwrap();
+        let shown_json: Value = serde_json::from_str(&for_the_journal(&body.to_string())).unwrap();
         assert_eq!(
             shown_json,
             json!({
@@ -268,19 +267,19 @@ mod tests {
         ] {
             let mut body = Map::new();
             body.insert(key.to_owned(), json!(text));
-            let shown_json = for_the_journal(Value::Object(body).to_string().as_bytes());
+            let shown_json = for_the_journal(&Value::Object(body).to_string());
             let shown_json: Value = serde_json::from_str(&shown_json).unwrap();
             assert_eq!(shown_json[key], shown, "{key} {text}");
         }
         let page = vec![body; 200];
-        let shown_json = for_the_journal(json!(page).to_string().as_bytes());
+        let shown_json = for_the_journal(&json!(page).to_string());
         assert_eq!(shown_json, "{\"items\":200}");
     }
 
     #[test]
     fn of_a_list_its_items_are_kept_or_their_number() {
         let list = |length: usize| json!([{"status": "DONE", "description": "x".repeat(length)}]);
-        let kept = |length: usize| for_the_journal(list(length).to_string().as_bytes());
+        let kept = |length: usize| for_the_journal(&list(length).to_string());
         assert_eq!(
             kept(JOURNAL_MAX),
             r#"[{"description":"…","status":"DONE"}]"#
@@ -290,24 +289,24 @@ mod tests {
         broken.pop();
         let length = broken.len();
         assert_eq!(
-            for_the_journal(broken.as_bytes()),
+            for_the_journal(&broken),
             format!("(not JSON: {length} bytes)")
         );
     }
 
     #[test]
     fn what_is_shown_is_an_object_within_its_limit() {
-        for bad in [&b""[..], b"[]", b"\"x\"", b"<html>", b"{\"a\":"] {
+        for bad in ["", "[]", "\"x\"", "<html>", "{\"a\":"] {
             assert_eq!(to_be_shown(bad), "{}");
         }
         let long = json!({"code": "TX500", "message": "á".repeat(3_000), "x": "y".repeat(9_000)});
-        let text = to_be_shown(long.to_string().as_bytes());
+        let text = to_be_shown(&long.to_string());
         assert!(text.len() <= SHOWN_MAX);
         let value: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(value["code"], "TX500");
         assert_eq!(value["message"].as_str().unwrap().len(), MESSAGE_MAX);
         let odd = json!({"code": "\u{1}".repeat(9_000), "message": "\u{1}".repeat(9_000)});
-        let text = for_the_journal(odd.to_string().as_bytes());
+        let text = for_the_journal(&odd.to_string());
         assert!(text.len() <= JOURNAL_MAX);
     }
 }

@@ -5,6 +5,7 @@ mod hostile;
 mod listing;
 mod lookups;
 mod moved;
+mod mutated;
 mod notices;
 mod patience;
 mod refusals;

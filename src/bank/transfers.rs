@@ -2,24 +2,31 @@
 //!
 //! **Belief.** A refusal ends a transfer only by a code that is final ([`refusals`]), and only when the transfer cannot
 //! have happened: after an attempt with an unknown end, the bank is asked for the transfer first.
+//!
+//! **Lists** are judged line by line: a line that cannot be read in a field that decides is reported as such, and every
+//! other line counts.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use caudal_actors::ports::{BankError, BankMovement, BankReply, ReturnOrder, TransferOrder, Way};
+use caudal_actors::ports::{
+    BankError, BankMovement, BankReply, DayList, ReturnOrder, TransferOrder, Way,
+};
+use caudal_ledger::cases::UnreadableLine;
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::OriginId;
 use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankTransfer, Counterparty, Destination};
 use reqwest::Method;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::read::{self, BankRecord, Worth};
-use super::redact::last4;
+use super::read::{self, Members, Unread};
+use super::redact::{for_the_journal, last4};
 use super::refusals;
 use super::wire::{self, Answer, Ask, Verdict};
-use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX};
+use super::{HttpGateway, LIST_DEADLINE, PAGE, PAGE_BODY_MAX, UNREADABLE_MAX};
 
 /// The operation that sends, in the journal.
 const SEND: &str = "transfer";
@@ -139,7 +146,7 @@ impl Ask<Option<BankTransfer>> {
     }
 }
 
-impl Ask<Vec<BankMovement>> {
+impl Ask<Page> {
     /// One page of a day's movements.
     fn page(collector: &str, day: BusinessDay, way: Way, offset: usize) -> Self {
         let asked = match way {
@@ -174,7 +181,7 @@ fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     }
 }
 
-fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfer>> {
+pub(super) fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfer>> {
     if !answer.is_success() {
         // Any other refusal is about the request and tells nothing about the transfer.
         return match wire::code_of(answer).as_str() {
@@ -190,90 +197,212 @@ fn judge_status(answer: &Answer, origin: OriginId) -> Verdict<Option<BankTransfe
 
 /// A transfer, if it is the one of this reference.
 fn recorded(answer: &Answer, origin: OriginId) -> Option<BankTransfer> {
-    let record: BankRecord<'_> = answer.read()?;
-    let ours = record.origin_id.as_deref().and_then(OriginId::parse) == Some(origin);
-    record.transfer().filter(|_| ours)
+    let record: Members<'_> = answer.read()?;
+    let ours = record.origin("origin_id") == Ok(Some(origin));
+    record.transfer().ok().filter(|_| ours)
 }
 
-/// A transfer in a list.
-#[derive(Deserialize)]
-struct Listed<'a> {
-    #[serde(rename = "type")]
-    kind: String,
-    #[serde(borrow)]
-    value: Worth<'a>,
-    #[serde(default)]
-    origin_debit: Value,
-    #[serde(default)]
-    origin_credit: Value,
-    #[serde(default)]
-    to: Value,
-    #[serde(default)]
-    reverses: Option<String>,
-    #[serde(default)]
-    concept: Option<String>,
-    start_date: String,
-    business_date: String,
+/// A page of a day's list.
+#[derive(Debug)]
+pub(super) struct Page {
+    /// How many lines it has.
+    lines: usize,
+    movements: Vec<BankMovement>,
+    unreadable: Vec<UnreadableLine>,
 }
 
-fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Vec<BankMovement>> {
+pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Page> {
     if !answer.is_success() {
         return refusals::of_question(answer);
     }
-    let (record, listed) = (answer.read(), answer.read());
-    let (Some(record), Some(listed)): (Option<Vec<BankRecord<'_>>>, Option<Vec<Listed<'_>>>) =
-        (record, listed)
-    else {
+    let Some(lines): Option<Vec<&RawValue>> = answer.read() else {
         return Verdict::Nonsense;
     };
     // If the bank exceeds the page size, its offsets cannot be trusted either.
-    if record.len() > PAGE {
+    if lines.len() > PAGE {
         return Verdict::Nonsense;
     }
-    // An unreadable item leaves a hole: it would look as if that movement had not happened.
-    let items = record.iter().zip(&listed);
-    let items: Option<Vec<_>> = items.map(|(a, b)| movement(a, b, day, way)).collect();
-    items.map_or(Verdict::Nonsense, Verdict::Done)
+    let mut page = Page {
+        lines: lines.len(),
+        movements: Vec::new(),
+        unreadable: Vec::new(),
+    };
+    for line in lines {
+        let record = serde_json::from_str(line.get()).unwrap_or(Members::none());
+        match movement(&record, day, way) {
+            Ok(movement) => page.movements.push(movement),
+            Err(field) => {
+                let text = for_the_journal(line.get());
+                page.unreadable
+                    .push(unreadable(&record, (day, way), (field, text)));
+            }
+        }
+    }
+    Verdict::Done(page)
 }
 
-fn movement(
-    record: &BankRecord<'_>,
-    listed: &Listed<'_>,
-    day: BusinessDay,
-    way: Way,
-) -> Option<BankMovement> {
-    let reversal = listed.kind == "REVERSAL";
-    let (ours, other, origin) = match way {
-        Way::Out if reversal => return None,
-        Way::Out => (&listed.origin_debit, &listed.to, &record.origin_id),
-        Way::In => (
-            &listed.origin_credit,
-            &listed.origin_debit,
-            &listed.reverses,
-        ),
-    };
+/// The names of the party with the CVU of ours and of the other one, and of our reference.
+const fn parties(way: Way) -> (Unread, Unread, Unread) {
+    match way {
+        Way::Out => ("origin_debit", "to", "origin_id"),
+        Way::In => ("origin_credit", "origin_debit", "reverses"),
+    }
+}
+
+/// Reads a line of a list.
+///
+/// # Errors
+/// The field that decides and cannot be read.
+fn movement(record: &Members<'_>, day: BusinessDay, way: Way) -> Result<BankMovement, Unread> {
+    let reversal = record.text("type")?.ok_or("type")? == "REVERSAL";
+    if reversal && way == Way::Out {
+        return Err("type");
+    }
+    let (ours, other, origin) = parties(way);
+    let start: Option<String> = record.shown("start_date");
+    let start = start.as_deref().and_then(Timestamp::parse);
+    let business: Option<String> = record.shown("business_date");
+    let business = business.as_deref().and_then(Timestamp::parse);
     // The movement is of another day: the bank did not understand the request.
-    if Timestamp::parse(&listed.business_date)?.business_day() != day {
-        return None;
+    if business.is_some_and(|business| business.business_day() != day) {
+        return Err("business_date");
     }
     let transfer = record.transfer()?;
-    Some(BankMovement {
+    let party = record.object(ours)?;
+    let cvu = match party.text("cvu").map_err(|_| ours)? {
+        Some(cvu) => Cvu::parse(&cvu).ok().map(|cvu| cvu.to_string()),
+        // Money that leaves the collector account itself has no CVU.
+        None => party
+            .text("cbu")
+            .map_err(|_| ours)?
+            .as_deref()
+            .and_then(read::id),
+    };
+    // Only a transfer that we sent, and one that came back, have a reference of ours.
+    let origin = if way == Way::Out || reversal {
+        // An id that is not ours is left out: somebody else used the account.
+        record.origin(origin)?
+    } else {
+        None
+    };
+    let concept: Option<String> = record.shown("concept");
+    Ok(BankMovement {
         bank_id: transfer.bank_id,
         coelsa_id: transfer.coelsa_id,
-        // An id that is not ours is left out: somebody else used the account.
-        origin: origin.as_deref().and_then(OriginId::parse),
+        origin,
         reversal,
         way,
-        // Money that leaves the collector account itself has no CVU.
-        cvu: read::id(ours.get("cvu").or_else(|| ours.get("cbu"))?.as_str()?)?,
+        cvu: cvu.ok_or(ours)?,
         counterparty: Counterparty {
-            concept: read::concept(listed.concept.as_deref()),
-            ..read::counterparty(other)
+            concept: read::concept(concept.as_deref()),
+            ..record.party(other)
         },
-        amount: listed.value.amount()?,
+        amount: record.pesos()?,
         word: transfer.word,
-        at: Timestamp::parse(&listed.start_date)?,
+        at: start.or(business).unwrap_or_else(|| day.start()),
     })
+}
+
+/// A line that cannot be read, with what can be read of it.
+fn unreadable(
+    record: &Members<'_>,
+    (day, way): (BusinessDay, Way),
+    (field, text): (Unread, String),
+) -> UnreadableLine {
+    let (ours, _, origin) = parties(way);
+    let id = |name| {
+        record
+            .text(name)
+            .ok()
+            .flatten()
+            .as_deref()
+            .and_then(read::id)
+    };
+    let party: Option<Members<'_>> = record.deciding(ours).ok().flatten();
+    let cvu = party.and_then(|party| party.text("cvu").ok().flatten());
+    UnreadableLine {
+        day,
+        incoming: way == Way::In,
+        field: field.to_owned(),
+        bank_id: id("id"),
+        coelsa_id: id("coelsa_id"),
+        origin: record.origin(origin).ok().flatten(),
+        cvu: cvu.and_then(|cvu| Cvu::parse(&cvu).ok()),
+        amount: record.pesos().ok(),
+        text,
+    }
+}
+
+/// A movement whose id another movement of the list has.
+fn repeated(movement: &BankMovement, day: BusinessDay) -> UnreadableLine {
+    UnreadableLine {
+        day,
+        incoming: movement.way == Way::In,
+        field: "id".to_owned(),
+        bank_id: Some(movement.bank_id.clone()),
+        coelsa_id: movement.coelsa_id.clone(),
+        origin: movement.origin,
+        cvu: Cvu::parse(&movement.cvu).ok(),
+        amount: Some(movement.amount),
+        text: String::new(),
+    }
+}
+
+/// Whether two lines with one id are reports of one movement: it may have been given its id on the rail, and have
+/// ended, meanwhile.
+fn is_same(a: &BankMovement, b: &BankMovement) -> bool {
+    let rail = match (&a.coelsa_id, &b.coelsa_id) {
+        (Some(a), Some(b)) => a == b,
+        _ => true,
+    };
+    rail && (&a.cvu, a.amount, a.origin, a.reversal) == (&b.cvu, b.amount, b.origin, b.reversal)
+}
+
+/// The lines of a day's list one way, page by page.
+pub(super) struct Lines {
+    day: BusinessDay,
+    listed: Vec<BankMovement>,
+    /// The place of each movement in the list, by the bank's id.
+    places: HashMap<String, usize>,
+    /// By the digest that identifies the line.
+    unreadable: BTreeMap<[u8; 32], UnreadableLine>,
+}
+
+impl Lines {
+    /// No lines so far.
+    pub fn of(day: BusinessDay) -> Self {
+        Self {
+            day,
+            listed: Vec::new(),
+            places: HashMap::new(),
+            unreadable: BTreeMap::new(),
+        }
+    }
+
+    /// The movements, and the lines that cannot be read.
+    pub fn both(self) -> (Vec<BankMovement>, Vec<UnreadableLine>) {
+        (self.listed, self.unreadable.into_values().collect())
+    }
+
+    /// Takes in a page; returns whether it has a line that no earlier one has.
+    pub fn take(&mut self, page: Page) -> bool {
+        let known = (self.places.len(), self.unreadable.len());
+        let mut unreadable = page.unreadable;
+        for item in page.movements {
+            let new = self.listed.len();
+            let at = *self.places.entry(item.bank_id.clone()).or_insert(new);
+            match self.listed.get_mut(at) {
+                // The movement shifted to this page meanwhile; the later report counts.
+                Some(known) if is_same(known, &item) => *known = item,
+                // The id does not tell which movement it is.
+                Some(_) => unreadable.push(repeated(&item, self.day)),
+                None => self.listed.push(item),
+            }
+        }
+        let keyed = unreadable.into_iter().map(|line| (line.key().0, line));
+        self.unreadable.extend(keyed);
+        known != (self.places.len(), self.unreadable.len())
+    }
 }
 
 /// Whether an earlier attempt at an order, before the last call, may have had an effect that nobody saw.
@@ -331,18 +460,18 @@ impl HttpGateway {
     }
 
     /// Lists a day's movements in both directions.
-    pub(super) async fn list(
-        &self,
-        day: BusinessDay,
-        request_id: &str,
-    ) -> BankReply<Vec<BankMovement>> {
+    pub(super) async fn list(&self, day: BusinessDay, request_id: &str) -> BankReply<DayList> {
         let mut calls = Vec::new();
         let until = Instant::now() + LIST_DEADLINE;
-        let mut all = Vec::new();
+        let mut all = DayList::default();
         for way in [Way::Out, Way::In] {
-            let listed = self.list_way(day, way, request_id, until, &mut calls);
+            let listed = self.list_way((day, way), request_id, until, &mut calls);
             match listed.await {
-                Ok(listed) => all.extend(listed),
+                Ok(lines) => {
+                    let (movements, unreadable) = lines.both();
+                    all.movements.extend(movements);
+                    all.unreadable.extend(unreadable);
+                }
                 Err(why) => {
                     let result = Err(why);
                     return BankReply { result, calls };
@@ -355,14 +484,12 @@ impl HttpGateway {
 
     async fn list_way(
         &self,
-        day: BusinessDay,
-        way: Way,
+        (day, way): (BusinessDay, Way),
         request_id: &str,
         until: Instant,
         calls: &mut Vec<BankCall>,
-    ) -> Result<Vec<BankMovement>, BankError> {
-        let mut listed: Vec<BankMovement> = Vec::new();
-        let mut places: HashMap<String, usize> = HashMap::new();
+    ) -> Result<Lines, BankError> {
+        let mut lines = Lines::of(day);
         for number in 0..self.config.pages {
             let offset = number.saturating_mul(PAGE);
             let ask = Ask::page(&self.config.collector, day, way, offset);
@@ -370,20 +497,15 @@ impl HttpGateway {
             let reply = self.perform(ask, request_id, deadline).await;
             calls.extend(reply.calls);
             let page = reply.result?;
-            let (count, known) = (page.len(), places.len());
-            for item in page {
-                let at = *places.entry(item.bank_id.clone()).or_insert(listed.len());
-                match listed.get_mut(at) {
-                    Some(_) if at >= known => return Err(unlisted("two movements have one id")),
-                    // The movement shifted to this page meanwhile; the later report counts.
-                    Some(place) => *place = item,
-                    None => listed.push(item),
-                }
+            let full = page.lines >= PAGE;
+            let fresh = lines.take(page);
+            if lines.unreadable.len() > UNREADABLE_MAX {
+                return Err(unlisted("too many lines of the bank's list cannot be read"));
             }
-            if count < PAGE {
-                return Ok(listed);
+            if !full {
+                return Ok(lines);
             }
-            if places.len() == known {
+            if !fresh {
                 return Err(unlisted("the bank gives the same page again"));
             }
         }

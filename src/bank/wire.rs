@@ -31,8 +31,8 @@ pub(super) enum Verdict<T> {
 pub(super) struct Answer {
     /// The HTTP status.
     pub status: u16,
-    /// The body, at most as many bytes as the operation reads.
-    pub body: Vec<u8>,
+    /// The decoded body, of at most as many bytes as the operation reads.
+    pub body: String,
 }
 
 impl Answer {
@@ -43,7 +43,7 @@ impl Answer {
 
     /// The body as JSON of this shape; `None` when it is not.
     pub fn read<'a, B: Deserialize<'a>>(&'a self) -> Option<B> {
-        serde_json::from_slice(&self.body).ok()
+        serde_json::from_str(&self.body).ok()
     }
 }
 

@@ -8,7 +8,7 @@ mod decide;
 use actix_web::{HttpResponse, web};
 use caudal_actors::engine::cases::{Case, RealmCase};
 use caudal_actors::platform::realms;
-use caudal_ledger::cases::{CaseId, CaseKind, Unbooked};
+use caudal_ledger::cases::{BankSays, CaseId, CaseKind, Unbooked};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
@@ -102,8 +102,8 @@ fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {
                 *since,
                 CaseKind::Transfer,
                 id,
-                it.amount,
-                it.from,
+                Some(it.amount),
+                Some(it.from),
                 it.status.as_str().to_owned(),
             )
         }
@@ -114,8 +114,8 @@ fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {
                 Some(parked.since),
                 CaseKind::Suspense,
                 parked.id(realm).to_string(),
-                it.amount,
-                it.cvu,
+                Some(it.amount),
+                Some(it.cvu),
                 reason,
             )
         }
@@ -138,8 +138,11 @@ fn row(visit: &Visit, (realm, case): &RealmCase) -> Vec<Cell> {
         Cell::code(&id).to(format!("/console/cases/{id}")),
         Cell::maybe(place.as_ref().map(|place| &place.name)),
         Cell::text(realm.mode().as_str()),
-        tongue.money(amount),
-        Cell::code(cvu).to(format!("/console/accounts/{cvu}")),
+        amount.map_or_else(|| Cell::text(""), |amount| tongue.money(amount)),
+        cvu.map_or_else(
+            || Cell::text(""),
+            |cvu| Cell::code(cvu).to(format!("/console/accounts/{cvu}")),
+        ),
         tongue.state(&reason),
     ]
 }
@@ -236,12 +239,24 @@ fn waiting(visit: &Visit, since: Timestamp) -> Block {
 fn said(visit: &Visit, unbooked: &Unbooked) -> [Block; 2] {
     let (tongue, says) = (visit.tongue(), &unbooked.says);
     let state = if unbooked.waits() { "open" } else { "decided" };
-    let facts = vec![
+    let amount = says.amount().map(|amount| tongue.money(amount));
+    let mut facts = vec![
         (visit.say(Word::State), tongue.state(state)),
-        (visit.say(Word::Amount), tongue.money(says.amount())),
-        (visit.say(Word::Cvu), Cell::code(says.cvu())),
+        (
+            visit.say(Word::Amount),
+            amount.unwrap_or_else(|| Cell::text("")),
+        ),
+        (visit.say(Word::Cvu), Cell::maybe_code(says.cvu())),
         (visit.say(Word::Reason), tongue.state(&unbooked.reason)),
     ];
+    if let BankSays::Unreadable(line) = says {
+        facts.push((
+            visit.say(Word::BankId),
+            Cell::maybe_code(line.bank_id.as_deref()),
+        ));
+        facts.push((visit.say(Word::UnreadableField), Cell::code(&line.field)));
+        facts.push((visit.say(Word::BankSays), Cell::code(&line.text)));
+    }
     [
         waiting(visit, unbooked.since),
         Block::Facts(visit.say(Word::Unbooked).to_owned(), facts),

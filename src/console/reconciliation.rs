@@ -157,7 +157,7 @@ async fn compared(
         // The form stays, so that another day can be asked for.
         Err(why) => vec![Block::Note(
             Tone::Bad,
-            ApiError::of_read(why).text(visit.tongue().0),
+            ApiError::from(why).text(visit.tongue().0),
         )],
     })
 }

@@ -277,6 +277,7 @@ texts! {
     Rejected = "Rechazo", "Rejection";
     Differs = "Difiere en", "Differs in";
     BankSays = "Lo que dice el banco", "What the bank says";
+    UnreadableField = "Campo ilegible", "Unreadable field";
     BankCalls = "Llamadas al banco", "Calls to the bank";
     NoBankCalls = "No hubo llamadas al banco.", "There were no calls to the bank.";
     Operation = "Operación", "Operation";

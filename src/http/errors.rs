@@ -69,8 +69,6 @@ pub enum Why {
     Refused(Refusal),
     /// An actor said no, or could not be asked.
     Failed(Failure),
-    /// A reading needed the bank, and the bank could not be asked.
-    NotRead(BankError),
     /// The store does not take writes.
     NotReady {
         /// The failure that an order would get.
@@ -114,18 +112,6 @@ impl ApiError {
             field: field.to_owned(),
             mistake: mistake.into(),
         }])
-    }
-
-    /// The error of a reading: like any failure, except that after a failure of the bank no operation is still going
-    /// on.
-    pub fn of_read(why: Failure) -> Self {
-        match why {
-            Failure::Bank(why @ (BankError::Failed { .. } | BankError::TimedOut)) => Self {
-                why: Why::NotRead(why.clone()),
-                ..Failure::Bank(why).into()
-            },
-            why => why.into(),
-        }
     }
 
     /// 503 with the reason as operators read it.
@@ -174,8 +160,6 @@ impl ApiError {
             Why::Fields(_) => INVALID.1,
             Why::Refused(refusal) => refusal.code(),
             Why::Failed(failure) => code(failure),
-            Why::NotRead(BankError::TimedOut) => "bank_timeout",
-            Why::NotRead(BankError::Failed { .. } | BankError::Refused(_)) => "bank_failed",
             Why::NotReady { failure, .. } => code(failure),
         }
     }
@@ -184,7 +168,7 @@ impl ApiError {
     pub fn is_unknown(&self) -> bool {
         let failure = match &self.why {
             Why::Failed(failure) | Why::NotReady { failure, .. } => failure,
-            Why::Fields(_) | Why::Refused(_) | Why::NotRead(_) => return false,
+            Why::Fields(_) | Why::Refused(_) => return false,
         };
         *failure == Failure::OutcomeUnknown
     }
@@ -203,9 +187,7 @@ impl ApiError {
                 | Rejection::ExternalIdTwice { fields }
                 | Rejection::TransferExternalIdReused { fields, .. },
             )) => differing(fields),
-            Why::Refused(_) | Why::Failed(_) | Why::NotRead(_) | Why::NotReady { .. } => {
-                Cow::Borrowed(&[])
-            }
+            Why::Refused(_) | Why::Failed(_) | Why::NotReady { .. } => Cow::Borrowed(&[]),
         }
     }
 
@@ -221,8 +203,10 @@ impl ApiError {
             Why::Failed(Failure::Bank(BankError::Refused(why))) => {
                 (Some(why.status), Some(object(&why.body)))
             }
-            Why::Failed(Failure::Bank(BankError::Failed { status, body }))
-            | Why::NotRead(BankError::Failed { status, body }) => (*status, Some(object(body))),
+            Why::Failed(
+                Failure::Bank(BankError::Failed { status, body })
+                | Failure::NotRead(BankError::Failed { status, body }),
+            ) => (*status, Some(object(body))),
             _ => (None, None),
         }
     }
@@ -258,7 +242,6 @@ impl Say for ApiError {
             Why::Fields(wrong) => wrong.as_slice().say(language, f),
             Why::Refused(refusal) => refusal.say(language, f),
             Why::Failed(failure) => failure.say(language, f),
-            Why::NotRead(why) => f.write_str(ledger::not_read(why, language)),
             Why::NotReady { why, .. } => f.write_str(why),
         }
     }
@@ -324,8 +307,12 @@ impl From<&Failure> for ApiError {
                 of(StatusCode::BAD_REQUEST)
             }
             Failure::NotACursor => Self::field("cursor", Mistake::NotACursor),
-            Failure::Bank(BankError::Failed { .. }) => of(StatusCode::BAD_GATEWAY),
-            Failure::Bank(BankError::TimedOut) => of(StatusCode::GATEWAY_TIMEOUT),
+            Failure::Bank(BankError::TimedOut) | Failure::NotRead(BankError::TimedOut) => {
+                of(StatusCode::GATEWAY_TIMEOUT)
+            }
+            Failure::Bank(BankError::Failed { .. }) | Failure::NotRead(_) => {
+                of(StatusCode::BAD_GATEWAY)
+            }
             Failure::KeyReused { .. } => of(StatusCode::CONFLICT),
             Failure::KeyInFlight => of(StatusCode::CONFLICT).later(1),
             Failure::KeyUnknown => of(StatusCode::NOT_FOUND),

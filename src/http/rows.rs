@@ -327,7 +327,7 @@ where
     };
     let (engine, realm) = (caller.engine(), caller.realm());
     let history = engine.cells().history(realm);
-    let first = fetch(engine, page).await.map_err(ApiError::of_read)?;
+    let first = fetch(engine, page).await?;
     engine.still(realm, history)?;
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);

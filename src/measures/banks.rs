@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use caudal_actors::banks::Banks;
 use caudal_actors::ports::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
+    BankError, BankGateway, BankReply, Collector, DayList, EnrolmentOrder, Found, FundReport,
     LocalFuture, ReturnOrder, TransferOrder,
 };
 use caudal_ledger::accounts::Holder;
@@ -167,7 +167,7 @@ impl BankGateway for Counted {
         &'a self,
         day: BusinessDay,
         request_id: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
+    ) -> LocalFuture<'a, BankReply<DayList>> {
         let call = self.inner.movements(day, request_id);
         self.call("movements", call)
     }

@@ -95,8 +95,7 @@ async fn ask(caller: &Caller, whom: Destination) -> Answer {
     let engine = caller.engine();
     let found = engine
         .lookup(caller.realm(), whom, &caller.request_id)
-        .await
-        .map_err(ApiError::of_read)?;
+        .await?;
     Ok(json(StatusCode::OK, &Lookup::from(found)))
 }
 

@@ -94,7 +94,7 @@ pub struct ReconciledItem {
     /// Where it waits, or waited, when no account could take it.
     pub suspense: Option<SuspenseBody>,
     /// `matched`, `missing_in_ledger`, `missing_at_bank`, `amount_differs`, `pending` (one side is
-    /// not final) or `decided` (a person ended it).
+    /// not final), `decided` (a person ended it) or `suspense` (no account could take it; a person decides).
     #[schema(value_type = AgreementWord)]
     pub result: &'static str,
     /// Who ended it and why, when it was a person.
@@ -119,6 +119,8 @@ pub struct ReconciliationSummary {
     pub pending: u64,
     /// A person ended it.
     pub decided: u64,
+    /// It arrived, no account could take it, and it waits for a person.
+    pub suspense: u64,
     /// The bank has ended it otherwise than the ledger; these are in their other counts too.
     pub contradicted: u64,
     /// What arrived at the bank: its completed movements, without those that are pending here.
@@ -260,6 +262,7 @@ pub fn summary(tally: &Tally) -> ReconciliationSummary {
         amount_differs: tally.of(Agreement::AmountDiffers),
         pending: tally.of(Agreement::Pending),
         decided: tally.of(Agreement::Decided),
+        suspense: tally.of(Agreement::Suspense),
         contradicted: tally.contradicted,
         amount_in: tally.amount_in.to_string(),
         amount_out: tally.amount_out.to_string(),
@@ -457,8 +460,7 @@ pub async fn of_days(
         let show = move |(day, it): &_| serde_json::json!(item(realm, *day, it));
         return rows::stream(&caller, (style, RECONCILED), rows::FIRST, days, show).await;
     }
-    let found = engine.reconcile_days(realm, &wanted, request_id).await;
-    let found = found.map_err(ApiError::of_read)?;
+    let found = engine.reconcile_days(realm, &wanted, request_id).await?;
     let body = render(realm, &wanted, &found);
     let answer = match style {
         Some(style) => {

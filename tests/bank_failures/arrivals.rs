@@ -69,7 +69,7 @@ async fn suspended(rig: &Rig, cvu: &str, reason: &str) {
         let found = rig.reconciled("coelsaId", &json!(id)).await;
         assert_eq!(
             (&found["result"], &found["voucher"], &found["cvu"]),
-            (&json!("missing_in_ledger"), &Value::Null, &json!(cvu))
+            (&json!("suspense"), &Value::Null, &json!(cvu))
         );
         assert_eq!(found["suspense"]["reason"], reason, "{found}");
         assert_eq!(found["amount"], "12.34");

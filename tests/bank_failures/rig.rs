@@ -407,7 +407,12 @@ impl Rig {
         self.moves().await;
         self.heard().await;
         let day = self.day().await;
-        let counts = ["missingInLedger", "missingAtBank", "amountDiffers"];
+        let counts = [
+            "missingInLedger",
+            "missingAtBank",
+            "amountDiffers",
+            "suspense",
+        ];
         let counts = counts.map(|name| day["summary"][name].as_u64().unwrap());
         assert_eq!(counts.iter().sum::<u64>(), differences, "{day:#}");
         let mut totals = 0;

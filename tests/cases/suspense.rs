@@ -25,7 +25,7 @@ async fn it_is_credited_once_and_seen_everywhere() {
         assert_eq!(sum.await, "777.00");
         let rail = case["suspense"]["coelsaId"].clone();
         let found = service.today("coelsaId", &rail).await;
-        assert_eq!(found[0]["result"], "missing_in_ledger");
+        assert_eq!(found[0]["result"], "suspense");
         assert_eq!(found[0]["suspense"]["state"], "waiting");
         let done = credited(&service, &case, &open).await;
         arrived += 1;

@@ -97,7 +97,7 @@ pub const ENDPOINTS: &[(&str, Shape)] = &[
             ),
             (
                 "summary",
-                "matched:i missingInLedger:i missingAtBank:i amountDiffers:i pending:i decided:i contradicted:i amountIn:s amountOut:s",
+                "matched:i missingInLedger:i missingAtBank:i amountDiffers:i pending:i decided:i suspense:i contradicted:i amountIn:s amountOut:s",
             ),
             (
                 "items/0",

@@ -193,7 +193,7 @@ pub const MONEY: &[Golden] = &[
         answer: r#"
             {"fecha":"2026-03-01","from":"2026-03-01","to":"2026-03-01","items":[],"total":0,
             "limit":null,"next":null,"summary":{"matched":0,"missingInLedger":0,
-            "missingAtBank":0,"amountDiffers":0,"pending":0,"decided":0,"contradicted":0,"amountIn":"0.00","amountOut":"0.00"}}"#,
+            "missingAtBank":0,"amountDiffers":0,"pending":0,"decided":0,"suspense":0,"contradicted":0,"amountIn":"0.00","amountOut":"0.00"}}"#,
     },
     Golden {
         request: "POST /v1/transfers",

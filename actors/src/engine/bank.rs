@@ -167,7 +167,7 @@ impl Engine {
         let _inside = self.realms.enter(realm).await?;
         let reply = self.bank(realm)?.lookup(&whom, request_id).await;
         self.journal(realm, reply.calls);
-        reply.result.map_err(Failure::Bank)
+        reply.result.map_err(Failure::of_question)
     }
 
     /// Takes in a notice of a bank that speaks only for these realms. Every notice may come again, late, or before the
@@ -205,7 +205,7 @@ impl Engine {
         let realm = match &notice {
             Notice::Received { cvu, .. } => realm_in(cvu),
             Notice::Left(left) => realm_in(&left.cvu),
-            Notice::Returned { realm, .. } => Some(*realm),
+            Notice::Returned { realm, .. } | Notice::Unreadable { realm, .. } => Some(*realm),
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
                 let origin = *origin;
                 let find = move |books: &Books| books.of_origin(origin);
@@ -251,7 +251,9 @@ impl Books {
         Ok(match notice {
             Notice::Received { cvu, .. } => self.home_of(voice, *cvu).map(|realm| (realm, nowhere)),
             Notice::Left(left) => self.home_of(voice, left.cvu).map(|realm| (realm, nowhere)),
-            Notice::Returned { realm, .. } => Some((*realm, nowhere)),
+            Notice::Returned { realm, .. } | Notice::Unreadable { realm, .. } => {
+                Some((*realm, nowhere))
+            }
             Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
                 self.of_origin(*origin)?
             }

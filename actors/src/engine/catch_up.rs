@@ -1,9 +1,11 @@
 //! Catching up with the bank: movements on its list of a day that no notice reported are taken in.
 
+use caudal_ledger::cases::UnreadableLine;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::BusinessDay;
+use caudal_storage::Index;
 
 use super::Engine;
 use super::money::Heard;
@@ -33,7 +35,13 @@ impl Engine {
         let reply = bank.movements(day, request_id).await;
         let mut calls = Some(reply.calls);
         let mut missed = 0_usize;
-        let mut listed = reply.result.map_err(Failure::Bank)?;
+        let list = reply.result.map_err(Failure::of_question)?;
+        if let Some(calls) = calls.take_if(|_| !list.unreadable.is_empty()) {
+            self.journal(any, calls);
+        }
+        self.unreadable(&voice, any, &list.unreadable, request_id)
+            .await;
+        let mut listed = list.movements;
         listed.sort_by_key(lookout::rank);
         let asked = voice.clone();
         let look = move |books: &Books| {
@@ -57,7 +65,53 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// Has each unreadable line of a bank's list kept as a case: by the realm that it names, else by the first one on
+    /// the collector account. What cannot be kept now is kept when the list is read again.
+    pub(super) async fn unreadable(
+        &self,
+        voice: &Voice,
+        first: RealmId,
+        lines: &[UnreadableLine],
+        request_id: &str,
+    ) {
+        for line in lines {
+            let line = Box::new(line.clone());
+            let (asked, about) = (voice.clone(), line.clone());
+            let find = move |books: &Books| books.keeper_of(&asked, first, &about);
+            let kept = match self.look(RealmId(0), Cost::Point, find).await {
+                Ok(Some(realm)) => {
+                    let notice = Notice::Unreadable { realm, line };
+                    self.notice(voice.clone(), notice, request_id).await
+                }
+                Ok(None) => continue,
+                Err(why) => Err(why),
+            };
+            if let Err(why) = kept {
+                tracing::warn!(%why, "an unreadable line of the bank's list is not kept yet");
+            }
+        }
+    }
+}
+
 impl Books {
+    /// The realm that keeps an unreadable line; `None` if the line names one that is not on the collector account.
+    fn keeper_of(
+        &self,
+        voice: &Voice,
+        first: RealmId,
+        line: &UnreadableLine,
+    ) -> Result<Option<RealmId>, Failure> {
+        let find = |store: &dyn Index| {
+            let named = lookout::named(store, line)?;
+            Ok(named.map(|realm| (realm, ())))
+        };
+        Ok(match self.cells.find(find)? {
+            Some((realm, ())) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
+            None => Some(first),
+        })
+    }
+
     /// The notice of a listed movement that the ledger does not know, with its realm.
     fn news(
         &self,

@@ -11,7 +11,9 @@ mod range;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use caudal_ledger::cases::{BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked};
+use caudal_ledger::cases::{
+    BankSays, Decision, Parked, RETURNS, SuspensePlace, Unbooked, UnreadableLine,
+};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId, TransferId};
 use caudal_ledger::reconciliation::{Agreement, Judged, Listed, Ours, judge, other_days, unlisted};
@@ -24,7 +26,7 @@ use super::read_slots::{Books, Cost};
 use crate::accounts::Placed;
 use crate::banks::Voice;
 use crate::failure::Failure;
-use crate::ports::{BankGateway as _, BankMovement, Way};
+use crate::ports::{BankGateway as _, BankMovement, DayList, Way};
 use crate::records::keys::Rail;
 use crate::records::projection::Place;
 use crate::records::reads;
@@ -58,6 +60,20 @@ impl Reconciled {
         of_transfer
             .or_else(|| self.suspense.as_ref().and_then(Parked::decision))
             .or_else(|| self.unbooked.as_ref().and_then(Unbooked::decision))
+    }
+}
+
+impl Reconciled {
+    /// Whether an unreadable line of the bank's list names the ledger's movement.
+    fn is_on(&self, realm: RealmId, line: &UnreadableLine) -> bool {
+        let view = self.transfer.as_ref();
+        let origin = view.map(|view| view.transfer.origin(realm, view.account));
+        let rail = view.and_then(|view| view.transfer.coelsa_id.as_deref());
+        let voucher = self.voucher.as_ref().map(|placed| &placed.voucher);
+        let arrived = voucher.filter(|it| it.reference_type == ReferenceType::CashIn);
+        let arrived = arrived.and_then(|it| it.reference_id.as_deref());
+        let on_rail = |id: Option<&str>| id.is_some() && id == line.coelsa_id.as_deref();
+        (origin.is_some() && origin == line.origin) || on_rail(rail) || on_rail(arrived)
     }
 }
 
@@ -104,9 +120,10 @@ impl Engine {
         request_id: &str,
     ) -> Result<Vec<Reconciled>, Failure> {
         let listed = lists.of(self, (realm, day), request_id).await?;
+        let mut unreadable = listed.unreadable.clone();
         let compare = move |books: &Books| {
             let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-            for movement in books.own(realm, &listed)? {
+            for movement in books.own(realm, &listed.movements)? {
                 let reconciled = books.against_ledger(realm, movement)?;
                 seen.extend(reconciled.iter().filter_map(place));
                 found.extend(reconciled);
@@ -120,8 +137,9 @@ impl Engine {
                 break;
             }
             let listed = lists.of(self, (realm, other), request_id).await?;
+            unreadable.extend(listed.unreadable.iter().cloned());
             let compare = move |books: &Books| {
-                for movement in books.own(realm, &listed)? {
+                for movement in books.own(realm, &listed.movements)? {
                     let reconciled = books.against_ledger(realm, movement)?;
                     seen.extend(reconciled.iter().filter_map(place));
                 }
@@ -129,6 +147,12 @@ impl Engine {
             };
             seen = self.look(realm, Cost::Scan, compare).await?;
             ours.retain(|it| place(it).is_none_or(|place| !seen.contains(&place)));
+        }
+        for it in &mut ours {
+            // The bank has it on a line that cannot be read.
+            if unreadable.iter().any(|line| it.is_on(realm, line)) {
+                it.judged = Agreement::Pending.into();
+            }
         }
         found.append(&mut ours);
         Ok(found)
@@ -140,11 +164,22 @@ impl Engine {
         realm: RealmId,
         day: BusinessDay,
         request_id: &str,
-    ) -> Result<Vec<BankMovement>, Failure> {
+    ) -> Result<DayList, Failure> {
         let _inside = self.realms.enter(realm).await?;
         let reply = self.bank(realm)?.movements(day, request_id).await;
         self.journal(realm, reply.calls);
-        reply.result.map_err(Failure::Bank)
+        let list = reply.result.map_err(Failure::of_question)?;
+        if !list.unreadable.is_empty() {
+            let collectors = self.collectors();
+            let mut sharing = collectors.values().filter(|on| on.realms.contains(&realm));
+            let sharing = sharing.next().map(|on| on.realms_of(realm.mode()));
+            let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
+            let first = realms.first().copied().unwrap_or(realm);
+            let voice = Voice::from(realms);
+            self.unreadable(&voice, first, &list.unreadable, request_id)
+                .await;
+        }
+        Ok(list)
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::alias::Alias;
+use caudal_ledger::cases::UnreadableLine;
 use caudal_ledger::cuit::Cuit;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::OriginId;
@@ -16,8 +17,8 @@ use caudal_ledger::time::{BusinessDay, Timestamp};
 use caudal_ledger::transfers::{BankMoved, BankTransfer, BankWord, Destination};
 
 use super::{
-    BankError, BankGateway, BankMovement, BankReply, Collector, EnrolmentOrder, Found, FundReport,
-    LocalFuture, ReturnOrder, TransferOrder,
+    BankError, BankGateway, BankMovement, BankReply, Collector, DayList, EnrolmentOrder, Found,
+    FundReport, LocalFuture, ReturnOrder, TransferOrder,
 };
 
 /// The PSP code in the CVUs that it creates.
@@ -97,6 +98,11 @@ pub trait ObedientBank: Send + Sync + fmt::Debug + 'static {
     /// The failures of a rig's bank.
     fn lists(&self, _: BusinessDay) -> Result<Vec<BankMovement>, BankError> {
         Ok(Vec::new())
+    }
+
+    /// The lines of a day's list that cannot be read.
+    fn garbles(&self, _: BusinessDay) -> Vec<UnreadableLine> {
+        Vec::new()
     }
 
     /// The holder behind a CBU, CVU or alias. This call does not pass through [`Self::answer`].
@@ -187,8 +193,13 @@ impl<B: ObedientBank> BankGateway for B {
         &'a self,
         day: BusinessDay,
         _: &'a str,
-    ) -> LocalFuture<'a, BankReply<Vec<BankMovement>>> {
-        self.answer(("movements", day.to_string()), move || self.lists(day))
+    ) -> LocalFuture<'a, BankReply<DayList>> {
+        self.answer(("movements", day.to_string()), move || {
+            Ok(DayList {
+                movements: self.lists(day)?,
+                unreadable: self.garbles(day),
+            })
+        })
     }
 
     fn lookup<'a>(

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix::Context;
-use caudal_ledger::cases::{CaseFact, Decision, Parked, SuspensePlace, Unbooked};
+use caudal_ledger::cases::{CaseFact, Decision, Parked, SuspensePlace, Unbooked, UnreadableLine};
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::money::Amount;
@@ -58,6 +58,8 @@ pub enum CaseMessage {
     Recognised(SuspensePlace, u32, Ticket<Heard>),
     /// A person says that a report that could not be booked was put right otherwise.
     Dismiss(SuspensePlace, Box<Decision>, Ticket<Unbooked>),
+    /// A line of the bank's list cannot be read.
+    Unreadable(Box<UnreadableLine>, Ticket<Heard>),
     /// The bank's answer about a return; the channel gets whether the return is over.
     Said(ReturnSaid, oneshot::Sender<bool>),
     /// The content of the bank's notice about the return of this number.
@@ -78,9 +80,11 @@ impl Asked for CaseMessage {
         match self {
             Self::Credit(_, _, _, ticket) | Self::Return(_, _, ticket) => Some(ticket),
             Self::Dismiss(_, _, ticket) => Some(ticket),
-            Self::Recognised(..) | Self::Said(..) | Self::Notice(..) | Self::CameBack { .. } => {
-                None
-            }
+            Self::Recognised(..)
+            | Self::Unreadable(..)
+            | Self::Said(..)
+            | Self::Notice(..)
+            | Self::CameBack { .. } => None,
         }
     }
 }
@@ -117,6 +121,7 @@ impl RealmSupervisor {
             CaseMessage::Dismiss(place, decision, ticket) => {
                 self.dismiss(place, *decision, ticket);
             }
+            CaseMessage::Unreadable(line, ticket) => self.unreadable(line, ticket),
             CaseMessage::Said(said, over) => self.return_said(said, over),
             CaseMessage::Notice(number, said, ticket) => self.return_answered(number, said, ticket),
             CaseMessage::CameBack {
@@ -193,7 +198,7 @@ impl RealmSupervisor {
                 // If the supervisor is gone, the caller is told so.
                 home.put(home.reserve(), message).ok();
             } else if let Some(asker) = message.message().asker() {
-                asker.refuse(Failure::Bank(BankError::TimedOut));
+                asker.refuse(Failure::NotRead(BankError::TimedOut));
             }
         });
     }

@@ -15,6 +15,8 @@
 //! **Order.** Over all days, arrivals are taken in first, then departures, then transfers that came back: money has to
 //! be there to leave, and a transfer has to be known to come back.
 //!
+//! A line that cannot be read is a case for a person and holds nothing up.
+//!
 //! **Failure.** While the bank does not give its list, or an account cannot take in a movement, orders wait, and the
 //! bank is asked again with growing pauses, [`PAUSE_MAX`] at most. Nothing but a list that was looked through opens the
 //! gate, and only the end of the realm's life ends the search.
@@ -24,7 +26,7 @@ use std::time::Duration;
 
 use actix::WeakAddr;
 use caudal_ledger::alias::Alias;
-use caudal_ledger::cases::{Parked, ParkedState, RETURNS};
+use caudal_ledger::cases::{Parked, ParkedState, RETURNS, UnreadableLine};
 use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{OriginId, RealmId};
@@ -82,12 +84,22 @@ async fn look_through(shared: &Shared, supervisor: &Home) {
 
 async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
     let (store, realm) = (shared.store.as_ref(), shared.realm);
-    let mut listed = Vec::new();
+    let (mut listed, mut unreadable) = (Vec::new(), Vec::new());
     for day in shared.lookout.days(shared.clock.now().business_day()) {
         let reply = shared.bank.movements(day, REQUEST).await;
         let calls = RealmMessage::Journal(reply.calls);
         tell(supervisor, calls)?;
-        listed.extend(reply.result.map_err(Failure::Bank)?);
+        let list = reply.result.map_err(Failure::of_question)?;
+        listed.extend(list.movements);
+        unreadable.extend(list.unreadable);
+    }
+    for line in unreadable {
+        // A line that names no realm is kept by each realm that reads it.
+        if named(store, &line)?.is_none_or(|of| of == realm) {
+            let line = Box::new(line);
+            let message = move |ticket| RealmMessage::Case(CaseMessage::Unreadable(line, ticket));
+            hear(supervisor, Box::new(message)).await?;
+        }
     }
     listed.sort_by_key(rank);
     let settings = shared.settings();
@@ -138,6 +150,18 @@ async fn hear(supervisor: &Home, message: Hearing) -> Result<(), Failure> {
         Ok(Err(why)) => Err(why),
         Err(_) => Err(Failure::OutcomeUnknown),
     }
+}
+
+/// The realm that an unreadable line of the bank's list names, by its reference or its CVU.
+pub(crate) fn named(
+    store: &dyn Index,
+    line: &UnreadableLine,
+) -> Result<Option<RealmId>, StoreError> {
+    let origin = line
+        .origin
+        .map(|origin| reads::money::of_origin(store, origin));
+    let by_origin = origin.transpose()?.flatten().map(|(realm, _)| realm);
+    Ok(by_origin.or_else(|| line.cvu.as_ref().and_then(realm_in)))
 }
 
 /// Whether a movement belongs to this realm: a return of money in suspense by its reference, any other movement by its
@@ -344,6 +368,9 @@ pub(crate) fn hearing(notice: Notice, place: Place) -> Option<Hearing> {
         Notice::Returned { case, attempt, .. } => Box::new(move |ticket| {
             RealmMessage::Case(CaseMessage::Recognised(case, attempt, ticket))
         }),
+        Notice::Unreadable { line, .. } => {
+            Box::new(move |ticket| RealmMessage::Case(CaseMessage::Unreadable(line, ticket)))
+        }
         Notice::Settled { transfer, .. } if account == RETURNS => Box::new(move |ticket| {
             RealmMessage::Case(CaseMessage::Notice(sequence, transfer, ticket))
         }),

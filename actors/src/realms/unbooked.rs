@@ -4,7 +4,8 @@
 //! dismissed. So when a person dismisses a departure while money that lets it be booked arrives, never both count.
 
 use caudal_ledger::cases::{
-    BankSays, Decision, SuspensePlace, TOLD_OTHERWISE, Unbooked, UnbookedFact,
+    BankSays, Decision, SuspensePlace, TOLD_OTHERWISE, UNREADABLE, Unbooked, UnbookedFact,
+    UnreadableLine,
 };
 use caudal_ledger::ids::{AccountNo, OriginId};
 use caudal_ledger::rejection::Rejection;
@@ -98,6 +99,37 @@ impl RealmSupervisor {
                     "money left a CVU of ours that the ledger does not know; it waits for a person"
                 );
                 self.unbooked(BankSays::Left(left), why.code(), ticket);
+            }
+            Err(why) => self.end(Err(why.into()), ticket),
+        }
+    }
+
+    /// A line of the bank's list that cannot be read: a case of its own, once.
+    pub(super) fn unreadable(&mut self, line: Box<UnreadableLine>, mut ticket: Ticket<Heard>) {
+        let key = line.key();
+        let Shared {
+            store,
+            realm,
+            claims,
+            ..
+        } = &*self.shared;
+        let name = [b"l".as_slice(), &key.0].concat();
+        match claims.claim(*realm, name, AccountNo(0), false) {
+            Ok(claim) => ticket.guards.push(claim),
+            // Another list with the same line is being taken in.
+            Err(_) => return self.end(Ok(Heard::Known), ticket),
+        }
+        match reads::cases::said(store.as_ref(), *realm, key) {
+            Ok(Some(_)) => self.end(Ok(Heard::Known), ticket),
+            Ok(None) => {
+                tracing::error!(
+                    realm = realm.0,
+                    day = %line.day,
+                    field = line.field,
+                    bank_id = line.bank_id,
+                    "a line of the bank's list cannot be read; it waits for a person"
+                );
+                self.unbooked(BankSays::Unreadable(line), UNREADABLE, ticket);
             }
             Err(why) => self.end(Err(why.into()), ticket),
         }

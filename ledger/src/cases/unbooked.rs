@@ -1,5 +1,5 @@
 //! Statements of the bank that the ledger cannot book: money that left by an unknown order and that the account does
-//! not have, and an arrival that is reported again with other data.
+//! not have, an arrival that is reported again with other data, and a line of its list that cannot be read.
 //!
 //! **Order.** Each case is opened once, identified by its content ([`BankSays::key`]), however often the bank repeats
 //! it. A departure is booked automatically once the money is there; a person may dismiss either kind, because it was
@@ -13,11 +13,56 @@ use crate::cvu::Cvu;
 use crate::ids::{AccountNo, OriginId, RealmId, Tag};
 use crate::money::Amount;
 use crate::rejection::Rejection;
-use crate::time::Timestamp;
+use crate::time::{BusinessDay, Timestamp};
 use crate::transfers::{CashIn, Departure};
 
 /// The reason for not booking an arrival that the bank reports again with another amount or CVU.
 pub const TOLD_OTHERWISE: &str = "told_otherwise";
+
+/// The reason for not booking a line of the bank's list that cannot be read.
+pub const UNREADABLE: &str = "unreadable";
+
+/// A line of the bank's list of a day that cannot be read in a field that decides, with what can be read of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct UnreadableLine {
+    /// The day of the list.
+    pub day: BusinessDay,
+    /// Whether it is on the list of what arrived.
+    pub incoming: bool,
+    /// The field that cannot be read, as the bank names it.
+    pub field: String,
+    /// The bank's own id.
+    pub bank_id: Option<String>,
+    /// The id on the rail.
+    pub coelsa_id: Option<String>,
+    /// Our reference.
+    pub origin: Option<OriginId>,
+    /// The CVU.
+    pub cvu: Option<Cvu>,
+    /// The amount, in centavos.
+    pub amount: Option<Amount>,
+    /// The line without persons, as far as it may be kept.
+    pub text: String,
+}
+
+impl UnreadableLine {
+    /// Identifies the line among everything the bank says: by its ids if it has any, so that a later report of the same
+    /// movement is the same line.
+    pub fn key(&self) -> Digest {
+        let ids = [self.bank_id.as_deref(), self.coelsa_id.as_deref()];
+        let form = Canonical::default()
+            .text("unreadable")
+            .text(if self.incoming { "in" } else { "out" });
+        if ids == [None, None] && self.origin.is_none() {
+            return form.text(&self.day.to_string()).text(&self.text).digest();
+        }
+        let form = ids
+            .into_iter()
+            .fold(form, |form, id| form.text(id.unwrap_or("")));
+        let origin = self.origin.map_or_else(String::new, |it| it.to_string());
+        form.text(&origin).digest()
+    }
+}
 
 /// A statement of the bank.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -26,6 +71,8 @@ pub enum BankSays {
     Left(Departure),
     /// Money arrived under an id of the rail that other money already has.
     Arrived(CashIn),
+    /// A line of its list cannot be read.
+    Unreadable(Box<UnreadableLine>),
 }
 
 impl BankSays {
@@ -34,6 +81,7 @@ impl BankSays {
         match self {
             Self::Left(left) => Self::left(left.origin),
             Self::Arrived(it) => Self::arrived(&it.coelsa_id, &it.cvu, it.amount),
+            Self::Unreadable(line) => line.key(),
         }
     }
 
@@ -53,19 +101,21 @@ impl BankSays {
             .digest()
     }
 
-    /// The CVU that it concerns.
-    pub const fn cvu(&self) -> Cvu {
+    /// The CVU that it concerns, if that can be read.
+    pub fn cvu(&self) -> Option<Cvu> {
         match self {
-            Self::Left(left) => left.cvu,
-            Self::Arrived(it) => it.cvu,
+            Self::Left(left) => Some(left.cvu),
+            Self::Arrived(it) => Some(it.cvu),
+            Self::Unreadable(line) => line.cvu,
         }
     }
 
-    /// The amount that left or arrived.
-    pub const fn amount(&self) -> Amount {
+    /// The amount that left or arrived, if that can be read.
+    pub fn amount(&self) -> Option<Amount> {
         match self {
-            Self::Left(left) => left.amount,
-            Self::Arrived(it) => it.amount,
+            Self::Left(left) => Some(left.amount),
+            Self::Arrived(it) => Some(it.amount),
+            Self::Unreadable(line) => line.amount,
         }
     }
 }
@@ -106,7 +156,7 @@ pub struct Unbooked {
     pub place: SuspensePlace,
     /// The bank's statement.
     pub says: BankSays,
-    /// Why it could not be booked: the stable code of the refusal, or [`TOLD_OTHERWISE`].
+    /// Why it could not be booked: the stable code of the refusal, [`TOLD_OTHERWISE`] or [`UNREADABLE`].
     pub reason: String,
     /// When it began to wait.
     pub since: Timestamp,

@@ -137,10 +137,16 @@ async fn of_unbooked_by(
     let by = decision.by.clone();
     let engine = &desk.door.engine;
     let request_id = current::request().id;
-    if let Some(eyes) = wary(desk, acting, id.realm)
-        && eyes.decides(engine.unbooked_case(id)?.says.amount().money())
-    {
-        return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+    if let Some(eyes) = wary(desk, acting, id.realm) {
+        let amount = engine.unbooked_case(id)?.says.amount();
+        let asked = match amount {
+            Some(amount) => eyes.decides(amount.money()),
+            // Nobody knows how much is on a line whose amount cannot be read.
+            None => eyes.decisions_above.is_some(),
+        };
+        if asked {
+            return Ok(Settled::Asked(approvals::ask(desk, acting).await?));
+        }
     }
     let dismissed = engine.dismiss_unbooked(id, decision, request_id).await?;
     tracing::warn!(case = %id, by, "an operator dismissed what could not be booked");

@@ -11,6 +11,8 @@ use super::*;
 pub enum Act {
     /// It answers, with the rest of a status line and a body.
     Say(&'static str, String),
+    /// The same, with bytes that may be no text; the status line may bring headers along.
+    Bytes(&'static str, Vec<u8>),
     /// It hangs up.
     Hang,
     /// It says nothing.
@@ -63,20 +65,22 @@ pub fn bank(mut act: impl FnMut(&str) -> Act + Send + 'static) -> (String, mpsc:
                 return;
             }
             match acted {
-                Act::Say(status, body) => {
-                    let length = body.len();
-                    let head = format!(
-                        "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
-                    );
-                    // The client may hang up on an answer that is too long.
-                    stream.write_all(format!("{head}{body}").as_bytes()).ok();
-                }
+                Act::Say(status, body) => said(&mut stream, status, body.as_bytes()),
+                Act::Bytes(status, body) => said(&mut stream, status, &body),
                 Act::Hang => drop(stream),
                 Act::Wait => silent.push(stream),
             }
         }
     });
     (url, calls)
+}
+
+fn said(stream: &mut std::net::TcpStream, status: &str, body: &[u8]) {
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n");
+    // The client may hang up on an answer that is too long.
+    stream.write_all(&[head.as_bytes(), body].concat()).ok();
 }
 
 /// A bank with one answer for everything.
@@ -96,7 +100,7 @@ pub fn paced(acts: Vec<Act>) -> (String, mpsc::Receiver<String>, Patience) {
     let mut acts = acts.into_iter().peekable();
     let fit = |next: Option<&Act>| match next {
         Some(Act::Wait) => patience::HASTY,
-        Some(Act::Say(..) | Act::Hang) | None => HANG,
+        Some(Act::Say(..) | Act::Bytes(..) | Act::Hang) | None => HANG,
     };
     let patience = Patience::new(fit(acts.peek()));
     let next = patience.clone();

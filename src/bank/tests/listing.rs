@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caudal_actors::ports::Way;
+use caudal_actors::ports::{BankMovement, Way};
 use caudal_ledger::ids::{AccountNo, RealmId, Tag, VoucherId};
 use caudal_ledger::transfers::{BankWord, Counterparty};
 
@@ -65,6 +65,14 @@ fn headers(request: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// A bank with this list of what was sent, and none of what arrived.
+fn sent_list(list: Vec<u8>) -> (String, std::sync::mpsc::Receiver<String>) {
+    bank(move |request| match request.contains(SENT) {
+        true => Act::Bytes("200 OK", list.clone()),
+        false => yes(&json!([])),
+    })
+}
+
 /// A bank that has this many movements each way.
 fn paged(out: usize, into: usize) -> impl FnMut(&str) -> Act + Send + 'static {
     move |request| {
@@ -91,7 +99,7 @@ async fn both_ways_and_all_pages() {
     ] {
         let (url, requests) = bank(paged(out, into));
         let reply = gateway(&url).movements(day(), ID).await;
-        let found = reply.result.as_ref().unwrap();
+        let found = &reply.result.as_ref().unwrap().movements;
         let ids: std::collections::BTreeSet<_> = found.iter().map(|m| &m.bank_id).collect();
         let sent = found.iter().filter(|m| m.way == Way::Out).count();
         assert_eq!(
@@ -141,6 +149,7 @@ async fn what_a_movement_says() {
         false => yes(&json!([received(1), merged(received(2), &back)])),
     });
     let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+    let found = found.movements;
     let other = Counterparty {
         cuit: Some("30717449076".into()),
         name: Some("Eva Perez".into()),
@@ -227,9 +236,11 @@ async fn a_day_is_a_day_in_buenos_aires() {
             false => yes(&json!([])),
         });
         let reply = gateway(&url).movements(day(), ID).await;
-        let at = reply.result.map(|found| found[0].at);
+        let found = reply.result.unwrap();
+        let at = found.movements.first().map(|it| it.at);
+        assert_eq!(found.unreadable.is_empty(), good);
         assert_eq!(
-            at.ok(),
+            at,
             Timestamp::parse(start).filter(|_| good),
             "{start} {business}"
         );
@@ -237,44 +248,64 @@ async fn a_day_is_a_day_in_buenos_aires() {
 }
 
 #[actix_web::test]
-async fn one_that_cannot_be_read_fails_the_whole_day() {
-    for bad in [
-        json!({"status": "GONE"}),
-        json!({"status": null}),
-        json!({"id": ""}),
-        json!({"id": 7}),
-        json!({"value": {"currency": "USD", "amount": "1.00"}}),
-        json!({"value": {"currency": "ARS", "amount": "-1.00"}}),
-        json!({"value": {"currency": "ARS", "amount": 0}}),
-        json!({"value": null}),
-        json!({"origin_debit": null}),
-        json!({"origin_debit": {"cvu": ""}}),
-        json!({"start_date": "yesterday"}),
-        json!({"business_date": "2026-11-21"}),
-        json!({"type": null}),
-        json!({"type": "REVERSAL"}),
-        json!({"coelsa_id": "a b"}),
+async fn a_line_that_cannot_be_read_is_reported_and_every_other_line_counts() {
+    for (bad, field) in [
+        (json!({"status": "GONE"}), "status"),
+        (json!({"status": null}), "status"),
+        (json!({"id": ""}), "id"),
+        (json!({"id": 7}), "id"),
+        (
+            json!({"value": {"currency": "USD", "amount": "1.00"}}),
+            "value",
+        ),
+        (
+            json!({"value": {"currency": "ARS", "amount": "-1.00"}}),
+            "value",
+        ),
+        (json!({"value": {"currency": "ARS", "amount": 0}}), "value"),
+        (json!({"value": null}), "value"),
+        (json!({"origin_debit": null}), "origin_debit"),
+        (json!({"origin_debit": {"cvu": ""}}), "origin_debit"),
+        (
+            json!({"origin_debit": {"cvu": "0000999100000000000018"}}),
+            "origin_debit",
+        ),
+        (json!({"origin_id": 5}), "origin_id"),
+        (json!({"type": null}), "type"),
+        (json!({"type": "REVERSAL"}), "type"),
+        (json!({"coelsa_id": "a b"}), "coelsa_id"),
+        (json!({"coelsa_id": "80V1\u{0}JX"}), "coelsa_id"),
+        (
+            json!({"business_date": "2026-11-20T03:00:00.000Z"}),
+            "business_date",
+        ),
     ] {
         let page = json!([sent(1), merged(sent(2), &bad), sent(3)]);
-        let (url, _requests) = scripted(vec![yes(&page)]);
-        let reply = gateway(&url).movements(day(), ID).await;
-        let failed = matches!(
-            reply.result,
-            Err(BankError::Failed {
-                status: Some(200),
-                ..
-            })
+        let (url, _requests) = sent_list(page.to_string().into_bytes());
+        let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+        let ids: Vec<_> = found.movements.iter().map(|it| &it.bank_id).collect();
+        assert_eq!(ids, ["1-20055361682-1-0", "1-20055361682-3-0"], "{bad}");
+        let [line] = &found.unreadable[..] else {
+            panic!("{bad}: {found:?}");
+        };
+        assert_eq!(
+            (line.field.as_str(), line.incoming),
+            (field, false),
+            "{bad}"
         );
-        assert!(failed, "{bad}: {reply:?}");
-        assert_eq!(operations(&reply).len(), 2);
+        let known = line.bank_id.as_deref() == Some("1-20055361682-2-0");
+        assert_eq!(known, field != "id", "{line:?}");
+        for person in ["Eva", "Ana", "20055361682-", OURS] {
+            assert!(!line.text.contains(person), "{line:?}");
+        }
     }
-    for page in [
-        json!({}),
-        json!([[]]),
-        json!([null]),
-        json!(null),
-        json!([1, 2]),
-    ] {
+    for (page, count) in [("[[]]", 1), ("[null, 1, \"x\"]", 3), ("[{}]", 1)] {
+        let (url, _requests) = sent_list(page.into());
+        let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+        assert_eq!(found.unreadable.len(), count, "{page}");
+        assert!(found.movements.is_empty());
+    }
+    for page in [json!({}), json!(null), json!("x")] {
         let (url, _requests) = scripted(vec![yes(&page)]);
         let reply = gateway(&url).movements(day(), ID).await;
         assert!(
@@ -285,13 +316,45 @@ async fn one_that_cannot_be_read_fails_the_whole_day() {
 }
 
 #[actix_web::test]
+async fn what_people_read_never_decides() {
+    let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+    for (member, value) in [
+        ("start_date", "\"yesterday\""),
+        ("start_date", "5"),
+        ("business_date", "\"2026-11-21\""),
+        ("business_date", "null"),
+        ("concept", "{}"),
+        ("description", "\"Kiosco \\ud83d\""),
+        ("to", "{\"name\": \"Kiosco \\ud83d\", \"cuit\": [1]}"),
+        ("to", "{\"name\": \"a\u{0}b\", \"label\": 5}"),
+        ("to", "\"Eva\""),
+        ("to", deep.as_str()),
+        ("reject_reason", "7"),
+        ("origin_id", "\"\\ud83d\""),
+        ("unknown", "\"C:\\Users\""),
+    ] {
+        let mut line = sent(1);
+        line.as_object_mut().unwrap().remove(member);
+        let written = line.to_string();
+        let line = written.replacen('{', &format!("{{\"{member}\":{value},"), 1);
+        let (url, _requests) = sent_list(format!("[{line}]").into_bytes());
+        let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+        assert_eq!(found.movements.len(), 1, "{member} {value}: {found:?}");
+        assert_eq!(
+            found.movements[0].amount,
+            caudal_ledger::money::Amount::parse("10.5").unwrap()
+        );
+        assert!(found.unreadable.is_empty(), "{member} {value}");
+    }
+}
+
+#[actix_web::test]
 async fn lists_that_do_not_add_up_fail() {
     let many = |from: usize, to: usize| yes(&(from..to).map(sent).collect());
     for (acts, record) in [
         // The bank does not understand the offset: the same page for ever.
         (vec![many(0, 200)], "same page"),
         (vec![many(0, 201)], ""),
-        (vec![yes(&json!([sent(1), sent(1)]))], "one id"),
         // A later page is refused or lost.
         (vec![many(0, 200), no("TX500")], "no"),
         (vec![many(0, 200), Act::Hang], ""),
@@ -305,6 +368,12 @@ async fn lists_that_do_not_add_up_fail() {
         };
         assert!(said.contains(record), "{said}");
     }
+    // One id for two movements: the first counts, the other one is reported. The same line twice is one.
+    let other = merged(sent(1), &json!({"coelsa_id": "80V1JXON1874QG39Z64EL9"}));
+    let (url, _requests) = sent_list(json!([sent(1), other, sent(1)]).to_string().into_bytes());
+    let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+    assert_eq!((found.movements.len(), found.unreadable.len()), (1, 1));
+    assert_eq!(found.unreadable[0].field, "id");
     // A movement that shifted to the next page during the reading is listed once, with its later report.
     let late = merged(sent(5), &json!({"status": "FAILED", "reject_reason": "no"}));
     let (url, _requests) =
@@ -316,6 +385,7 @@ async fn lists_that_do_not_add_up_fail() {
             },
         );
     let found = gateway(&url).movements(day(), ID).await.result.unwrap();
+    let found = found.movements;
     assert_eq!(found.len(), 201);
     assert!(
         matches!(found[5].word, BankWord::Failed { .. }),
@@ -348,7 +418,8 @@ async fn a_list_has_an_end() {
 async fn a_list_is_in_the_journal_without_persons() {
     let (url, _requests) = bank(paged(2, 1));
     let reply = gateway(&url).movements(day(), ID).await;
-    assert_eq!(reply.result.as_ref().map(Vec::len), Ok(3));
+    let found = reply.result.as_ref().unwrap();
+    assert_eq!(found.movements.len(), 3);
     for call in &reply.calls {
         let text = format!("{call:?}");
         for secret in [

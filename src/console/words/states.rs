@@ -71,6 +71,8 @@ states! {
     "decided": Quiet, "Decidido", "Decided";
     "account_not_found": Bad, "La cuenta no existe", "No such account";
     "account_closed": Bad, "La cuenta está cerrada", "The account is closed";
+    "told_otherwise": Bad, "El banco lo informó de otro modo", "The bank reported it otherwise";
+    "unreadable": Bad, "La línea del banco es ilegible", "The bank's line cannot be read";
 
     // Reconciliation.
     "matched": Good, "Coincide", "Matched";

@@ -36,8 +36,10 @@ pub fn code(failure: &Failure) -> &'static str {
         Failure::Rejected(rejection) => rejection.code(),
         Failure::Bank(BankError::Refused(why)) if alias_is_taken(why) => "alias_taken",
         Failure::Bank(BankError::Refused(_)) => "bank_refused",
-        Failure::Bank(BankError::Failed { .. }) => "bank_failed",
-        Failure::Bank(BankError::TimedOut) => "bank_timeout",
+        Failure::Bank(BankError::TimedOut) | Failure::NotRead(BankError::TimedOut) => {
+            "bank_timeout"
+        }
+        Failure::Bank(BankError::Failed { .. }) | Failure::NotRead(_) => "bank_failed",
         Failure::KeyReused { .. } => "idempotency_key_reused",
         Failure::KeyInFlight => "idempotency_in_flight",
         Failure::KeyUnknown => "idempotency_key_not_found",

@@ -258,8 +258,8 @@ impl Say for BankError {
     }
 }
 
-/// The sentence for a reading for which the bank could not be asked.
-pub(in crate::http) const fn not_read(why: &BankError, language: Language) -> &'static str {
+/// The sentence for a question that the bank did not answer.
+const fn not_read(why: &BankError, language: Language) -> &'static str {
     match (why, language) {
         (BankError::TimedOut, Language::English) => {
             "the bank did not answer in time; nothing was changed and nothing goes on: ask again"
@@ -281,6 +281,7 @@ impl Say for Failure {
         let spanish = match self {
             Self::Rejected(rejection) => return rejection.say(language, f),
             Self::Bank(why) => return why.say(language, f),
+            Self::NotRead(why) => return f.write_str(not_read(why, language)),
             Self::KeyReused { .. } => "El Idempotency-Key ya fue usado con otros datos",
             Self::KeyInFlight => {
                 "La primera solicitud con este Idempotency-Key está en curso; reintente en unos segundos"

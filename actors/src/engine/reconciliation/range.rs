@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Engine, Reconciled, listed};
 use crate::failure::Failure;
-use crate::ports::{BankMovement, Way};
+use crate::ports::{DayList, Way};
 
 /// How many days are compared at once.
 pub const RANGE_DAYS_MAX: usize = 31;
@@ -113,7 +113,7 @@ fn mark(day: BusinessDay, it: &Reconciled) -> Mark {
 /// ledger is read.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    days: BTreeMap<BusinessDay, Arc<Vec<BankMovement>>>,
+    days: BTreeMap<BusinessDay, Arc<DayList>>,
 }
 
 impl Lists {
@@ -123,7 +123,7 @@ impl Lists {
         engine: &Engine,
         (realm, day): (RealmId, BusinessDay),
         request_id: &str,
-    ) -> Result<Arc<Vec<BankMovement>>, Failure> {
+    ) -> Result<Arc<DayList>, Failure> {
         if let Some(known) = self.days.get(&day) {
             return Ok(Arc::clone(known));
         }

@@ -1,7 +1,8 @@
 //! Samples of people's decisions.
 
 use caudal_ledger::cases::{
-    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UnbookedFact,
+    BankSays, CaseFact, Decision, SuspensePlace, TOLD_OTHERWISE, UNREADABLE, UnbookedFact,
+    UnreadableLine,
 };
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::{OriginId, Tag};
@@ -71,6 +72,20 @@ pub fn unbooked() -> Vec<UnbookedFact> {
         UnbookedFact::Said {
             says: BankSays::Left(resolved),
             reason: "insufficient_funds".into(),
+        },
+        UnbookedFact::Said {
+            says: BankSays::Unreadable(Box::new(UnreadableLine {
+                day: BusinessDay::parse("2026-11-21").unwrap(),
+                incoming: true,
+                field: "value".into(),
+                bank_id: Some("1-0-8-0".into()),
+                coelsa_id: Some("80V1JXON".into()),
+                origin: Some(OriginId::of_return("tnt_1", Mode::Test, "80V1JXON", 2)),
+                cvu: Some(Cvu::compose(999, 1).unwrap()),
+                amount: Amount::from_centavos(5).ok(),
+                text: "{}".into(),
+            })),
+            reason: UNREADABLE.into(),
         },
     ]
 }
