@@ -181,6 +181,36 @@ async fn a_sandbox_bank_begins_with_the_funds_in_pesos_that_it_is_given() {
 }
 
 #[actix_web::test]
+async fn the_printed_sandbox_bank_keeps_its_data_over_a_restart() {
+    let printed = include_str!("../docs/operations.md");
+    let printed = printed.split("caudal sandbox-bank --data").nth(1).unwrap();
+    let folder = printed.split_whitespace().next().unwrap();
+    let home = TempDir::new().unwrap();
+    let order =
+        json!({"client_id": 7, "cuit": "20055361682", "name": "Ana Acosta", "currency": "ARS"});
+    for round in 0..2 {
+        let mut bank = caudal(&["sandbox-bank", "--data", folder, "--listen", "127.0.0.1:0"]);
+        let bank = bank.current_dir(home.path()).stdout(Stdio::piped());
+        let mut going = Going(bank.spawn().unwrap());
+        let mut line = String::new();
+        let out = going.0.stdout.take().unwrap();
+        BufReader::new(out).read_line(&mut line).unwrap();
+        let bank = Client::new(line.split_whitespace().last().unwrap(), None);
+        let state = bank.get("/sandbox/state").await.is(200);
+        assert_eq!(state["accountsTotal"], round);
+        let user = json!({"username": sandbox::USERNAME, "password": sandbox::PASSWORD});
+        let login = bank.post("/v1/login/jwt", &user).await.is(200);
+        let token = format!("JWT {}", login["token"].as_str().unwrap());
+        let path = format!(
+            "/v1/banks/322/accounts/{}/owner/wallet/cvu",
+            sandbox::COLLECTOR
+        );
+        let made = bank.post(&path, &order).header("authorization", &token);
+        made.await.is(200);
+    }
+}
+
+#[actix_web::test]
 async fn listen_brings_events_to_a_url_as_a_webhook_would() {
     let service = TestService::start().await;
     let (inbox, folder) = (Inbox::start(), TempDir::new().unwrap());

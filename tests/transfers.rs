@@ -225,6 +225,32 @@ async fn what_is_wrong_with_a_transfer_is_named() {
         let refused = refused.refused(400, "invalid_request");
         assert_eq!(named(&refused.json), fields, "{body}");
     }
+    // The message names what was sent.
+    let (cbu, alias) = ("2850590940090418135201", "DESTINO.0");
+    for (sent, field, names) in [
+        (
+            json!({"cbu": cbu, "alias": alias}),
+            "to.cbu",
+            "cbu, alias were sent",
+        ),
+        (
+            json!({"cvu": to, "cbu": cbu}),
+            "to.cvu",
+            "cvu, cbu were sent",
+        ),
+        (
+            json!({"cvu": to, "cbu": cbu, "alias": alias}),
+            "to.cvu",
+            "cvu, cbu, alias were sent",
+        ),
+        (json!({}), "to.cvu", "is required, or cbu, or alias"),
+    ] {
+        let refused = service.a.post("/v1/transfers", &with("to", sent)).await;
+        let refused = refused.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), [field]);
+        let said = refused["message"].as_str().unwrap();
+        assert!(said.starts_with(field) && said.ends_with(names), "{said}");
+    }
     let to_itself = with("to", json!({"cvu": from}));
     let refused = service.a.post("/v1/transfers", &to_itself).await;
     refused.refused(400, "same_account");

@@ -56,6 +56,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let mut signals = Signals::listen(Hangup::Ends)?;
         let calendar = calendar::load(None).map_err(Exit::failed)?;
         let usual = sandbox::SandboxOptions::default();
+        let kept = args.data.is_some();
         let options = sandbox::SandboxOptions {
             listen: args.listen,
             data_dir: args.data,
@@ -70,6 +71,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
         let failed = |why| Exit::usage(format!("the sandbox bank at {}: {why}", args.listen));
         let mut bank = Sandbox::start(options).map_err(failed)?;
         say(&format!("The sandbox bank runs at {}", bank.url()))?;
+        if !kept {
+            say("Its accounts and transfers are lost when it stops; --data DIR keeps them")?;
+        }
         tokio::select! {
             () = signals.next() => bank.stop().await.map_err(Exit::failed),
             ended = bank.wait() => ended.map_err(Exit::failed),

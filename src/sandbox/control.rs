@@ -23,6 +23,8 @@ use super::{COLLECTOR, external, shapes};
 const ACCOUNTS_SHOWN_MAX: usize = 10_000;
 /// The most transfers that the view of the state shows.
 const TRANSFERS_SHOWN_MAX: usize = 1_000;
+/// The most collector accounts that the page shows.
+const COLLECTORS_SHOWN_MAX: usize = 100;
 /// The longest secret of notices, in bytes.
 const SECRET_MAX: usize = 256;
 const PAGE: &str = include_str!("docs.html");
@@ -166,6 +168,30 @@ fn rows<'a>(pairs: impl Iterator<Item = (String, &'a str)>) -> String {
     rows
 }
 
+/// The collector accounts in use, with the rail, PSP code and balance of each.
+fn collectors(bank: &Bank) -> String {
+    let book = bank.book();
+    let mut rows = String::new();
+    for world in book.worlds().take(COLLECTORS_SHOWN_MAX) {
+        let World {
+            collector,
+            rail,
+            psp,
+        } = world;
+        let (rail, balance) = (rail.as_str(), book.transfers.balance(*collector));
+        // Writing to a text cannot fail.
+        writeln!(
+            rows,
+            "<tr><td><code>{collector}</code></td><td>{rail}, PSP {psp:04}, {balance}</td></tr>"
+        )
+        .ok();
+    }
+    if rows.is_empty() {
+        rows.push_str("<tr><td>None so far.</td></tr>\n");
+    }
+    rows
+}
+
 async fn docs(bank: web::Data<Bank>) -> HttpResponse {
     let operations = Operation::ALL
         .iter()
@@ -185,6 +211,7 @@ async fn docs(bank: web::Data<Bank>) -> HttpResponse {
         .replace("{{operations}}", &rows(operations))
         .replace("{{modes}}", &rows(modes))
         .replace("{{digits}}", &rows(digits))
+        .replace("{{collectors}}", &collectors(&bank))
         .replace("{{collector}}", COLLECTOR)
         .replace("{{secret}}", &bank.notices.secret());
     HttpResponse::Ok()

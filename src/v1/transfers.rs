@@ -78,7 +78,7 @@ const WAYS: [&str; 3] = ["cvu", "cbu", "alias"];
 request! {
     /// Where a transfer goes: exactly one of these.
     strict_part pub struct To as DestinationDto {
-        => let ways = |fields| WAYS.into_iter().filter(|way| fields.has(way)).count();
+        => let ways = |fields| Vec::from_iter(WAYS.into_iter().filter(|way| fields.has(way)));
         /// A CVU.
         cvu: Option<Cvu> = optional("cvu", text(Cvu::parse))
             as Option<String> { pattern = "^000[0-9]{19}$" };
@@ -88,7 +88,14 @@ request! {
         /// An alias.
         alias: Option<Alias> = optional("alias", text(Alias::parse))
             as Option<String> { pattern = "^[A-Za-z0-9.-]{6,20}$" };
-        => |fields| if ways != 1 { fields.mistake("cvu", Mistake::Destination) };
+        => |fields| match ways.as_slice() {
+            [] => fields.mistake("cvu", Mistake::NoDestination),
+            [_] => {}
+            [first, ..] => {
+                let sent = ways.iter().copied().collect();
+                fields.mistake(first, Mistake::Destinations { sent });
+            }
+        };
     }
 }
 

@@ -138,9 +138,12 @@ pub enum Mistake {
         "must be the number of an account",
         "debe ser el número de una cuenta";
     Brokerage { why: BadBrokerageAccount } = "{why}", "{why}";
-    Destination =
-        "must come alone: exactly one of cvu, cbu and alias",
-        "debe venir solo: exactamente uno de cvu, cbu y alias";
+    NoDestination =
+        "is required, or cbu, or alias",
+        "es obligatorio, o cbu, o alias";
+    Destinations { sent: Choices } =
+        "must come alone: exactly one of cvu, cbu and alias; {sent} were sent",
+        "debe venir solo: exactamente uno de cvu, cbu y alias; se enviaron {sent}";
 
     // Vouchers and their types.
     NotASense = "must be credit or debit", "debe ser credit o debit";
