@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cuit::{Cuit, PersonType};
 use crate::kyc::{Kyc, KycMarks, Marks as _};
+use crate::text::folded;
 
 /// The parts of a holder's name, if the tenant gave them separately. The holder's name follows from them, so they are
 /// forgotten when another name is set.
@@ -58,10 +59,10 @@ impl Names {
         if self.holder_name(person).as_deref() == Some(name) {
             return self.clone();
         }
-        let given = self.family.as_deref().and_then(|family| {
-            let before = name.strip_suffix(family)?.strip_suffix(' ')?.trim_end();
-            (!before.is_empty()).then(|| before.to_owned())
-        });
+        let given = self
+            .family
+            .as_deref()
+            .and_then(|family| before_family(name, family));
         match (person, given) {
             (PersonType::Human, given @ Some(_)) => Self {
                 given,
@@ -104,6 +105,15 @@ impl Names {
             *self = Self::default();
         }
     }
+}
+
+/// The given names in front of a family name with which a name ends, compared without case and accents.
+fn before_family(name: &str, family: &str) -> Option<String> {
+    let many = family.split_whitespace().count();
+    let words: Vec<_> = name.split_whitespace().collect();
+    let (before, last) = words.split_at_checked(words.len().checked_sub(many)?)?;
+    let same = folded(&last.join(" ")) == folded(family);
+    (same && !before.is_empty()).then(|| before.join(" "))
 }
 
 /// The parts of a name that a change clears.
@@ -216,9 +226,16 @@ mod tests {
             ("Juan Pérez Gómez", names("Juan Pérez Gómez", None)),
             ("Pérez", names("Pérez", None)),
             ("JuanPérez", names("JuanPérez", None)),
+            ("JUAN PÉREZ", names("JUAN", Some("Pérez"))),
+            ("juan perez", names("juan", Some("Pérez"))),
+            ("Juan  Carlos PEREZ", names("Juan Carlos", Some("Pérez"))),
+            ("PEREZ", names("PEREZ", None)),
         ] {
             assert_eq!(old.renamed(PersonType::Human, name), right, "{name}");
         }
+        let two = names("Ana", Some("Paz Gómez"));
+        let right = names("ANA", Some("Paz Gómez"));
+        assert_eq!(two.renamed(PersonType::Human, "ANA PAZ GOMEZ"), right);
         let firm = Names::of("Pérez SA", PersonType::Legal);
         assert_eq!(old.renamed(PersonType::Legal, "Pérez SA"), firm);
     }
