@@ -196,7 +196,7 @@ pub(super) async fn changed(desk: &OperatorDesk, id: &str, acting: &Acting, sent
 }
 
 /// Whether a change of a tenant needs a second person: a raise of limits does where the tenant's policy says so, and so
-/// does any change of the four-eyes rules themselves.
+/// does a change that weakens the four-eyes rules themselves.
 fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     let eyes = old.policy.four_eyes;
     let above = &platform.limits;
@@ -204,8 +204,10 @@ fn takes_two(platform: &Platform, old: &Tenant, change: &TenantChange) -> bool {
     let inherited = inherited.is_some_and(|new| raises((&old.limits, above), (new, above)));
     let total = change.total_limits.as_ref();
     let total = total.is_some_and(|new| raises_total(&old.total_limits, new));
-    let otherwise = change.policy.is_some_and(|new| new.four_eyes != eyes);
-    (eyes.limit_raises && (inherited || total)) || (!eyes.is_off() && otherwise)
+    let weaker = change
+        .policy
+        .is_some_and(|new| eyes.is_weakened_by(&new.four_eyes));
+    (eyes.limit_raises && (inherited || total)) || weaker
 }
 
 /// Reads the limits and fees of tenants that set none.

@@ -27,6 +27,18 @@ impl FourEyes {
         *self == Self::default()
     }
 
+    /// Whether new rules let one person do what took two.
+    pub fn is_weakened_by(&self, new: &Self) -> bool {
+        let Self {
+            decisions_above,
+            limit_raises,
+            restores,
+        } = *self;
+        looser(decisions_above, new.decisions_above)
+            || (limit_raises && !new.limit_raises)
+            || (restores && !new.restores)
+    }
+
     /// Whether a decision about an amount needs a second person.
     pub fn decides(&self, amount: Money) -> bool {
         self.decisions_above.is_some_and(|above| amount > above)
@@ -105,6 +117,28 @@ mod tests {
         };
         assert!(raises_total(&total(Some(1)), &total(None)));
         assert!(!raises_total(&total(None), &total(Some(1))));
+    }
+
+    #[test]
+    fn rules_are_weakened_by_whatever_takes_one_person_afterwards() {
+        let rules = |above: Option<i64>, limit_raises, restores| FourEyes {
+            decisions_above: above.map(Money::from_centavos),
+            limit_raises,
+            restores,
+        };
+        let old = rules(Some(100), true, false);
+        for (new, weakened) in [
+            (old, false),
+            (rules(Some(99), true, true), false),
+            (rules(Some(0), true, false), false),
+            (rules(Some(101), true, true), true),
+            (rules(None, true, false), true),
+            (rules(Some(100), false, true), true),
+        ] {
+            assert_eq!(old.is_weakened_by(&new), weakened, "{new:?}");
+        }
+        assert!(!FourEyes::default().is_weakened_by(&old));
+        assert!(old.is_weakened_by(&FourEyes::default()));
     }
 
     #[test]
