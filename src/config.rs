@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caudal_actors::engine;
+use caudal_actors::realms::KEYS_KEPT;
 use caudal_ledger::deliveries::Schedule;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -53,6 +54,9 @@ const SANDBOX_URL: &str = "http://127.0.0.1:8082";
 /// The default of the log's filter; the server library below would log an error for whatever strangers send.
 const LOG_USUAL: &str = "info,actix_server=warn";
 const MIB: u64 = 1 << 20;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many days the answer to an idempotency key is kept by default.
+const IDEMPOTENCY_DAYS: u32 = 7;
 
 /// Why the settings are refused: one line per mistake.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -82,6 +86,7 @@ pub struct Settings {
     workers: usize,
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
+    idempotency_days: u32,
     webhook_networks: Vec<String>,
     webhook_timeout_ms: u64,
     webhook_retry_ms: Vec<u64>,
@@ -144,6 +149,7 @@ impl Default for Settings {
             workers: 0,
             shutdown_grace_seconds: service::GRACE.as_secs(),
             bank_catch_up_seconds: service::CATCH_UP.as_secs(),
+            idempotency_days: IDEMPOTENCY_DAYS,
             webhook_networks: Vec::new(),
             webhook_timeout_ms: AttemptLimits::MILLIS,
             webhook_retry_ms: schedule.pauses.to_vec(),
@@ -244,6 +250,7 @@ impl Settings {
             let seconds = self.bank_catch_up_seconds;
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
         }
+        wrong.range("idempotency_days", self.idempotency_days, 1, 90);
         self.sizes(&mut wrong);
         let pace = rates::pace(self.realm_pace, &mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
@@ -269,6 +276,7 @@ impl Settings {
                 spread: self.actors.spread,
                 pace,
                 webhooks: schedule,
+                keys_kept: DAY.checked_mul(self.idempotency_days).unwrap_or(KEYS_KEPT),
                 ..engine::EngineOptions::default()
             },
             storage: self.storage.options(),

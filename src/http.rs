@@ -18,6 +18,7 @@ pub mod frame;
 pub mod gate;
 pub mod nearest;
 pub mod node;
+pub mod origin;
 pub mod params;
 pub mod paths;
 pub mod persons;

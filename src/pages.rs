@@ -32,10 +32,11 @@ const FRAME: &str = include_str!("pages/frame.html");
 const OPERATIONS: &str = include_str!("pages/operations.html");
 
 /// The documents: their address below [`DOCS`], their names, and their texts.
-const DOCUMENTS: [(&str, &str, &str); 10] = [
+const DOCUMENTS: [(&str, &str, &str); 11] = [
     ("guide", "Guide", include_str!("../docs/guide.md")),
     ("events", "Events", include_str!("../docs/events.md")),
     ("errors", "Errors", include_str!("../docs/errors.md")),
+    ("scopes", "Scopes", include_str!("../docs/scopes.md")),
     (
         "operations",
         "Operations",

@@ -144,3 +144,54 @@ async fn whom_nobody_believes_cannot_say_where_a_request_comes_from() {
     let own = json!({"mode": "test", "ipAllow": ["127.0.0.1"]});
     service.keyed(&own).await.get("/v1/accounts").await.is(200);
 }
+
+/// Null in a change of a tenant clears, or is a mistake that names the field; it never stays without effect.
+#[actix_web::test]
+async fn null_in_a_change_of_a_tenant_clears_or_is_refused() {
+    let service = TestService::start().await;
+    let (tenant, platform) = ("/admin/tenants/tnt_first", "/admin/platform");
+    let fee = json!([{"voucherTypeCode": "TRANSFER_OUT", "fixed": "1.00", "charge": true}]);
+    let limits = json!({"dailyAmount": "100.00"});
+    for path in [tenant, platform] {
+        let whole = json!({"feeSchedule": fee, "limits": limits});
+        service.admin("PATCH", path, &whole).await.is(200);
+    }
+    let before = service.admin_get(tenant).await.is(200);
+    for (path, field) in [
+        (tenant, "name"),
+        (tenant, "policy"),
+        (tenant, "policy.fourEyes"),
+        (tenant, "policy.fourEyes.limitRaises"),
+        (tenant, "policy.fourEyes.restores"),
+        (tenant, "policy.closeRequiresZeroBalance"),
+        (tenant, "policy.relaxedTestCuit"),
+        (tenant, "limits"),
+        (tenant, "bank"),
+        (tenant, "realms"),
+        (tenant, "realms.live"),
+        (tenant, "realms.test"),
+        (platform, "limits"),
+    ] {
+        let nested = field
+            .rsplit('.')
+            .fold(Value::Null, |inner, name| json!({name: inner}));
+        let refused = service.admin("PATCH", path, &nested).await;
+        let refused = refused.refused(400, "invalid_request");
+        assert_eq!(named(&refused.json), [field], "{}", refused.text);
+    }
+    assert_eq!(
+        service.admin_get(tenant).await.is(200)["feeSchedule"],
+        before["feeSchedule"]
+    );
+    for path in [tenant, platform] {
+        for cleared in [
+            json!({"feeSchedule": null}),
+            json!({"limits": {"dailyAmount": null}}),
+        ] {
+            service.admin("PATCH", path, &cleared).await.is(200);
+        }
+        let after = service.admin_get(path).await.is(200);
+        assert_eq!(after["feeSchedule"], json!([]), "{path}");
+        assert_eq!(after["limits"]["dailyAmount"], Value::Null, "{path}");
+    }
+}

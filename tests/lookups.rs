@@ -1,6 +1,10 @@
 //! The owner of a CBU, a CVU or an alias, according to the bank.
 
-use crate::support::{TestService, json, named};
+use std::time::Duration;
+
+use caudal_actors::engine::BankReadLimits;
+
+use crate::support::{SOON, Setup, TestService, json, named};
 
 #[actix_web::test]
 async fn a_holder_is_found_by_any_name_of_the_account() {
@@ -103,4 +107,82 @@ async fn a_bank_that_fails_is_no_answer() {
     service.bank.behave(odd).await;
     let failed = service.a.get("/v1/lookup/alias/destino.0").await;
     failed.refused(502, "bank_failed");
+}
+
+/// The bank is asked once for the same question within seconds, unless something happened meanwhile.
+#[actix_web::test]
+async fn an_answer_is_kept_for_seconds_and_never_older_than_a_change() {
+    let service = TestService::with(Setup {
+        bank_reads: BankReadLimits {
+            kept: SOON,
+            ..BankReadLimits::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    let account = service.a.open_account().await;
+    let cvu = account["cvu"].as_str().unwrap();
+    let table = [
+        (format!("/v1/lookup/cbu/{cvu}"), "lookup"),
+        (
+            format!("/wallet/v1/CuentaCVUByCbuCvuOrAlias?cbuOrCvu={cvu}"),
+            "lookup",
+        ),
+        ("/v1/bank/conciliacion".to_owned(), "transfer_list"),
+    ];
+    let before = service.bank.calls("lookup").await;
+    for (path, operation) in &table {
+        service.a.get(path).await.is(200);
+        let calls = service.bank.calls(operation).await;
+        for _ in 0..5 {
+            service.a.get(path).await.is(200);
+        }
+        assert_eq!(service.bank.calls(operation).await, calls, "{path}");
+    }
+    assert_eq!(service.bank.calls("lookup").await, before + 1);
+    let path = format!("/v1/accounts/{cvu}/identidad");
+    let first = json!({"cuit": account["holder"]["cuit"], "name": "Renamed Holder"});
+    let renamed = json!({"titulares": [first]});
+    service.a.patch(&path, &renamed).await.is(200);
+    let shown = service.a.get(&table[0].0).await.is(200);
+    assert_eq!(shown["holderName"], "Renamed Holder");
+}
+
+/// A realm asks within its limits; beyond them it gets 429, the bank is not asked, and orders and other realms go on.
+#[actix_web::test]
+async fn questions_have_a_rate_and_slots_of_their_realm() {
+    let service = TestService::with(Setup {
+        bank_reads: BankReadLimits {
+            burst: 6,
+            every: SOON,
+            kept: Duration::ZERO,
+            ..BankReadLimits::default()
+        },
+        ..Setup::default()
+    })
+    .await;
+    service.a.in_and_out().await;
+    let cvu = service.a.cvu().await;
+    service.a.credit(&cvu, "10.00").await;
+    let paths = [
+        "/v1/lookup/alias/destino.0",
+        "/wallet/v1/CuentaCVUByCbuCvuOrAlias?alias=DESTINO.0",
+        "/v1/bank/conciliacion?date=2026-01-05",
+    ];
+    for path in paths.iter().cycle().take(6) {
+        service.a.get(path).await.is(200);
+    }
+    let calls = service.bank.calls("lookup").await + service.bank.calls("transfer_list").await;
+    for path in paths {
+        let refused = service.a.get(path).await.refused(429, "bank_reads_limited");
+        assert_eq!(refused.header("retry-after"), "1");
+    }
+    let after = service.bank.calls("lookup").await + service.bank.calls("transfer_list").await;
+    assert_eq!(after, calls, "the bank was asked");
+    service.b.get(paths[0]).await.is(200);
+    let sent = service
+        .a
+        .transfer(&cvu, json!({"alias": "destino.0"}), "1.00")
+        .await;
+    service.a.settled(&sent.is(201).json, "completed").await;
 }

@@ -204,7 +204,7 @@ const RISKS: &[Risk] = &[
             ),
             (
                 "tests/contract/scopes.rs",
-                "every_operation_needs_one_scope_and_reading_needs_no_more_than_read",
+                "every_operation_needs_the_scope_that_the_document_names",
             ),
             (
                 "tests/cases/eyes.rs",

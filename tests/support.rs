@@ -14,7 +14,7 @@ pub mod service;
 
 use std::time::{Duration, Instant};
 
-pub use client::{Answer, Client};
+pub use client::{Answer, Call, Client};
 pub use serde_json::{Value, json};
 pub use service::{Setup, TestClock, TestService};
 

@@ -10,6 +10,7 @@
 //! relation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use caudal_ledger::accounts::Holder;
@@ -151,6 +152,17 @@ type Made = Result<Arc<dyn BankGateway>, NoBank>;
 pub struct RealmBank {
     kept: RwLock<(Relation, Made)>,
     hold: Arc<Hold>,
+    /// See [`Self::changes`].
+    changes: AtomicU64,
+}
+
+/// An order to the bank that is under way: a change when it begins, and when it ends.
+struct Changing<'a>(&'a RealmBank);
+
+impl Drop for Changing<'_> {
+    fn drop(&mut self) {
+        self.0.has_changed();
+    }
 }
 
 impl RealmBank {
@@ -160,6 +172,7 @@ impl RealmBank {
         Self {
             kept: RwLock::new((relation, made)),
             hold,
+            changes: AtomicU64::new(0),
         }
     }
 
@@ -175,6 +188,24 @@ impl RealmBank {
         }
         let made = make(banks, &relation);
         *self.kept.write().unwrap_or_else(PoisonError::into_inner) = (relation, made);
+        self.has_changed();
+    }
+
+    /// How often something happened between the realm and its bank: an order began or ended, or a notice came. An
+    /// answer of the bank from before is old.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
+    }
+
+    /// Counts that something happened.
+    pub fn has_changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts the beginning of an order, and its end when the result is dropped.
+    fn changing(&self) -> Changing<'_> {
+        self.has_changed();
+        Changing(self)
     }
 
     /// The present relation.
@@ -257,9 +288,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Cvu>> {
         match self.served() {
-            Ok(bank) => {
-                Box::pin(async move { bank.create_cvu(client_id, holder, request_id).await })
-            }
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.create_cvu(client_id, holder, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }
@@ -276,7 +308,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<Alias>> {
         match self.served() {
-            Ok(bank) => Box::pin(async move { bank.set_alias(cvu, cuit, alias, request_id).await }),
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.set_alias(cvu, cuit, alias, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }
@@ -288,7 +323,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
         match self.served() {
-            Ok(bank) => Box::pin(async move { bank.rename(cvu, name, request_id).await }),
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.rename(cvu, name, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }
@@ -300,7 +338,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<()>> {
         match self.served() {
-            Ok(bank) => Box::pin(async move { bank.close(cvu, cuit, request_id).await }),
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.close(cvu, cuit, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }
@@ -311,7 +352,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
         match self.served() {
-            Ok(bank) => Box::pin(async move { bank.transfer(order, request_id).await }),
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.transfer(order, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }
@@ -322,7 +366,10 @@ impl BankGateway for RealmBank {
         request_id: &'a str,
     ) -> LocalFuture<'a, BankReply<BankTransfer>> {
         match self.served() {
-            Ok(bank) => Box::pin(async move { bank.give_back(order, request_id).await }),
+            Ok(bank) => Box::pin(async move {
+                let _changing = self.changing();
+                bank.give_back(order, request_id).await
+            }),
             Err(why) => nobody(why),
         }
     }

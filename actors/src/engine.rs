@@ -10,6 +10,7 @@
 //! names further ones.
 
 pub mod bank;
+mod bank_reads;
 pub mod cases;
 mod catch_up;
 mod clock;
@@ -73,6 +74,7 @@ use crate::times::Times;
 use crate::treasury::Treasury;
 
 pub use crate::banks::Banks;
+pub use bank_reads::BankReadLimits;
 pub use keeper::Down;
 use keeper::Kept;
 pub use options::EngineOptions;
@@ -112,6 +114,7 @@ pub struct Engine {
     unstarted: Mutex<Option<(u64, Instant)>>,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
+    bank_reads: bank_reads::BankReads,
     list_rows: u64,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
@@ -146,6 +149,7 @@ struct Realms {
     claims: Claims,
     residency: Arc<Residency>,
     pauses: Pauses,
+    keys_kept: Duration,
     schedule: Schedule,
     times: Times,
     event_rules: u16,
@@ -252,6 +256,7 @@ impl Engine {
             claims: Claims::default(),
             residency: Arc::new(Residency::new(options.resident)),
             pauses: options.pauses,
+            keys_kept: options.keys_kept,
             schedule: options.webhooks,
             times,
             event_rules: options.event_rules,
@@ -291,6 +296,7 @@ impl Engine {
             unstarted: Mutex::default(),
             realms,
             read_slots: read_slots::ReadSlots::default(),
+            bank_reads: bank_reads::BankReads::new(options.bank_reads),
             list_rows: options.list_rows,
             treasury,
             copying: Mutex::default(),

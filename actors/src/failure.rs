@@ -43,6 +43,11 @@ pub enum Failure {
     /// The cursor is of another list.
     #[error("the cursor is not of this list; begin without one")]
     NotACursor,
+    /// The realm's readers ask the bank too much. Nobody asked it.
+    #[error(
+        "too many questions to the bank that only read: lookups, reconciliation, positions; try again shortly"
+    )]
+    BankReadsLimited,
     /// A mailbox or the store's queue is full. Nothing was done.
     #[error("the service is overloaded; try again shortly")]
     Overloaded,

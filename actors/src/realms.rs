@@ -88,8 +88,8 @@ const SWEEP_ON: Duration = Duration::from_millis(200);
 pub const BANK_SLOTS: usize = 64;
 /// How many webhook tries that the realm's tenant asked for may be under way at the same time.
 pub const TRIES_AT_ONCE: usize = 8;
-/// How long an answer is kept for its idempotency key, in milliseconds: 7 days.
-pub const KEY_MILLIS: u64 = 7 * 24 * 60 * 60 * 1000;
+/// How long an answer is kept for its idempotency key, unless set: 7 days.
+pub const KEYS_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
 /// The supervisor of one realm, with the state that it keeps in memory.
 #[derive(Debug)]
@@ -249,8 +249,10 @@ impl RealmSupervisor {
             store,
             claims,
             clock,
+            keys_kept,
             ..
         } = &*self.shared;
+        let kept_for = u64::try_from(keys_kept.as_millis()).unwrap_or(u64::MAX);
         let guard = match claims.claim(*realm, name.concat(), AccountNo(0), false) {
             Ok(guard) => guard,
             Err(_) => return refuse(ticket, Failure::KeyInFlight),
@@ -265,7 +267,7 @@ impl RealmSupervisor {
             Ok(kept) => kept,
             Err(why) => return refuse(ticket, why.into()),
         };
-        let fresh = |at: Timestamp| clock.now() < at.plus_millis(KEY_MILLIS);
+        let fresh = |at: Timestamp| clock.now() < at.plus_millis(kept_for);
         match kept.filter(|answer| fresh(answer.at)) {
             None => {
                 ticket.guards.push(guard);

@@ -9,6 +9,7 @@
 mod page;
 
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use actix::ArbiterHandle;
 use caudal_ledger::deliveries::Schedule;
@@ -66,6 +67,8 @@ pub struct Shared {
     pub lookout: Arc<Lookout>,
     /// How long to wait between tries of a transfer at the bank.
     pub pauses: Pauses,
+    /// How long an answer is kept for its idempotency key.
+    pub keys_kept: Duration,
     /// The sum that has left the realm, for the limits over the sum of its accounts.
     pub meter: Arc<Meter>,
     /// The settings of the tenant and the platform, as of the last change.

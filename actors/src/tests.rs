@@ -135,6 +135,10 @@ impl World {
             arbiters: threads(),
             spread: true,
             treasury_every: Duration::ZERO,
+            bank_reads: engine::BankReadLimits {
+                kept: Duration::ZERO,
+                ..engine::BankReadLimits::default()
+            },
             ..EngineOptions::default()
         };
         let (sink, held) = (Arc::new(Nobody), watch::channel(false).1);

@@ -35,7 +35,7 @@ use super::reasons::{read, said};
 use super::{ADMIN_KEY, OperatorDesk};
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal, Wrong};
-use crate::http::{Door, Entrance, caller, wire};
+use crate::http::{Door, Entrance, accept, caller, wire};
 
 /// Operations that act on the asked node itself.
 const OWN: [&str; 3] = ["confirmClock", "changeLog", "releaseOutgoing"];
@@ -286,16 +286,11 @@ fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behal
     let given = caller::only(call.request(), &ADMIN_KEY);
     let known = given.and_then(|given| people::recognise(door, given));
     let Some(operator) = known else {
-        let usual = Refusal::NoAdminKey;
-        let shown = call.headers().contains_key(&ADMIN_KEY);
-        return Err(match shown {
-            true => door.strangers.wrong(
-                call.peer_addr(),
-                "a credential of the admin API was refused",
-                usual,
-            ),
-            false => usual.into(),
-        });
+        if call.headers().contains_key(&ADMIN_KEY) {
+            let what = "a credential of the admin API was refused";
+            door.strangers.wrong(call.request(), door, what);
+        }
+        return Err(Refusal::NoAdminKey.into());
     };
     wire::recognise(call.request());
     Ok((operator, None))
@@ -306,6 +301,7 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
     let (operator, behalf) = whoever(door, call)?;
     let operation = Operation::of(call)?;
     super::refuse_unknown(call)?;
+    accept::check(call.request(), Some(&super::PATHS))?;
     let mut acting = Acting {
         subject: operation.subject_of(call),
         operator,
@@ -440,7 +436,8 @@ impl Came {
 
 impl Acting {
     /// The name and reason of a decision, for records that keep both: a person signs with their own name, whatever the
-    /// body says; `root` has to name somebody in the body.
+    /// body says; `root` has to name somebody in the body. The reason is that of the body, if it has one; the header's
+    /// is in the audit log either way.
     ///
     /// # Errors
     /// 400 that names the missing fields.
@@ -455,7 +452,7 @@ impl Acting {
         } else {
             by
         };
-        let reason = self.reason.clone().or(reason);
+        let reason = reason.or_else(|| self.reason.clone());
         let missing = |field: &str| Wrong {
             field: field.to_owned(),
             mistake: Mistake::Required,

@@ -110,7 +110,7 @@ pub async fn suspend(
 ) -> Answer {
     let cvu = read(&path)?;
     let SuspendByOperator { reason, code } = SuspendByOperator::read(sent.0)?;
-    let reason = acting.reason.clone().or(reason);
+    let reason = reason.or_else(|| acting.reason.clone());
     let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
     let code = code.unwrap_or(SuspensionCode::Other);
     let order = ProfileOrder::Suspend { reason, code };

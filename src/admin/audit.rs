@@ -137,7 +137,7 @@ pub const PARAMETERS: &[&str] = &[
     operation_id = "listAudit",
     tag = "People",
     params(AuditParams),
-    responses((status = 200, body = PageBody))
+    responses((status = 200, content((PageBody = "application/json"), (String = "application/x-ndjson"))))
 )]
 pub async fn list(
     desk: web::Data<OperatorDesk>,

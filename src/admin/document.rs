@@ -122,7 +122,7 @@ const TAGS: [(&str, &str); 7] = [
 type Shared = (&'static str, &'static str, &'static str);
 
 /// Errors of every operation.
-const EVERY: [Shared; 5] = [
+const EVERY: [Shared; 4] = [
     (
         "400",
         "BadRequest",
@@ -139,11 +139,6 @@ const EVERY: [Shared; 5] = [
         "The credential is of a role that may not do this; `message` names the least one that may.",
     ),
     (
-        "429",
-        "TooManyAttempts",
-        "Too many wrong keys from this address; try again after `Retry-After` seconds.",
-    ),
-    (
         "503",
         "Unavailable",
         "The service cannot do it now; try again after `Retry-After` seconds.",
@@ -151,6 +146,12 @@ const EVERY: [Shared; 5] = [
 ];
 /// The error of operations whose path names a resource.
 const NOT_FOUND: Shared = ("404", "NotFound", "What the request names does not exist.");
+/// The error of operations that answer with a body.
+const NOT_OFFERED: Shared = (
+    "406",
+    "NotAcceptable",
+    "`Accept` names no form of this answer; `message` names those that are offered.",
+);
 /// The error of operations that change something.
 const CONFLICT: Shared = (
     "409",
@@ -163,7 +164,7 @@ const BODY: [Shared; 2] = [
     (
         "415",
         "UnsupportedMediaType",
-        "The body came without `Content-Type: application/json`.",
+        "The body came without `Content-Type: application/json`, or with `Content-Encoding`.",
     ),
 ];
 /// The error of decisions, which read the bank's list first.
@@ -201,7 +202,7 @@ pub fn openapi() -> OpenApi {
     components.add_security_scheme("admin-key", scheme);
     let codes = codes_for(&[Audience::Tenants, Audience::Operators]);
     components.schemas.insert(ErrorCode::name().into(), codes);
-    let alone = [NOT_FOUND, CONFLICT, TIMEOUT];
+    let alone = [NOT_FOUND, NOT_OFFERED, CONFLICT, TIMEOUT];
     for (_, name, about) in EVERY.into_iter().chain(BODY).chain(alone) {
         let mut answer = Response::new(about);
         let body = Content::new(Some(Ref::from_schema_name(ErrorBody::name())));
@@ -274,6 +275,9 @@ fn share(operation: &mut Operation, named: bool, changes: bool) {
     }
     let all = EVERY.into_iter();
     let all = all.chain(named.then_some(NOT_FOUND));
+    let mut answers = operation.responses.responses.values();
+    let shown = answers.any(|it| matches!(it, RefOr::T(answer) if !answer.content.is_empty()));
+    let all = all.chain(shown.then_some(NOT_OFFERED));
     let all = all.chain(changes.then_some(CONFLICT));
     for shared in all.chain(BODY.into_iter().filter(|_| body)) {
         mention(operation, shared);

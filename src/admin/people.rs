@@ -90,7 +90,7 @@ impl From<&Person> for Operator {
 }
 
 /// The operator of a credential; `None` whatever the reason that it is not accepted. Takes the same time for every
-/// secret. A caller that gets `None` counts the attempt with [`crate::http::strangers::Strangers::wrong`].
+/// secret. A caller that gets `None` counts it by [`crate::http::strangers::Strangers::wrong`] and refuses.
 pub fn recognise(door: &Door, shown: &str) -> Option<Operator> {
     let person = door.keyring.person(shown, &door.engine);
     let root = door.root.as_ref().is_some_and(|root| root.is(shown));

@@ -62,23 +62,23 @@ request! {
 }
 
 request! {
-    /// A change of a tenant: what is not sent stays.
+    /// A change of a tenant: what is not sent stays. Null is a mistake where nothing can be cleared.
     strict pub struct ChangeTenant as TenantChange {
         /// Its banks.
-        banks: Option<RelationsRequest> = object("bank", RelationsRequest::take) as Option<RelationsRequest>;
+        banks: Option<RelationsRequest> = not_null_object("bank", RelationsRequest::take) as Option<RelationsRequest> { nullable = false };
         /// Its limits.
-        limits: Option<TenantLimits> = object("limits", TenantLimits::of) as Option<TenantLimits>;
+        limits: Option<TenantLimits> = not_null_object("limits", TenantLimits::of) as Option<TenantLimits> { nullable = false };
         /// For people.
-        name: Option<String> = optional("name", line(NAME_MAX))
-            as Option<String> { min_length = 1, max_length = 80 };
+        name: Option<String> = not_null("name", line(NAME_MAX))
+            as Option<String> { nullable = false, min_length = 1, max_length = 80 };
         /// Its policy.
-        policy: Option<PolicyRequest> = object("policy", PolicyRequest::take) as Option<PolicyRequest>;
-        /// Its fees: a whole schedule, in place of the old one.
-        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
+        policy: Option<PolicyRequest> = not_null_object("policy", PolicyRequest::take) as Option<PolicyRequest> { nullable = false };
+        /// Its fees: a whole schedule, in place of the old one; null is an empty one, so that the platform's count.
+        fees: Option<Vec<FeeRequest>> = nullable_objects("feeSchedule", FEES_MAX, FeeRequest::take)
             as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
         /// Which of its realms are served.
-        realms: Option<RealmsRequest> = object("realms", RealmsRequest::take) as Option<RealmsRequest>;
+        realms: Option<RealmsRequest> = not_null_object("realms", RealmsRequest::take) as Option<RealmsRequest> { nullable = false };
     }
 }
 
@@ -86,9 +86,9 @@ request! {
     /// Whether a tenant's realms are served; what is not sent stays.
     strict_part pub struct RealmsRequest as RealmsChange {
         /// The realm of live keys.
-        live: Option<Serving> = optional("live", text(one_of)) as Option<ServingWord>;
+        live: Option<Serving> = not_null("live", text(one_of)) as Option<ServingWord> { nullable = false };
         /// The realm of test keys.
-        test: Option<Serving> = optional("test", text(one_of)) as Option<ServingWord>;
+        test: Option<Serving> = not_null("test", text(one_of)) as Option<ServingWord> { nullable = false };
     }
 }
 
@@ -96,9 +96,9 @@ request! {
     /// A change of what the platform sets: what is not sent stays.
     strict pub struct ChangePlatform as PlatformChange {
         /// The limits of tenants that set none.
-        limits: Option<UpdateLimits> = object("limits", UpdateLimits::take) as Option<UpdateLimits>;
-        /// The fees of tenants that set none.
-        fees: Option<Vec<FeeRequest>> = objects("feeSchedule", FEES_MAX, FeeRequest::take)
+        limits: Option<UpdateLimits> = not_null_object("limits", UpdateLimits::take) as Option<UpdateLimits> { nullable = false };
+        /// The fees of tenants that set none; null is an empty schedule.
+        fees: Option<Vec<FeeRequest>> = nullable_objects("feeSchedule", FEES_MAX, FeeRequest::take)
             as Option<Vec<FeeRequest>> { max_items = 200 };
         => |fields| distinct(fields, fees.as_deref());
     }
@@ -121,13 +121,13 @@ request! {
     /// A policy; what is not sent stays.
     strict_part pub struct PolicyRequest as PolicyChange {
         /// Whether only accounts without money may be closed.
-        close_requires_zero_balance: Option<bool> = optional("closeRequiresZeroBalance", boolean)
-            as Option<bool>;
+        close_requires_zero_balance: Option<bool> = not_null("closeRequiresZeroBalance", boolean)
+            as Option<bool> { nullable = false };
         /// Whether CUITs of the test realm may have a wrong check digit.
-        relaxed_test_cuit: Option<bool> = optional("relaxedTestCuit", boolean) as Option<bool>;
+        relaxed_test_cuit: Option<bool> = not_null("relaxedTestCuit", boolean) as Option<bool> { nullable = false };
         /// What operators do for it that takes a second person.
-        four_eyes: Option<FourEyesRequest> = object("fourEyes", FourEyesRequest::take)
-            as Option<FourEyesRequest>;
+        four_eyes: Option<FourEyesRequest> = not_null_object("fourEyes", FourEyesRequest::take)
+            as Option<FourEyesRequest> { nullable = false };
     }
 }
 
@@ -137,9 +137,9 @@ request! {
         /// Decisions about cases above this amount; 0.00 is every decision, null none.
         decisions_above: Option<Option<Money>> = nullable("decisionsAbove", money) as Option<String>;
         /// Limits that let more pass than before.
-        limit_raises: Option<bool> = optional("limitRaises", boolean) as Option<bool>;
+        limit_raises: Option<bool> = not_null("limitRaises", boolean) as Option<bool> { nullable = false };
         /// Putting another generation of a realm into force.
-        restores: Option<bool> = optional("restores", boolean) as Option<bool>;
+        restores: Option<bool> = not_null("restores", boolean) as Option<bool> { nullable = false };
     }
 }
 

@@ -19,8 +19,6 @@ use super::words::Word;
 use crate::admin::OperatorDesk;
 use crate::admin::people::{self, Operator, Outcome};
 use crate::http::bytes::Bytes;
-use crate::http::errors::Why;
-use crate::http::words::Refusal;
 
 /// How long a browser keeps language and theme, in seconds: a year.
 const LOOKS_SECONDS: u64 = 365 * 24 * 60 * 60;
@@ -66,18 +64,8 @@ pub async fn enter(
     let known = people::recognise(&desk.door, key).filter(|_| !is_foreign(&request));
     let Some(operator) = known else {
         let what = "a credential was refused at the console";
-        let refusal = desk
-            .door
-            .strangers
-            .wrong(request.peer_addr(), what, Refusal::NoAdminKey);
-        let refusal = match refusal.why {
-            Why::Refused(Refusal::NoAdminKey) => None,
-            _ => Some(refusal),
-        };
-        return match refusal {
-            Some(slowed) => show::login(looks, &back, Some(&slowed)),
-            None => show::refused(looks, &back, Word::WrongKey),
-        };
+        desk.door.strangers.wrong(&request, &desk.door, what);
+        return show::refused(looks, &back, Word::WrongKey);
     };
     noted(&desk, &operator).await;
     match begun(&request, &console, operator, Instant::now()) {

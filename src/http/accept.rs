@@ -1,19 +1,59 @@
-//! Content negotiation: `Accept`, among the media types that an operation has.
+//! Content negotiation: `Accept`, among the media types that an operation offers.
 //!
-//! An operation with only one form never looks at it. Where the client accepts none of its forms, an operation
-//! answers in its first one, as the others do: the answer's `Content-Type` says which form it is.
+//! Every operation of the document is checked before it does anything ([`check`]): where the client accepts none of its
+//! forms, it gets 406 with those there are. `Accept` that names no media type at all counts as absent.
 
 use actix_web::HttpRequest;
 use actix_web::http::header::ACCEPT;
 
+use super::bytes;
+use super::errors::ApiError;
+use super::paths::Paths;
+use super::words::Refusal;
+
+/// What a client sends that takes every form.
+const ANY: &str = "*/*";
+
 /// How much a client wants a form, from 0 (not at all) to 1000.
 type Weight = u16;
 
-/// The form that the client wants most: the first of equals, and the first of all where it accepts none.
-pub fn preferred<T: Copy>(request: &HttpRequest, forms: &[(&'static str, T)]) -> Option<T> {
+/// The forms that a request accepts, each with its weight.
+fn accepted(request: &HttpRequest) -> String {
     let headers = request.headers().get_all(ACCEPT);
     let headers: Vec<&str> = headers.filter_map(|value| value.to_str().ok()).collect();
-    chosen(&headers.join(","), forms)
+    headers.join(",")
+}
+
+/// Refuses a request that accepts none of the forms that its operation offers, and one whose body is encoded: bodies
+/// are read as they are sent.
+///
+/// # Errors
+/// 406 with what is offered; 415.
+pub fn check(request: &HttpRequest, paths: Option<Paths>) -> Result<(), ApiError> {
+    bytes::refuse_encoded(request)?;
+    let accept = accepted(request);
+    if accept.is_empty() || accept == ANY {
+        return Ok(());
+    }
+    let offered = paths.map_or(&[][..], |paths| {
+        paths.forms(request.method(), request.path())
+    });
+    if offered.is_empty() || takes(&accept, offered) {
+        return Ok(());
+    }
+    let offered = offered.join(", ");
+    Err(Refusal::NotOffered { offered }.into())
+}
+
+/// Whether `Accept` takes one of these media types.
+fn takes(accept: &str, offered: &[String]) -> bool {
+    let ranges: Vec<_> = accept.split(',').filter_map(range).collect();
+    ranges.is_empty() || offered.iter().any(|media| weight(media, &ranges) > 0)
+}
+
+/// The form that the client wants most: the first of equals, and the first of all where it names none.
+pub fn preferred<T: Copy>(request: &HttpRequest, forms: &[(&'static str, T)]) -> Option<T> {
+    chosen(&accepted(request), forms)
 }
 
 fn chosen<T: Copy>(accept: &str, forms: &[(&'static str, T)]) -> Option<T> {
@@ -92,6 +132,25 @@ mod tests {
             ("nonsense, ;q=, application/pdf", 'p'),
         ] {
             assert_eq!(chosen(accept, &forms), Some(form), "{accept}");
+        }
+    }
+    #[test]
+    fn a_client_takes_a_form_unless_it_names_others_only() {
+        let offered = ["application/json".to_owned(), "text/csv".to_owned()];
+        for (accept, taken) in [
+            ("", true),
+            ("*/*", true),
+            ("text/html, */*;q=0.1", true),
+            ("application/json; charset=utf-8", true),
+            ("APPLICATION/*", true),
+            ("text/csv;q=0.001", true),
+            ("nonsense", true),
+            ("text/html", false),
+            ("text/html, application/xml;q=0.9", false),
+            ("application/json;q=0", false),
+            ("*/*;q=0", false),
+        ] {
+            assert_eq!(takes(accept, &offered), taken, "{accept}");
         }
     }
 }

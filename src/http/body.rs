@@ -277,6 +277,40 @@ impl Fields {
         value.is_some_and(|value| self.is_nothing(value))
     }
 
+    /// Like [`Self::optional`], for a change of a value that cannot be cleared: null is a mistake.
+    pub fn not_null<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Mistake>,
+    ) -> Option<T> {
+        self.refuse_null(name);
+        self.optional(name, read)
+    }
+
+    /// Like [`Self::object`], for changes of something that cannot be cleared: null is a mistake.
+    pub fn not_null_object<T>(
+        &mut self,
+        name: &str,
+        take: impl FnOnce(&mut Self) -> T,
+    ) -> Option<T> {
+        self.refuse_null(name);
+        self.object(name, take)
+    }
+
+    /// Like [`Self::objects`], for a list that null clears.
+    pub fn nullable_objects<T>(
+        &mut self,
+        name: &str,
+        max: usize,
+        take: impl FnMut(&mut Self) -> T,
+    ) -> Option<Vec<T>> {
+        if self.is_null(name) {
+            self.values.remove(name);
+            return Some(Vec::new());
+        }
+        self.objects(name, max, take)
+    }
+
     /// Notes a mistake if a field that has to keep a value was sent as null.
     pub fn refuse_null(&mut self, name: &str) {
         if self.is_null(name) {

@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use actix_web::dev::Payload;
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
 use caudal_actors::failure::Failure;
 use futures_util::StreamExt as _;
@@ -67,8 +67,10 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
             .as_ref()
             .map_or(BODY_DEADLINE, |door| door.deadlines.body);
         let request = request.clone();
+        let encoded = refuse_encoded(&request);
         let mut payload = payload.take();
         Box::pin(async move {
+            encoded?;
             if declared.is_some_and(|length| length > MAX) {
                 return Err(Refusal::BodyTooLarge { most: MAX }.into());
             }
@@ -105,6 +107,21 @@ impl<const MAX: usize> FromRequest for Json<MAX> {
                 (true, false) => Ok(Self(bytes)),
             }
         })
+    }
+}
+
+/// Refuses a body that is encoded: bodies are read as they are sent.
+///
+/// # Errors
+/// 415.
+pub fn refuse_encoded(request: &HttpRequest) -> Result<(), Refusal> {
+    let headers = request.headers();
+    let length = headers.get(CONTENT_LENGTH);
+    let sent =
+        length.is_some_and(|length| length != "0") || headers.contains_key(TRANSFER_ENCODING);
+    match sent && headers.contains_key(CONTENT_ENCODING) {
+        true => Err(Refusal::BodyEncoded),
+        false => Ok(()),
     }
 }
 

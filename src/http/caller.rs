@@ -18,6 +18,7 @@ use futures_util::future::Either;
 use tokio::time::sleep;
 
 use super::Door;
+use super::accept;
 use super::current;
 use super::errors::ApiError;
 use super::paths::Paths;
@@ -136,8 +137,9 @@ fn recognise(request: &HttpRequest) -> Result<(web::Data<Door>, Arc<KnownKey>), 
     }
     let key = only(request, &API_KEY).ok_or(Refusal::NoKey)?;
     let known = door.keyring.recognise(key, &door.engine).ok_or_else(|| {
-        let (from, usual) = (request.peer_addr(), Refusal::NoKey);
-        door.strangers.wrong(from, "an API key was refused", usual)
+        let what = "an API key was refused";
+        door.strangers.wrong(request, &door, what);
+        Refusal::NoKey
     })?;
     Ok((door, known))
 }
@@ -159,6 +161,7 @@ fn identify(request: &HttpRequest, door: web::Data<Door>, known: &KnownKey) -> I
     }
     scopes::check(&known.key, request, &door)?;
     refuse_unknown(request)?;
+    accept::check(request, request.app_data::<Paths>().copied())?;
     Ok(Caller {
         identity,
         door,

@@ -123,14 +123,14 @@ rows! {
     unauthorized Tenants: "The API key is absent, wrong, expired or revoked.", "Send a valid key in `x-api-key`.";
     scope_missing Tenants: "The key lacks the scope that the operation needs; `message` names it.", "Use a key that has the scope: scopes are set when a key is issued.";
     key_address Tenants: "The key may not be used from this address.", "Use it from one of its addresses, or have a key issued for this one.";
-    too_many_attempts Tenants: "This address sent too many wrong keys.", "Wait for `Retry-After` seconds and correct the key.";
     rate_limited Tenants: "The key, or all keys of the realm together, sent too many requests.", "Wait for `Retry-After` seconds and send fewer at once.";
     malformed_request Tenants: "The head of the request is not HTTP.", "Use an HTTP library.";
     head_too_large Tenants: "The headers are too large, or too many.", "Send fewer or shorter headers.";
     head_too_slow Tenants: "The headers did not arrive in time.", "Send the request again.";
     method_not_allowed Tenants: "The path exists, but not with this method.", "Use a method of the `Allow` header.";
     route_not_found Tenants: "There is no such path.", "Compare the path with this document.";
-    unsupported_media_type Tenants: "The body came without `Content-Type: application/json`.", "Send that header.";
+    unsupported_media_type Tenants: "The body came without `Content-Type: application/json`, or with `Content-Encoding`.", "Send it as JSON with that header, not compressed.";
+    not_acceptable Tenants: "`Accept` names no form of the answer; `message` names those that are offered.", "Send one of them, or `*/*`.";
     body_too_large Tenants: "The body is larger than 64 KiB (1 MiB for a batch).", "Send less, or split the batch.";
     malformed_body Tenants: "The body is not one JSON object in UTF-8, or has a field twice; `message` says where.", "Correct the JSON.";
     invalid_request Tenants: "Fields or parameters are missing, wrong or unknown; `errors` names each.", "Correct every field in `errors`.";
@@ -198,6 +198,7 @@ rows! {
     bank_refused Tenants: "The bank refused; `bankStatus` and `bankBody` have its answer. Nothing has changed.", "Correct what the bank names.";
     bank_failed Tenants: "The bank failed; `bankStatus` and `bankBody` have its answer.", "Repeat the request with the same `Idempotency-Key`: a change that goes on is settled by itself.";
     bank_timeout Tenants: "The bank did not answer in time.", "Repeat the request with the same `Idempotency-Key`: a change that goes on is settled by itself.";
+    bank_reads_limited Tenants: "The realm asks the bank too much: at most 8 lookups, lists and positions at the same time, 40 in a burst, then 10 a second.", "Repeat the request after `Retry-After` seconds.";
     // The service.
     overloaded Tenants: "Too much is waiting; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     shutting_down Tenants: "The service is stopping; nothing was done.", "Repeat the request after `Retry-After` seconds.";

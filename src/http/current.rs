@@ -26,6 +26,8 @@ pub struct Request {
     pub id: String,
     /// The language of its messages.
     pub language: Language,
+    /// The list that it asks for: see [`super::cursors::list`].
+    pub list: u32,
 }
 
 tokio::task_local! {
@@ -35,6 +37,11 @@ tokio::task_local! {
 /// The request that is being answered.
 pub fn request() -> Request {
     REQUEST.try_with(Clone::clone).unwrap_or_default()
+}
+
+/// The list that is asked for; 0 outside a request.
+pub fn list() -> u32 {
+    REQUEST.try_with(|it| it.list).map_or(0, |list| list)
 }
 
 /// Runs a future on behalf of a request, so that [`request`] finds it.

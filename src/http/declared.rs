@@ -67,9 +67,8 @@ declared! {
     EventTypes = Query "types" as Option<String>;
     /// An `ETag` that was read before: 412 if the account has changed since.
     IfMatch = Header "If-Match" as Option<String>;
-    /// An `ETag` that was read before: 304 if the account is the same.
-    IfNoneMatch = Header "If-None-Match" as Option<String>;
-    /// Makes the request safe to repeat: the same key with the same JSON gives the first answer again.
+    /// Makes the request safe to repeat: the same key with the same JSON gives the first answer again, for 7 days
+    /// unless the operator has set another time (`idempotency_days`).
     IdempotencyKey = Header "Idempotency-Key" as Option<String> { pattern = "^[!-~]{1,255}$" };
 }
 

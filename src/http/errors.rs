@@ -317,6 +317,7 @@ impl From<&Failure> for ApiError {
             Failure::KeyInFlight => of(StatusCode::CONFLICT).later(1),
             Failure::KeyUnknown => of(StatusCode::NOT_FOUND),
             Failure::Stale => of(StatusCode::PRECONDITION_FAILED),
+            Failure::BankReadsLimited => of(StatusCode::TOO_MANY_REQUESTS).later(1),
             Failure::Overloaded | Failure::OutcomeUnknown => of(unavailable).later(1),
             Failure::ReadOnly | Failure::ClockInDoubt | Failure::RealmClosed => {
                 of(unavailable).later(30)

@@ -13,6 +13,7 @@ use super::encoding::encode;
 use super::paths::{self, Paths};
 use super::pieces::{self, Carried};
 use super::rate::Allowances;
+use super::strangers::Delay;
 use super::wire;
 
 /// The middleware of both listeners.
@@ -43,6 +44,10 @@ pub async fn frame<B: MessageBody + 'static>(
     let request = request.unwrap_or_default();
     let header = HeaderValue::from_str(&request.id).ok();
     let answer = answering(request, next.call(call)).await?;
+    let delay = answer.request().extensions_mut().remove::<Delay>();
+    if let Some(delay) = delay {
+        delay.wait().await;
+    }
     let mut answer = encode(answer).await;
     let allowance = answer.request().extensions().get::<Allowances>().copied();
     let headers = answer.headers_mut();

@@ -1,5 +1,5 @@
-//! The operations as the document has them: the methods of each path, the parameters of each operation, and the
-//! spelling of wallet paths. One table, made of the document and so of the route table: no handler can be left out.
+//! The operations as the document has them: the methods of each path, the parameters and the forms of each operation,
+//! and the spelling of wallet paths. One table, made of the document and so of the route table: no handler can be left out.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -28,7 +28,16 @@ type Shared = BTreeMap<String, RefOr<Parameter>>;
 #[derive(Clone, Debug)]
 struct Known {
     segments: Vec<String>,
-    operations: Vec<(Method, Vec<String>)>,
+    operations: Vec<KnownOperation>,
+}
+
+/// One operation of a path.
+#[derive(Clone, Debug)]
+struct KnownOperation {
+    method: Method,
+    parameters: Vec<String>,
+    /// The media types of its answers.
+    forms: Vec<String>,
 }
 
 fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
@@ -57,11 +66,33 @@ fn parameters(operation: &Operation, shared: &Shared) -> Vec<String> {
     query.map(|it| it.name.clone()).collect()
 }
 
+/// The media types in which an operation answers.
+fn forms(operation: &Operation) -> Vec<String> {
+    let answers = operation.responses.responses.iter();
+    let successes = answers.filter(|(status, _)| status.starts_with('2'));
+    let written = successes.filter_map(|(_, answer)| match answer {
+        RefOr::T(answer) => Some(answer.content.keys().cloned()),
+        RefOr::Ref(_) => None,
+    });
+    let forms = written.flatten().collect::<Vec<_>>();
+    #[cfg(feature = "parquet")]
+    let forms = {
+        let rows = forms.iter().any(|form| form == "application/x-ndjson");
+        let parquet = rows.then(|| crate::sheets::parquet::MEDIA.to_owned());
+        forms.into_iter().chain(parquet).collect()
+    };
+    forms
+}
+
 fn known(path: &str, item: &PathItem, shared: &Shared) -> Known {
     Known {
         segments: path.split('/').map(str::to_owned).collect(),
         operations: operations(item)
-            .map(|(method, operation)| (method, parameters(operation, shared)))
+            .map(|(method, operation)| KnownOperation {
+                method,
+                parameters: parameters(operation, shared),
+                forms: forms(operation),
+            })
             .collect(),
     }
 }
@@ -193,16 +224,25 @@ impl Table {
     pub fn methods(&self, path: &str) -> Option<String> {
         let known = self.find(path, str::eq)?;
         let methods = known.operations.iter();
-        let names: Vec<_> = methods.map(|(method, _)| method.as_str()).collect();
+        let names: Vec<_> = methods.map(|it| it.method.as_str()).collect();
         Some(names.join(", "))
     }
 
     /// The names of the query parameters of an operation; empty for one that is not in the document.
     pub fn parameters(&self, method: &Method, path: &str) -> &[String] {
-        let operations = self.find(path, str::eq).map(|known| &known.operations);
-        let mut operations = operations.into_iter().flatten();
-        let found = operations.find(|(known, _)| known == method);
-        found.map_or(&[], |(_, parameters)| parameters)
+        let known = self.operation(method, path);
+        known.map_or(&[], |it| &it.parameters)
+    }
+
+    /// The media types in which an operation answers; empty for one that answers with none, or is not in the document.
+    pub fn forms(&self, method: &Method, path: &str) -> &[String] {
+        let known = self.operation(method, path);
+        known.map_or(&[], |it| &it.forms)
+    }
+
+    fn operation(&self, method: &Method, path: &str) -> Option<&KnownOperation> {
+        let known = self.known.get(self.place(path)?)?;
+        known.operations.iter().find(|it| it.method == *method)
     }
 
     /// Respells a path of the wallet family, which its clients send in any case, as the document has it. The values
@@ -236,10 +276,18 @@ mod tests {
 
     use super::*;
 
+    fn operation(method: Method, parameters: &[&str]) -> KnownOperation {
+        KnownOperation {
+            method,
+            parameters: parameters.iter().map(|it| (*it).to_owned()).collect(),
+            forms: Vec::new(),
+        }
+    }
+
     fn table(paths: &[&str]) -> Table {
         let segments = paths.iter().map(|path| Known {
             segments: path.split('/').map(str::to_owned).collect(),
-            operations: vec![(Method::GET, vec!["q".into()])],
+            operations: vec![operation(Method::GET, &["q"])],
         });
         Table::from(segments.collect())
     }
@@ -267,7 +315,7 @@ mod tests {
     #[test]
     fn what_is_spelled_out_goes_before_a_parameter() {
         let mut table = table(&["/v1/x/{id}", "/v1/x/list"]);
-        table.known[1].operations = vec![(Method::POST, vec![])];
+        table.known[1].operations = vec![operation(Method::POST, &[])];
         assert_eq!(table.methods("/v1/x/list").as_deref(), Some("POST"));
         assert_eq!(table.methods("/v1/x/1").as_deref(), Some("GET"));
         assert_eq!(

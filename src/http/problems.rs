@@ -51,7 +51,7 @@ pub const EVERY: [Problem; 5] = [
         ..problem(
             "429",
             "TooManyRequests",
-            "Too many requests with this key; try again after `Retry-After` seconds.",
+            "Too many requests with this key, or too many questions to the bank; try again after `Retry-After` seconds.",
         )
     },
     Problem {
@@ -78,6 +78,12 @@ pub const NOT_FOUND: Problem = problem(
     "NotFound",
     "What the request names does not exist, or belongs to another tenant.",
 );
+/// The error of operations that answer with a body.
+pub const NOT_OFFERED: Problem = problem(
+    "406",
+    "NotAcceptable",
+    "`Accept` names no form of this answer; `message` names those that are offered.",
+);
 /// The error of operations that take an idempotency key or `If-Match`.
 pub const CONFLICT: Problem = Problem {
     later: true,
@@ -103,14 +109,14 @@ pub const BODY: [Problem; 2] = [
     problem(
         "415",
         "UnsupportedMediaType",
-        "The body came without `Content-Type: application/json`.",
+        "The body came without `Content-Type: application/json`, or with `Content-Encoding`.",
     ),
 ];
 
 impl Problem {
     /// All errors.
     pub fn all() -> impl Iterator<Item = Self> {
-        let one = [NOT_FOUND, CONFLICT, STALE];
+        let one = [NOT_FOUND, NOT_OFFERED, CONFLICT, STALE];
         EVERY.into_iter().chain(BANK).chain(one).chain(BODY)
     }
 
@@ -131,15 +137,14 @@ impl IntoResponses for Problems {
     }
 }
 
-/// Gives the errors of an operation whose caller is known by a signature: none about a key's scope or rate, and none
-/// about the type of the body.
+/// Gives the errors of an operation whose caller is known by a signature: none about a key's scope or rate.
 #[derive(Debug)]
 pub struct NoticeProblems;
 
 impl IntoResponses for NoticeProblems {
     fn responses() -> BTreeMap<String, RefOr<Response>> {
         let own = EVERY.into_iter().chain(BODY);
-        let own = own.filter(|it| ["400", "401", "413", "503"].contains(&it.status));
+        let own = own.filter(|it| ["400", "401", "413", "415", "503"].contains(&it.status));
         own.map(Problem::mentioned).collect()
     }
 }

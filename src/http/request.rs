@@ -141,7 +141,9 @@ macro_rules! request {
     (@kept unless_blank $taken:ident) => { $taken };
     (@kept nullable $taken:ident) => { $taken };
     (@kept change $taken:ident) => { $taken };
+    (@kept not_null $taken:ident) => { $taken };
     (@kept object $taken:ident) => { $taken.flatten() };
+    (@kept not_null_object $taken:ident) => { $taken.flatten() };
     (@kept nullable_object $taken:ident) => {
         match $taken {
             Some(Some(taken)) => Some(Some(taken?)),
@@ -151,6 +153,12 @@ macro_rules! request {
     };
     (@kept required_object $taken:ident) => { $taken.flatten()? };
     (@kept objects $taken:ident) => {
+        match $taken {
+            Some(listed) => Some(listed.into_iter().collect::<Option<_>>()?),
+            None => None,
+        }
+    };
+    (@kept nullable_objects $taken:ident) => {
         match $taken {
             Some(listed) => Some(listed.into_iter().collect::<Option<_>>()?),
             None => None,

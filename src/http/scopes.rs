@@ -1,20 +1,21 @@
-//! The scope that a key needs for an operation, and the address from which a request comes.
+//! The scope that a key needs for an operation, and for the events that a webhook receives.
 //!
 //! **Shape.** [`GROUPS`] is the one place that says which group of operations a route belongs to; its method says
-//! whether that reads or changes. A key without scopes may do everything. A route that is missing here is open only
-//! to such keys.
-
-use std::net::IpAddr;
+//! whether that reads or changes. The OpenAPI document shows the same as `x-scope`. A key without scopes may do
+//! everything. A route that is missing here is open only to such keys.
+//!
+//! A webhook sends what a key could read, so it needs the scope to read it as well: [`check_events`].
 
 use actix_web::HttpRequest;
 use actix_web::http::Method;
-use actix_web::http::header::{HeaderMap, X_FORWARDED_FOR};
+use caudal_ledger::events::{EventKind, EventKinds};
 use caudal_ledger::tenants::ApiKey;
 use caudal_ledger::tenants::scopes::{Access, Group, Scope};
-use ipnet::IpNet;
 
 use super::Door;
+use super::caller::Caller;
 use super::errors::ApiError;
+use super::origin;
 use super::words::Refusal;
 
 /// Prefixes of routes, each with the group of the operations under it. The longest one that fits counts.
@@ -28,7 +29,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/v1/fees", Group::Vouchers),
     ("/v1/holds", Group::Holds),
     ("/v1/transfers", Group::Transfers),
-    ("/v1/lookup", Group::Transfers),
+    ("/v1/lookup", Group::Lookups),
     ("/v1/voucher-types", Group::Types),
     ("/v1/webhooks", Group::Webhooks),
     ("/v1/events", Group::Events),
@@ -53,7 +54,7 @@ const GROUPS: &[(&str, Group)] = &[
     ("/wallet/v1/transferir", Group::Transfers),
     ("/wallet/v1/Operacion", Group::Transfers),
     ("/wallet/v1/OperacionByIdExterno", Group::Transfers),
-    ("/wallet/v1/CuentaCVUByCbuCvuOrAlias", Group::Transfers),
+    ("/wallet/v1/CuentaCVUByCbuCvuOrAlias", Group::Lookups),
     ("/wallet/v1/TipoComprobante", Group::Types),
     ("/wallet/v1/TiposComprobantes", Group::Types),
     ("/wallet/v1/Tesoreria", Group::Treasury),
@@ -87,7 +88,7 @@ pub fn needed(method: &Method, route: &str) -> Option<Scope> {
 /// Refuses operations that the key may not do, and addresses from which it may not be used.
 pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<(), ApiError> {
     if !key.networks.is_empty() {
-        let from = from(request, &door.proxies);
+        let from = origin::of(request, &door.proxies);
         if !key.may_come_from(from) {
             let from = from.map_or_else(|| "?".to_owned(), |from| from.to_string());
             return Err(Refusal::KeyAddress { from }.into());
@@ -109,42 +110,80 @@ pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<
         .into())
 }
 
-/// The address that a request comes from: its peer, or, where that is a trusted proxy, the address that the proxies
-/// give.
-fn from(request: &HttpRequest, proxies: &[IpNet]) -> Option<IpAddr> {
-    origin(request.peer_addr()?.ip(), request.headers(), proxies)
-}
-
-/// The last address of `X-Forwarded-For` that is no trusted proxy, as far as trusted proxies wrote it. `None` when
-/// they wrote something that is no address.
-fn origin(peer: IpAddr, headers: &HeaderMap, proxies: &[IpNet]) -> Option<IpAddr> {
-    let trusted = |ip: IpAddr| proxies.iter().any(|net| net.contains(&ip));
-    let mut from = peer.to_canonical();
-    let lines: Vec<_> = headers.get_all(X_FORWARDED_FOR).collect();
-    for line in lines.into_iter().rev() {
-        for entry in line.to_str().ok()?.rsplit(',') {
-            if !trusted(from) {
-                return Some(from);
-            }
-            from = address(entry.trim())?.to_canonical();
-        }
+/// The group whose reading shows what an event of this kind carries.
+const fn group_of(kind: EventKind) -> Group {
+    match kind {
+        EventKind::AccountRegistered
+        | EventKind::AccountCreated
+        | EventKind::AccountRejected
+        | EventKind::AccountUpdated
+        | EventKind::AccountAliasUpdated
+        | EventKind::AccountSuspended
+        | EventKind::AccountReactivated
+        | EventKind::AccountEnabled
+        | EventKind::AccountDisabled
+        | EventKind::AccountLimitsUpdated
+        | EventKind::AccountClosed
+        | EventKind::AccountRemunerationUpdated => Group::Accounts,
+        EventKind::VoucherCreated => Group::Vouchers,
+        EventKind::HoldCreated
+        | EventKind::HoldConfirmed
+        | EventKind::HoldReleased
+        | EventKind::HoldExpired => Group::Holds,
+        EventKind::TransferRequested
+        | EventKind::TransferInProgress
+        | EventKind::TransferAudit
+        | EventKind::TransferCompleted
+        | EventKind::TransferRejected
+        | EventKind::TransferReversed
+        | EventKind::TransferDecided => Group::Transfers,
+        EventKind::VoucherTypeCreated
+        | EventKind::VoucherTypeUpdated
+        | EventKind::VoucherTypeRemoved => Group::Types,
+        EventKind::CashInSuspended | EventKind::SuspenseResolved => Group::Reconciliation,
     }
-    Some(from)
 }
 
-/// An address as proxies write it, perhaps with a port.
-fn address(text: &str) -> Option<IpAddr> {
-    let with_port = |text: &str| {
-        let known: Option<std::net::SocketAddr> = text.parse().ok();
-        known.map(|known| known.ip())
+/// The scope to read every event, of kinds to come as well.
+const EVERY_EVENT: Scope = Scope::Of(Group::Events, Access::Read);
+
+/// The scope that a key needs, unless it has `events:read`, for a webhook that receives events of this kind.
+pub const fn of_event(kind: EventKind) -> Scope {
+    Scope::Of(group_of(kind), Access::Read)
+}
+
+/// Refuses a key that may not read the events that these words name; `None` is all events. `events:read` and `read`
+/// allow all.
+///
+/// # Errors
+/// 403 that names the missing scope.
+pub fn check_events(caller: &Caller, types: Option<&[String]>) -> Result<(), ApiError> {
+    let known = caller.engine().key(&caller.identity.key);
+    let may = |scope| known.as_ref().is_some_and(|it| it.key.may(Some(scope)));
+    if may(EVERY_EVENT) {
+        return Ok(());
+    }
+    let missing = match types {
+        None => Some(EVERY_EVENT),
+        Some(words) => {
+            let kinds = EventKinds::known(words.iter().map(String::as_str));
+            let sent = EventKind::ALL.iter().filter(|kind| kinds.has(**kind));
+            sent.map(|kind| of_event(*kind)).find(|scope| !may(*scope))
+        }
     };
-    text.parse().ok().or_else(|| with_port(text))
+    match missing {
+        None => Ok(()),
+        Some(scope) => Err(scope
+            .word()
+            .map_or(Refusal::ScopesTooFew, |scope| Refusal::EventScopeMissing {
+                scope,
+            })
+            .into()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use actix_web::http::header::HeaderValue;
-
     use super::*;
 
     #[test]
@@ -177,47 +216,6 @@ mod tests {
             (Method::GET, "", None),
         ] {
             assert_eq!(word(method, route), scope, "{route}");
-        }
-    }
-
-    #[test]
-    fn only_trusted_proxies_say_from_where_a_request_comes() {
-        let proxies: Vec<IpNet> = ["10.0.0.0/8", "127.0.0.0/8"]
-            .iter()
-            .map(|net| net.parse().unwrap())
-            .collect();
-        for (peer, lines, from) in [
-            ("203.0.113.9", &["198.51.100.1"][..], Some("203.0.113.9")),
-            ("127.0.0.1", &[], Some("127.0.0.1")),
-            ("::ffff:127.0.0.1", &["198.51.100.1"], Some("198.51.100.1")),
-            (
-                "127.0.0.1",
-                &["192.0.2.1, 198.51.100.1, 10.1.1.1"],
-                Some("198.51.100.1"),
-            ),
-            (
-                "127.0.0.1",
-                &["192.0.2.1", "198.51.100.1:4711"],
-                Some("198.51.100.1"),
-            ),
-            (
-                "127.0.0.1",
-                &["[2001:db8::1]:443, 10.1.1.1"],
-                Some("2001:db8::1"),
-            ),
-            ("127.0.0.1", &["10.1.1.1"], Some("10.1.1.1")),
-            ("127.0.0.1", &["198.51.100.1, unknown"], None),
-        ] {
-            let mut headers = HeaderMap::new();
-            for line in lines {
-                headers.append(X_FORWARDED_FOR, HeaderValue::from_static(line));
-            }
-            let found = origin(peer.parse().unwrap(), &headers, &proxies);
-            assert_eq!(
-                found,
-                from.map(|from| from.parse().unwrap()),
-                "{peer} {lines:?}"
-            );
         }
     }
 }

@@ -1,78 +1,125 @@
 //! Clients without a valid key: how often they may try, and how much is logged about them.
 //!
-//! **Shape.** A valid key is always served, whatever else came from the same address: a key has 256
-//! random bits (the admin key at least 32 characters), so guessing is hopeless, and nobody can lock
-//! others out by trying. The bounds limit what guessing costs everybody else.
+//! **Shape.** A wrong key is always refused with 401: only the time until the refusal grows with the wrong keys that
+//! its address has sent. The address is the one that counts for a key's `ipAllow` ([`super::origin`]), so that clients
+//! behind a trusted proxy are told apart. A request with a valid key is never delayed: a key has 256 random bits (the
+//! admin key at least 32 characters), so guessing is hopeless, and the bounds limit what guessing costs everybody else.
 //!
-//! **Bounds.** [`WRONG_BURST`] wrong keys of a peer at once and one more every [`WRONG_EVERY`]; beyond that the
-//! answer is 429. An IPv6 peer is its /64; behind a proxy all clients are one peer, and so share one allowance of
-//! wrong keys. Each wrong key within the allowance gets a line in the log, at most [`LINES_PER_MINUTE`] of all peers.
-//! Idle peers are forgotten each time [`SWEEP_EVERY`] wrong keys have been counted.
+//! **Bounds.** [`WRONG_BURST`] wrong keys of an address are refused at once, and one more every [`WRONG_EVERY`]; every
+//! further one waits until then. An IPv6 address counts by its /64. At most one connection in [`DELAYED_SHARE`] of the
+//! listener's, and [`DELAYED_MAX`], wait at the same time; a further wrong key is refused at once. Each wrong key
+//! that is refused at once by its allowance has a line in the log, at most [`LINES_PER_MINUTE`] of all addresses.
+//! Idle addresses are forgotten each time [`SWEEP_EVERY`] wrong keys have been counted.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use actix_web::{HttpMessage as _, HttpRequest};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultDirectRateLimiter, DefaultKeyedRateLimiter, Quota, RateLimiter};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 
-use super::errors::ApiError;
-use super::wire::seats::peer;
-use super::words::Refusal;
+use super::gate::Gate;
+use super::wire::seats::{CONNECTIONS, peer};
+use super::{Door, origin};
 
-/// How many wrong keys of one peer are answered as usual in one burst.
+/// How many wrong keys of an address are refused without a delay in one burst.
 pub const WRONG_BURST: NonZeroU32 = NonZeroU32::new(20).unwrap();
-/// How long after a burst one more wrong key of the peer is answered as usual.
+/// How long after a burst one more wrong key of the address is refused without a delay; also the longest delay.
 pub const WRONG_EVERY: Duration = Duration::from_secs(3);
-/// Lines of the log about wrong keys and signatures, of all peers together.
+/// The most refusals that wait at a listener.
+pub const DELAYED_MAX: usize = 256;
+/// Refusals wait on at most one in so many connections of a listener.
+pub const DELAYED_SHARE: usize = 16;
+/// Lines of the log about wrong keys and signatures, of all addresses together.
 pub const LINES_PER_MINUTE: NonZeroU32 = NonZeroU32::new(60).unwrap();
-/// Idle peers are forgotten once every so many wrong keys.
+/// Idle addresses are forgotten once every so many wrong keys.
 const SWEEP_EVERY: u64 = 10_000;
 
-/// Counts wrong keys by the address that they come from, and slows those that send many.
+/// Counts wrong keys by the address that they come from, and delays the refusals of addresses that send many. Each
+/// listener has its own.
 #[derive(Debug)]
 pub struct Strangers {
-    peers: DefaultKeyedRateLimiter<IpAddr>,
+    addresses: DefaultKeyedRateLimiter<IpAddr>,
     lines: DefaultDirectRateLimiter,
     seen: AtomicU64,
     clock: DefaultClock,
+    /// The refusals that may wait.
+    delayed: Arc<Semaphore>,
+}
+
+/// How long the answer to a request waits.
+#[derive(Clone, Debug)]
+pub struct Delay {
+    time: Duration,
+    gate: Arc<Gate>,
+    /// Its place among the refusals that wait.
+    place: Rc<OwnedSemaphorePermit>,
+}
+
+impl Delay {
+    /// Waits, but not longer than the service takes requests.
+    pub async fn wait(self) {
+        // The end of the time is the end of the delay.
+        timeout(self.time, self.gate.shut()).await.ok();
+        drop(self.place);
+    }
 }
 
 impl Default for Strangers {
     fn default() -> Self {
-        Self::new(WRONG_BURST)
+        Self::new(WRONG_BURST, CONNECTIONS)
     }
 }
 
 impl Strangers {
-    /// The limits, with this many wrong keys of each peer in one burst.
-    pub fn new(burst: NonZeroU32) -> Self {
+    /// The limits of a listener with this many connections, with this many wrong keys of each address in one burst.
+    pub fn new(burst: NonZeroU32, connections: usize) -> Self {
         let every = Quota::with_period(WRONG_EVERY).unwrap_or(Quota::per_second(NonZeroU32::MIN));
+        let delayed = connections.div_euclid(DELAYED_SHARE).min(DELAYED_MAX);
         Self {
-            peers: RateLimiter::keyed(every.allow_burst(burst)),
+            addresses: RateLimiter::keyed(every.allow_burst(burst)),
             lines: RateLimiter::direct(Quota::per_minute(LINES_PER_MINUTE)),
             seen: AtomicU64::new(0),
             clock: DefaultClock::default(),
+            delayed: Arc::new(Semaphore::new(delayed)),
         }
     }
 
-    /// The answer to a wrong key: the usual refusal, or 429 when the peer has shown too many.
-    pub fn wrong(&self, from: Option<SocketAddr>, what: &str, usual: Refusal) -> ApiError {
+    /// Counts a wrong key that a request shows, and notes on the request how long its answer waits; [`super::frame`]
+    /// waits. The refusal itself is decided at once, so that nothing else about the request changes it.
+    pub fn wrong(&self, request: &HttpRequest, door: &Door, what: &str) {
+        let from = request.peer_addr().map(|from| from.ip());
+        let from = origin::of(request, &door.proxies).or(from);
+        if let Some(time) = self.count(from, what)
+            && let Ok(place) = Arc::clone(&self.delayed).try_acquire_owned()
+        {
+            let (gate, place) = (Arc::clone(&door.gate), Rc::new(place));
+            request.extensions_mut().insert(Delay { time, gate, place });
+        }
+    }
+
+    /// Counts a wrong key; returns how long its refusal waits, if it does.
+    fn count(&self, from: Option<IpAddr>, what: &str) -> Option<Duration> {
         if self.seen.fetch_add(1, Ordering::Relaxed) % SWEEP_EVERY == SWEEP_EVERY.saturating_sub(1)
         {
-            self.peers.retain_recent();
+            self.addresses.retain_recent();
         }
-        let ip = from.map_or(IpAddr::from([0, 0, 0, 0]), |from| peer(from.ip()));
-        let Err(wait) = self.peers.check_key(&ip) else {
-            if self.may_report() {
-                tracing::warn!(peer = ?from.map(|from| from.ip()), "{what}");
+        let ip = from.map_or(IpAddr::from([0, 0, 0, 0]), peer);
+        match self.addresses.check_key(&ip) {
+            Err(wait) => Some(wait.wait_time_from(self.clock.now())),
+            Ok(()) => {
+                if self.may_report() {
+                    tracing::warn!(peer = ?from, "{what}");
+                }
+                None
             }
-            return usual.into();
-        };
-        let wait = wait.wait_time_from(self.clock.now());
-        let seconds = wait.as_millis().div_ceil(1000).max(1);
-        ApiError::from(Refusal::TooManyAttempts).later(u32::try_from(seconds).unwrap_or(u32::MAX))
+        }
     }
 
     /// Whether one more line about strangers may be written.
@@ -88,31 +135,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_peer_that_guesses_is_slowed_and_no_other() {
+    fn an_address_that_guesses_is_delayed_and_no_other() {
         let strangers = Strangers::default();
-        let try_from = |ip: &str| {
-            let from = SocketAddr::new(ip.parse().unwrap(), 1);
-            let refusal = strangers.wrong(Some(from), "a test", Refusal::NoKey);
-            (refusal.status.as_u16(), refusal.retry_after.unwrap_or(0))
-        };
+        let try_from = |ip: &str| strangers.count(Some(ip.parse().unwrap()), "a test");
         let since = Instant::now();
-        // Time goes by during the test: one more is judged per period, and one that had begun.
+        // Time goes by during the test: one more is refused at once per period, and one that had begun.
         let more = |every: u64| usize::try_from(since.elapsed().as_secs() / every + 1).unwrap();
-        let answers: Vec<_> = (0..40).map(|_| try_from("192.0.2.7")).collect();
-        assert!(
-            answers[..20].iter().all(|it| *it == (401, 0)),
-            "{answers:?}"
-        );
-        let judged = answers.iter().filter(|it| it.0 == 401).count();
-        assert!(judged <= 20 + more(WRONG_EVERY.as_secs()), "{answers:?}");
-        let slowed = answers.iter().filter(|it| it.0 == 429);
-        assert!(
-            slowed.clone().all(|it| (1..=3).contains(&it.1)),
-            "{answers:?}"
-        );
-        assert_eq!(judged + slowed.count(), 40);
-        assert_eq!(try_from("192.0.2.8"), (401, 0));
+        let waits: Vec<_> = (0..40).map(|_| try_from("192.0.2.7")).collect();
+        assert!(waits[..20].iter().all(Option::is_none), "{waits:?}");
+        let at_once = waits.iter().filter(|it| it.is_none()).count();
+        assert!(at_once <= 20 + more(WRONG_EVERY.as_secs()), "{waits:?}");
+        let delayed = waits.iter().flatten();
+        assert!(delayed.clone().all(|it| *it <= WRONG_EVERY), "{waits:?}");
+        assert_eq!(at_once + delayed.count(), 40);
+        assert_eq!(try_from("192.0.2.8"), None);
         let reported = (0..1000).filter(|_| strangers.may_report()).count();
         assert!(reported <= 60 + more(1), "{reported}");
+    }
+
+    #[test]
+    fn few_refusals_wait_at_a_small_listener() {
+        for (connections, delayed) in [(4096, 256), (100_000, 256), (64, 4), (15, 0)] {
+            let strangers = Strangers::new(WRONG_BURST, connections);
+            assert_eq!(strangers.delayed.available_permits(), delayed);
+        }
     }
 }

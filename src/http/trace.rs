@@ -25,6 +25,7 @@ use tracing_actix_web::RootSpanBuilder;
 
 use super::Door;
 use super::current::{self, Language, Request};
+use super::cursors;
 use super::paths::is_wallet;
 use super::routes::Routes;
 use crate::keys::Identity;
@@ -68,7 +69,11 @@ impl RootSpanBuilder for Requests {
             false => Language::English,
         };
         let mut extensions = call.extensions_mut();
-        extensions.insert(Request { id, language });
+        let list = match *call.method() {
+            Method::GET | Method::HEAD => cursors::list(call.path(), call.query_string()),
+            _ => 0,
+        };
+        extensions.insert(Request { id, language, list });
         extensions.insert(Began {
             at: Instant::now(),
             method: call.method().clone(),

@@ -12,17 +12,22 @@ mod parameters;
 mod types;
 mod walk;
 
+use actix_web::http::Method;
+use caudal_ledger::tenants::scopes::Scope;
 use utoipa::openapi::info::{Contact, License};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityRequirement, SecurityScheme};
 use utoipa::openapi::server::Server;
 use utoipa::openapi::tag::Tag;
 use utoipa::openapi::{Info, OpenApi};
 
+use crate::http::scopes;
+
 /// Finishes a document that has its operations and their types.
 pub fn finish(document: &mut OpenApi) {
     about(document);
     parameters::declare(document);
     answers::share(document);
+    scopes(document);
     events::publish(document);
     examples::show(document);
     types::sharpen(document);
@@ -57,6 +62,21 @@ fn about(document: &mut OpenApi) {
         tag
     };
     document.tags = Some(TAGS.iter().map(tag).collect());
+}
+
+/// Names the scope that a key needs for each operation. An operation that no key calls has none.
+fn scopes(document: &mut OpenApi) {
+    for (path, item) in &mut document.paths.paths {
+        let methods = walk::operations(item).map(|(method, _)| method.to_uppercase());
+        let methods: Vec<Method> = methods.filter_map(|it| it.parse().ok()).collect();
+        for (method, operation) in methods.iter().zip(walk::operations_mut(item)) {
+            let scope = scopes::needed(method, path).and_then(Scope::word);
+            if let Some(scope) = scope.filter(|_| operation.security.is_none()) {
+                let extensions = operation.extensions.get_or_insert_default();
+                extensions.insert("x-scope".to_owned(), scope.into());
+            }
+        }
+    }
 }
 
 /// Puts the operations in the order of their tags; those of one tag stay as they are.

@@ -196,6 +196,7 @@ impl Parts {
         let times = measures.actors();
         let engine = Engine::timed(cells, options.clock, outside, actors, times)?;
         let backup = ship(options.backup, all, &engine, &options.data, &opened.node)?;
+        let strangers = |connections| Arc::new(Strangers::new(options.wrong_keys, connections));
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
@@ -207,7 +208,7 @@ impl Parts {
             deadlines: options.deadlines,
             log_every: options.log_every,
             audit_rate: Arc::new(AuditRate::new(options.audit_burst)),
-            strangers: Arc::new(Strangers::new(options.wrong_keys)),
+            strangers: strangers(options.limits.connections.min(room)),
             rate: rate(options.rate, options.realm_rate),
             memory: options.memory,
             unread: Arc::default(),
@@ -220,7 +221,10 @@ impl Parts {
             entrance: Entrance::Clients,
         };
         let listener = listen(options.admin_listen, "admin_listen")?;
-        let desk = OperatorDesk::new(door.clone());
+        let desk = OperatorDesk::new(Door {
+            strangers: strangers(admin::CONNECTIONS),
+            ..door.clone()
+        });
         let (admin, console) = operate(&desk, listener)?;
         let listener = listen(options.listen, "listen")?;
         let bounds = bounds(options.limits, room, &door);

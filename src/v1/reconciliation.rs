@@ -2,8 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, get};
-use base64::Engine as _;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::Engine;
 use caudal_actors::engine::lists::{Cursor, ListPage, Listing};
 use caudal_actors::engine::money::TransferView;
@@ -26,6 +24,7 @@ use crate::bodies::counterparty::CounterpartyBody;
 use crate::bodies::transfers::DecisionBody;
 use crate::bodies::words::{AgreementWord, BankWordWord, SuspenseWord, WayWord};
 use crate::http::caller::Caller;
+use crate::http::cursors;
 use crate::http::declared;
 use crate::http::errors::ApiError;
 use crate::http::problems::BankProblems;
@@ -286,9 +285,7 @@ fn render(realm: RealmId, wanted: &Wanted, found: &Comparison) -> Reconciliation
     }
 }
 
-/// The prefix of cursors that have only the place, as earlier versions gave them.
-const PLACE: &str = "r1:";
-/// The prefix of all other cursors: they carry the counts and sums of the walk, too.
+/// The prefix of cursors: they carry the counts and sums of the walk, too.
 const WALK: &str = "r2:";
 
 /// Where a walk continues, its range, and the counts of its first page.
@@ -330,25 +327,15 @@ fn cursor(wanted: &Wanted, (day, at, id): &Mark, counted: Counted) -> Option<Str
         counted,
     };
     let text = serde_json::to_string(&walk).ok()?;
-    Some(URL_SAFE_NO_PAD.encode(format!("{WALK}{text}")))
+    Some(cursors::seal(format!("{WALK}{text}").as_bytes()))
 }
 
-/// Reads a cursor: the place, and its walk where it has one.
-fn walk(text: &str) -> Option<(Mark, Option<Walk>)> {
-    let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+/// Reads a cursor: the place, and its walk.
+fn walk(text: &str) -> Option<(Mark, Walk)> {
+    let bytes = cursors::open(text)?;
     let text = std::str::from_utf8(&bytes).ok()?;
-    if let Some(text) = text.strip_prefix(WALK) {
-        let walk: Walk = serde_json::from_str(text).ok()?;
-        return Some((walk.mark()?, Some(walk)));
-    }
-    Some((mark(text.strip_prefix(PLACE)?)?, None))
-}
-
-fn mark(text: &str) -> Option<Mark> {
-    let (day, text) = text.split_once(':')?;
-    let (at, id) = text.split_once(':')?;
-    let at = Timestamp::from_millis(at.parse().ok()?);
-    Some((BusinessDay::parse(day)?, at, id.to_owned()))
+    let walk: Walk = serde_json::from_str(text.strip_prefix(WALK)?).ok()?;
+    Some((walk.mark()?, walk))
 }
 
 /// The days that a query asks for: a single one, or a range; today when it names none.
@@ -452,7 +439,7 @@ pub async fn of_days(
         limit: limit.and_then(|limit| usize::try_from(limit).ok()),
         counted: None,
     };
-    wanted.counted = walk.flatten().and_then(|walk| walk.counted(&wanted));
+    wanted.counted = walk.and_then(|walk| walk.counted(&wanted));
     let request_id = &caller.request_id;
     if let Some(style) = style.filter(|_| from != to) {
         wanted.limit = None;

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, delete, get, patch, post, web};
+use caudal_actors::engine::webhooks::DeliveryView;
 use caudal_actors::failure::Failure;
 use caudal_ledger::deliveries::Ending;
 use caudal_ledger::events::{EventId, EventKind, EventKinds};
@@ -28,6 +29,7 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, array, give, json, plain};
+use crate::http::scopes;
 use crate::http::whole::WholeParams;
 use crate::http::words::{Mistake, Refusal};
 use crate::webhooks::guard::{self, UrlError};
@@ -150,6 +152,9 @@ request! {
 ///
 /// A webhook of the format `walletentidad` is sent flat notices instead, under the same headers, and only of
 /// the events of which there is one.
+///
+/// Besides `webhooks:write`, the key needs the scope to read what the webhook receives: `events:read`, or, with
+/// `types`, the scope to read each of them, such as `vouchers:read` for `voucher.created`.
 #[utoipa::path(
     operation_id = "createWebhook",
     tag = "Webhooks",
@@ -162,6 +167,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let secret = NewSecret::make(&caller)?;
     let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body, None)?;
     let sent = CreateWebhook::read(body, &caller)?;
+    scopes::check_events(&caller, sent.types.as_deref())?;
     let order = WebhookOrder::Create {
         url: sent.url,
         types: sent.types,
@@ -197,7 +203,8 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 
 /// Changes what is sent: absent fields stay as they are.
 ///
-/// `active: true` also lets a parked or gone webhook go on where it was: nothing is lost meanwhile.
+/// `active: true` also lets a parked or gone webhook go on where it was: nothing is lost meanwhile. To change `url` or
+/// `types`, the key needs the scope to read what the webhook receives before and after.
 #[utoipa::path(
     operation_id = "changeWebhook",
     tag = "Webhooks",
@@ -209,6 +216,14 @@ pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
 pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answer {
     let number = number(&caller, &path)?;
     let sent = ChangeWebhook::read(body, &caller)?;
+    if sent.url.is_some() || sent.types.is_some() {
+        // What it received before may still be on its way, or be sent again.
+        let before = caller.engine().webhook(caller.realm(), number).await?;
+        scopes::check_events(&caller, before.webhook.types.as_deref())?;
+    }
+    if let Some(types) = &sent.types {
+        scopes::check_events(&caller, types.as_deref())?;
+    }
     let order = WebhookOrder::Change {
         url: sent.url,
         types: sent.types,
@@ -402,7 +417,8 @@ pub async fn redeliver(
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
     let number = id.webhook.number;
-    let event = engine.delivery(realm, number, id.event).await?.event;
+    let DeliveryView { event, kind, .. } = engine.delivery(realm, number, id.event).await?;
+    scopes::check_events(&caller, Some(&[kind.as_str().to_owned()]))?;
     again(&request, &caller, body, number, (event, event), true).await
 }
 

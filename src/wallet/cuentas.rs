@@ -173,23 +173,20 @@ pub async fn enable(
 
 /// Reads a wallet account.
 ///
-/// What was never given is null, empty or false.
+/// What was never given is null, empty or false. The `ETag` identifies the profile, limits and state, for `If-Match`
+/// only.
 #[utoipa::path(
     operation_id = "readCuenta",
     tag = "Wallet",
-    params(wallet::declared::CuentaInPath, declared::IfNoneMatch),
-    responses((status = 200, body = CuentaBody), (status = 304, description = "profile, limits and state are unchanged since; movements do not count"), Problems)
+    params(wallet::declared::CuentaInPath),
+    responses((status = 200, body = CuentaBody), Problems)
 )]
 #[get("/wallet/v1/Cuenta/{id}")]
-pub async fn read(request: HttpRequest, caller: Caller, path: web::Path<String>) -> Answer {
+pub async fn read(caller: Caller, path: web::Path<String>) -> Answer {
     let target = Target::Account(number(&path, "id")?);
     let view = caller.engine().view(caller.realm(), target).await?;
     let etag = respond::etag(view.account.profile_seq);
-    let mut answer = if respond::unchanged(&request, &etag) {
-        HttpResponse::NotModified().finish()
-    } else {
-        json(StatusCode::OK, &CuentaBody::of(&caller, &view.account))
-    };
+    let mut answer = json(StatusCode::OK, &CuentaBody::of(&caller, &view.account));
     if let Ok(value) = etag.try_into() {
         answer.headers_mut().insert(ETAG, value);
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::client::fresh;
-use crate::support::{Client, TestService, Value, cuit, json};
+use crate::support::{Client, TestService, Value, cuit, json, named};
 
 /// How many accounts there are, and how many a page shows.
 const ACCOUNTS: usize = 9;
@@ -113,33 +113,59 @@ async fn a_walk_shows_each_account_once_that_is_not_renamed_meanwhile() {
     }
 }
 
-/// A cursor of an earlier version holds only the number of the last account, and continues behind it.
+/// A cursor continues the list that gave it, with the same filters and in the same order. Another page size is no other
+/// list.
 #[actix_web::test]
-async fn a_cursor_with_a_number_alone_goes_on_behind_that_account() {
+async fn a_cursor_of_another_list_is_refused() {
     let service = TestService::start().await;
-    for name in ["Eva Paz", "Ana Paz", "Teo Paz"] {
-        let body = json!({"cuit": cuit(fresh()), "holderName": name});
-        service.a.open_with(body).await;
+    let client = &service.a;
+    client.in_and_out().await;
+    let cvu = client.cvu().await;
+    client.cvu().await;
+    for _ in 0..3 {
+        client.credit(&cvu, "10.00").await;
+        client.hold(&cvu, "1.00").await;
     }
-    let after = async |cursor: &str, sort: &str| {
-        let path = format!("/v1/accounts?order=asc&sort={sort}&cursor={cursor}");
-        let found = service.a.get(&path).await.is(200);
-        let items = found["items"].as_array().unwrap().iter();
-        let names = items.map(|item| item["holder"]["name"].as_str().unwrap().to_owned());
-        names.collect::<Vec<_>>()
+    for n in 0..3 {
+        let body = json!({"url": format!("https://psp.example/{n}")});
+        client.post("/v1/webhooks", &body).await.is(201);
+    }
+    let lists = [
+        "/v1/accounts?".to_owned(),
+        "/v1/accounts?sort=holderName&".to_owned(),
+        "/v1/accounts?status=active&".to_owned(),
+        format!("/v1/accounts/{cvu}/comprobantes?"),
+        format!("/v1/accounts/{cvu}/movements?"),
+        format!("/v1/accounts/{cvu}/holds?"),
+        "/v1/webhooks?".to_owned(),
+        "/v1/treasury/positions?".to_owned(),
+        "/wallet/v1/Cuentas?".to_owned(),
+    ];
+    let size = |list: &str, size: u32| match list.starts_with("/wallet") {
+        true => format!("{list}pageSize={size}"),
+        false => format!("{list}limit={size}"),
     };
-    // `c1:1`, `c1:2` and `c1:3`.
-    for (cursor, by_name, by_time) in [
-        ("YzE6MQ", vec!["Teo Paz"], vec!["Ana Paz", "Teo Paz"]),
-        ("YzE6Mg", vec!["Eva Paz", "Teo Paz"], vec!["Teo Paz"]),
-        ("YzE6Mw", vec![], vec![]),
-    ] {
-        assert_eq!(after(cursor, "holderName").await, by_name, "{cursor}");
-        assert_eq!(after(cursor, "createdAt").await, by_time, "{cursor}");
+    let mut cursors = Vec::new();
+    for list in &lists {
+        let page = client.get(&size(list, 1)).await.is(200);
+        let cursor = page.header("x-next-cursor").to_owned();
+        assert!(!cursor.is_empty(), "{list} has one page only");
+        cursors.push(cursor);
     }
-    // `c2:1`, `c3:1` and `c2:x:n:eva`.
-    for cursor in ["YzI6MQ", "YzM6MQ", "YzI6eDpuOmV2YQ"] {
-        let path = format!("/v1/accounts?sort=holderName&cursor={cursor}");
-        service.a.get(&path).await.refused(400, "invalid_request");
+    for list in &lists {
+        for (of, cursor) in lists.iter().zip(&cursors) {
+            let path = format!("{}&cursor={cursor}", size(list, 2));
+            let answer = client.get(&path).await;
+            match of == list {
+                true => drop(answer.is(200)),
+                false => {
+                    let refused = answer.refused(400, "invalid_request");
+                    assert_eq!(named(&refused.json), ["cursor"], "{list} took that of {of}");
+                }
+            }
+        }
     }
+    // `c1:1`, as it was before cursors named their list.
+    let old = client.get("/v1/accounts?cursor=YzE6MQ").await;
+    old.refused(400, "invalid_request");
 }

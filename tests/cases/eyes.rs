@@ -101,3 +101,64 @@ async fn a_decision_above_the_amount_waits_and_one_below_does_not() {
     assert_eq!(service.a.balance(&open).await["total"], "17.01");
     service.verified().await;
 }
+
+/// The reason of the body belongs to the decision, and the header's to the operator's entry in the audit log. With one of
+/// them, it is both.
+#[actix_web::test]
+async fn both_reasons_of_a_decision_are_kept() {
+    let (service, open, closed) = start().await;
+    let ana = service.person("ana", "operator").await;
+    for (header, body, decision, audit) in [
+        (Some("ticket 12"), Some("seen"), "seen", "ticket 12"),
+        (Some("ticket 13"), None, "ticket 13", "ticket 13"),
+        (None, Some("seen"), "seen", "seen"),
+    ] {
+        let case = service.parked(&closed, "5.00", 0).await;
+        let path = format!("/admin/cases/{}/decide", case["id"].as_str().unwrap());
+        let mut sent = json!({"outcome": "credit", "cvu": open});
+        if let Some(body) = body {
+            sent["reason"] = json!(body);
+        }
+        let call = service.admin_client().call("POST", &path);
+        let mut call = call.header("x-admin-key", &ana).json(&sent);
+        if let Some(header) = header {
+            call = call.header("x-reason", header);
+        }
+        let decided = call.await.is(200);
+        assert_eq!(decided["decision"]["reason"], decision);
+        let request = decided.header("x-request-id");
+        let log = format!("/admin/audit?requestId={request}");
+        let log = service.admin_get(&log).await.is(200);
+        let entries = log["items"].as_array().unwrap();
+        assert!(!entries.is_empty(), "{request}");
+        assert!(
+            entries.iter().all(|it| it["reason"] == audit),
+            "{}",
+            log.text
+        );
+    }
+}
+
+/// Rules that let nobody do more alone take one person; weaker ones take two.
+#[actix_web::test]
+async fn stricter_rules_take_one_person_and_weaker_ones_two() {
+    let (service, ..) = start().await;
+    let ana = service.person("ana", "operator").await;
+    for (rules, status) in [
+        (json!({"decisionsAbove": "5.00"}), 200),
+        (json!({"decisionsAbove": "4.00", "limitRaises": true}), 200),
+        (json!({"decisionsAbove": "0.00"}), 200),
+        (json!({"decisionsAbove": "0.00", "limitRaises": true}), 200),
+        (json!({"decisionsAbove": "0.01"}), 202),
+        (json!({"decisionsAbove": null}), 202),
+        (json!({"limitRaises": false}), 202),
+        (json!({"decisionsAbove": "1.00", "restores": true}), 202),
+        (json!({"restores": true}), 200),
+    ] {
+        let policy = json!({"policy": {"fourEyes": rules}});
+        let answer = service
+            .says(&ana, "PATCH", TENANT_PATH, Some(&policy))
+            .await;
+        assert_eq!(answer.status, status, "{rules}: {}", answer.text);
+    }
+}

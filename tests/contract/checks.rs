@@ -425,3 +425,55 @@ async fn a_rate_limit_is_told_and_holds_for_one_key() {
     service.b.get("/v1/accounts").await.is(200);
     service.a.get("/livez").await.is(200);
 }
+
+/// A form that an operation does not offer is 406 with those it offers, a body that is encoded is 415, and neither does
+/// anything. A wrong key comes first.
+#[actix_web::test]
+async fn forms_that_are_not_offered_and_encoded_bodies_are_refused() {
+    let service = TestService::start().await;
+    let document = Document::of_the_service();
+    let nobody = service.a.with_key(Some("wrong"));
+    for operation in operations() {
+        let ids = Ids::for_row(&service.a, &operation.row).await;
+        let id = operation.row.operation;
+        let values = (operation.row.path)(&ids);
+        let before = service.a.get("/v1/events?limit=200").await.is(200).text;
+        let responses = &document.operation(id)["responses"];
+        let offered = responses[operation.row.status.to_string()]["content"].as_object();
+        let ask = async |client: &Client, header| {
+            operation.call_with(client, &values, &ids, &[header]).await
+        };
+        let image = ("accept", "image/png, text/html;q=0.9");
+        if let Some(offered) = offered.filter(|offered| !offered.is_empty()) {
+            let refused = ask(&service.a, image).await.refused(406, "not_acceptable");
+            for form in offered.keys() {
+                assert!(refused.text.contains(form), "{id}: {}", refused.text);
+            }
+            assert!(responses["406"].is_object(), "{id} does not promise 406");
+        }
+        let encoded = ("content-encoding", "gzip");
+        if operation.row.body.is_some() {
+            ask(&service.a, encoded)
+                .await
+                .refused(415, "unsupported_media_type");
+        }
+        for header in [image, encoded] {
+            ask(&nobody, header).await.refused(401, "unauthorized");
+        }
+        let after = service.a.get("/v1/events?limit=200").await.is(200).text;
+        assert_eq!(before, after, "{id} did something");
+    }
+    let admin = service.admin_client();
+    let list = |accept| {
+        let call = admin.get("/admin/audit").header("accept", accept);
+        call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY)
+    };
+    list("text/csv").await.refused(406, "not_acceptable");
+    list("application/x-ndjson").await.is(200);
+    let body = json!({"name": "Encoded"});
+    let call = admin
+        .post("/admin/tenants", &body)
+        .header("content-encoding", "gzip");
+    let call = call.header("x-admin-key", caudal::service::TEST_ADMIN_KEY);
+    call.await.refused(415, "unsupported_media_type");
+}

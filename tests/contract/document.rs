@@ -11,7 +11,7 @@ use super::schema::Document;
 use crate::support::Value;
 
 /// The largest size of the document as it is served, in bytes.
-const BYTES_MAX: usize = 300_000;
+const BYTES_MAX: usize = 330_000;
 
 fn words(values: &Value) -> BTreeSet<&str> {
     let values = values.as_array().into_iter().flatten();
@@ -131,16 +131,17 @@ fn parameters_of_several_operations_are_written_once_and_referred_to() {
 fn operations_promise_the_statuses_that_they_have() {
     let document = Document::of_the_service();
     let every = ["400", "401", "403", "429", "503"];
+    let shown = ["406"];
     let (found, keyed, changes) = (["404"], ["409"], ["409", "412"]);
     let (body, bank) = (["413", "415"], ["502", "504"]);
     let table: [(&str, &[&[&str]]); 8] = [
-        ("listVoucherTypes", &[]),
-        ("readBalance", &[&found]),
-        ("lookupAlias", &[&bank]),
-        ("createAccount", &[&keyed, &body, &bank]),
-        ("setAlias", &[&found, &changes, &body, &bank]),
-        ("createComprobante", &[&found, &keyed, &body]),
-        ("createTransfer", &[&found, &keyed, &body]),
+        ("listVoucherTypes", &[&shown]),
+        ("readBalance", &[&shown, &found]),
+        ("lookupAlias", &[&shown, &bank]),
+        ("createAccount", &[&shown, &keyed, &body, &bank]),
+        ("setAlias", &[&shown, &found, &changes, &body, &bank]),
+        ("createComprobante", &[&shown, &found, &keyed, &body]),
+        ("createTransfer", &[&shown, &found, &keyed, &body]),
         ("deleteWebhook", &[&found]),
     ];
     for (id, more) in table {
@@ -151,11 +152,11 @@ fn operations_promise_the_statuses_that_they_have() {
         let wanted = more.iter().copied().flatten().chain(&every);
         assert_eq!(reply, wanted.copied().collect(), "{id}");
     }
-    // The bank has no key, and its bodies are read whatever content type they claim.
+    // The bank has no key, and its bodies are read whatever content type they claim, unless they are encoded.
     let notice = document.operation("takeBankNotice");
     let answers = notice["responses"].as_object().unwrap().keys();
     let answers: Vec<_> = answers.map(String::as_str).collect();
-    assert_eq!(answers, ["200", "400", "401", "413", "503"]);
+    assert_eq!(answers, ["200", "400", "401", "413", "415", "503"]);
 }
 
 #[test]

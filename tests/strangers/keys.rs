@@ -1,78 +1,107 @@
 //! Wrong keys and forged notices.
 
+use std::future::IntoFuture as _;
 use std::time::Instant;
 
+use actix_web::rt::task::JoinHandle;
 use aws_lc_rs::hmac;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use caudal::http::strangers::WRONG_EVERY;
-use caudal::service::{Service, ServiceOptions};
+use caudal::http::strangers::DELAYED_SHARE;
+use caudal::http::wire::ConnectionLimits;
+use caudal::service::{Service, ServiceOptions, TEST_ADMIN_KEY};
 use caudal_sandbox::NOTICE_SECRET;
 use tempfile::TempDir;
 
-use crate::support::{Answer, Client, SOON, Setup, TestService, json, wait_until};
+use crate::support::{Answer, Call, Client, SOON, Setup, TestService, json, wait_until};
 
-/// How many wrong keys an address may present at once.
+/// How many wrong keys of an address are refused without a delay.
 const BURST: u32 = 5;
+/// How many refusals are delayed in these tests.
+const DELAYED: usize = 2;
 
 async fn strict() -> TestService {
     TestService::with(Setup {
         wrong_keys: BURST,
+        limits: ConnectionLimits {
+            connections: DELAYED * DELAYED_SHARE,
+            ..ConnectionLimits::default()
+        },
         ..Setup::default()
     })
     .await
 }
 
-/// Presents wrong keys: the first ones are checked, then one every few seconds, and the others are
-/// refused. Returns how long the refused ones are told to wait.
-async fn slowed(guess: impl AsyncFn() -> Answer) -> Vec<u64> {
-    let since = Instant::now();
-    let (mut judged, mut waits) = (0, Vec::new());
-    while waits.len() < 30 {
-        let answer = guess().await;
-        match answer.status {
-            401 => judged += 1,
-            _ => {
-                let refused = answer.refused(429, "too_many_attempts");
-                waits.push(refused.header("retry-after").parse().unwrap());
-            }
-        }
-        assert!(since.elapsed() < SOON, "{judged} were judged");
+/// Presents wrong keys until a refusal takes longer than requests do in between; each is 401. Returns the refusal that
+/// waits.
+async fn delayed(guess: impl Fn() -> Call, between: impl AsyncFn()) -> JoinHandle<Answer> {
+    for _ in 0..BURST {
+        guess().await.refused(401, "unauthorized");
     }
-    // As many as the elapsed time allows.
-    let later = since.elapsed().as_secs() / WRONG_EVERY.as_secs() + 1;
-    let most = u64::from(BURST) + later;
-    assert!(
-        (u64::from(BURST)..=most).contains(&judged),
-        "{judged} of {most}"
-    );
-    waits
+    let since = Instant::now();
+    while since.elapsed() < SOON {
+        let guessed = actix_web::rt::spawn(guess().into_future());
+        between().await;
+        if !guessed.is_finished() {
+            return guessed;
+        }
+        guessed.await.unwrap().refused(401, "unauthorized");
+    }
+    panic!("no refusal of a wrong key was delayed");
 }
 
 #[actix_web::test]
 async fn wrong_keys_are_slowed_and_right_ones_are_not() {
     let service = strict().await;
     let right = service.a.key.clone().unwrap();
-    let wrong = format!("{right}x");
-    let guess = service.a.with_key(Some(&wrong));
-    let waits = slowed(async || guess.get("/v1/accounts").await).await;
-    assert!(waits.iter().all(|wait| (1..=3).contains(wait)), "{waits:?}");
-    // From the same address, a client with a key is served, and one without a key gets the usual answer.
-    service.a.get("/v1/accounts").await.is(200);
+    let wrong = service.a.with_key(Some(&format!("{right}x")));
     let none = service.a.with_key(None);
-    none.get("/v1/accounts").await.refused(401, "unauthorized");
+    for path in ["/v1/accounts", "/wallet/v1/Cuentas"] {
+        // The tests run on this machine, where the service trusts a proxy.
+        let (from, other) = (format!("192.0.2.{}", path.len()), "203.0.113.20");
+        let guess = |from: &str| wrong.get(path).header("x-forwarded-for", from);
+        let between = async || {
+            // From the same address, a client with a key is served, and one without a key is refused at once.
+            for (client, status) in [(&service.a, 200), (&none, 401)] {
+                let call = client.get(path).header("x-forwarded-for", &from);
+                assert_eq!(call.await.status, status);
+            }
+            // So is a wrong key of another client behind the same proxy.
+            guess(other).await.refused(401, "unauthorized");
+        };
+        let slow = delayed(|| guess(&from), between).await;
+        slow.await.unwrap().refused(401, "unauthorized");
+    }
+}
+
+#[actix_web::test]
+async fn no_more_refusals_wait_than_may_and_every_one_is_401() {
+    let service = strict().await;
+    let wrong = service.a.with_key(Some("guess"));
+    let guess = || wrong.get("/v1/accounts");
+    let slow = delayed(guess, async || drop(service.a.get("/v1/accounts").await)).await;
+    let many = futures_util::future::join_all((0..10).map(|_| guess().into_future()));
+    for refused in many.await {
+        refused.refused(401, "unauthorized");
+    }
+    slow.await.unwrap().refused(401, "unauthorized");
 }
 
 #[actix_web::test]
 async fn wrong_admin_keys_are_slowed_and_an_operator_gets_in() {
     let service = strict().await;
-    let ask = async |key: &str| {
-        let admin = service.admin_client();
-        admin.get("/admin/tenants").header("x-admin-key", key).await
+    let admin = service.admin_client();
+    let from = |key: &str, from: &str| {
+        let call = admin.get("/admin/tenants").header("x-admin-key", key);
+        call.header("x-forwarded-for", from)
     };
-    let waits = slowed(async || ask("guess").await).await;
-    assert!(waits.iter().all(|wait| *wait > 0), "{waits:?}");
-    ask(caudal::service::TEST_ADMIN_KEY).await.is(200);
+    let (one, other) = ("192.0.2.1", "192.0.2.2");
+    let between = async || {
+        from(TEST_ADMIN_KEY, one).await.is(200);
+        from("guess", other).await.refused(401, "unauthorized");
+    };
+    let slow = delayed(|| from("guess", one), between).await;
+    slow.await.unwrap().refused(401, "unauthorized");
 }
 
 /// Sends a notice that is signed with a secret; returns the status of the answer.

@@ -77,6 +77,8 @@ pub struct Setup {
     pub backup: Option<Plan>,
     /// The memory that is shown as the limit, in bytes; the caches stay as small as in all tests.
     pub memory: Option<u64>,
+    /// The limits of readers' questions to the bank; by default no answer is kept.
+    pub bank_reads: engine::BankReadLimits,
     /// How many rows one page of a list examines at most.
     pub list_rows: u64,
     /// How many cells there are.
@@ -104,6 +106,10 @@ impl Default for Setup {
             grace: Duration::from_secs(5),
             backup: None,
             memory: None,
+            bank_reads: engine::BankReadLimits {
+                kept: Duration::ZERO,
+                ..engine::BankReadLimits::default()
+            },
             list_rows: engine::EngineOptions::default().list_rows,
             cells: 1,
             pace: None,
@@ -135,6 +141,7 @@ impl Setup {
                 webhooks: self.schedule,
                 treasury_every: self.treasury_every,
                 treasury_patience: self.treasury_patience,
+                bank_reads: self.bank_reads,
                 list_rows: self.list_rows,
                 pace: self.pace.map(whole),
                 ..engine::EngineOptions::default()

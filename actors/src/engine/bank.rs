@@ -10,6 +10,7 @@ use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::transfers::Destination;
 
+use super::bank_reads::key_of;
 use super::money::{Heard, not_found, value};
 use super::read_slots::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
@@ -157,17 +158,33 @@ impl Engine {
         }
     }
 
-    /// Looks up the holder behind a CBU, CVU or alias.
+    /// Looks up the holder behind a CBU, CVU or alias. The answer may have been kept for a moment.
+    ///
+    /// # Errors
+    /// [`Failure::BankReadsLimited`] while too much is looked up; the bank's refusal or failure.
     pub async fn lookup(
         &self,
         realm: RealmId,
         whom: Destination,
         request_id: &str,
     ) -> Result<Found, Failure> {
+        let (key, kept) = ((realm, key_of(&whom)), &self.bank_reads.lookups);
+        let known = || Ok::<_, Failure>(kept.get(&key, self.bank(realm)?.changes()));
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
+        let _slot = self.bank_reads.take(realm).await?;
+        if let Some(found) = known()? {
+            return Ok(found);
+        }
         let _inside = self.realms.enter(realm).await?;
-        let reply = self.bank(realm)?.lookup(&whom, request_id).await;
+        let bank = self.bank(realm)?;
+        let changes = bank.changes();
+        let reply = bank.lookup(&whom, request_id).await;
         self.journal(realm, reply.calls);
-        reply.result.map_err(Failure::of_question)
+        let found = reply.result.map_err(Failure::of_question)?;
+        kept.put(key, changes, 1, found.clone());
+        Ok(found)
     }
 
     /// Takes in a notice of a bank that speaks only for these realms. Every notice may come again, late, or before the
@@ -227,6 +244,9 @@ impl Engine {
     ) -> Result<Heard, Failure> {
         if !voice.speaks_for(realm) {
             return Err(Rejection::TransferNotFound.into());
+        }
+        if let Ok(bank) = self.bank(realm) {
+            bank.has_changed();
         }
         let asker = Asker {
             keyed: None,

@@ -6,7 +6,9 @@ use std::time::Duration;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::events::rules::RuleSets;
 
+use super::bank_reads::BankReadLimits;
 use super::lists;
+use crate::realms::KEYS_KEPT;
 use crate::settings::Pauses;
 use crate::treasury;
 
@@ -23,6 +25,8 @@ pub struct EngineOptions {
     pub resident: usize,
     /// How long to wait between tries of a transfer at the bank.
     pub pauses: Pauses,
+    /// How long an answer is kept for its idempotency key.
+    pub keys_kept: Duration,
     /// How long to wait between tries of an event at a webhook.
     pub webhooks: Schedule,
     /// The number of the event rule set that every realm adopts at its start: by default the newest.
@@ -33,6 +37,8 @@ pub struct EngineOptions {
     /// How long a snapshot of the treasury waits for the bank; after that it is answered with the bank's last answer,
     /// or without one.
     pub treasury_patience: Duration,
+    /// The limits of a realm's questions to the bank that readers cause.
+    pub bank_reads: BankReadLimits,
     /// The most that one page of a list scans, in rows of the index.
     pub list_rows: u64,
     /// How many requests of a realm pass in a second while other realms are active, too, and, four times as high, how
@@ -58,10 +64,12 @@ impl Default for EngineOptions {
             spread: false,
             resident: 150_000,
             pauses: Pauses::default(),
+            keys_kept: KEYS_KEPT,
             webhooks: Schedule::default(),
             event_rules: RuleSets::ALL.newest(),
             treasury_every: treasury::BANK_EVERY,
             treasury_patience: treasury::PATIENCE,
+            bank_reads: BankReadLimits::default(),
             list_rows: lists::ROWS_MAX,
             pace: None,
             rests: false,

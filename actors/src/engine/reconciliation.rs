@@ -158,28 +158,46 @@ impl Engine {
         Ok(found)
     }
 
-    /// The bank's list of a day.
+    /// The bank's list of a day. It may have been kept for a moment.
     async fn listed_by_bank(
         &self,
         realm: RealmId,
         day: BusinessDay,
         request_id: &str,
-    ) -> Result<DayList, Failure> {
+    ) -> Result<Arc<DayList>, Failure> {
+        let kept = &self.bank_reads.lists;
+        let known = || Ok::<_, Failure>(kept.get(&(realm, day), self.bank(realm)?.changes()));
+        if let Some(listed) = known()? {
+            return Ok(listed);
+        }
+        let _slot = self.bank_reads.take(realm).await?;
+        if let Some(listed) = known()? {
+            return Ok(listed);
+        }
         let _inside = self.realms.enter(realm).await?;
-        let reply = self.bank(realm)?.movements(day, request_id).await;
+        let bank = self.bank(realm)?;
+        let changes = bank.changes();
+        let reply = bank.movements(day, request_id).await;
         self.journal(realm, reply.calls);
-        let list = reply.result.map_err(Failure::of_question)?;
-        if !list.unreadable.is_empty() {
+        let listed = reply.result.map_err(Failure::of_question)?;
+        if !listed.unreadable.is_empty() {
             let collectors = self.collectors();
             let mut sharing = collectors.values().filter(|on| on.realms.contains(&realm));
             let sharing = sharing.next().map(|on| on.realms_of(realm.mode()));
             let realms = sharing.unwrap_or_else(|| BTreeSet::from([realm]));
             let first = realms.first().copied().unwrap_or(realm);
             let voice = Voice::from(realms);
-            self.unreadable(&voice, first, &list.unreadable, request_id)
+            self.unreadable(&voice, first, &listed.unreadable, request_id)
                 .await;
         }
-        Ok(list)
+        let listed = Arc::new(listed);
+        kept.put(
+            (realm, day),
+            changes,
+            listed.movements.len(),
+            Arc::clone(&listed),
+        );
+        Ok(listed)
     }
 }
 

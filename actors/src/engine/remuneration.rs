@@ -53,6 +53,7 @@ impl Engine {
             let position = None;
             return Ok(RemunerationView { view, position });
         };
+        let _slot = self.bank_reads.take(realm).await?;
         let bank = self.bank(realm)?;
         let reply = bank.fund_position(&view.reference, request_id).await;
         let (word, position) = match reply.result {

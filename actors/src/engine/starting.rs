@@ -138,6 +138,7 @@ impl Realms {
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             lookout: Arc::new(Lookout::since(last)),
             pauses: self.pauses,
+            keys_kept: self.keys_kept,
             schedule: self.schedule,
             event_rules: self.event_rules,
             times: self.times.clone(),

@@ -1,7 +1,8 @@
 //! What a key may do, and from where it may be used: both are stored with the key.
 //!
-//! **Shape.** A [`Scope`] is a word: `read` allows every read; `vouchers:read` allows reading one group of operations,
-//! and `vouchers:write` reading and changing it. Keys store the words, so a word never changes its meaning.
+//! **Shape.** A [`Scope`] is a word: `read` allows every read that stays inside the service; `vouchers:read` allows
+//! reading one group of operations, and `vouchers:write` reading and changing it. Reads that ask the bank have effects
+//! outside, so they need the scope of their group ([`Group::asks_bank`]). Keys store the words.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -17,8 +18,10 @@ pub enum Group {
     Vouchers,
     /// Holds and their steps.
     Holds,
-    /// Transfers, and the lookups that precede them.
+    /// Transfers.
     Transfers,
+    /// Lookups of the holder of a CBU, CVU or alias at the bank. There is nothing to write.
+    Lookups,
     /// The voucher types that a tenant defines.
     Types,
     /// Webhooks and their deliveries.
@@ -27,8 +30,15 @@ pub enum Group {
     Events,
     /// The treasury and the positions of clients. There is nothing to write.
     Treasury,
-    /// Bank reconciliation. There is nothing to write.
+    /// Bank reconciliation, for which the bank's lists are read. There is nothing to write.
     Reconciliation,
+}
+
+impl Group {
+    /// Whether its reads send questions to the bank: then the scope `read` does not allow them.
+    pub const fn asks_bank(self) -> bool {
+        matches!(self, Self::Lookups | Self::Reconciliation)
+    }
 }
 
 /// The extent of a scope of a group; writing includes reading.
@@ -44,7 +54,7 @@ pub enum Access {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Scope {
-    /// Read everything in all groups.
+    /// Read everything in all groups, except where the bank is asked.
     Read,
     /// Read a group of operations, or read and change it.
     Of(Group, Access),
@@ -52,11 +62,12 @@ pub enum Scope {
 
 use Access::{Read, Write};
 use Group::{
-    Accounts, Events, Holds, Reconciliation, Transfers, Treasury, Types, Vouchers, Webhooks,
+    Accounts, Events, Holds, Lookups, Reconciliation, Transfers, Treasury, Types, Vouchers,
+    Webhooks,
 };
 
 /// Every scope with its word.
-pub const SCOPES: [(&str, Scope); 16] = [
+pub const SCOPES: [(&str, Scope); 17] = [
     ("read", Scope::Read),
     ("accounts:read", Scope::Of(Accounts, Read)),
     ("accounts:write", Scope::Of(Accounts, Write)),
@@ -66,6 +77,7 @@ pub const SCOPES: [(&str, Scope); 16] = [
     ("holds:write", Scope::Of(Holds, Write)),
     ("transfers:read", Scope::Of(Transfers, Read)),
     ("transfers:write", Scope::Of(Transfers, Write)),
+    ("lookups:read", Scope::Of(Lookups, Read)),
     ("types:read", Scope::Of(Types, Read)),
     ("types:write", Scope::Of(Types, Write)),
     ("webhooks:read", Scope::Of(Webhooks, Read)),
@@ -95,7 +107,8 @@ impl Scope {
     /// Whether this scope allows everything that the other one allows.
     pub fn covers(self, needed: Self) -> bool {
         match (self, needed) {
-            (Self::Read, Self::Read | Self::Of(_, Read)) => true,
+            (Self::Read, Self::Read) => true,
+            (Self::Read, Self::Of(group, Read)) => !group.asks_bank(),
             (Self::Of(had, access), Self::Of(group, needs)) => had == group && access >= needs,
             (Self::Read, Self::Of(_, Write)) | (Self::Of(..), Self::Read) => false,
         }
@@ -188,12 +201,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_scope_covers_its_group_alone_and_read_covers_every_read() {
+    fn a_write_scope_covers_only_its_group_and_read_covers_every_read_inside() {
         for (word, scope) in SCOPES {
             assert_eq!(Scope::parse(word), Some(scope));
             assert_eq!(scope.word(), Some(word));
             assert!(scope.covers(scope), "{word}");
-            assert_eq!(Scope::Read.covers(scope), !word.ends_with("write"));
+            let asks = ["lookups:read", "reconciliation:read"].contains(&word);
+            assert_eq!(Scope::Read.covers(scope), !word.ends_with("write") && !asks);
             let others = SCOPES.iter().filter(|(_, other)| scope.covers(*other));
             let group = word.split(':').next();
             let of_group = |(name, _): &(&str, Scope)| name.split(':').next() == group;
@@ -201,7 +215,7 @@ mod tests {
             assert_eq!(
                 others.count(),
                 match word {
-                    "read" => 10,
+                    "read" => 9,
                     _ if word.ends_with("write") => 2,
                     _ => 1,
                 }

@@ -26,7 +26,7 @@ pub struct AccountEvent {
     pub cvu: Option<String>,
     /// Its alias; null while it has none.
     pub alias: Option<String>,
-    /// `registered` (it has no CVU yet), `active`, `suspended` or `closed`.
+    /// `registered` (it has no CVU yet), `active`, `suspended`, `closed` or `rejected` (the bank refused to open it).
     #[schema(value_type = AccountStatusWord)]
     pub status: String,
     /// The holder.

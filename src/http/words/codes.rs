@@ -9,7 +9,7 @@ use super::ledger::alias_is_taken;
 /// The status and the stable word of wrong fields.
 pub const INVALID: (StatusCode, &str) = (StatusCode::BAD_REQUEST, "invalid_request");
 /// The statuses and stable words of the actors' failures other than rules, for the catalogue.
-pub const FAILURES: [(StatusCode, &str); 18] = [
+pub const FAILURES: [(StatusCode, &str); 19] = [
     (StatusCode::BAD_REQUEST, "bank_refused"),
     (StatusCode::BAD_GATEWAY, "bank_failed"),
     (StatusCode::GATEWAY_TIMEOUT, "bank_timeout"),
@@ -19,6 +19,7 @@ pub const FAILURES: [(StatusCode, &str); 18] = [
     (StatusCode::PRECONDITION_FAILED, "version_mismatch"),
     (StatusCode::BAD_REQUEST, "page_too_far"),
     (StatusCode::BAD_REQUEST, "too_many_to_sort"),
+    (StatusCode::TOO_MANY_REQUESTS, "bank_reads_limited"),
     (StatusCode::SERVICE_UNAVAILABLE, "overloaded"),
     (StatusCode::SERVICE_UNAVAILABLE, "read_only"),
     (StatusCode::SERVICE_UNAVAILABLE, "clock_in_doubt"),
@@ -47,6 +48,7 @@ pub fn code(failure: &Failure) -> &'static str {
         Failure::PageTooFar => "page_too_far",
         Failure::TooManyToSort => "too_many_to_sort",
         Failure::NotACursor => INVALID.1,
+        Failure::BankReadsLimited => "bank_reads_limited",
         Failure::Overloaded => "overloaded",
         Failure::ReadOnly => "read_only",
         Failure::ClockInDoubt => "clock_in_doubt",

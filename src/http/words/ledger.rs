@@ -295,6 +295,9 @@ impl Say for Failure {
                 "Hay más registros de los que una consulta ordena; acote las fechas u omita sort"
             }
             Self::NotACursor => "El cursor no es de esta lista; empiece sin cursor",
+            Self::BankReadsLimited => {
+                "Demasiadas consultas al banco (búsquedas, conciliación, posiciones); reintente en unos segundos"
+            }
             Self::Overloaded => "El servicio está ocupado; reintente en unos segundos",
             Self::ReadOnly => "Por el momento no se aceptan cambios; reintente más tarde",
             Self::ClockInDoubt => {

@@ -92,15 +92,15 @@ pub enum Refusal {
     ScopeMissing { scope: &'static str } = FORBIDDEN, "scope_missing",
         "this key may not do that: it needs the scope {scope}, and scopes are set when a key is issued",
         "Esta clave no tiene permiso: necesita el alcance {scope}, que se define al emitir la clave";
+    EventScopeMissing { scope: &'static str } = FORBIDDEN, "scope_missing",
+        "this key may not read the events that the webhook receives: it needs the scope {scope} (or events:read), and scopes are set when a key is issued",
+        "Esta clave no puede leer los eventos que recibe el webhook: necesita el alcance {scope} (o events:read), que se define al emitir la clave";
     ScopesTooFew = FORBIDDEN, "scope_missing",
         "this key may not do that: it needs a key without scopes",
         "Esta clave no tiene permiso: se necesita una clave sin alcances";
     KeyAddress { from: String } = FORBIDDEN, "key_address",
         "this key may be used from certain addresses alone, and the request came from {from}; use it from there, or issue a key for this address",
         "Esta clave solo puede usarse desde ciertas direcciones y la solicitud vino de {from}; úsela desde ellas o emita una clave para esta dirección";
-    TooManyAttempts = TOO_MANY_REQUESTS, "too_many_attempts",
-        "too many wrong keys from this address; wait before the next one",
-        "Demasiados intentos con claves incorrectas; espere y reintente";
     KeyRate = TOO_MANY_REQUESTS, "rate_limited",
         "too many requests with this key; wait and try again",
         "Demasiadas solicitudes con esta clave o de este PSP; espere y reintente";
@@ -130,6 +130,12 @@ pub enum Refusal {
     NotJson = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
         "send the body with Content-Type: application/json",
         "Envíe el cuerpo con Content-Type: application/json";
+    BodyEncoded = UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type",
+        "send the body as it is, without Content-Encoding",
+        "Envíe el cuerpo tal cual, sin Content-Encoding";
+    NotOffered { offered: String } = NOT_ACCEPTABLE, "not_acceptable",
+        "Accept names no form of this answer; it is offered as {offered}",
+        "Accept no incluye ninguna forma de esta respuesta; se ofrece como {offered}";
     BodyTooLarge { most: usize } = PAYLOAD_TOO_LARGE, "body_too_large",
         "the body is larger than {most} bytes",
         "El cuerpo de la solicitud es demasiado grande";

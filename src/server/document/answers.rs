@@ -11,15 +11,18 @@ use utoipa::openapi::schema::{ArrayItems, ObjectBuilder, Schema, Type};
 use utoipa::openapi::{OpenApi, Ref, RefOr, Required};
 
 use super::walk;
-use crate::http::problems::{BODY, CONFLICT, NOT_FOUND, Problem, STALE};
+use crate::http::problems::{BODY, CONFLICT, NOT_FOUND, NOT_OFFERED, Problem, STALE};
 use crate::wallet;
 
 /// Parameters of paths that name accounts outside this service: only the bank knows whether they exist.
 const PUBLIC: [&str; 2] = ["{cbu}", "{alias}"];
 /// Fields and parameters that name an account.
 const ACCOUNTS: [&str; 4] = ["cvu", "fromCvu", wallet::ACCOUNT, wallet::ORIGIN];
-/// The schema of an account, which comes with its version.
-const ACCOUNT: &str = "#/components/schemas/AccountResponse";
+/// The schemas of accounts that come with their version.
+const ACCOUNTS_WITH_ETAG: [&str; 2] = [
+    "#/components/schemas/AccountResponse",
+    "#/components/schemas/Cuenta",
+];
 
 /// A header of answers.
 struct AnswerHeader {
@@ -40,7 +43,7 @@ const REPLAYED: AnswerHeader = AnswerHeader {
 };
 const ETAG: AnswerHeader = AnswerHeader {
     name: "ETag",
-    about: "The version of the account, for `If-Match` and `If-None-Match`.",
+    about: "Of an account: identifies its profile, limits and state, for `If-Match` only; movements do not change it. Of a statement: identifies its bytes, for `If-None-Match`.",
     kind: Type::String,
 };
 const RETRY_AFTER: AnswerHeader = AnswerHeader {
@@ -163,6 +166,14 @@ fn problems(path: &str, operation: &mut Operation, schemas: &Schemas) {
     if named.into_iter().any(|part| !PUBLIC.contains(&part)) || names_account(operation, schemas) {
         found.push(NOT_FOUND);
     }
+    let mut answers = operation.responses.responses.values();
+    let answers_with_a_body = |answer: &RefOr<Response>| match answer {
+        RefOr::T(answer) => !answer.content.is_empty(),
+        RefOr::Ref(_) => false,
+    };
+    if operation.security.is_none() && answers.any(answers_with_a_body) {
+        found.push(NOT_OFFERED);
+    }
     if versioned || keyed {
         found.push(CONFLICT);
     }
@@ -194,7 +205,11 @@ fn successes(operation: &mut Operation, schemas: &Schemas) {
         if keyed {
             REPLAYED.mention(answer);
         }
-        if versioned || shape.as_deref() == Some(ACCOUNT) {
+        if versioned
+            || ACCOUNTS_WITH_ETAG
+                .iter()
+                .any(|it| shape.as_deref() == Some(*it))
+        {
             ETAG.mention(answer);
         }
         if paged {

@@ -128,7 +128,6 @@ impl Lists {
             return Ok(Arc::clone(known));
         }
         let listed = engine.listed_by_bank(realm, day, request_id).await?;
-        let listed = Arc::new(listed);
         if day < engine.now().business_day() {
             self.days.insert(day, Arc::clone(&listed));
         }
