@@ -153,6 +153,7 @@ impl Ids {
                     number: 1,
                 },
                 event: 1,
+                tag: Tag::NONE,
             }
             .to_string(),
             record: "40000000000007".into(),

@@ -86,6 +86,8 @@ mod nodes;
 #[cfg(test)]
 mod notices;
 #[cfg(test)]
+mod numbers;
+#[cfg(test)]
 mod owasp;
 #[cfg(test)]
 mod pace;

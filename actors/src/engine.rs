@@ -144,6 +144,8 @@ pub struct Outside {
 struct Realms {
     cells: Cells,
     clock: Arc<dyn Clock>,
+    /// When the store was opened, in milliseconds.
+    opened: AtomicU64,
     outside: Outside,
     couriers: Option<ArbiterHandle>,
     claims: Claims,
@@ -250,6 +252,7 @@ impl Engine {
         let couriers = (options.arbiters > 0).then(|| Arbiter::new().handle());
         let realms = Arc::new(Realms {
             cells: cells.clone(),
+            opened: AtomicU64::new(clock.now().millis()),
             clock: Arc::clone(&clock),
             outside,
             couriers,

@@ -13,11 +13,12 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::{Actor, Context, Handler};
+use caudal_ledger::numbers::Opening;
 use caudal_ledger::people::approvals::{ApprovalFact, ApprovalOrder, Approvals};
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, Outcome};
 use caudal_ledger::people::{People, PeopleFact, PeopleOrder};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Commit, Index, Store, StoreError};
+use caudal_storage::{Commit, Index, SortOrder, Store, StoreError};
 
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Queued};
@@ -114,6 +115,7 @@ pub struct StaffActor {
     clock: Arc<dyn Clock>,
     staff: Staff,
     tails: Tails,
+    opening: Opening,
     published: Published,
 }
 
@@ -124,7 +126,15 @@ impl StaffActor {
     /// When the store cannot be read.
     pub fn load(store: Arc<dyn Store>, clock: Arc<dyn Clock>) -> Result<Self, StoreError> {
         let (staff, tails) = load(store.as_ref())?;
+        let opened = clock.now();
+        // No request is older than the first entry of the audit log.
+        let first = store.read(AUDIT_STREAM, 1, 1, SortOrder::Ascending, 1)?;
+        let began = first.first().map(|entry| Timestamp::from_millis(entry.at));
         Ok(Self {
+            opening: Opening {
+                opened,
+                began: began.unwrap_or(opened),
+            },
             store,
             clock,
             published: Arc::new(RwLock::new(staff.clone())),
@@ -159,7 +169,7 @@ impl StaffActor {
                 Arc::make_mut(&mut staff.people).apply(&fact, tails.people.at);
             }
             StaffOrder::Approval(order) => {
-                let fact = staff.approvals.decide(order, now)?;
+                let fact = staff.approvals.decide(order, self.opening, now)?;
                 let number = number(&fact);
                 if matches!(fact, ApprovalFact::Asked(_)) {
                     asked = Some(Outcome::Asked { approval: number });

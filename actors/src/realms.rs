@@ -39,6 +39,7 @@ use std::time::Duration;
 
 use actix::{Actor, ActorContext as _, AsyncContext, Context, Handler};
 use caudal_ledger::ids::AccountNo;
+use caudal_ledger::numbers::LastNumber;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::voucher_types::VoucherTypes;
@@ -118,7 +119,8 @@ pub struct RealmSupervisor {
     tails: HashMap<u8, Tail>,
     /// The last transfer that the sweep of open transfers has reached; `None` when no sweep is under way.
     swept: Option<(AccountNo, u64)>,
-    next_account: u64,
+    /// The last number that an account was given.
+    last_account: Option<LastNumber>,
     by_cvu: Cvus,
     children: Children,
 }
@@ -145,7 +147,7 @@ impl RealmSupervisor {
     ) -> Result<Self, StoreError> {
         shared.meter = Meter::new(reads::total_usage(shared.store.as_ref(), shared.realm)?);
         let shared = Arc::new(shared);
-        let next_account = reads::last_account(shared.store.as_ref(), shared.realm)? + 1;
+        let last_account = reads::last_given(shared.store.as_ref(), shared.realm)?;
         let vitals = Arc::new(Vitals::default());
         let mut supervisor = Self {
             heart,
@@ -162,12 +164,12 @@ impl RealmSupervisor {
             tail: Tail::default(),
             tails: HashMap::default(),
             swept: None,
-            next_account,
+            last_account,
             by_cvu: Cvus::default(),
             children: Children::new(
                 Arc::clone(&shared),
                 residents,
-                AccountNo(next_account.saturating_sub(1)),
+                AccountNo(last_account.map_or(0, |last| last.number)),
             ),
             shared,
         };

@@ -15,6 +15,7 @@ use actix::ArbiterHandle;
 use caudal_ledger::deliveries::Schedule;
 use caudal_ledger::facts::Answer;
 use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::numbers::Opening;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore, oneshot};
@@ -81,6 +82,8 @@ pub struct Shared {
     pub sink: Arc<dyn WebhookSink>,
     /// The waits between tries of an event.
     pub schedule: Schedule,
+    /// When the store was opened and the tenant created, for numbers that are never given twice.
+    pub opening: Opening,
     /// The number of the event rule set that the realm adopts.
     pub event_rules: u16,
     /// Knows which request wrote which of the newest vouchers.

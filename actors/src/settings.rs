@@ -14,6 +14,8 @@ use caudal_ledger::time::Timestamp;
 pub struct Settings {
     /// The id of the tenant.
     pub tenant: String,
+    /// When the tenant was created.
+    pub created_at: Timestamp,
     /// Whether the realm is the live or the test one.
     pub mode: Mode,
     /// The tenant's rules for its accounts.
@@ -35,6 +37,7 @@ impl Settings {
     pub fn of(platform: &Platform, tenant: &Tenant, mode: Mode) -> Self {
         Self {
             tenant: tenant.id.clone(),
+            created_at: tenant.created_at,
             mode,
             policy: tenant.policy,
             psp: tenant.limits,

@@ -24,7 +24,7 @@ use crate::cvu::Cvu;
 use crate::ids::{AccountNo, RealmId};
 
 /// How many client ids a realm has.
-pub const DRAWS: u64 = AccountNo::MAX;
+pub const DRAWS: u64 = RealmId::CLIENTS - 1;
 /// How many accounts without a code a holder may have before further ones are distinguished by their numbers.
 pub const UNCODED_MAX: usize = 100;
 
@@ -73,7 +73,9 @@ impl Client<'_> {
         };
         let digest = form.number(i64::from(taken)).digest();
         let drawn = u64::from_be_bytes(digest.first()) % DRAWS;
-        AccountNo(drawn.strict_add(1)).bank_client_id(self.realm)
+        u64::from(self.realm.0)
+            .strict_mul(RealmId::CLIENTS)
+            .strict_add(drawn.strict_add(1))
     }
 }
 

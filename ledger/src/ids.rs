@@ -23,26 +23,21 @@ pub use tag::Tag;
 pub struct AccountNo(pub u64);
 
 impl AccountNo {
-    /// The largest number: it has to fit into the bank's client id after the realm.
-    pub const MAX: u64 = RealmId::CLIENTS - 1;
+    /// The largest number: with [`crate::cases::RETURNS`] after it, the largest that fits into the 40 bits of ids.
+    pub const MAX: u64 = (1 << 40) - 2;
 
-    /// Realm and number as one number of at most 12 digits: `realm × 10,000,000 + account`. It has the form of the
-    /// bank's client ids, and is the id of a CVU's record. Which client id an account really has is drawn: see
-    /// [`crate::clients`].
-    pub fn bank_client_id(self, realm: RealmId) -> u64 {
+    /// The id of the record of an account's CVU: `realm × 10,000,000 + account`, unique in the realm.
+    pub fn cvu_record(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
             .saturating_mul(RealmId::CLIENTS)
             .saturating_add(self.0)
     }
 
-    /// The account of a realm whose [`Self::bank_client_id`] is `id`; `None` if the number belongs to another realm or
-    /// to no account.
-    pub fn of_bank_client_id(id: u64, realm: RealmId) -> Option<Self> {
+    /// The account of a realm whose [`Self::cvu_record`] is `id`; `None` if no account can have it.
+    pub fn of_cvu_record(id: u64, realm: RealmId) -> Option<Self> {
         let before = u64::from(realm.0).checked_mul(RealmId::CLIENTS)?;
         let number = id.checked_sub(before)?;
-        (1..RealmId::CLIENTS)
-            .contains(&number)
-            .then_some(Self(number))
+        (1..=Self::MAX).contains(&number).then_some(Self(number))
     }
 }
 
@@ -360,7 +355,7 @@ mod tests {
     proptest! {
         #[test]
         fn references_of_the_bank_read_back(
-            realm in 0_u32..1 << 20, account in 0_u64..=AccountNo::MAX, sequence in 0_u64..1 << 31,
+            realm in 0_u32..1 << 20, account in 0_u64..1 << 24, sequence in 0_u64..1 << 31,
         ) {
             let (realm_id, tag) = (RealmId(realm), Tag::NONE);
             let place = VoucherId { realm: realm_id, account: AccountNo(account), sequence, tag };
@@ -433,21 +428,21 @@ mod tests {
         for text in [&zero, &mixed, tagged.split_at(30).0] {
             assert_eq!(VoucherId::parse(text), None, "{text}");
         }
-        assert_eq!(AccountNo(7).bank_client_id(RealmId(12)), 120_000_007);
+        assert_eq!(AccountNo(7).cvu_record(RealmId(12)), 120_000_007);
         for (id, number) in [
             (120_000_007, Some(AccountNo(7))),
-            (129_999_999, Some(AccountNo(9_999_999))),
+            (130_000_007, Some(AccountNo(10_000_007))),
+            (
+                120_000_000 + AccountNo::MAX,
+                Some(AccountNo(AccountNo::MAX)),
+            ),
+            (120_000_001 + AccountNo::MAX, None),
             (120_000_000, None),
-            (130_000_007, None),
             (110_000_007, None),
             (7, None),
             (u64::MAX, None),
         ] {
-            assert_eq!(
-                AccountNo::of_bank_client_id(id, RealmId(12)),
-                number,
-                "{id}"
-            );
+            assert_eq!(AccountNo::of_cvu_record(id, RealmId(12)), number, "{id}");
         }
     }
 }

@@ -30,6 +30,7 @@ pub mod ids;
 pub mod kyc;
 pub mod limits;
 pub mod money;
+pub mod numbers;
 pub mod particulars;
 pub mod people;
 pub mod reconciliation;

@@ -138,7 +138,7 @@ impl Enrolment {
     /// crash can enrol twice. In facts that do not contain it, it is made of account and number.
     pub fn reference(&self, realm: RealmId, account: AccountNo) -> String {
         let kept = self.reference.clone();
-        kept.unwrap_or_else(|| format!("{}-{}", account.bank_client_id(realm), self.number))
+        kept.unwrap_or_else(|| format!("{}-{}", account.cvu_record(realm), self.number))
     }
 
     /// Whether an order asks for this enrolment: the same brokerage account, and no other fund.

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::EventKinds;
 use crate::ids::{AccountNo, RealmId, Tag, VoucherId};
+use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
@@ -32,20 +33,22 @@ pub struct WebhookId {
     pub number: u64,
 }
 
-/// The id of the delivery of one event to one webhook. Written as `dlv_` and 26 characters.
+/// The id of the delivery of one event to one webhook. Written as `dlv_` and 32 characters; 26 without a tag.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct DeliveryId {
     /// The webhook to which the event is sent.
     pub webhook: WebhookId,
     /// The number of the event in the realm's log.
     pub event: u64,
+    /// The tag of the event, so that the id of a delivery is never that of another event's.
+    pub tag: Tag,
 }
 
 impl WebhookId {
     /// Parses an id; `None` for anything that `Display` never wrote.
     pub fn parse(text: &str) -> Option<Self> {
         let id = VoucherId::after("whk_", text)?;
-        (id.sequence == 0).then_some(Self {
+        (id.sequence == 0 && id.tag.is_none()).then_some(Self {
             realm: id.realm,
             number: id.account.0,
         })
@@ -54,7 +57,7 @@ impl WebhookId {
 
 impl fmt::Display for WebhookId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        place(*self, 0).write("whk_", f)
+        place(*self, 0, Tag::NONE).write("whk_", f)
     }
 }
 
@@ -69,22 +72,23 @@ impl DeliveryId {
         Some(Self {
             webhook,
             event: id.sequence,
+            tag: id.tag,
         })
     }
 }
 
 impl fmt::Display for DeliveryId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        place(self.webhook, self.event).write("dlv_", f)
+        place(self.webhook, self.event, self.tag).write("dlv_", f)
     }
 }
 
-const fn place(webhook: WebhookId, sequence: u64) -> VoucherId {
+const fn place(webhook: WebhookId, sequence: u64, tag: Tag) -> VoucherId {
     VoucherId {
         realm: webhook.realm,
         account: AccountNo(webhook.number),
         sequence,
-        tag: Tag::NONE,
+        tag,
     }
 }
 
@@ -245,7 +249,7 @@ pub enum WebhookFact {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Webhooks {
     known: BTreeMap<u64, Webhook>,
-    last: u64,
+    last: Option<LastNumber>,
 }
 
 impl Webhooks {
@@ -257,15 +261,26 @@ impl Webhooks {
         self.known.get(&number).ok_or(Rejection::WebhookNotFound)
     }
 
+    /// All webhooks of the realm, by number.
+    pub fn all(&self) -> impl Iterator<Item = &Webhook> {
+        self.known.values()
+    }
+
     /// Whether the realm has no webhooks.
     pub fn is_empty(&self) -> bool {
         self.known.is_empty()
     }
 
     /// The number of the webhook that an order concerns; for a new webhook the next number.
-    pub const fn number_of(&self, order: &WebhookOrder, named: u64) -> u64 {
+    pub fn number_of(
+        &self,
+        order: &WebhookOrder,
+        named: u64,
+        opening: Opening,
+        now: Timestamp,
+    ) -> u64 {
         match order {
-            WebhookOrder::Create { .. } => self.last.saturating_add(1),
+            WebhookOrder::Create { .. } => opening.next(Kind::Webhook, self.last, now),
             WebhookOrder::Change { .. }
             | WebhookOrder::Rotate { .. }
             | WebhookOrder::Replay { .. }
@@ -273,8 +288,8 @@ impl Webhooks {
         }
     }
 
-    /// Decides an order about webhook `number`, while `last_event` is the realm's last event and
-    /// `taken` the last replay that was begun.
+    /// Decides an order about the webhook with the number that [`Self::number_of`] returned, while `last_event` is the
+    /// realm's last event and `taken` the last replay that was begun.
     ///
     /// # Errors
     /// When there is no such webhook, or a limit is reached.
@@ -300,7 +315,11 @@ impl Webhooks {
                 secret,
             } => {
                 let made = self.create(url, (types, description), secret, last_event, now)?;
-                Ok(WebhookFact::Set(Webhook { format, ..made }))
+                Ok(WebhookFact::Set(Webhook {
+                    number,
+                    format,
+                    ..made
+                }))
             }
             WebhookOrder::Change {
                 url,
@@ -364,7 +383,7 @@ impl Webhooks {
             });
         }
         Ok(Webhook {
-            number: self.last.saturating_add(1),
+            number: 0,
             url,
             types,
             description,
@@ -386,7 +405,10 @@ impl Webhooks {
     pub fn apply(&mut self, fact: &WebhookFact) {
         match fact {
             WebhookFact::Set(webhook) => {
-                self.last = self.last.max(webhook.number);
+                self.last = self.last.max(Some(LastNumber {
+                    number: webhook.number,
+                    at: webhook.created_at,
+                }));
                 self.known.insert(webhook.number, webhook.clone());
             }
             WebhookFact::Removed { number } => drop(self.known.remove(number)),

@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 use caudal_ledger::accounts::Account;
 use caudal_ledger::balance::{Balance, BalanceError, Direction};
 use caudal_ledger::chain::Digest;
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::history::History;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::Usage;
@@ -191,28 +190,22 @@ pub fn check_i09<'a>(movements: impl Iterator<Item = (RealmId, &'a Voucher)>) ->
     Ok(())
 }
 
-/// 10, as far as rules can ensure it: the same account always asks the bank under one id of at most
-/// 12 digits, which no other account uses, and so gets the same CVU.
-pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo), psp: u16) -> Check {
-    let client = one.1.bank_client_id(one.0);
-    let second = other.1.bank_client_id(other.0);
+/// 10: the id of a CVU's record names one account of its realm, and the account can be read from it.
+pub fn check_i10(one: (RealmId, AccountNo), other: (RealmId, AccountNo)) -> Check {
+    let record = |(realm, number): (RealmId, AccountNo)| number.cvu_record(realm);
     hold!(
-        client == one.1.bank_client_id(one.0),
-        "I10: {one:?} has two client ids"
+        AccountNo::of_cvu_record(record(one), one.0) == Some(one.1),
+        "I10: {one:?} cannot be read from {}",
+        record(one)
     );
     hold!(
-        client <= 999_999_999_999,
-        "I10: {client} has more than 12 digits"
+        record(one) < 1 << 53,
+        "I10: {one:?} has a record that JSON numbers cannot hold"
     );
+    let other = (one.0, other.1);
     hold!(
-        (client == second) == (one == other),
-        "I10: {one:?} and {other:?} share {client}"
-    );
-    let same = |id| Cvu::compose(psp, id).ok_or_else(|| format!("I10: no CVU for {id}"));
-    hold!(same(client)? == same(client)?, "I10: {client} has two CVUs");
-    hold!(
-        (same(client)? == same(second)?) == (one == other),
-        "I10: two accounts, one CVU"
+        (record(one) == record(other)) == (one == other),
+        "I10: {one:?} and {other:?} share a record"
     );
     Ok(())
 }

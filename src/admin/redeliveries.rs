@@ -65,7 +65,7 @@ pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>, acting:
     let id = DeliveryId::parse(&path).ok_or(Rejection::DeliveryNotFound)?;
     let WebhookId { realm, number } = id.webhook;
     let work = async {
-        let found = desk.door.engine.delivery(realm, number, id.event).await?;
+        let found = desk.door.engine.delivery(id).await?;
         again(&desk, realm, number, (found.event, found.event), true).await
     };
     in_realm(&desk, &acting, realm, work).await

@@ -204,8 +204,9 @@ impl Tables {
         realm: RealmId,
         done: &mut dyn FnMut(u64),
     ) -> Result<Written, BackupError> {
-        let last = reads::last_account(store, realm)?;
-        for number in (1..=last).map(AccountNo) {
+        let mut next = reads::account_after(store, realm, AccountNo(0))?;
+        while let Some(number) = next {
+            next = reads::account_after(store, realm, number)?;
             let Some((account, _)) = reads::account(store, realm, number)? else {
                 continue;
             };

@@ -417,7 +417,7 @@ pub async fn redeliver(
     body.clone_fields().fields().done()?;
     let engine = caller.engine();
     let number = id.webhook.number;
-    let DeliveryView { event, kind, .. } = engine.delivery(realm, number, id.event).await?;
+    let DeliveryView { event, kind, .. } = engine.delivery(id).await?;
     scopes::check_events(&caller, Some(&[kind.as_str().to_owned()]))?;
     again(&request, &caller, body, number, (event, event), true).await
 }

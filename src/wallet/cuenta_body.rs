@@ -102,7 +102,7 @@ const fn estado(status: Status) -> Option<&'static str> {
 
 /// The id of the record of an account's CVU.
 pub fn cvu_id(realm: RealmId, account: &Account) -> u64 {
-    account.number.bank_client_id(realm)
+    account.number.cvu_record(realm)
 }
 
 impl CuentaBody {

@@ -115,7 +115,7 @@ pub async fn create(request: HttpRequest, caller: Caller, request_body: Body) ->
 
 /// The account whose CVU has this record; a record of another realm, or of no account, is not found.
 fn account(caller: &Caller, id: u64) -> Result<AccountNo, ApiError> {
-    let found = AccountNo::of_bank_client_id(id, caller.realm());
+    let found = AccountNo::of_cvu_record(id, caller.realm());
     Ok(found.ok_or(Rejection::AccountNotFound)?)
 }
 

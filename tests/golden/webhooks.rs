@@ -77,7 +77,7 @@ pub const WEBHOOKS: &[Golden] = &[
         body: r#""#,
         status: 200,
         answer: r#"
-            {"items":[{"id":"dlv_000000400000002000000079f3",
+            {"items":[{"id":"dlv_00000040000000200000006yrtb8vryk",
             "webhookId":"whk_00000040000000200000001jsw",
             "eventId":"evt_00000040000000000000006c4yb8vryk","eventType":"voucher.created",
             "status":"failing","attemptCount":1,"attempts":[{"at":"2026-03-02T15:04:05.678Z",
@@ -113,7 +113,7 @@ pub const WEBHOOKS: &[Golden] = &[
             "updatedAt":"2026-03-02T15:04:05.678Z"}]"#,
     },
     Golden {
-        request: "POST /v1/webhooks/deliveries/dlv_000000400000002000000079f3/redeliver",
+        request: "POST /v1/webhooks/deliveries/dlv_00000040000000200000006yrtb8vryk/redeliver",
         body: r#""#,
         status: 202,
         answer: r#"

@@ -23,6 +23,7 @@ const LEDGER: &[&str] = &[
     "balance",
     "bank",
     "ids",
+    "numbers",
     "calendar",
     "clients",
     "counterparty",

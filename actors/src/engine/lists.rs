@@ -33,7 +33,7 @@ use crate::realms::Target;
 use crate::records::marks::Marks;
 use crate::records::projection::{Line, Place};
 use crate::records::{LEDGER, account_stream, reads};
-pub(super) use accounts::{directory, listed};
+pub(super) use accounts::{directory, listed, rows};
 use look::{Left, Look, VOUCHER};
 pub(super) use pages::Range;
 use pages::sorted;
@@ -240,6 +240,7 @@ impl Engine {
                 page: &page,
                 bound,
                 cost: (VOUCHER, VOUCHER),
+                rows: None,
             };
             let of = (realm, head.account);
             movements(store.as_ref(), of, range, &filter, sort, &look)

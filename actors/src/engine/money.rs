@@ -149,6 +149,7 @@ impl Engine {
                 page: &page,
                 bound,
                 cost: (ACCOUNT, ACCOUNT),
+                rows: None,
             };
             let of = (now.account, now.sequence);
             holds(store.as_ref(), realm, of, status, &look)
@@ -242,6 +243,7 @@ impl Engine {
                 page: &page,
                 bound,
                 cost: (SINGLE, SINGLE),
+                rows: None,
             };
             transfers(store.as_ref(), realm, &filter, from, &look)
         })

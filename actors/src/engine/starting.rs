@@ -1,9 +1,12 @@
 //! Loads the supervisor of a realm, and starts it: in one step, or, when a cell wakes, in two.
 
-use std::sync::{Arc, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use actix::{Actor as _, AsyncContext as _, Context};
 use caudal_ledger::ids::RealmId;
+use caudal_ledger::numbers::Opening;
+use caudal_ledger::time::Timestamp;
 use caudal_storage::Store;
 use tokio::sync::{Notify, Semaphore};
 
@@ -80,6 +83,17 @@ impl Realms {
         })
     }
 
+    /// Notes that the store was opened now, or that its log was taken over from another node.
+    pub(super) fn opens(&self) {
+        let now = self.clock.now().millis();
+        self.opened.store(now, Ordering::Release);
+    }
+
+    /// When the store was opened.
+    pub(super) fn opened(&self) -> Timestamp {
+        Timestamp::from_millis(self.opened.load(Ordering::Acquire))
+    }
+
     /// The traffic of a realm's cell.
     fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
         let cell = self.cells.standing(realm).cell;
@@ -125,6 +139,10 @@ impl Realms {
         let at = usize::try_from(realm.0)
             .unwrap_or(0)
             .checked_rem(self.arbiters.len());
+        let began = settings
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .created_at;
         let shared = Shared {
             realm,
             life,
@@ -140,6 +158,10 @@ impl Realms {
             pauses: self.pauses,
             keys_kept: self.keys_kept,
             schedule: self.schedule,
+            opening: Opening {
+                opened: self.opened(),
+                began,
+            },
             event_rules: self.event_rules,
             times: self.times.clone(),
             meter: Arc::default(),

@@ -22,7 +22,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Index, StoreError};
 
 use super::lists::look::{ACCOUNT, BALANCE, Left, Look};
-use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed};
+use super::lists::{AccountFilter, ListPage, Listing, Range, directory, listed, rows};
 use super::read_slots::{Books, Cost};
 use super::{DEADLINE, Engine, Realms, wait};
 use crate::banks::OnCollector;
@@ -284,6 +284,7 @@ fn filtered(
         page,
         bound,
         cost: (ACCOUNT, most),
+        rows: rows(store, realm, bound.div_euclid(most))?,
     };
     look.over(
         all,

@@ -247,6 +247,7 @@ impl Engine {
         if !written {
             self.clock.begin(clock::known(&self.cells, &known)?);
         }
+        self.realms.opens();
         let ahead = self.realms.load_ahead(&known, cell)?;
         // A state that is read in this turn is no older than those taken up before it.
         let turn = self.realms.publishes();

@@ -4,7 +4,7 @@ use caudal_ledger::deliveries::{Delivery, Ending, Progress};
 use caudal_ledger::events::{EventId, EventKind};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::rejection::Rejection;
-use caudal_ledger::webhooks::{Webhook, WebhookOrder};
+use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::events::id;
@@ -118,12 +118,15 @@ impl Engine {
     }
 
     /// The delivery of one event to a webhook.
-    pub async fn delivery(
-        &self,
-        realm: RealmId,
-        number: u64,
-        event: u64,
-    ) -> Result<DeliveryView, Failure> {
+    ///
+    /// # Errors
+    /// When there is none with this id; those of every reading door.
+    pub async fn delivery(&self, id: DeliveryId) -> Result<DeliveryView, Failure> {
+        let DeliveryId {
+            webhook: WebhookId { realm, number },
+            event,
+            tag,
+        } = id;
         let found = self.scan(realm, Cost::Point, move |store| {
             // The deliveries of a removed webhook are still on disk.
             let delivery = match reads::webhooks::webhook(store, realm, number)? {
@@ -133,7 +136,8 @@ impl Engine {
             let view = |delivery| view(store, realm, delivery);
             delivery.map(view).transpose()
         });
-        Ok(found.await?.ok_or(Rejection::DeliveryNotFound)?)
+        let found = found.await?.filter(|found| found.event.tag == tag);
+        Ok(found.ok_or(Rejection::DeliveryNotFound)?)
     }
 }
 

@@ -4,6 +4,7 @@ use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::AccountNo;
+use caudal_ledger::numbers::{Kind, LastNumber};
 
 use super::{RealmSupervisor, Target};
 use crate::accounts::{AccountMessage, AccountView, ProfileTurn, Versions};
@@ -90,7 +91,12 @@ impl RealmSupervisor {
         let Some(mut ticket) = self.admit_or_adopt(ticket) else {
             return;
         };
-        let number = AccountNo(self.next_account);
+        let now = self.shared.clock.now();
+        let next = self
+            .shared
+            .opening
+            .next(Kind::Account, self.last_account, now);
+        let number = AccountNo(next);
         let registration = Registration {
             number,
             asks_cvu: open,
@@ -109,7 +115,10 @@ impl RealmSupervisor {
                     opening,
                     ticket,
                 }));
-                self.next_account += 1;
+                self.last_account = Some(LastNumber {
+                    number: next,
+                    at: now,
+                });
             }
         }
     }

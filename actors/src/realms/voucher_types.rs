@@ -47,9 +47,9 @@ impl RealmSupervisor {
             TypesMessage::All(reply) => self.all_types(reply),
             TypesMessage::Create(order, ticket) => {
                 let now = self.shared.clock.now();
-                let code = order.code.clone();
+                let (code, opening) = (order.code.clone(), self.shared.opening);
                 self.change_types(ticket, &code, |types| {
-                    types.decide_create(&order, now).map(Some)
+                    types.decide_create(&order, opening, now).map(Some)
                 });
             }
             TypesMessage::Toggle(code, active, ticket) => {

@@ -102,7 +102,9 @@ impl RealmSupervisor {
     ) -> Result<(Write, Webhook), Failure> {
         let (store, realm) = (self.shared.store.as_ref(), self.shared.realm);
         let now = self.shared.clock.now();
-        let number = self.webhooks.number_of(&order, number);
+        let number = self
+            .webhooks
+            .number_of(&order, number, self.shared.opening, now);
         let before = self.webhooks.get(number).ok().cloned();
         let taken = match &before {
             Some(webhook) => reads::webhooks::progress(store, realm, webhook)?.taken,

@@ -20,6 +20,7 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::{AliasOwner, Answer, BankCall, LedgerFact};
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::limits::TotalUsage;
+use caudal_ledger::numbers::LastNumber;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::Totals;
@@ -323,6 +324,29 @@ pub fn last_account(store: &dyn Index, realm: RealmId) -> Result<u64, StoreError
     let from = keys::directory(realm);
     let rows = under(store, &from, SortOrder::Descending, 1)?;
     rows.first().map_or(Ok(0), |(key, _)| keys::number_of(key))
+}
+
+/// The last account number given in a realm, and when.
+pub fn last_given(store: &dyn Index, realm: RealmId) -> Result<Option<LastNumber>, StoreError> {
+    let number = last_account(store, realm)?;
+    let row = listed(store, realm, AccountNo(number))?;
+    Ok(row.map(|row| LastNumber {
+        number,
+        at: row.created_at,
+    }))
+}
+
+/// The account with the next number after this one.
+pub fn account_after(
+    store: &dyn Index,
+    realm: RealmId,
+    number: AccountNo,
+) -> Result<Option<AccountNo>, StoreError> {
+    let from = keys::directory_of(realm, AccountNo(number.0.strict_add(1)));
+    let to = keys::after_prefix(&keys::directory(realm));
+    let rows = store.scan(&from, &to, SortOrder::Ascending, 1)?;
+    let next = rows.first().map(|(key, _)| keys::account_of(key));
+    next.transpose()
 }
 
 /// Accounts that wait for the bank, at most `limit`.

@@ -9,7 +9,8 @@ use std::sync::atomic::AtomicBool;
 use caudal_ledger::balance::Balance;
 use caudal_ledger::deliveries::{Ending, StopReason};
 use caudal_ledger::events::{EventKind, Subject};
-use caudal_ledger::webhooks::{WebhookFormat, WebhookOrder};
+use caudal_ledger::ids::Tag;
+use caudal_ledger::webhooks::{DeliveryId, WebhookFormat, WebhookId, WebhookOrder};
 
 use super::harness::{Dice, Harness, HarnessClock, later};
 use super::*;
@@ -392,7 +393,7 @@ async fn a_dead_receiver_is_tried_less_and_less_and_stops_after_three_days() {
     let delivery = town
         .harness
         .engine
-        .delivery(REALM, number, view.webhook.after + 1)
+        .delivery(delivery_id(&town, number, view.webhook.after + 1))
         .await
         .unwrap();
     assert_eq!(delivery.delivery.ending(), Some(Ending::Failed));
@@ -439,10 +440,30 @@ async fn what_was_delivered_is_delivered_again_when_its_tenant_asks() {
     let delivery = town
         .harness
         .engine
-        .delivery(REALM, number, from + 11)
+        .delivery(delivery_id(&town, number, from + 11))
         .await
         .unwrap();
     assert!(delivery.delivery.tries >= 2);
+    // The id of another event at the same place, as a lost history may have had one.
+    let other = DeliveryId {
+        tag: Tag::NONE,
+        ..delivery_id(&town, number, from + 11)
+    };
+    let unknown = town.harness.engine.delivery(other).await.unwrap_err();
+    assert_eq!(unknown, Rejection::DeliveryNotFound.into());
+}
+
+/// The id of the delivery of an event to a webhook.
+fn delivery_id(town: &Town, number: u64, event: u64) -> DeliveryId {
+    let found = town.harness.engine.event_id(REALM, event).unwrap();
+    DeliveryId {
+        webhook: WebhookId {
+            realm: REALM,
+            number,
+        },
+        event,
+        tag: found.unwrap().tag,
+    }
 }
 
 #[actix::test]

@@ -4,7 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize};
 use std::sync::{Condvar, Mutex};
 use std::thread::ThreadId;
 
+use caudal_ledger::ids::Tag;
 use caudal_ledger::transfers::TransferStatus;
+use caudal_ledger::webhooks::{DeliveryId, WebhookId};
 use caudal_storage::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
     StreamId,
@@ -317,7 +319,16 @@ async fn nothing_reads_the_store_where_requests_are_served() {
     assert_eq!(unknown.unwrap_err(), Failure::KeyUnknown);
     assert_eq!(engine.webhooks(REALM).await.unwrap(), []);
     engine.webhook(REALM, 1).await.unwrap_err();
-    engine.delivery(REALM, 1, 1).await.unwrap_err();
+    let webhook = WebhookId {
+        realm: REALM,
+        number: 1,
+    };
+    let delivery = DeliveryId {
+        webhook,
+        event: 1,
+        tag: Tag::NONE,
+    };
+    engine.delivery(delivery).await.unwrap_err();
     let all = AccountFilter::default();
     let page = ListPage {
         order: SortOrder::Ascending,

@@ -81,7 +81,7 @@ fn sides(totals: &Totals) -> [Sum; 3] {
 }
 
 pub(super) fn cvu(account: u64) -> Cvu {
-    let client = AccountNo(account).bank_client_id(REALM);
+    let client = AccountNo(account).cvu_record(REALM);
     Cvu::compose(999, client).unwrap()
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Role;
+use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 
@@ -147,7 +148,7 @@ pub enum ApprovalOrder {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Approvals {
     all: BTreeMap<u64, Approval>,
-    last: u64,
+    last: Option<LastNumber>,
 }
 
 impl Approvals {
@@ -169,7 +170,12 @@ impl Approvals {
     /// # Errors
     /// When too many proposals wait, there is no such proposal or it does not wait, or a person decides about their
     /// own.
-    pub fn decide(&self, order: ApprovalOrder, now: Timestamp) -> Result<ApprovalFact, Rejection> {
+    pub fn decide(
+        &self,
+        order: ApprovalOrder,
+        opening: Opening,
+        now: Timestamp,
+    ) -> Result<ApprovalFact, Rejection> {
         match order {
             ApprovalOrder::Ask(proposal) => {
                 let waiting = || self.all().filter(|it| it.waits_at(now));
@@ -183,7 +189,7 @@ impl Approvals {
                     }
                 }
                 Ok(ApprovalFact::Asked(Proposal {
-                    number: self.last.strict_add(1),
+                    number: opening.next(Kind::Approval, self.last, now),
                     expires_at: now.plus_millis(LIFETIME),
                     ..proposal
                 }))
@@ -223,7 +229,10 @@ impl Approvals {
     pub fn apply(&mut self, fact: &ApprovalFact, at: Timestamp) {
         match fact {
             ApprovalFact::Asked(proposal) => {
-                self.last = self.last.max(proposal.number);
+                self.last = self.last.max(Some(LastNumber {
+                    number: proposal.number,
+                    at,
+                }));
                 let approval = Approval {
                     proposal: proposal.clone(),
                     asked_at: at,
@@ -295,7 +304,7 @@ mod tests {
     }
 
     fn done(approvals: &mut Approvals, order: ApprovalOrder) {
-        let fact = approvals.decide(order, NOON).unwrap();
+        let fact = approvals.decide(order, Opening::default(), NOON).unwrap();
         approvals.apply(&fact, NOON);
     }
 
@@ -307,7 +316,11 @@ mod tests {
             number: 1,
             status: 200,
         };
-        let refused = |approvals: &Approvals, order| approvals.decide(order, NOON).unwrap_err();
+        let refused = |approvals: &Approvals, order| {
+            approvals
+                .decide(order, Opening::default(), NOON)
+                .unwrap_err()
+        };
         assert_eq!(
             refused(&approvals, vote(1, "ana", true)),
             Rejection::ApprovalOwn
@@ -340,12 +353,19 @@ mod tests {
             number: 1,
             status: 200,
         };
-        assert_eq!(approvals.decide(end, NOON), Err(Rejection::ApprovalEnded));
+        assert_eq!(
+            approvals.decide(end, Opening::default(), NOON),
+            Err(Rejection::ApprovalEnded)
+        );
         let last = NOON.plus_millis(LIFETIME - 1);
-        assert!(approvals.decide(vote(2, "eva", true), last).is_ok());
+        assert!(
+            approvals
+                .decide(vote(2, "eva", true), Opening::default(), last)
+                .is_ok()
+        );
         let late = NOON.plus_millis(LIFETIME);
         assert_eq!(
-            approvals.decide(vote(2, "eva", true), late),
+            approvals.decide(vote(2, "eva", true), Opening::default(), late),
             Err(Rejection::ApprovalEnded)
         );
         let states = [1, 2].map(|number| approvals.numbered(number).unwrap().state(late));
@@ -368,8 +388,14 @@ mod tests {
                 done(&mut approvals, ask(&who));
             }
             // One person's limit leaves room for the others, until the limit for all is reached.
-            assert_eq!(approvals.decide(ask(&who), NOON), full(WAITING_OF_ONE));
+            assert_eq!(
+                approvals.decide(ask(&who), Opening::default(), NOON),
+                full(WAITING_OF_ONE)
+            );
         }
-        assert_eq!(approvals.decide(ask("ana"), NOON), full(WAITING_MAX));
+        assert_eq!(
+            approvals.decide(ask("ana"), Opening::default(), NOON),
+            full(WAITING_MAX)
+        );
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Origin, SYSTEM_TYPES, Sense, TypeCode, VoucherType, built_in, system_type};
 use crate::balance::Direction;
 use crate::facts::RealmFact;
+use crate::numbers::{Kind, LastNumber, Opening};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
 use crate::vouchers::Voucher;
@@ -40,27 +41,18 @@ fn built_in_types() -> impl Iterator<Item = VoucherType> {
 }
 
 /// The types of one realm.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct VoucherTypes {
     custom: BTreeMap<TypeCode, VoucherType>,
-    next_legacy_id: u64,
+    /// The last numeric id that was given.
+    last: Option<LastNumber>,
     /// Removed types by their numeric ids: repeated postings may still name them, and vouchers contain the ids.
     removed: BTreeMap<u64, VoucherType>,
 }
 
-impl Default for VoucherTypes {
-    fn default() -> Self {
-        Self {
-            custom: BTreeMap::new(),
-            next_legacy_id: Self::FIRST_LEGACY_ID,
-            removed: BTreeMap::new(),
-        }
-    }
-}
-
 impl VoucherTypes {
-    /// The numeric id of the first custom type: far above the ids that wallet clients know as the bank's own.
-    pub const FIRST_LEGACY_ID: u64 = 1000;
+    /// The smallest numeric id of custom types.
+    pub const FIRST_LEGACY_ID: u64 = Kind::VoucherType.first();
     /// How many custom types a realm may have at a time.
     pub const CUSTOM_MAX: usize = 1000;
 
@@ -128,6 +120,7 @@ impl VoucherTypes {
     pub fn decide_create(
         &self,
         order: &CreateVoucherType,
+        opening: Opening,
         now: Timestamp,
     ) -> Result<RealmFact, Rejection> {
         if self.find(&order.code).is_some() {
@@ -145,7 +138,7 @@ impl VoucherTypes {
             name: order.name.clone(),
             origin: Origin::Custom(order.sense),
             active: true,
-            legacy_id: Some(self.next_legacy_id),
+            legacy_id: Some(opening.next(Kind::VoucherType, self.last, now)),
             description: order.description.clone(),
             category: order.category.clone(),
             created_at: now,
@@ -182,8 +175,11 @@ impl VoucherTypes {
     pub fn apply(&mut self, fact: &RealmFact) {
         match fact {
             RealmFact::VoucherTypeCreated(created) => {
-                let next = created.legacy_id.unwrap_or(0).saturating_add(1);
-                self.next_legacy_id = self.next_legacy_id.max(next);
+                let given = created.legacy_id.map(|number| LastNumber {
+                    number,
+                    at: created.created_at,
+                });
+                self.last = self.last.max(given);
                 self.custom.insert(created.code.clone(), created.clone());
             }
             RealmFact::VoucherTypeToggled { code, active } => {
@@ -223,13 +219,13 @@ mod tests {
         let mut types = VoucherTypes::default();
         let now = Timestamp::from_millis(1);
         let created = types
-            .decide_create(&order("bonus", Sense::Credit), now)
+            .decide_create(&order("bonus", Sense::Credit), Opening::default(), now)
             .unwrap();
         types.apply(&created);
         let code = TypeCode::parse("BONUS").unwrap();
         assert_eq!(types.find(&code).unwrap().legacy_id, Some(1000));
         assert!(matches!(
-            types.decide_create(&order("BONUS", Sense::Debit), now),
+            types.decide_create(&order("BONUS", Sense::Debit), Opening::default(), now),
             Err(Rejection::VoucherTypeTaken { .. })
         ));
         assert_eq!(types.decide_toggle(&code, true), Ok(None));
@@ -239,7 +235,7 @@ mod tests {
         assert_eq!(types.find(&code), None);
         types.apply(
             &types
-                .decide_create(&order("BONUS", Sense::Credit), now)
+                .decide_create(&order("BONUS", Sense::Credit), Opening::default(), now)
                 .unwrap(),
         );
         assert_eq!(types.find_legacy(1001).unwrap().code, code);
@@ -254,7 +250,8 @@ mod tests {
         let mut types = VoucherTypes::default();
         for (created, sense) in [(10, Sense::Credit), (20, Sense::Debit)] {
             let at = Timestamp::from_millis(created);
-            types.apply(&types.decide_create(&order("BONUS", sense), at).unwrap());
+            let created = types.decide_create(&order("BONUS", sense), Opening::default(), at);
+            types.apply(&created.unwrap());
             if created == 10 {
                 let code = TypeCode::parse("BONUS").unwrap();
                 types.apply(&types.decide_remove(&code).unwrap());

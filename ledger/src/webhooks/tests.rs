@@ -34,7 +34,7 @@ fn replay(from: u64, to: u64) -> WebhookOrder {
 
 /// Decides an order and applies the fact.
 fn run(known: &mut Webhooks, number: u64, order: WebhookOrder, at: (u64, u64)) -> Webhook {
-    let number = known.number_of(&order, number);
+    let number = known.number_of(&order, number, Opening::default(), NOW);
     let fact = known.decide(number, order, at, NOW).unwrap();
     known.apply(&fact);
     known.get(number).unwrap().clone()
@@ -143,11 +143,18 @@ fn ids_read_back_and_are_of_their_own_kind() {
         realm: RealmId(3),
         number: 16,
     };
-    let delivery = DeliveryId { webhook, event: 99 };
     assert_eq!(WebhookId::parse(&webhook.to_string()), Some(webhook));
-    assert_eq!(DeliveryId::parse(&delivery.to_string()), Some(delivery));
-    let as_webhook = delivery.to_string().replace("dlv_", "whk_");
-    assert_eq!(WebhookId::parse(&as_webhook), None);
+    let tag = Tag::of_record(b"a record", NOW);
+    for tag in [Tag::NONE, tag] {
+        let delivery = DeliveryId {
+            webhook,
+            event: 99,
+            tag,
+        };
+        assert_eq!(DeliveryId::parse(&delivery.to_string()), Some(delivery));
+        let as_webhook = delivery.to_string().replace("dlv_", "whk_");
+        assert_eq!(WebhookId::parse(&as_webhook), None);
+    }
 }
 
 #[test]

@@ -105,7 +105,7 @@ pub struct FlowMachine {
 /// The CVU that an account has or would have.
 pub fn cvu(index: usize) -> Cvu {
     let (realm, number) = WORLD[index];
-    Cvu::compose(PSP, AccountNo(number).bank_client_id(RealmId(realm))).unwrap()
+    Cvu::compose(PSP, AccountNo(number).cvu_record(RealmId(realm))).unwrap()
 }
 
 impl FlowMachine {
@@ -200,7 +200,7 @@ impl FlowMachine {
     pub(super) fn open(&mut self, index: usize, yes: bool) -> Answer {
         let slot = &self.slots[index];
         let order = ProfileOrder::Open {
-            client_id: slot.account.number.bank_client_id(slot.realm),
+            client_id: slot.account.number.cvu_record(slot.realm),
             alias: None,
         };
         let answer = if yes {

@@ -167,7 +167,7 @@ fn real_order(slot: &Slot, order: &Profile) -> ProfileOrder {
         }),
         Profile::SetEnabled(enabled) => ProfileOrder::SetEnabled(*enabled),
         Profile::Open => {
-            let client_id = slot.account.number.bank_client_id(slot.realm);
+            let client_id = slot.account.number.cvu_record(slot.realm);
             ProfileOrder::Open {
                 client_id,
                 alias: None,

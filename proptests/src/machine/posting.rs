@@ -6,6 +6,7 @@ use caudal_ledger::chain::Digest;
 use caudal_ledger::facts::{LedgerFact, RealmFact};
 use caudal_ledger::ids::Tag;
 use caudal_ledger::limits::{TotalLimits, TotalUsage};
+use caudal_ledger::numbers::Opening;
 use caudal_ledger::rejection::Rejection;
 use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
@@ -149,7 +150,9 @@ impl Machine {
             description: None,
             category: Some("001".to_owned()),
         };
-        let decided = self.realms[&realm].types.decide_create(&order, self.now);
+        let decided = self.realms[&realm]
+            .types
+            .decide_create(&order, Opening::default(), self.now);
         self.realm_facts(realm, decided.map(Some))
     }
 

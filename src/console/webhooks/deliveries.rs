@@ -32,7 +32,7 @@ fn known(visit: &Visit, text: &str) -> Result<DeliveryId, Rejection> {
 async fn made(visit: &Visit, text: &str) -> Result<Page, ApiError> {
     let (tongue, id) = (visit.tongue(), known(visit, text)?);
     let (realm, number) = (id.webhook.realm, id.webhook.number);
-    let view = visit.engine().delivery(realm, number, id.event).await?;
+    let view = visit.engine().delivery(id).await?;
     let body = bodies::delivery(realm, number, &view);
     let facts = vec![
         (visit.say(Word::Event), Cell::code(&body.event_id)),
@@ -116,7 +116,7 @@ async fn redelivered(sent: &Sent, text: &str) -> Result<(), ApiError> {
 async fn again(visit: &Visit, id: DeliveryId) -> Result<(), ApiError> {
     let engine = visit.engine();
     let (realm, number) = (id.webhook.realm, id.webhook.number);
-    let event = engine.delivery(realm, number, id.event).await?.event.number;
+    let event = engine.delivery(id).await?.event.number;
     let order = WebhookOrder::Replay {
         from: event,
         to: event,

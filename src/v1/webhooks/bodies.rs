@@ -268,6 +268,7 @@ pub fn delivery(realm: RealmId, number: u64, view: &DeliveryView) -> DeliveryBod
         id: DeliveryId {
             webhook: id,
             event: event.number,
+            tag: event.tag,
         }
         .to_string(),
         webhook_id: id.to_string(),

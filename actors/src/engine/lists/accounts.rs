@@ -262,6 +262,7 @@ pub(super) fn accounts(
         page,
         bound,
         cost: (ACCOUNT, ACCOUNT),
+        rows: rows(store, realm, bound.div_euclid(ACCOUNT))?,
     };
     let listing = match (&filter.text, sort) {
         (Some(_), AccountSort::CreatedAt) => {
@@ -290,6 +291,30 @@ pub(super) fn accounts(
             .collect();
         Ok::<_, StoreError>(found?.into_iter().flatten().collect())
     })?)
+}
+
+/// How many rows the directory of a realm has, if they are at most this many: account numbers have gaps.
+pub(in crate::engine) fn rows(
+    store: &dyn Index,
+    realm: RealmId,
+    most: u64,
+) -> Result<Option<u64>, StoreError> {
+    // The census does not count accounts that the bank refused, so it only tells quickly that there are more.
+    if reads::totals(store, realm)?.census.everyone() > most {
+        return Ok(None);
+    }
+    let all = keys::directory(realm);
+    let (mut from, to) = (all.clone(), keys::after_prefix(&all));
+    let mut count = 0_u64;
+    loop {
+        let rows = store.scan(&from, &to, SortOrder::Ascending, SCAN_PAGE)?;
+        count = rows.iter().fold(count, |count, _| count.strict_add(1));
+        match rows.last() {
+            _ if count > most => return Ok(None),
+            Some((key, _)) if rows.len() == SCAN_PAGE => from = [key.as_slice(), &[0]].concat(),
+            Some(_) | None => return Ok(Some(count)),
+        }
+    }
 }
 
 /// At most `size` rows of the directory with numbers in a range.

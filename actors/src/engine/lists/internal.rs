@@ -83,6 +83,7 @@ pub(super) fn list(
         page,
         bound,
         cost: (1, most),
+        rows: None,
     };
     let (list, wanted) = ((realm, Marked::Internal), filter.marks());
     let listing = match sort {

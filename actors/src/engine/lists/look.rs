@@ -77,12 +77,15 @@ pub struct Look<'a> {
     pub bound: u64,
     /// The price of a row, and the highest price if the record behind the row has to be read.
     pub cost: (u64, u64),
+    /// How many rows the range has, where its numbers have gaps.
+    pub rows: Option<u64>,
 }
 
 impl Look<'_> {
     /// Whether all of a range may be scanned.
     pub fn fits(&self, range: Range) -> bool {
-        let all = range.len().checked_mul(self.cost.1);
+        let rows = self.rows.map_or(range.len(), |rows| rows.min(range.len()));
+        let all = rows.checked_mul(self.cost.1);
         all.is_some_and(|all| all <= self.bound)
     }
 

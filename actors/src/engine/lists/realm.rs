@@ -57,6 +57,7 @@ pub(super) fn list(
         page,
         bound,
         cost: (1, if by_dates { 1 } else { 1 + SINGLE }),
+        rows: None,
     };
     let (marked, wanted) = ((realm, Marked::Events), filter.marks());
     let read = |rest: &mut Range, size, left: &mut Left| {

@@ -53,7 +53,8 @@ impl Engine {
         self.look(RealmId(0), Cost::Scan, move |books| {
             let mut sizes = Vec::with_capacity(realms.len());
             for realm in realms {
-                let size = reads::last_account(books.cells.of(realm).as_ref(), realm)?;
+                let totals = reads::totals(books.cells.of(realm).as_ref(), realm)?;
+                let size = totals.census.everyone();
                 sizes.push((size, realm));
             }
             sizes.sort_unstable();
