@@ -32,6 +32,7 @@ pub mod object;
 pub mod restore;
 pub mod run;
 pub mod ship;
+pub mod since;
 pub mod verify;
 
 use caudal_storage::log::Sealed;

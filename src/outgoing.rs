@@ -1,7 +1,8 @@
 //! Whether a restored service holds all outgoing calls, until an operator releases them.
 //!
-//! **Shape.** A restore to the past leaves a file in the data folder. While the file is there, no realm makes
-//! outgoing calls (`caudal_actors::hold`).
+//! **Shape.** A restore to the past leaves a file in the data folder, with the list of what it has taken over from the
+//! records after the instant. While the file is there, no realm makes outgoing calls (`caudal_actors::hold`), and the
+//! list is shown.
 //!
 //! **Order.** The file is removed before any call is made, so a restart never holds again after something has left.
 
@@ -11,22 +12,30 @@ use std::path::PathBuf;
 
 use tokio::sync::watch;
 
+use crate::backup::since::Since;
+
 /// Whether outgoing calls are held.
 #[derive(Debug)]
 pub struct Outgoing {
     /// The file that marks the hold.
     file: PathBuf,
     held: watch::Sender<bool>,
+    /// What the restore has taken over, if the file says so.
+    since: Option<Since>,
 }
 
 impl Outgoing {
     /// Reads the state: held while the file is there.
     ///
     /// # Errors
-    /// When it cannot be told whether the file is there.
+    /// When it cannot be told whether the file is there, or it cannot be read.
     pub fn read(file: PathBuf) -> io::Result<Self> {
-        let held = watch::Sender::new(file.try_exists()?);
-        Ok(Self { file, held })
+        let is_held = file.try_exists()?;
+        // A restore that was interrupted before it had a list leaves a file without one.
+        let list = is_held.then(|| fs::read(&file)).transpose()?;
+        let since = list.and_then(|list| serde_json::from_slice(&list).ok());
+        let held = watch::Sender::new(is_held);
+        Ok(Self { file, held, since })
     }
 
     /// A service that was not restored: nothing is held.
@@ -34,12 +43,18 @@ impl Outgoing {
         Self {
             file: PathBuf::new(),
             held: watch::Sender::new(false),
+            since: None,
         }
     }
 
     /// Whether outgoing calls are held.
     pub fn is_held(&self) -> bool {
         *self.held.borrow()
+    }
+
+    /// What the restore has taken over, while outgoing calls are held.
+    pub fn since(&self) -> Option<&Since> {
+        self.since.as_ref().filter(|_| self.is_held())
     }
 
     /// Releases outgoing calls, for good.

@@ -62,7 +62,7 @@ pub use cell::{CellLog, LEASE, Peers};
 pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
 pub use folder::new_secret;
 pub use folder::{
-    BANK, BackupChoice, Restoring, clear, hold, is_restored, knows_a_store, pepper_mark,
+    BANK, BackupChoice, Restoring, clear, hold, is_restored, knows_a_store, list_since, pepper_mark,
 };
 pub use folder::{read as read_file, write as write_file};
 pub use places::copy_in;

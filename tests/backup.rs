@@ -9,6 +9,7 @@ mod machine;
 pub mod moments;
 mod newest;
 mod past;
+mod since;
 
 use std::fs;
 use std::path::{Path, PathBuf};

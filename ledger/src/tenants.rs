@@ -50,6 +50,19 @@ pub fn is_secret_name(text: &str) -> bool {
         && text.bytes().all(good)
 }
 
+impl Policy {
+    /// What one of two policies forbids or leaves to a second person.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        Self {
+            close_requires_zero_balance: self.close_requires_zero_balance
+                || other.close_requires_zero_balance,
+            relaxed_test_cuit: self.relaxed_test_cuit && other.relaxed_test_cuit,
+            four_eyes: self.four_eyes.stricter(other.four_eyes),
+        }
+    }
+}
+
 /// A tenant's own settings for the bank of one mode; fields that are `None` come from the
 /// platform's settings. Secrets stay in files: only their names are stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]

@@ -11,6 +11,7 @@ use super::OperatorDesk;
 use super::backup::BackupBody;
 use super::memory::MemoryBody;
 use super::{health, webhooks};
+use crate::backup::since::Since;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -31,6 +32,9 @@ struct StatusBody {
     clock_in_doubt: bool,
     /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
     outgoing_held: bool,
+    /// What a restore to the past has taken over from later records, and what was issued later and does not work; null
+    /// once outgoing calls are released.
+    restored: Option<Since>,
     tenants: usize,
     realms: RealmsBody,
     journal: JournalFigures,
@@ -153,6 +157,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
         reason: ready.err().map(|why| why.to_string()),
         clock_in_doubt: engine.clock_doubt().is_some(),
         outgoing_held: desk.door.outgoing.is_held(),
+        restored: desk.door.outgoing.since().cloned(),
         tenants: platform.tenants.len(),
         realms: RealmsBody {
             count: realms(&platform).count(),

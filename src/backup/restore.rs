@@ -13,6 +13,8 @@
 //! begins anew if the copy is no longer a prefix of the realm. An instant defines the end of every cell, the number of
 //! a commit that of only one: with several cells such a number is refused.
 //!
+//! What was taken away after the instant is taken over from the records after it ([`super::since`]).
+//!
 //! **Order.** The first cell becomes a store last, so an interrupted restore leaves no store. In a new history every
 //! cell gets a new id, and the last record of the first cell, which is written here, has those ids.
 //!
@@ -30,6 +32,7 @@ use super::depot::Depot;
 use super::fits::{Found, Said, Tie, Wanted, fits};
 use super::names::{PEPPER_CHECK, hex, unhex};
 use super::object::unpack;
+use super::since::{Access, Since, taken_over};
 
 pub use super::chain::Until;
 
@@ -94,7 +97,7 @@ pub fn may(whole: &Whole, until: Until) -> Result<(), BackupError> {
 }
 
 /// Restores all cells of a store: as the same store, or as a history of its own. `done` receives the number of object
-/// bytes read.
+/// bytes read. Also returns what a history of its own has taken over from the rest of the backup.
 ///
 /// # Errors
 /// When a folder is not empty, an object is damaged, there is nothing before the requested point, cells are not
@@ -102,10 +105,17 @@ pub fn may(whole: &Whole, until: Until) -> Result<(), BackupError> {
 pub async fn restore(
     errand: Errand<'_>,
     done: &mut dyn FnMut(u64),
-) -> Result<Vec<Restored>, BackupError> {
+) -> Result<(Vec<Restored>, Since), BackupError> {
     let Errand { whole, .. } = errand;
     may(whole, errand.until)?;
-    let (mut first, said, later) = first(errand, done).await?;
+    let First {
+        making: mut first,
+        said,
+        ties: later,
+        mut then,
+        last,
+        incomplete,
+    } = first(errand, done).await?;
     let mut all = vec![first.made];
     let mut before = whole.first.cover.bytes();
     for (cell, store) in said.platform().cells() {
@@ -121,9 +131,15 @@ pub async fn restore(
         let names: Vec<_> = others.map(|it| (it.cell, hex(&it.history))).collect();
         let commit = said.renames(&names, first.made.walked.latest)?;
         first.restore.say(&commit)?;
+        then.goes_behind(&commit);
+    }
+    let (commits, mut since) = taken_over(&then, &last)?;
+    since.incomplete = incomplete;
+    for commit in &commits {
+        first.restore.say(commit)?;
     }
     first.restore.finish()?;
-    Ok(all)
+    Ok((all, since))
 }
 
 fn refused<T>(why: String) -> Result<T, BackupError> {
@@ -180,37 +196,71 @@ impl Making {
     }
 }
 
-/// Writes the first cell. Where there are others, reads it to its end: returns its facts up to the cut, and what it
-/// says about the others after the cut.
-async fn first(
-    errand: Errand<'_>,
-    done: &mut dyn FnMut(u64),
-) -> Result<(Making, Said, Vec<Tie>), BackupError> {
+/// The first cell, after it was written up to the cut and read to its end.
+struct First {
+    making: Making,
+    /// Its facts up to the cut.
+    said: Said,
+    /// What it says about other cells after the cut.
+    ties: Vec<Tie>,
+    /// Who may do what at the cut.
+    then: Access,
+    /// Who may do what at the end.
+    last: Access,
+    /// Why it could not be read to its end.
+    incomplete: Option<String>,
+}
+
+/// Writes the first cell, and reads it to its end where there are others or where it becomes a history of its own.
+async fn first(errand: Errand<'_>, done: &mut dyn FnMut(u64)) -> Result<First, BackupError> {
     let Errand { depot, whole, .. } = errand;
     let several = !whole.others.is_empty();
     let kept = &whole.first;
     let mut making = Making::begin(errand, kept, Some(kept.history)).await?;
     let (mut said, mut later) = (Said::default(), None);
     let mut ties = Vec::new();
+    let (mut then, mut last) = (Access::default(), None);
     let mut take = |record: &Sealed<'_>, latest: u64| {
         if later.is_none() && !errand.until.is_before(record, latest) {
             making.put(record, latest)?;
             said.takes(record)?;
+            then.takes(record, latest)?;
             return Ok(true);
         }
+        last.get_or_insert_with(|| then.clone())
+            .takes(record, latest)?;
         let beyond = later.get_or_insert_with(|| said.clone());
         if several {
             ties.extend(beyond.takes(record)?);
         }
-        Ok(several)
+        Ok(several || errand.new_history)
     };
-    let walked = walk(depot, kept, &mut take, done).await?;
+    let walked = walk(depot, kept, &mut take, done).await;
     making.made.cut = later.is_some();
-    making.made.walked.objects = walked.objects;
+    let incomplete = match walked {
+        Ok(walked) => {
+            making.made.walked.objects = walked.objects;
+            None
+        }
+        // Damage behind the instant is often the reason to go back to it.
+        Err(why) if later.is_some() && !several => {
+            making.made.walked.objects = kept.cover.objects.len();
+            Some(why.to_string())
+        }
+        Err(why) => return Err(why),
+    };
     if making.made.walked.records == 0 {
         return refused("the backup begins later than that: nothing was restored".to_owned());
     }
-    Ok((making, said, ties))
+    let last = last.unwrap_or_else(|| then.clone());
+    Ok(First {
+        making,
+        said,
+        ties,
+        then,
+        last,
+        incomplete,
+    })
 }
 
 /// Writes another cell, whose store id is `store`.

@@ -216,7 +216,10 @@ async fn store(args: &Args, from: &str, data: &Path) -> Result<(Value, Restoring
     };
     let restored = restore::restore(errand, &mut |bytes| bar.set_position(bytes)).await;
     bar.finish_and_clear();
-    let restored = restored?;
+    let (restored, since) = restored?;
+    if args.new_history {
+        service::list_since(data, &since)?;
+    }
     let told = |it: &Restored| {
         let other = (it.cell > 0).then(|| whole.other(it.cell));
         let mut told = found(depot, other.as_ref().unwrap_or(&whole.first), &it.walked);
@@ -227,7 +230,12 @@ async fn store(args: &Args, from: &str, data: &Path) -> Result<(Value, Restoring
         told
     };
     let cells: Vec<_> = restored.iter().map(told).collect();
-    Ok((together(cells), restoring))
+    let mut all = together(cells);
+    if let Some(all) = all.as_object_mut().filter(|_| args.new_history) {
+        let since = serde_json::to_value(&since).map_err(Exit::failed)?;
+        all.insert("since".to_owned(), since);
+    }
+    Ok((all, restoring))
 }
 
 fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
@@ -262,6 +270,9 @@ fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
         say(
             "Transfers and webhooks are held when it is served, until POST /admin/outgoing/release.",
         )?;
+        if let Some(since) = done.get("since") {
+            say(&super::status::since(since))?;
+        }
     }
     Ok(())
 }

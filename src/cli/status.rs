@@ -48,6 +48,44 @@ fn backup(status: &Value) -> String {
     }
 }
 
+/// The lists of a restore to the past.
+pub fn since(since: &Value) -> String {
+    let lines = |title: &str, name| {
+        let all = since.get(name).and_then(Value::as_array);
+        let all = all.into_iter().flatten();
+        let line = |it: &Value| {
+            format!(
+                "\n          {} {}: {}",
+                shown(it, "what"),
+                shown(it, "id"),
+                shown(it, "change")
+            )
+        };
+        let lines: String = all.map(line).collect();
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n          {title}:{lines}")
+        }
+    };
+    let unlisted = match shown(since, "unlisted").as_str() {
+        "0" => String::new(),
+        some => format!("\n          and {some} more"),
+    };
+    let incomplete = match since.get("incomplete").and_then(Value::as_str) {
+        None => String::new(),
+        Some(why) => format!("\n          the rest of the backup could not be read: {why}"),
+    };
+    format!(
+        "restored  to {}; what was taken away up to {} (commit {}) stays so, what happened later is unknown{incomplete}{}{}{unlisted}",
+        shown(since, "restoredUntil"),
+        shown(since, "knownUntil"),
+        shown(since, "knownCommit"),
+        lines("taken over", "takenOver"),
+        lines("issued or changed later, not in force", "locked"),
+    )
+}
+
 fn page(status: &Value) -> String {
     let figure = |name| shown(status, name);
     let of = |part: &str, name| shown(status.get(part).unwrap_or(&Value::Null), name);
@@ -113,5 +151,8 @@ fn page(status: &Value) -> String {
             }
         ),
     ]
+    .into_iter()
+    .chain(status.get("restored").filter(|it| !it.is_null()).map(since))
+    .collect::<Vec<_>>()
     .join("\n")
 }

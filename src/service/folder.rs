@@ -32,6 +32,7 @@ use super::StartError;
 use crate::backup::BackupError;
 use crate::backup::end::{BackupId, CHOSEN, Choice};
 use crate::backup::names::{hex, unhex};
+use crate::backup::since::Since;
 use crate::outgoing::Outgoing;
 
 /// The store's folder, inside the data folder.
@@ -222,8 +223,11 @@ impl Restoring {
         if let Some(mark) = mark {
             write(&data.join(PEPPER_CHECK), mark)?;
         }
+        let held_back = data.join(OUTGOING_HELD);
         if past {
-            write(&data.join(OUTGOING_HELD), b"restored to the past\n")?;
+            write(&held_back, b"restored to the past\n")?;
+        } else {
+            remove(&held_back)?;
         }
         let data = data.to_owned();
         Ok(Self { data, held })
@@ -339,6 +343,16 @@ impl Choice for BackupChoice {
 /// When it cannot be read.
 pub fn pepper_mark(data: &Path) -> Result<Option<Vec<u8>>, StartError> {
     read(&data.join(PEPPER_CHECK))
+}
+
+/// Keeps the list of what a restore to the past has taken over, for people to read until they release outgoing calls.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn list_since(data: &Path, since: &Since) -> Result<(), StartError> {
+    let failed = |why: serde_json::Error| StartError::Setting(why.to_string());
+    let list = serde_json::to_vec(since).map_err(failed)?;
+    write(&data.join(OUTGOING_HELD), &list)
 }
 
 /// Whether outgoing calls are held.

@@ -39,6 +39,22 @@ impl FourEyes {
             || (restores && !new.restores)
     }
 
+    /// What needs a second person under one of two policies.
+    #[must_use]
+    pub fn stricter(self, other: Self) -> Self {
+        let Self {
+            decisions_above,
+            limit_raises,
+            restores,
+        } = other;
+        let above = [self.decisions_above, decisions_above];
+        Self {
+            decisions_above: above.into_iter().flatten().min(),
+            limit_raises: self.limit_raises || limit_raises,
+            restores: self.restores || restores,
+        }
+    }
+
     /// Whether a decision about an amount needs a second person.
     pub fn decides(&self, amount: Money) -> bool {
         self.decisions_above.is_some_and(|above| amount > above)
@@ -139,6 +155,36 @@ mod tests {
         }
         assert!(!FourEyes::default().is_weakened_by(&old));
         assert!(old.is_weakened_by(&FourEyes::default()));
+    }
+
+    #[test]
+    fn of_two_policies_each_part_is_the_stricter_one() {
+        let above = |centavos: i64| FourEyes {
+            decisions_above: Some(Money::from_centavos(centavos)),
+            ..FourEyes::default()
+        };
+        let raises = FourEyes {
+            limit_raises: true,
+            ..FourEyes::default()
+        };
+        let off = FourEyes::default();
+        for (one, other, both) in [
+            (off, off, off),
+            (off, raises, raises),
+            (above(5), above(3), above(3)),
+            (off, above(3), above(3)),
+            (
+                raises,
+                above(0),
+                FourEyes {
+                    limit_raises: true,
+                    ..above(0)
+                },
+            ),
+        ] {
+            assert_eq!(one.stricter(other), both);
+            assert_eq!(other.stricter(one), both);
+        }
     }
 
     #[test]

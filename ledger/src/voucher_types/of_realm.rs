@@ -250,8 +250,8 @@ mod tests {
         let mut types = VoucherTypes::default();
         for (created, sense) in [(10, Sense::Credit), (20, Sense::Debit)] {
             let at = Timestamp::from_millis(created);
-            let created = types.decide_create(&order("BONUS", sense), Opening::default(), at);
-            types.apply(&created.unwrap());
+            let fact = types.decide_create(&order("BONUS", sense), Opening::default(), at);
+            types.apply(&fact.unwrap());
             if created == 10 {
                 let code = TypeCode::parse("BONUS").unwrap();
                 types.apply(&types.decide_remove(&code).unwrap());
