@@ -250,7 +250,6 @@ impl Settings {
             let seconds = self.bank_catch_up_seconds;
             wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
         }
-        wrong.range("idempotency_days", self.idempotency_days, 1, 90);
         self.sizes(&mut wrong);
         let pace = rates::pace(self.realm_pace, &mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
@@ -343,6 +342,7 @@ impl Settings {
     }
 
     fn sizes(&self, wrong: &mut Wrong) {
+        wrong.range("idempotency_days", self.idempotency_days, 1, 90);
         let (actors, storage) = (self.actors, self.storage);
         wrong.range("actors.threads", actors.threads, 1, 64);
         if let Some(memory) = self.memory_bytes {

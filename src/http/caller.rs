@@ -55,6 +55,16 @@ impl Caller {
         &self.door.engine
     }
 
+    /// Checks that the key may read the events that these words name; `None` is all events.
+    ///
+    /// # Errors
+    /// 403 that names the missing scope; 401 when the key no longer exists.
+    pub fn may_read_events(&self, types: Option<&[String]>) -> Result<(), ApiError> {
+        let known = self.engine().key(&self.identity.key);
+        let known = known.ok_or(Refusal::NoKey)?;
+        scopes::check_events(&known.key, types)
+    }
+
     /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and
     /// the realm has the history that it had when the answer began.
     ///

@@ -29,7 +29,6 @@ use crate::http::problems::Problems;
 use crate::http::query::Query;
 use crate::http::request::request;
 use crate::http::respond::{self, array, give, json, plain};
-use crate::http::scopes;
 use crate::http::whole::WholeParams;
 use crate::http::words::{Mistake, Refusal};
 use crate::webhooks::guard::{self, UrlError};
@@ -167,7 +166,7 @@ pub async fn create(request: HttpRequest, caller: Caller, body: Body) -> Answer 
     let secret = NewSecret::make(&caller)?;
     let asker = secret.asker(StatusCode::CREATED, &request, &caller, &body, None)?;
     let sent = CreateWebhook::read(body, &caller)?;
-    scopes::check_events(&caller, sent.types.as_deref())?;
+    caller.may_read_events(sent.types.as_deref())?;
     let order = WebhookOrder::Create {
         url: sent.url,
         types: sent.types,
@@ -219,10 +218,10 @@ pub async fn change(caller: Caller, path: web::Path<String>, body: Body) -> Answ
     if sent.url.is_some() || sent.types.is_some() {
         // What it received before may still be on its way, or be sent again.
         let before = caller.engine().webhook(caller.realm(), number).await?;
-        scopes::check_events(&caller, before.webhook.types.as_deref())?;
+        caller.may_read_events(before.webhook.types.as_deref())?;
     }
     if let Some(types) = &sent.types {
-        scopes::check_events(&caller, types.as_deref())?;
+        caller.may_read_events(types.as_deref())?;
     }
     let order = WebhookOrder::Change {
         url: sent.url,
@@ -418,7 +417,7 @@ pub async fn redeliver(
     let engine = caller.engine();
     let number = id.webhook.number;
     let DeliveryView { event, kind, .. } = engine.delivery(id).await?;
-    scopes::check_events(&caller, Some(&[kind.as_str().to_owned()]))?;
+    caller.may_read_events(Some(&[kind.as_str().to_owned()]))?;
     again(&request, &caller, body, number, (event, event), true).await
 }
 

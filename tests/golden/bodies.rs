@@ -270,7 +270,7 @@ pub const STORY: &[Golden] = &[
             "heldAfter":"0.00","totalAfter":"1500.00","voucherTypeCode":"COMPRA",
             "voucherTypeName":"Compra","idExterno":"orden-1","referenceType":"adjustment",
             "referenceId":"cmp_00000040000000200000004v9a63ce52","description":null,"counterparty":null,
-            "createdAt":"2026-03-02T15:04:05.678Z"}],"total":2,"limit":1,"offset":0,"next":"YzE6Mg"}"#,
+            "createdAt":"2026-03-02T15:04:05.678Z"}],"total":2,"limit":1,"offset":0,"next":"ZTU5MTIxN2Q6YzE6Mg"}"#,
     },
     Golden {
         request: "GET /v1/comprobantes/by-external/orden-1?direction=credit",
