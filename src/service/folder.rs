@@ -223,11 +223,8 @@ impl Restoring {
         if let Some(mark) = mark {
             write(&data.join(PEPPER_CHECK), mark)?;
         }
-        let held_back = data.join(OUTGOING_HELD);
         if past {
-            write(&held_back, b"restored to the past\n")?;
-        } else {
-            remove(&held_back)?;
+            write(&data.join(OUTGOING_HELD), b"restored to the past\n")?;
         }
         let data = data.to_owned();
         Ok(Self { data, held })
