@@ -6,6 +6,7 @@ pub mod parquet;
 
 use std::borrow::Cow;
 
+use caudal_ledger::time::Timestamp;
 use serde_json::Value;
 
 /// A table, with its columns as CSV.
@@ -17,22 +18,31 @@ pub struct Kind {
     pub columns: &'static [&'static str],
 }
 
+/// The name of the business day of an instant, behind the name of the instant.
+const DAY: &str = "date";
+
 /// The value of a column, if there is one.
-fn found<'a>(body: &'a Value, column: &str) -> Option<&'a Value> {
-    let mut value = Some(body);
+fn found<'a>(body: &'a Value, column: &str) -> Option<Cow<'a, Value>> {
+    let mut value = body;
     for name in column.split('.') {
-        value = value.and_then(|it| it.get(name));
+        value = match value {
+            Value::String(instant) if name == DAY => {
+                let day = Timestamp::parse(instant)?.business_day();
+                return Some(Cow::Owned(day.to_string().into()));
+            }
+            other => other.get(name)?,
+        };
     }
-    value.filter(|value| match value {
-        Value::Null => false,
-        Value::Object(inner) => !inner.is_empty(),
-        _ => true,
-    })
+    match value {
+        Value::Null => None,
+        Value::Object(inner) if inner.is_empty() => None,
+        value => Some(Cow::Borrowed(value)),
+    }
 }
 
 /// The value of a column, as a cell.
 pub fn cell(body: &Value, column: &str) -> String {
-    match found(body, column) {
+    match found(body, column).as_deref() {
         None => String::new(),
         Some(Value::String(text)) => harmless(text).into_owned(),
         Some(other) => harmless(&other.to_string()).into_owned(),
@@ -44,15 +54,14 @@ const FORMULA: [char; 11] = [
     '=', '+', '-', '@', '\t', '\r', '\n', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}',
 ];
 
-/// Makes a text that no spreadsheet takes for a formula. Negative numbers stay numbers.
+/// Makes a text that no spreadsheet takes for a formula. Negative numbers, and a `+` with nothing but digits behind it,
+/// such as a telephone number, stay as they are.
 ///
 /// Programs of some countries split columns at `;`, so the text after one is checked like a beginning.
 pub fn harmless(text: &str) -> Cow<'_, str> {
-    let number = text.strip_prefix('-').is_some_and(|digits| {
-        let mut parts = digits.splitn(2, '.');
-        parts.all(|it| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit()))
-    });
-    if number {
+    let digits = |it: &str| !it.is_empty() && it.bytes().all(|byte| byte.is_ascii_digit());
+    let negative = |it: &str| it.splitn(2, '.').all(digits);
+    if text.strip_prefix('-').is_some_and(negative) || text.strip_prefix('+').is_some_and(digits) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len());
@@ -89,7 +98,8 @@ mod tests {
     #[test]
     fn no_cell_is_a_formula_and_no_number_becomes_a_text() {
         let texts = [
-            "=1+1", "+54 11", "-x", "@SUM(A1)", "\tx", "\rx", "-", "-1.", "-1.2.3", "-1+2",
+            "=1+1", "+54 11", "-x", "@SUM(A1)", "\tx", "\rx", "-", "-1.", "-1.2.3", "-1+2", "+",
+            "+1+2", "+1.5", "+A1", "+٣", "＋1",
         ];
         for text in texts {
             assert_eq!(harmless(text), format!("'{text}"));
@@ -97,7 +107,17 @@ mod tests {
         assert_eq!(harmless("x;=1;y; -z"), "x;'=1;y; '-z");
         assert_eq!(harmless("x\n＝1"), "x\n'＝1");
         assert_eq!(harmless("\r=1"), "'\r'=1");
-        for text in ["", "Ana", "-5.00", "-7", "1.00", "a=b", "'x"] {
+        for text in [
+            "",
+            "Ana",
+            "-5.00",
+            "-7",
+            "1.00",
+            "a=b",
+            "'x",
+            "+5491155554444",
+            "+0",
+        ] {
             assert_eq!(harmless(text), text);
         }
     }
@@ -107,6 +127,27 @@ mod tests {
         let body = json!({"a": {"b": "x"}, "n": 7, "none": null, "m": {}, "o": {"k": "v"}});
         let found = ["a.b", "n", "none", "m", "o", "a.c", "n.b"].map(|column| cell(&body, column));
         assert_eq!(found, ["x", "7", "", "", r#"{"k":"v"}"#, "", ""]);
+    }
+
+    #[test]
+    fn the_day_of_an_instant_is_that_of_buenos_aires() {
+        let body = json!({
+            "late": "2026-10-06T02:59:59.999Z", "next": {"at": "2026-10-06T03:00:00.000Z"}, "none": null, "text": "x",
+            "own": {"date": "2026-01-01"},
+        });
+        let columns = [
+            "late.date",
+            "next.at.date",
+            "none.date",
+            "text.date",
+            "own.date",
+            "late.at",
+        ];
+        let found = columns.map(|column| cell(&body, column));
+        assert_eq!(
+            found,
+            ["2026-10-05", "2026-10-06", "", "", "2026-01-01", ""]
+        );
     }
 
     #[test]

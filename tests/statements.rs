@@ -2,6 +2,8 @@
 
 mod camt;
 mod forms;
+mod pdf;
+mod readers;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
@@ -257,6 +259,16 @@ async fn it_is_provisional_until_nothing_can_get_into_it() {
         client.credit(&cvu, "1.00").await;
         let now = of(FORMS[0]).await;
         assert_eq!(now.json()["final"], is_final, "{at}");
+        let camt = camt::read(of(FORMS[2]).await.text());
+        let closing = if is_final { "CLBD" } else { "ITBD" };
+        assert!(camt.balances.contains_key(closing), "{at}: {camt:?}");
+        assert_eq!(camt.balances.len(), 3, "{at}");
+        // In Buenos Aires, three hours behind: while the day is open, at its last movement.
+        let created = match at {
+            "2026-09-30T12:00:00Z" => "2026-09-30T09:00:00.000-03:00",
+            _ => "2026-09-30T23:59:59.999-03:00",
+        };
+        assert_eq!(camt.created, created, "{at}");
         let moved = at < "2026-10-01T03";
         assert_eq!(now.tag() != before.tag(), moved || is_final, "{at}");
         before = now;

@@ -144,6 +144,9 @@ pub struct Statement {
     pub period: Period,
     /// Whether nothing more can enter it.
     pub is_final: bool,
+    /// The instant up to which it reports, never in the future: the end of the period, or while more can enter the
+    /// period the last movement of it, or its start.
+    pub as_of: Timestamp,
     /// The balance before the period.
     pub opening: Balance,
     /// The balance after the last line.
@@ -198,6 +201,7 @@ pub struct Tally {
     first: u64,
     balance: Balance,
     last: u64,
+    at: Timestamp,
     hash: Digest,
     flows: Flows,
 }
@@ -213,6 +217,7 @@ impl Tally {
             first: last.strict_add(1),
             balance: opening,
             last,
+            at: before.map_or(Timestamp::default(), |voucher| voucher.at),
             hash: before.map_or(Digest::default(), |voucher| voucher.hash),
             flows: Flows::default(),
         }
@@ -239,6 +244,7 @@ impl Tally {
         }
         self.flows.add(voucher);
         (self.balance, self.last, self.hash) = (voucher.after, found, voucher.hash);
+        self.at = voucher.at;
         Ok(())
     }
 
@@ -257,6 +263,10 @@ impl Tally {
             of,
             period: self.period,
             is_final,
+            as_of: match is_final {
+                true => self.period.end(),
+                false => self.at.max(self.period.start()),
+            },
             opening: self.opening,
             closing: self.balance,
             first: self.first,
@@ -375,6 +385,26 @@ mod tests {
         assert_eq!((none.first, none.last, none.lines()), (7, 6, 0));
         assert_eq!((none.opening, none.closing), (whole.closing, whole.closing));
         assert_eq!(tallied(None, &[]).unwrap().lines(), 0);
+    }
+
+    #[test]
+    fn it_reports_up_to_its_last_movement_until_it_is_final() {
+        let all = vouchers(&MOVES, "2026-10-05T12:00:00Z");
+        let earlier = vouchers(&MOVES, "2026-09-05T12:00:00Z");
+        for (before, taken, is_final, as_of) in [
+            (None, &all[..], false, "2026-10-05T12:00:00.000Z"),
+            (None, &all[..], true, "2026-11-01T02:59:59.999Z"),
+            (None, &[], false, "2026-10-01T03:00:00.000Z"),
+            (earlier.last(), &[], false, "2026-10-01T03:00:00.000Z"),
+            (earlier.last(), &[], true, "2026-11-01T02:59:59.999Z"),
+        ] {
+            let mut tally = Tally::begin(period(), before);
+            for voucher in taken {
+                tally.take(voucher).unwrap();
+            }
+            let found = tally.end(named(), is_final).unwrap();
+            assert_eq!(found.as_of.to_string(), as_of);
+        }
     }
 
     #[test]

@@ -111,7 +111,7 @@ fn hides(c: char) -> bool {
 
 /// Whether a character is visible or a space. Invisible marks, private-use characters and code points that Unicode will
 /// never assign are not.
-fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     let unseen = matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}' | '\u{fff0}'..='\u{fffb}'
         | '\u{e0000}'..='\u{e0fff}');

@@ -51,6 +51,12 @@ impl Timestamp {
         DateTime::from_timestamp_millis(millis).unwrap_or_default()
     }
 
+    /// RFC 3339 with milliseconds and the offset of Buenos Aires, so that the text begins with the business day.
+    pub fn zoned(self) -> String {
+        let local = self.utc().with_timezone(&Buenos_Aires);
+        local.to_rfc3339_opts(SecondsFormat::Millis, false)
+    }
+
     /// The local date and time in Buenos Aires.
     pub fn local(self) -> NaiveDateTime {
         self.utc().with_timezone(&Buenos_Aires).naive_local()
@@ -194,12 +200,15 @@ mod tests {
         ] {
             let instant = Timestamp::parse(instant).unwrap();
             assert_eq!(instant.business_day().to_string(), day);
+            assert!(instant.zoned().starts_with(day), "{}", instant.zoned());
+            assert_eq!(Timestamp::parse(&instant.zoned()), Some(instant));
             let day = BusinessDay::parse(day).unwrap();
             assert!(day.start() <= instant && instant <= day.end());
         }
         let day = BusinessDay::parse("2026-03-01").unwrap();
         assert_eq!(day.start().to_string(), "2026-03-01T03:00:00.000Z");
         assert_eq!(day.end().to_string(), "2026-03-02T02:59:59.999Z");
+        assert_eq!(day.end().zoned(), "2026-03-01T23:59:59.999-03:00");
         assert_eq!(day.month(), "2026-03");
     }
 

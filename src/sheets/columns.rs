@@ -1,4 +1,7 @@
 //! The columns of each table as CSV. New columns are appended, and none is ever moved: spreadsheets count them.
+//!
+//! Each instant has a column `….date` with its business day in Buenos Aires: the text of an instant is UTC, so a program
+//! that takes the day from it would count movements after 21:00 to the next day.
 
 use super::Kind;
 
@@ -25,6 +28,9 @@ pub const ACCOUNTS: Kind = Kind {
         "createdAt",
         "updatedAt",
         "closedAt",
+        "createdAt.date",
+        "updatedAt.date",
+        "closedAt.date",
     ],
 };
 /// Vouchers, with the number of their account.
@@ -51,6 +57,7 @@ pub const VOUCHERS: Kind = Kind {
         "counterparty.cbu",
         "counterparty.alias",
         "createdAt",
+        "createdAt.date",
     ],
 };
 /// Holds, with the number of their account.
@@ -68,6 +75,8 @@ pub const HOLDS: Kind = Kind {
         "idExterno",
         "expiresAt",
         "createdAt",
+        "expiresAt.date",
+        "createdAt.date",
     ],
 };
 /// Transfers, by the account that sends.
@@ -97,6 +106,8 @@ pub const TRANSFERS: Kind = Kind {
         "rejection.reason",
         "createdAt",
         "updatedAt",
+        "createdAt.date",
+        "updatedAt.date",
     ],
 };
 /// Accounts as lists show them: without their balances.
@@ -118,6 +129,9 @@ pub const LISTED_ACCOUNTS: Kind = Kind {
         "createdAt",
         "updatedAt",
         "closedAt",
+        "createdAt.date",
+        "updatedAt.date",
+        "closedAt.date",
     ],
 };
 /// The positions of clients.
@@ -134,12 +148,20 @@ pub const POSITIONS: Kind = Kind {
         "held",
         "total",
         "lastMovementAt",
+        "lastMovementAt.date",
     ],
 };
 /// Events; the data of each is a text of JSON.
 pub const EVENTS: Kind = Kind {
     name: "events",
-    columns: &["id", "sequence", "type", "timestamp", "data"],
+    columns: &[
+        "id",
+        "sequence",
+        "type",
+        "timestamp",
+        "data",
+        "timestamp.date",
+    ],
 };
 /// A snapshot of the treasury.
 pub const TREASURY: Kind = Kind {
@@ -162,6 +184,8 @@ pub const TREASURY: Kind = Kind {
         "freeBalance",
         "coverageRatio",
         "covered",
+        "asOf.date",
+        "bankAsOf.date",
     ],
 };
 /// Snapshots of collector accounts, each with the realms on it as a text of JSON.
@@ -186,6 +210,8 @@ pub const COLLECTORS: Kind = Kind {
         "treasury.freeBalance",
         "treasury.coverageRatio",
         "treasury.covered",
+        "treasury.asOf.date",
+        "treasury.bankAsOf.date",
     ],
 };
 /// Movements of the bank beside those of the ledger.
@@ -216,5 +242,39 @@ pub const RECONCILED: Kind = Kind {
         "decision.by",
         "decision.reason",
         "contradicted",
+        "bankAt.date",
+        "voucher.createdAt.date",
     ],
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_instant_has_its_business_day() {
+        for kind in [
+            ACCOUNTS,
+            VOUCHERS,
+            HOLDS,
+            TRANSFERS,
+            LISTED_ACCOUNTS,
+            POSITIONS,
+            EVENTS,
+            TREASURY,
+            COLLECTORS,
+            RECONCILED,
+        ] {
+            for name in kind.columns {
+                let day = format!("{name}.date");
+                let instant = name.ends_with("At") || name.ends_with("sOf") || *name == "timestamp";
+                assert_eq!(
+                    kind.columns.contains(&day.as_str()),
+                    instant,
+                    "{} {name}",
+                    kind.name
+                );
+            }
+        }
+    }
+}

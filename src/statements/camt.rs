@@ -2,12 +2,20 @@
 //!
 //! **Shape.** The booked balance of camt is the total. So credits are `CRDT` entries, debits and confirmed holds
 //! `DBIT` entries, and `OPBD + CRDT − DBIT = CLBD`. Holds and their releases do not change the total: they are no
-//! entries, and `AddtlStmtInf` says how many there are. `CLAV` is the available balance at the end.
+//! entries, and `AddtlStmtInf` says how many there are. `CLAV` is the available balance at the end. While movements can
+//! still enter the period, both balances at the end are interim ones (`ITBD`, `ITAV`).
+//!
+//! **Days.** An entry is booked (`BookgDt`) and valued (`ValDt`) on its business day in Buenos Aires. Instants are
+//! written with the offset of Buenos Aires, so a reader that takes the day from their text takes the business day, too. None
+//! is in the future: while movements can still enter the period, the statement reports up to the last one and says
+//! that it was created then, since nothing in a statement depends on when it is requested.
+//!
+//! **Texts.** `RmtInf/Ustrd` is the description of a movement, in pieces of the length that the schema allows;
+//! `AddtlNtryInf` is the name of its type with the description, for readers that look there.
 //!
 //! **Of the schema.** Texts are cut to the lengths that it allows, and characters that XML cannot have are left out.
 //! An id has 35 characters there at most, so that of a voucher is written without its `cmp_`, and a longer
-//! `idExterno` is in `AddtlTxInf`. The instants of creation are the end of the period: a statement has no present
-//! time.
+//! `idExterno` is in `AddtlTxInf`.
 
 use caudal_ledger::balance::Direction;
 use caudal_ledger::chain::Canonical;
@@ -30,6 +38,8 @@ const ID_MAX: usize = 35;
 const NAME_MAX: usize = 140;
 /// The longest free text, in characters.
 const TEXT_MAX: usize = 500;
+/// The longest piece of a remittance text, in characters.
+const PIECE_MAX: usize = 140;
 /// The prefix of the id of a voucher.
 const PREFIX: &str = "cmp_";
 
@@ -148,6 +158,24 @@ fn cleaned(text: &str, max: usize) -> String {
     clean.trim().to_owned()
 }
 
+/// A text in pieces that the schema allows: parted at spaces where it has some, so that the pieces joined by spaces are
+/// the text again.
+fn pieces(text: &str) -> Vec<String> {
+    let clean = cleaned(text, usize::MAX);
+    let (mut pieces, mut rest) = (Vec::new(), clean.as_str());
+    while let Some((end, _)) = rest.char_indices().nth(PIECE_MAX) {
+        let (within, _) = rest.split_at(end);
+        let cut = within.rfind(' ').filter(|cut| *cut > 0).unwrap_or(end);
+        let (piece, more) = rest.split_at(cut);
+        pieces.push(piece.to_owned());
+        rest = more.trim_start();
+    }
+    if !rest.is_empty() {
+        pieces.push(rest.to_owned());
+    }
+    pieces
+}
+
 impl Camt {
     /// Begins a statement.
     pub(super) const fn new(realm: RealmId, statement: Statement) -> Self {
@@ -207,7 +235,9 @@ impl Camt {
         xml.amount(voucher.amount.into());
         xml.text(&["CdtDbtInd"], if adds { "CRDT" } else { "DBIT" }, ID_MAX);
         xml.raw("<Sts><Cd>BOOK</Cd></Sts>");
-        xml.text(&["BookgDt", "DtTm"], &voucher.at.to_string(), ID_MAX);
+        let day = voucher.at.business_day().to_string();
+        xml.text(&["BookgDt", "Dt"], &day, ID_MAX);
+        xml.text(&["ValDt", "Dt"], &day, ID_MAX);
         xml.text(&["AcctSvcrRef"], id, ID_MAX);
         xml.within("BkTxCd", |xml| {
             xml.within("Prtry", |xml| {
@@ -246,6 +276,15 @@ impl Camt {
         if let Some(other) = &other {
             xml.other(other, adds);
         }
+        let pieces = pieces(voucher.description.as_deref().unwrap_or(""));
+        if !pieces.is_empty() {
+            xml.within("RmtInf", |xml| {
+                for piece in &pieces {
+                    xml.text(&["Ustrd"], piece, PIECE_MAX);
+                }
+            });
+        }
+        xml.text(&["RltdDts", "TxDtTm"], &voucher.at.zoned(), ID_MAX);
         if let Some(own) = &long {
             xml.text(&["AddtlTxInf"], &format!("idExterno {own}"), TEXT_MAX);
         }
@@ -256,7 +295,7 @@ impl Form for Camt {
     fn head(&mut self, out: &mut Vec<u8>) {
         let mut xml = Xml(out);
         let (it, id) = (&self.statement, self.id());
-        let (from, until) = (it.period.start().to_string(), it.period.end().to_string());
+        let (from, until) = (it.period.start().zoned(), it.as_of.zoned());
         xml.raw("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
         xml.raw(&format!("<Document xmlns=\"{NAMESPACE}\"><BkToCstmrStmt>"));
         xml.within("GrpHdr", |xml| {
@@ -273,8 +312,12 @@ impl Form for Camt {
         self.account(&mut xml);
         let (first, last) = (it.period.first, it.period.last);
         xml.balance("OPBD", it.opening.total().into(), first);
-        xml.balance("CLBD", it.closing.total().into(), last);
-        xml.balance("CLAV", it.closing.available.into(), last);
+        let (booked, available) = match it.is_final {
+            true => ("CLBD", "CLAV"),
+            false => ("ITBD", "ITAV"),
+        };
+        xml.balance(booked, it.closing.total().into(), last);
+        xml.balance(available, it.closing.available.into(), last);
         self.summary(&mut xml);
         xml.raw("\n");
     }
@@ -305,5 +348,34 @@ impl Form for Camt {
         }
         xml.text(&["AddtlStmtInf"], &text, TEXT_MAX);
         xml.raw("</Stmt></BkToCstmrStmt></Document>\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_a_text_are_the_text() {
+        let words = "palabra ".repeat(60);
+        let words = words.trim();
+        let solid = "ñ".repeat(300);
+        for (text, count) in [
+            ("", 0),
+            ("a", 1),
+            (words, 4),
+            (&*solid, 3),
+            (&*"x".repeat(140), 1),
+        ] {
+            let found = pieces(text);
+            assert_eq!(found.len(), count, "{text}");
+            assert!(
+                found
+                    .iter()
+                    .all(|it| (1..=PIECE_MAX).contains(&it.chars().count()))
+            );
+            let between = if text == words { " " } else { "" };
+            assert_eq!(found.join(between), text);
+        }
     }
 }

@@ -1,12 +1,15 @@
 //! A statement as pages of A4, for people, in Spanish.
 //!
-//! **Shape.** Each movement has two lines of fixed height, so the number of pages follows from the number of lines,
-//! and each page can be written when it is full. Coordinates are whole tenths of a point, and a page is scaled
-//! accordingly.
+//! **Shape.** Texts are as long as they are: what has no room in a line goes on in the next one, and what has none on a
+//! page on the next one. Figures that are wider than their column are written smaller. The foot of a page names the
+//! number of pages, so feet are written last. Coordinates are whole tenths of a point, and a page is scaled accordingly.
 //!
-//! **The same for ever.** The file has no date of creation and no id, its pages are not compressed, and its fonts are
-//! the standard ones that every reader has (see [`text`]). The names of movements are in [`names`], which is frozen.
+//! **Nothing is cut or replaced.** See [`fonts`] for which characters are drawn, and how all others are shown.
+//!
+//! **The same for ever.** The file has no date of creation and no id, its pages are not compressed, and its fonts are in
+//! it. The names of movements are in [`names`], which is frozen.
 
+mod fonts;
 mod names;
 mod page;
 mod text;
@@ -16,44 +19,36 @@ use caudal_ledger::money::Money;
 use caudal_ledger::statements::Statement;
 use caudal_ledger::time::BusinessDay;
 use caudal_ledger::vouchers::Voucher;
-use pdf_writer::{Finish as _, Name, Pdf as Writer, Rect, Ref, TextStr};
+use pdf_writer::{Finish as _, Pdf as Writer, Rect, Ref, TextStr};
 
-use self::page::{Face, LEFT, Page, RIGHT};
+use self::fonts::Font;
+use self::page::{Face, LEFT, Pages, RIGHT, Style};
 use self::text::{hyphened, pesos};
 use super::Form;
 
-/// The height of a movement.
-const ROW: i16 = 250;
-/// Where the table begins on the first page, and on each other page.
-const TABLES: (i16, i16) = (6060, 7700);
-/// The lowest place of a movement.
-const BOTTOM: i16 = 900;
+/// Where the first page begins, and each other page.
+const TOPS: (i16, i16) = (7880, 7960);
+/// The lowest place of a line of text.
+const BOTTOM: i16 = 810;
+/// How far a line of a movement is below the one before.
+const STEP: i16 = 90;
+/// The most lines for which a movement begins on a page of its own.
+const LINES_MAX: i16 = 30;
 /// The right ends of the columns of amounts: debit, credit, balance, available balance.
 const COLUMNS: [i16; 4] = [3600, 4250, 4920, RIGHT];
+/// How wide an amount may be.
+const AMOUNT: i16 = 620;
 /// Where the text of a movement begins, and how wide it may be beside the amounts.
 const TEXT: (i16, i16) = (1250, 1680);
 
 /// A statement that is being written as a PDF.
 pub(super) struct Pdf {
     statement: Statement,
-    pages: Vec<Vec<u8>>,
-    page: Page,
-    /// The place of the next movement.
+    pages: Pages,
+    /// The place of the next line.
     at: i16,
-}
-
-/// How many movements the first page holds, and each other page.
-const fn rows_of_pages() -> (u64, u64) {
-    let (mut first, mut other) = (0, 0);
-    let mut at = TABLES.0 - ROW;
-    while at >= BOTTOM {
-        (first, at) = (first + 1, at - ROW);
-    }
-    at = TABLES.1 - ROW;
-    while at >= BOTTOM {
-        (other, at) = (other + 1, at - ROW);
-    }
-    (first, other)
+    /// Whether pages begin with the head of the table.
+    table: bool,
 }
 
 fn day(day: BusinessDay) -> String {
@@ -69,17 +64,10 @@ impl Pdf {
     pub(super) fn new(statement: Statement) -> Self {
         Self {
             statement,
-            pages: Vec::new(),
-            page: Page::new(),
-            at: 0,
+            pages: Pages::new(),
+            at: TOPS.0,
+            table: false,
         }
-    }
-
-    /// How many pages there will be.
-    fn page_count(&self) -> u64 {
-        let (first, other) = rows_of_pages();
-        let beyond = self.statement.lines().checked_sub(first);
-        1 + beyond.map_or(0, |lines| lines.div_ceil(other))
     }
 
     fn period(&self) -> String {
@@ -87,42 +75,65 @@ impl Pdf {
         format!("Del {} al {}", day(period.first), day(period.last))
     }
 
+    /// Begins another page unless this one has room for a part of this height.
+    fn need(&mut self, high: i16) {
+        if self.at < BOTTOM + high {
+            self.pages.turn();
+            self.running_title();
+        }
+    }
+
+    /// Writes a text in as many lines as it needs, on as many pages, each line this far below the one before.
+    fn put(&mut self, x: i16, step: i16, style: Style, (text, room): (&str, i16)) {
+        for line in self.pages.lines(style, text, room) {
+            self.need(0);
+            self.pages.left((x, self.at), style, &line);
+            self.at -= step;
+        }
+    }
+
     /// Writes the head of the first page: the holder and the totals.
     fn title(&mut self) {
         let period = self.period();
-        let (it, page) = (&self.statement, &mut self.page);
-        let of = &it.of;
-        page.left(LEFT, 7880, (150, Face::Bold), &of.provider, 3000);
-        page.right(RIGHT, 7880, (130, Face::Bold), "Resumen de cuenta");
-        page.right(RIGHT, 7710, (95, Face::Plain), &period);
-        page.rule(7600, 10);
-        let cuit = hyphened(&of.cuit);
+        let of = self.statement.of.clone();
+        let right = (RIGHT, self.at);
+        let name = "Resumen de cuenta";
+        self.pages.right(right, (130, Face::Bold), name, 2000);
+        let right = (RIGHT, self.at - 170);
+        self.pages.right(right, (95, Face::Plain), &period, 2000);
+        self.put(LEFT, 170, (150, Face::Bold), (of.provider.as_str(), 3000));
+        self.need(0);
+        self.pages.rule(self.at - 110, 10);
+        self.at -= 280;
+
+        let (label, value) = ((70, Face::Light), (100, Face::Plain));
         let alias = of.alias.as_ref().map(ToString::to_string);
         let alias = alias.unwrap_or_else(|| "—".to_owned());
-        let cells = [
-            (LEFT, 7430, "Titular", of.holder.as_str()),
-            (3600, 7430, "CUIT/CUIL", &cuit),
-            (LEFT, 7110, "CVU", of.cvu.as_str()),
-            (3600, 7110, "Alias", &alias),
-        ];
-        for (x, y, label, value) in cells {
-            page.grey(x, y, 70, label, 1000);
-            let room = if x == LEFT { 3100 } else { RIGHT - x };
-            page.left(x, y - 130, (100, Face::Plain), value, room);
-        }
+        self.need(130);
+        self.pages.left((LEFT, self.at), label, "Titular");
+        self.pages.left((3600, self.at), label, "CUIT/CUIL");
+        self.at -= 130;
+        let cuit = hyphened(&of.cuit);
+        self.pages
+            .fitted((3600, self.at), value, &cuit, RIGHT - 3600);
+        self.put(LEFT, 130, value, (of.holder.as_str(), 3100));
+        self.at -= 60;
+        self.need(130);
+        self.pages.left((LEFT, self.at), label, "CVU");
+        self.pages.left((3600, self.at), label, "Alias");
+        self.at -= 130;
+        self.pages.left((LEFT, self.at), value, of.cvu.as_str());
+        self.pages
+            .fitted((3600, self.at), value, &alias, RIGHT - 3600);
+        self.need(1200);
         self.sums();
-        if !self.statement.is_final {
-            let text = "PROVISORIO: todavía pueden agregarse movimientos a este período.";
-            self.page
-                .left(LEFT, 6230, (80, Face::Bold), text, RIGHT - LEFT);
-        }
     }
 
     /// Writes the box with the sums.
     fn sums(&mut self) {
-        let (it, page) = (&self.statement, &mut self.page);
+        let (it, pages, base) = (&self.statement, &mut self.pages, self.at - 580);
         let (credits, debits) = (it.flows.credits(), it.flows.debits());
-        page.shade(LEFT, 6400, RIGHT - LEFT, 430);
+        pages.shade(base, 430);
         let cells = [
             ("Saldo inicial".to_owned(), money(it.opening.total())),
             (
@@ -135,9 +146,10 @@ impl Pdf {
             ),
             ("Saldo final".to_owned(), money(it.closing.total())),
         ];
-        for (x, (label, value)) in [460, 1760, 3060, 4360].into_iter().zip(cells) {
-            page.grey(x, 6720, 70, &label, 1250);
-            page.left(x, 6580, (110, Face::Bold), &value, 1250);
+        let (label, value) = ((70, Face::Light), (110, Face::Bold));
+        for (x, (name, sum)) in [460, 1760, 3060, 4360].into_iter().zip(cells) {
+            pages.fitted((x, base + 320), label, &name, 1150);
+            pages.fitted((x, base + 180), value, &sum, 1150);
         }
         let (available, held) = (it.closing.available, it.closing.held);
         let rest = format!(
@@ -145,61 +157,60 @@ impl Pdf {
             money(available),
             money(held)
         );
-        page.grey(460, 6450, 70, &rest, RIGHT - 520);
+        pages.fitted((460, base + 50), label, &rest, RIGHT - 520);
+        if !it.is_final {
+            let text = "PROVISORIO: todavía pueden agregarse movimientos a este período.";
+            pages.left((LEFT, base - 170), (80, Face::Bold), text);
+        }
+        self.at = base - 340;
     }
 
     /// Writes the head of every other page.
     fn running_title(&mut self) {
         let text = format!("CVU {} · {}", self.statement.of.cvu, self.period());
-        let page = &mut self.page;
-        let provider = &self.statement.of.provider;
-        page.left(LEFT, 7960, (90, Face::Bold), provider, 2200);
-        page.right(RIGHT, 7960, (80, Face::Plain), &text);
-        page.rule(7890, 5);
+        let (pages, style) = (&mut self.pages, (90, Face::Bold));
+        let provider = pages.lines(style, &self.statement.of.provider, 2200);
+        pages.right((RIGHT, TOPS.1), (80, Face::Plain), &text, 2800);
+        self.at = TOPS.1;
+        for line in provider {
+            pages.left((LEFT, self.at), style, &line);
+            self.at -= 100;
+        }
+        pages.rule(self.at + 30, 5);
+        self.at -= 160;
+        if self.table {
+            self.table_head();
+        }
     }
 
-    fn table_head(&mut self, top: i16) {
-        let page = &mut self.page;
-        page.shade(LEFT, top - 50, RIGHT - LEFT, 160);
-        let size = (70, Face::Bold);
-        page.left(LEFT + 40, top, size, "Fecha y hora", 800);
-        page.left(TEXT.0, top, size, "Movimiento", 1000);
+    fn table_head(&mut self) {
+        let (top, pages) = (self.at, &mut self.pages);
+        pages.shade(top - 50, 160);
+        let style = (70, Face::Bold);
+        pages.left((LEFT + 40, top), style, "Fecha y hora");
+        pages.left((TEXT.0, top), style, "Movimiento");
         let names = ["Débito", "Crédito", "Saldo", "Disponible"];
         for (x, name) in COLUMNS.into_iter().zip(names) {
-            page.right(x - 20, top, size, name);
+            pages.right((x - 20, top), style, name, AMOUNT);
         }
-        self.at = top - ROW;
-    }
-
-    /// Writes the foot of a page, and ends the page.
-    fn footer(&mut self) {
-        let number = self.pages.len() + 1;
-        let count = self.page_count();
-        let (it, page) = (&self.statement, &mut self.page);
-        page.rule(470, 5);
-        let pin = match it.last {
-            0 => "Sin movimientos hasta el fin del período".to_owned(),
-            last => format!("Hasta el movimiento N.º {last} · huella {}", it.hash),
-        };
-        page.grey(LEFT, 370, 60, &pin, 4300);
-        page.right(
-            RIGHT,
-            370,
-            (70, Face::Plain),
-            &format!("Página {number} de {count}"),
-        );
-        let done = std::mem::replace(page, Page::new());
-        self.pages.push(done.finish());
+        self.at = top - 250;
     }
 
     fn row(&mut self, voucher: &Voucher) {
-        let (y, page) = (self.at, &mut self.page);
+        let (bold, light) = ((75, Face::Plain), (62, Face::Light));
+        let names = self.pages.lines(bold, &named(voucher), TEXT.1);
+        let about = self.pages.lines(light, &about(voucher), RIGHT - TEXT.0);
+        let all = names.iter().map(|it| (bold, it));
+        let all: Vec<_> = all.chain(about.iter().map(|it| (light, it))).collect();
+        // A movement is on one page if it has room there. The number is below the date.
+        let below = i16::try_from(all.len()).map_or(LINES_MAX, |lines| lines - 1);
+        self.need(below.clamp(1, LINES_MAX) * STEP);
+
+        let (y, pages) = (self.at, &mut self.pages);
         let at = voucher.at.local().format("%d/%m/%Y %H:%M:%S").to_string();
-        page.left(LEFT + 40, y, (75, Face::Plain), &at, 800);
+        pages.fitted((LEFT + 40, y), bold, &at, 800);
         let number = format!("N.º {}", voucher.sequence);
-        page.grey(LEFT + 40, y - 90, 62, &number, 800);
-        page.left(TEXT.0, y, (75, Face::Plain), &named(voucher), TEXT.1);
-        page.grey(TEXT.0, y - 90, 62, &about(voucher), RIGHT - TEXT.0);
+        pages.fitted((LEFT + 40, y - STEP), light, &number, 800);
         let amount = money(voucher.amount.money());
         let (debit, credit) = match voucher.direction {
             Direction::Credit => (None, Some(amount)),
@@ -210,11 +221,19 @@ impl Pdf {
         let cells = [debit, credit, Some(money(total)), Some(money(available))];
         for (x, cell) in COLUMNS.into_iter().zip(cells) {
             if let Some(cell) = cell {
-                page.right(x - 20, y, (75, Face::Plain), &cell);
+                pages.right((x - 20, y), bold, &cell, AMOUNT);
             }
         }
-        page.hair(y - 140);
-        self.at = y - ROW;
+        for (style, line) in &all {
+            self.need(0);
+            self.pages.left((TEXT.0, self.at), *style, line);
+            self.at -= STEP;
+        }
+        for _ in all.len()..2 {
+            self.at -= STEP;
+        }
+        self.pages.hair(self.at + STEP - 50);
+        self.at -= 70;
     }
 }
 
@@ -249,20 +268,16 @@ fn about(voucher: &Voucher) -> String {
 impl Form for Pdf {
     fn head(&mut self, _: &mut Vec<u8>) {
         self.title();
-        self.table_head(TABLES.0);
+        self.table = true;
+        self.table_head();
         if self.statement.lines() == 0 {
             let text = "No hubo movimientos en el período.";
-            let y = self.at;
-            self.page.left(LEFT + 40, y, (80, Face::Plain), text, 4000);
+            let at = (LEFT + 40, self.at);
+            self.pages.left(at, (80, Face::Plain), text);
         }
     }
 
     fn line(&mut self, voucher: &Voucher, _: &mut Vec<u8>) {
-        if self.at < BOTTOM {
-            self.footer();
-            self.running_title();
-            self.table_head(TABLES.1);
-        }
         self.row(voucher);
     }
 
@@ -270,56 +285,66 @@ impl Form for Pdf {
         if self.statement.lines() > 0 {
             let (y, total) = (self.at, money(self.statement.closing.total()));
             let text = format!("Saldo final al {}", day(self.statement.period.last));
-            let (size, page) = ((80, Face::Bold), &mut self.page);
-            page.left(TEXT.0, y, size, &text, 2500);
+            let (style, pages) = ((80, Face::Bold), &mut self.pages);
+            pages.fitted((TEXT.0, y), style, &text, 2500);
             let [.., x, _] = COLUMNS;
-            page.right(x - 20, y, size, &total);
+            pages.right((x - 20, y), style, &total, AMOUNT);
         }
-        self.footer();
-        out.extend(self.file());
+        let pages = std::mem::replace(&mut self.pages, Pages::new());
+        let pin = match self.statement.last {
+            0 => "Sin movimientos hasta el fin del período".to_owned(),
+            last => format!(
+                "Hasta el movimiento N.º {last} · huella {}",
+                self.statement.hash
+            ),
+        };
+        let (pages, fonts) = pages.finish(|pages, number, count| {
+            pages.rule(470, 5);
+            pages.fitted((LEFT, 370), (60, Face::Light), &pin, 4300);
+            let text = format!("Página {number} de {count}");
+            pages.right((RIGHT, 370), (70, Face::Plain), &text, 800);
+        });
+        out.extend(file(&self.statement, &pages, &fonts));
     }
 }
 
-impl Pdf {
-    /// The file of all pages.
-    fn file(&self) -> Vec<u8> {
-        let mut file = Writer::new();
-        let mut last = 0;
-        let mut id = || {
-            last += 1;
-            Ref::new(last)
-        };
-        let (catalog, tree, info, plain, bold) = (id(), id(), id(), id(), id());
-        let pages: Vec<_> = self.pages.iter().map(|page| (id(), id(), page)).collect();
-        let mut root = file.catalog(catalog);
-        root.pages(tree).lang(TextStr("es-AR"));
-        root.finish();
-        let title = format!("Resumen de cuenta {}", self.statement.of.cvu);
-        let mut about = file.document_info(info);
-        about.title(TextStr(&title));
-        about.author(TextStr(&self.statement.of.provider));
-        about.finish();
-        for (font, name) in [(plain, "Helvetica"), (bold, "Helvetica-Bold")] {
-            let mut font = file.type1_font(font);
-            font.base_font(Name(name.as_bytes()));
-            font.encoding_predefined(Name(b"WinAnsiEncoding"));
-        }
-        let count = pages.iter().fold(0, |count, _| count + 1);
-        let kids = pages.iter().map(|(page, ..)| *page);
-        file.pages(tree).kids(kids).count(count);
-        for (page, content, bytes) in &pages {
-            let mut sheet = file.page(*page);
-            sheet.media_box(Rect::new(0.0, 0.0, 595.3, 841.9));
-            sheet.parent(tree).contents(*content);
-            let mut resources = sheet.resources();
-            let mut fonts = resources.fonts();
-            fonts.pair(Face::Plain.name(), plain);
-            fonts.pair(Face::Bold.name(), bold);
-            fonts.finish();
-            resources.finish();
-            sheet.finish();
-            file.stream(*content, bytes);
-        }
-        file.finish()
+/// The file of all pages.
+fn file(statement: &Statement, pages: &[Vec<u8>], [plain, bold]: &[Font; 2]) -> Vec<u8> {
+    let mut file = Writer::new();
+    let mut last = 0;
+    let mut id = || {
+        last += 1;
+        Ref::new(last)
+    };
+    let (catalog, tree, info) = (id(), id(), id());
+    let [of_plain, of_bold] = [(); 2].map(|()| [(); 6].map(|()| id()));
+    let pages: Vec<_> = pages.iter().map(|page| (id(), id(), page)).collect();
+    let mut root = file.catalog(catalog);
+    root.pages(tree).lang(TextStr("es-AR"));
+    root.finish();
+    let title = format!("Resumen de cuenta {}", statement.of.cvu);
+    let mut about = file.document_info(info);
+    about.title(TextStr(&title));
+    about.author(TextStr(&statement.of.provider));
+    about.finish();
+    let ([plain_id, ..], [bold_id, ..]) = (of_plain, of_bold);
+    plain.write(&mut file, of_plain);
+    bold.write(&mut file, of_bold);
+    let count = pages.iter().fold(0, |count, _| count + 1);
+    let kids = pages.iter().map(|(page, ..)| *page);
+    file.pages(tree).kids(kids).count(count);
+    for (page, content, bytes) in &pages {
+        let mut sheet = file.page(*page);
+        sheet.media_box(Rect::new(0.0, 0.0, 595.3, 841.9));
+        sheet.parent(tree).contents(*content);
+        let mut resources = sheet.resources();
+        let mut fonts = resources.fonts();
+        fonts.pair(Face::Plain.name(), plain_id);
+        fonts.pair(Face::Bold.name(), bold_id);
+        fonts.finish();
+        resources.finish();
+        sheet.finish();
+        file.stream(*content, bytes);
     }
+    file.finish()
 }

@@ -1,6 +1,7 @@
 //! A statement as CSV: a row for the opening balance, one for each movement, one for the closing balance.
 //!
-//! Amounts have a point and two decimals, instants are RFC 3339, CVUs have all their digits, and a text that a
+//! Amounts have a point and two decimals, instants are RFC 3339 in UTC, with their business day in Buenos Aires in a
+//! column of its own, CVUs have all their digits, and a text that a
 //! spreadsheet would take for a formula gets an apostrophe in front. New columns are appended, and none is ever
 //! moved.
 
@@ -15,7 +16,7 @@ use crate::bodies::statements::{StatementBalance, StatementLine};
 use crate::sheets::{cell, row};
 
 /// The columns: those of a line, with the kind of row and the CVU before them.
-const COLUMNS: [&str; 19] = [
+const COLUMNS: [&str; 20] = [
     "record",
     "cvu",
     "sequence",
@@ -35,6 +36,7 @@ const COLUMNS: [&str; 19] = [
     "counterpartyName",
     "counterpartyCuit",
     "counterpartyCbu",
+    "createdAt.date",
 ];
 
 /// A statement that is being written as CSV.
@@ -89,13 +91,13 @@ impl Form for Table {
 
     fn foot(&mut self, out: &mut Vec<u8>) {
         let Statement {
-            period,
+            as_of,
             closing,
             last,
             is_final,
             ..
         } = self.statement;
-        let body = self.balance(closing.into(), period.end(), last);
+        let body = self.balance(closing.into(), as_of, last);
         let kind = match is_final {
             true => "closing",
             false => "provisional",

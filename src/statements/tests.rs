@@ -24,15 +24,15 @@ const PUBLISHED: [(Format, &str); 4] = [
     ),
     (
         Format::Csv,
-        "eac8b670532621fe6db3775b00b5dba837444d14abb26a58b8eccac4ef2fca50",
+        "dfc51a8cba6ae7cf9a0b5ae11963ee4cc1a17ecde1a6ad4dee30b5cedb35b852",
     ),
     (
         Format::Camt,
-        "3584982f37e10a531d1859dad45a0b77ecfa7588526723fb7eb9fd609afffa22",
+        "a1e9370d5c7630558ec04d8ff13746a77453840f2d568d8fbaccf51ebd7232bd",
     ),
     (
         Format::Pdf,
-        "586dc674ff37d61b80b4b063cbf60186816794cef9f8881b767f3abba0f930f0",
+        "87e55a865152298bf269fa6cb3d383132e7f5f6e571e2553c8fd496d517f743b",
     ),
 ];
 

@@ -304,6 +304,10 @@ fn head(statement: &Statement, format: Format, tag: String) -> HttpResponseBuild
 /// day a statement is `final`: the same days give the same bytes for ever, unless the realm is taken back to an
 /// instant, and `ETag` is their hash. Holder, alias and provider are those of the end of the period. At most 366 days,
 /// 200000 movements, 10000 in a PDF.
+///
+/// camt.053 books each movement on its business day in Buenos Aires, and has interim balances (`ITBD`, `ITAV`) until the
+/// statement is final. In CSV `createdAt.date` is the business day. A PDF shows a character that its font lacks, such as
+/// a Chinese one, as its code point (`[U+4E2D]`).
 #[utoipa::path(
     operation_id = "readStatement",
     tag = "Vouchers",

@@ -83,6 +83,7 @@ const TYPES: &[Element] = &[
             ("CdtDbtInd", "1"),
             ("Sts", "1"),
             ("BookgDt", "?"),
+            ("ValDt", "?"),
             ("AcctSvcrRef", "?"),
             ("BkTxCd", "1"),
             ("NtryDtls", "*"),
@@ -91,13 +92,20 @@ const TYPES: &[Element] = &[
         "",
     ),
     ("Sts", &[("Cd", "1")], ""),
-    ("BookgDt", &[("DtTm", "1")], ""),
+    ("BookgDt", &[("Dt:day", "1")], ""),
+    ("ValDt", &[("Dt:day", "1")], ""),
     ("BkTxCd", &[("Prtry:code", "?")], ""),
     ("Prtry:code", &[("Cd:text", "1"), ("Issr", "?")], ""),
     ("NtryDtls", &[("TxDtls", "*")], ""),
     (
         "TxDtls",
-        &[("Refs", "?"), ("RltdPties", "?"), ("AddtlTxInf", "?")],
+        &[
+            ("Refs", "?"),
+            ("RltdPties", "?"),
+            ("RmtInf", "?"),
+            ("RltdDts", "?"),
+            ("AddtlTxInf", "?"),
+        ],
         "",
     ),
     (
@@ -124,11 +132,14 @@ const TYPES: &[Element] = &[
     ("Pty", &[("Nm", "?"), ("Id:party", "?")], ""),
     ("DbtrAcct", &[("Id:account", "1")], ""),
     ("CdtrAcct", &[("Id:account", "1")], ""),
+    ("RmtInf", &[("Ustrd", "*")], ""),
+    ("RltdDts", &[("TxDtTm", "?")], ""),
+    ("Ustrd", &[], "140"),
+    ("TxDtTm", &[], "instant"),
     ("MsgId", &[], "35"),
     ("CreDtTm", &[], "instant"),
     ("FrDtTm", &[], "instant"),
     ("ToDtTm", &[], "instant"),
-    ("DtTm", &[], "instant"),
     ("Id:statement", &[], "35"),
     ("Id:text", &[], "34"),
     ("Prtry:text", &[], "35"),
@@ -156,8 +167,10 @@ const TYPES: &[Element] = &[
 pub struct Entries {
     /// The balances by their codes.
     pub balances: BTreeMap<String, String>,
-    /// The references of the entries, in their order.
-    pub entries: Vec<String>,
+    /// The references of the entries with the day on which they are booked and their text, in their order.
+    pub entries: Vec<(String, String, String)>,
+    /// When it was created.
+    pub created: String,
     /// The name of the account's owner.
     pub owner: String,
 }
@@ -253,7 +266,7 @@ fn checked(node: &Node<'_>, kind: &str) {
     let value = node.text.as_str();
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
     let right = match *text {
-        "instant" => value.len() == 24 && value.ends_with('Z') && value.contains('T'),
+        "instant" => value.len() == 29 && value.ends_with("-03:00") && value.contains('T'),
         "day" => value.len() == 10,
         "ARS" => value == "ARS",
         "amount" => value
@@ -262,6 +275,20 @@ fn checked(node: &Node<'_>, kind: &str) {
         max => (1..=max.parse().unwrap()).contains(&value.chars().count()),
     };
     assert!(right, "{kind}: {value}");
+}
+
+fn entry(it: &Node<'_>) -> (String, String, String) {
+    let day = it.at(&["BookgDt", "Dt"]);
+    assert_eq!(it.at(&["ValDt", "Dt"]), day);
+    let details = it.child("NtryDtls").and_then(|it| it.child("TxDtls"));
+    let text = details.and_then(|it| it.child("RmtInf"));
+    let pieces = text.map_or(&[][..], |it| &it.children);
+    let text: Vec<_> = pieces.iter().map(|it| it.text.as_str()).collect();
+    (
+        it.at(&["NtryRef"]).to_owned(),
+        day.to_owned(),
+        text.join(" "),
+    )
 }
 
 /// Checks a document, and returns its content.
@@ -278,6 +305,7 @@ pub fn read(text: &str) -> Entries {
         .unwrap();
     let mut entries = Entries {
         owner: found.at(&["Acct", "Ownr", "Nm"]).to_owned(),
+        created: found.at(&["CreDtTm"]).to_owned(),
         ..Entries::default()
     };
     for it in &found.children {
@@ -286,7 +314,7 @@ pub fn read(text: &str) -> Entries {
                 let code = it.at(&["Tp", "CdOrPrtry", "Cd"]).to_owned();
                 entries.balances.insert(code, it.at(&["Amt"]).to_owned());
             }
-            "Ntry" => entries.entries.push(it.at(&["NtryRef"]).to_owned()),
+            "Ntry" => entries.entries.push(entry(it)),
             _ => {}
         }
     }

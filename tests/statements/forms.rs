@@ -3,7 +3,7 @@
 
 use tempfile::TempDir;
 
-use super::{FORMS, HOSTILE, begun, camt, october, worked};
+use super::{FORMS, HOSTILE, begun, camt, october, pdf, worked};
 use crate::support::Value;
 
 /// The centavos of an amount that is a text.
@@ -33,6 +33,16 @@ fn rows(text: &str) -> Vec<Vec<String>> {
         "it is cut off"
     );
     rows
+}
+
+/// The business day of a line: the transfers of [`worked`] are posted before midnight in Buenos Aires, when it is
+/// already the next day in UTC.
+fn day(line: &Value) -> String {
+    let at = line["createdAt"].as_str().unwrap();
+    match at.starts_with("2026-10-20T02:59:59") {
+        true => "2026-10-19".to_owned(),
+        false => at.split_once('T').unwrap().0.to_owned(),
+    }
 }
 
 #[actix_web::test]
@@ -76,6 +86,7 @@ async fn all_forms_say_the_same() {
         for name in ["id", "amount", "totalAfter", "createdAt", "ledgerType"] {
             assert_eq!(row[column(name)], line[name].as_str().unwrap());
         }
+        assert_eq!(row[column("createdAt.date")], day(line));
         assert_eq!(row[column("cvu")], cvu);
     }
     let ends = [&table[1], table.last().unwrap()];
@@ -101,15 +112,20 @@ async fn all_forms_say_the_same() {
     let booked = lines
         .iter()
         .filter(|it| booked.contains(&it["ledgerType"].as_str().unwrap()));
-    let booked: Vec<_> = booked.map(|it| it["sequence"].to_string()).collect();
-    assert_eq!(entries.entries, booked);
+    let booked = booked.map(|it| {
+        let text = it["description"].as_str().unwrap_or_default();
+        (it["sequence"].to_string(), day(it), text.to_owned())
+    });
+    assert_eq!(entries.entries, booked.collect::<Vec<_>>());
+    assert_eq!(entries.created, "2026-10-31T23:59:59.999-03:00");
     assert_eq!(entries.owner, HOSTILE);
 
     let pages = &all[3].bytes;
     assert!(pages.starts_with(b"%PDF-1.") && pages.trim_ascii_end().ends_with(b"%%EOF"));
-    let shown = |text: &[u8]| pages.windows(text.len()).any(|it| it == text);
-    assert!(shown(b"1.234.567,89") && shown(cvu.as_bytes()));
-    assert!(!shown(b"Date"), "a file has no date of its making");
+    let shown = pdf::shown(pages);
+    assert!(shown.contains("1.234.567,89") && shown.contains(&cvu));
+    let dated = pages.windows(4).any(|it| it == b"Date");
+    assert!(!dated, "a file has no date of its making");
     for (form, media) in all.iter().zip(FORMS) {
         assert!(form.headers["content-type"].starts_with(media), "{media}");
         assert_eq!(form.headers["vary"], "accept");
