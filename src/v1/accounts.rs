@@ -184,7 +184,7 @@ page! {
     tag = "Accounts",
     params(
         PageParams,
-        ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (accents and case folded) or CUIT"),
+        ("q" = Option<String>, Query, description = "part of CVU, alias, holder's name (as typed on any keyboard: case and accents do not matter, `ł` is `l`, `ß` is `ss`) or CUIT"),
         ("status" = Option<ListedStatusWord>, Query, description = "only accounts in this state"),
         ("sort" = Option<AccountSortWord>, Query, description = "`createdAt` when absent")
     ),

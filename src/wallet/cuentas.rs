@@ -234,7 +234,7 @@ struct CuentasPage {
     tag = "Wallet",
     params(
         PaginaParams,
-        ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (accents and case folded) or code, or the whole id"),
+        ("q" = Option<String>, Query, description = "part of CUIT, e-mail, name (case and accents do not matter, `ł` is `l`, `ß` is `ss`) or code, or the whole id"),
         ("habilitado" = Option<bool>, Query, description = "only enabled, or only disabled"),
         ("sort" = Option<CuentaSort>, Query, description = "`id` when absent")
     ),

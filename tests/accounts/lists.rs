@@ -34,6 +34,35 @@ fn cvus(answer: &Answer) -> Vec<&str> {
 }
 
 #[actix_web::test]
+async fn both_families_find_a_name_by_what_a_person_types() {
+    let service = TestService::start().await;
+    let client = &service.a;
+    for (name, typed) in [
+        ("Ivana Kovačević", "kovacevic"),
+        ("Łukasz Nowak", "LUKASZ"),
+        ("Jörg Straße", "strasse"),
+        ("Đorđe Ødegård", "dorde odegard"),
+        ("Иван Петров", "petrov"),
+        ("Sinéad O’Brien", "o'brien"),
+    ] {
+        let opened = client
+            .open_with(json!({"cuit": cuit(fresh()), "holderName": name}))
+            .await;
+        for text in [typed, name, &name.to_uppercase()] {
+            let query = |path: &str| {
+                let mut url = reqwest::Url::parse(&format!("{}{path}", client.url)).unwrap();
+                url.query_pairs_mut().append_pair("q", text);
+                format!("{}?{}", url.path(), url.query().unwrap())
+            };
+            let native = client.get(&query("/v1/accounts")).await.is(200);
+            assert_eq!(cvus(&native), [opened["cvu"].as_str().unwrap()], "{text}");
+            let wallet = client.get(&query("/wallet/v1/Cuentas")).await.is(200);
+            assert_eq!(wallet["totalRecords"], 1, "{text}");
+        }
+    }
+}
+
+#[actix_web::test]
 async fn accounts_are_found_by_every_part_of_them() {
     let service = TestService::start().await;
     let all = population(

@@ -122,7 +122,7 @@ impl Projection for Rows {
 
 impl Projection for RowsUnder {
     fn version(&self) -> u32 {
-        16
+        17
     }
 
     fn scoped(&self) -> &[u8] {
