@@ -223,8 +223,7 @@ impl Page {
         values: impl IntoIterator<Item = (String, u64)>,
     ) {
         self.family(name, kind, help);
-        // A sum of counts that high is not reached.
-        for (labels, value) in combined(values, u64::saturating_add) {
+        for (labels, value) in combined(values, u64::strict_add) {
             self.sample(name, &labels, value);
         }
     }

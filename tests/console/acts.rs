@@ -163,7 +163,7 @@ async fn an_approver_sees_what_would_change_and_a_new_key_once() {
     let approve = [("outcome", "approve"), ("reason", "visto")];
     let approved = approver.act(page, page, &approve).await.is(200).text;
     let key = approved.split_once("cdl_live_").expect("a key").1;
-    let key = key.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let key = key.split(|it: char| !it.is_ascii_alphanumeric() && !"_-".contains(it));
     let key = format!("cdl_live_{}", key.into_iter().next().unwrap());
     canary::learn(&key);
     service

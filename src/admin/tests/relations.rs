@@ -108,7 +108,7 @@ async fn a_live_key_waits_for_a_second_person_who_alone_sees_it_once() {
                 .get(&format!("/admin/approvals/{}", asked["id"]))
                 .await;
             assert_eq!(read.get("answer"), None);
-            let secret = key.rsplit('_').next().unwrap();
+            let secret = key.splitn(4, '_').nth(3).unwrap();
             let everything = [
                 house.get("/admin/approvals").await.1,
                 house.get("/admin/audit?limit=200").await.1,
