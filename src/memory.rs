@@ -248,7 +248,8 @@ pub fn taken() -> Option<u64> {
 }
 
 /// Keeps as many unread answers, accounts and blocks in memory as the plan has room for, until the handle is aborted.
-pub fn watch(engine: Arc<Engine>, plan: Plan, unread: Arc<Unread>) -> JoinHandle<()> {
+pub fn watch(engine: &Arc<Engine>, plan: Plan, unread: &Arc<Unread>) -> JoinHandle<()> {
+    let (engine, unread) = (Arc::clone(engine), Arc::clone(unread));
     let keep = async move |_| keep(&engine, plan, &unread).await;
     rt::spawn(async move { persist("memory", keep).await })
 }

@@ -287,7 +287,7 @@ impl Site {
         let measures = Arc::new(Measures::new()?);
         let engine = open_on(folder, layout, (log, allowed.pace), &measures)?.engine;
         let upkeep = measures.keep_up();
-        let watch = memory.map(|plan| watch(Arc::clone(&engine), plan, Arc::default()));
+        let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
         let actors = before.and_since(layout.arbiters);
         let keyring = Arc::new(Keyring::new(PEPPER));
         let key = tenant(&engine, &keyring, TENANT).await?;

@@ -1,7 +1,7 @@
 //! The parts of a service, put together and taken apart again on the service's own thread.
 
 use std::fs::File;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::{Arc, Weak, mpsc};
 use std::time::{Duration, Instant};
@@ -162,15 +162,33 @@ fn batches() -> Result<BulkSlots, StartError> {
 
 /// Starts the admin listener, with the console on it.
 fn operate(
-    desk: &Arc<OperatorDesk>,
-    listener: TcpListener,
-) -> Result<(admin::Running, Arc<Console>), StartError> {
+    door: &Door,
+    strangers: Arc<Strangers>,
+    listen_at: SocketAddr,
+) -> Result<(Arc<OperatorDesk>, admin::Running, Arc<Console>), StartError> {
+    let listener = listen(listen_at, "admin_listen")?;
+    let desk = OperatorDesk::new(Door {
+        strangers,
+        ..door.clone()
+    });
     let console = Console::start(&desk.door);
     let shared = Arc::clone(&console);
     let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
-    let admin = admin::start(desk, listener, beside);
+    let admin = admin::start(&desk, listener, beside);
     let failed = |why| StartError::io("starting the admin listener", why);
-    Ok((admin.map_err(failed)?, console))
+    Ok((desk, admin.map_err(failed)?, console))
+}
+
+/// Starts the public listener, with the routes that a caller adds.
+fn serve(
+    door: &Door,
+    listen_at: SocketAddr,
+    how: &Listening,
+    extra: server::Extra,
+) -> Result<server::Running, StartError> {
+    let listener = listen(listen_at, "listen")?;
+    let failed = |why| StartError::io("starting the public listener", why);
+    server::start(door.clone(), listener, how, further(extra)).map_err(failed)
 }
 
 impl Parts {
@@ -186,15 +204,13 @@ impl Parts {
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
         let notices = folder::notice_secret(&pepper);
-        let secrets = Secrets::in_folder(options.secrets.clone());
-        let how = (secrets, opened.may_call);
+        let how = (Secrets::in_folder(options.secrets.clone()), opened.may_call);
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
         let (sink, hooks) = webhooks(options.reach, options.streams, options.attempt, &pepper)?;
         let outgoing = leaving(&options.data)?;
         let outside = outside(&measures, (banks, sink), &outgoing);
         let actors = options.engine.resting(ahead.is_some());
-        let times = measures.actors();
-        let engine = Engine::timed(cells, options.clock, outside, actors, times)?;
+        let engine = Engine::timed(cells, options.clock, outside, actors, measures.actors())?;
         let backup = ship(options.backup, all, &engine, &options.data, &opened.node)?;
         let strangers = |connections| Arc::new(Strangers::new(options.wrong_keys, connections));
         let door = Door {
@@ -220,23 +236,15 @@ impl Parts {
             node: opened.node,
             entrance: Entrance::Clients,
         };
-        let listener = listen(options.admin_listen, "admin_listen")?;
-        let desk = OperatorDesk::new(Door {
-            strangers: strangers(admin::CONNECTIONS),
-            ..door.clone()
-        });
-        let (admin, console) = operate(&desk, listener)?;
-        let listener = listen(options.listen, "listen")?;
+        let operators = strangers(admin::CONNECTIONS);
+        let (desk, admin, console) = operate(&door, operators, options.admin_listen)?;
         let bounds = bounds(options.limits, room, &door);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
-        let failed = |why| StartError::io("starting the public listener", why);
-        let public = server::start(door.clone(), listener, &how, further(options.extra));
-        let (public, grace) = (public.map_err(failed)?, options.grace);
+        let public = serve(&door, options.listen, &how, options.extra)?;
         notify(sandbox.as_ref(), public.addr)?;
         let (nodes, catch_up) = begin(ahead, &desk, (options.catch_up, &how))?;
-        let watched =
-            |plan| memory::watch(Arc::clone(&door.engine), plan, Arc::clone(&door.unread));
+        let watched = |plan| memory::watch(&door.engine, plan, &door.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
             catch_up,
@@ -249,7 +257,7 @@ impl Parts {
             admin,
             console,
             sandbox,
-            grace,
+            grace: options.grace,
             stores,
             _held: held,
         })
