@@ -246,10 +246,7 @@ impl Settings {
             1,
             300,
         );
-        if self.bank_catch_up_seconds > 0 {
-            let seconds = self.bank_catch_up_seconds;
-            wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
-        }
+        let catch_up = self.catch_up(&mut wrong);
         self.sizes(&mut wrong);
         let pace = rates::pace(self.realm_pace, &mut wrong);
         let cell = self.cell.elsewhere(pepper.is_some(), &mut wrong);
@@ -296,11 +293,19 @@ impl Settings {
             grace: Duration::from_secs(self.shutdown_grace_seconds),
             log_every: self.log_requests_every,
             backup,
-            catch_up: (self.bank_catch_up_seconds > 0)
-                .then(|| Duration::from_secs(self.bank_catch_up_seconds)),
+            catch_up,
             ..ServiceOptions::local(data, admin_key)
         }
         .within(self.plan()))
+    }
+
+    /// How often the bank's list is read; 0 seconds mean never.
+    fn catch_up(&self, wrong: &mut Wrong) -> Option<Duration> {
+        let seconds = self.bank_catch_up_seconds;
+        (seconds > 0).then(|| {
+            wrong.range("bank_catch_up_seconds", seconds, 10, 86_400);
+            Duration::from_secs(seconds)
+        })
     }
 
     /// The folder of the secrets that bank relations name.

@@ -135,9 +135,9 @@ impl World {
             arbiters: threads(),
             spread: true,
             treasury_every: Duration::ZERO,
-            bank_reads: engine::BankReadLimits {
+            bank_reads: crate::engine::BankReadLimits {
                 kept: Duration::ZERO,
-                ..engine::BankReadLimits::default()
+                ..crate::engine::BankReadLimits::default()
             },
             ..EngineOptions::default()
         };

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::read::{self, NAME_MAX, Worth};
 use super::redact::last4;
 use super::refusals;
-use super::wire::{Answer, Ask, Verdict};
+use super::wire::{self, Answer, Ask, Verdict};
 
 /// The most holders that an account can have.
 const HOLDERS_MAX: usize = 50;
@@ -38,7 +38,7 @@ impl Ask<Found> {
         let asked = whom.clone();
         let judge = Box::new(move |answer: &Answer| {
             if !answer.is_success() {
-                return refusals::verdict(answer, refusals::LOOKUP);
+                return wire::verdict(answer, refusals::LOOKUP);
             }
             found(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
         });
@@ -56,7 +56,7 @@ impl Ask<(Money, Timestamp)> {
         let asked = collector.to_owned();
         let judge = Box::new(move |answer: &Answer| {
             if !answer.is_success() {
-                return refusals::of_question(answer);
+                return wire::of_question(answer);
             }
             balance(answer, &asked).map_or(Verdict::Nonsense, Verdict::Done)
         });

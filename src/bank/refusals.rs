@@ -5,8 +5,6 @@
 //! relation to the bank such as `VW003`, no code at all) leaves the outcome unknown. The order's state is then asked
 //! before anything is decided, and the order is sent again under the same reference if the bank does not know it.
 
-use super::wire::{Answer, Verdict, code_of};
-
 /// A transfer or return: a party, the currency, the form of the order or the day's limit.
 pub(super) const TRANSFER: &[&str] = &[
     "VW005", "VW006", "VW009", "VW015", "PA004", "PA005", "PA006", "PA011", "PA012", "TX009",
@@ -32,21 +30,3 @@ pub(super) const LOOKUP: &[&str] = &["VW006", "PA005", "PA006", "PA011", "PA012"
 pub(super) const ENROL: &[&str] = &[
     "RM002", "RM003", "RM004", "VW005", "VW006", "VW009", "VW015", "PA004", "PA012",
 ];
-
-/// What an answer without success means for an operation with these final codes.
-pub(super) fn verdict<T>(answer: &Answer, finals: &[&str]) -> Verdict<T> {
-    if finals.contains(&code_of(answer).as_str()) {
-        Verdict::Refused
-    } else {
-        Verdict::Nonsense
-    }
-}
-
-/// What an answer without success means for a question that decides nothing: any code is the bank's refusal.
-pub(super) fn of_question<T>(answer: &Answer) -> Verdict<T> {
-    if code_of(answer).is_empty() {
-        Verdict::Nonsense
-    } else {
-        Verdict::Refused
-    }
-}

@@ -41,7 +41,7 @@ impl Ask<FundWord> {
                     .and_then(|record: BankRecord| record.word(&reference));
                 return record.map_or(Verdict::Nonsense, Verdict::Done);
             }
-            refusals::verdict(answer, refusals::ENROL)
+            wire::verdict(answer, refusals::ENROL)
         });
         let body = json!({
             "reference": order.reference,

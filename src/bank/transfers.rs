@@ -172,7 +172,7 @@ impl Ask<Page> {
 
 fn judge_sent(answer: &Answer, origin: OriginId) -> Verdict<BankTransfer> {
     if !answer.is_success() {
-        return refusals::verdict(answer, refusals::TRANSFER);
+        return wire::verdict(answer, refusals::TRANSFER);
     }
     // The ledger compares what it moves; an answer without even an amount makes no sense.
     match recorded(answer, origin).filter(|record| record.moved.amount.is_some()) {
@@ -213,7 +213,7 @@ pub(super) struct Page {
 
 pub(super) fn judge_page(answer: &Answer, day: BusinessDay, way: Way) -> Verdict<Page> {
     if !answer.is_success() {
-        return refusals::of_question(answer);
+        return wire::of_question(answer);
     }
     let Some(lines): Option<Vec<&RawValue>> = answer.read() else {
         return Verdict::Nonsense;

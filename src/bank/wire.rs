@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::names::for_the_bank;
 use super::redact::last4;
-use super::refusals::{self, ALIAS, CLOSE, CREATE, RENAME};
+use super::refusals::{ALIAS, CLOSE, CREATE, RENAME};
 use super::{BODY_MAX, Config};
 
 /// The meaning of an answer. Only answers with 2xx and 4xx are judged.
@@ -72,6 +72,24 @@ pub(super) struct Ask<T> {
     pub judge: Judge<T>,
 }
 
+/// What an answer without success means for an operation with these final codes.
+pub(super) fn verdict<T>(answer: &Answer, finals: &[&str]) -> Verdict<T> {
+    if finals.contains(&code_of(answer).as_str()) {
+        Verdict::Refused
+    } else {
+        Verdict::Nonsense
+    }
+}
+
+/// What an answer without success means for a question that decides nothing: any code is the bank's refusal.
+pub(super) fn of_question<T>(answer: &Answer) -> Verdict<T> {
+    if code_of(answer).is_empty() {
+        Verdict::Nonsense
+    } else {
+        Verdict::Refused
+    }
+}
+
 impl<T> Ask<T> {
     /// A request without a body; `path` is the part after `/v1`.
     pub fn get(operation: &'static str, path: &[&str], judge: Judge<T>) -> Self {
@@ -119,7 +137,7 @@ impl Ask<Cvu> {
             redacted: json!({"client_id": client_id, "currency": "ARS"}).to_string(),
             judge: Box::new(move |answer| {
                 if !answer.is_success() {
-                    return refusals::verdict(answer, CREATE);
+                    return verdict(answer, CREATE);
                 }
                 let cvu = answer
                     .read()
@@ -230,7 +248,7 @@ fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
             // It has one, so it is assigned no other.
             ("VW010", None) => Verdict::Refused,
             ("VW006", _) => Verdict::NotYet,
-            _ => refusals::verdict(answer, ALIAS),
+            _ => verdict(answer, ALIAS),
         };
     }
     let Some(given) = answer.read::<Status>().filter(Status::is_ok) else {
@@ -247,7 +265,7 @@ fn judge_alias(answer: &Answer, wanted: Option<&Alias>) -> Verdict<Alias> {
 
 fn judge_done(answer: &Answer, finals: &[&str]) -> Verdict<()> {
     if !answer.is_success() {
-        return refusals::verdict(answer, finals);
+        return verdict(answer, finals);
     }
     // A 204 without a body is a yes as well.
     if answer.status == 204 || answer.read().is_some_and(|status: Status| status.is_ok()) {

@@ -240,6 +240,22 @@ pub struct Site {
     watch: Option<JoinHandle<()>>,
 }
 
+/// How the service of a layout listens.
+fn listening(layout: Layout, door: &Door) -> Listening {
+    Listening {
+        workers: layout.workers,
+        bounds: Arc::new(Bounds::new(
+            wire::ConnectionLimits::default(),
+            Arc::clone(&door.gate),
+            Arc::clone(&door.unread),
+        )),
+        head: door.deadlines.head,
+        answer: wire::ANSWER_PATIENCE,
+        grace: GRACE,
+        tls: None,
+    }
+}
+
 impl Site {
     /// Opens a new store in a folder, with this many accounts.
     ///
@@ -328,18 +344,7 @@ impl Site {
             entrance: Entrance::Clients,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
-        let how = Listening {
-            workers: layout.workers,
-            bounds: Arc::new(Bounds::new(
-                wire::ConnectionLimits::default(),
-                Arc::clone(&door.gate),
-                Arc::clone(&door.unread),
-            )),
-            head: door.deadlines.head,
-            answer: wire::ANSWER_PATIENCE,
-            grace: GRACE,
-            tls: None,
-        };
+        let how = listening(layout, &door);
         let server = server::start(door, listener, &how, extra)?;
         Ok(Self {
             engine,

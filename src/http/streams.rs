@@ -123,8 +123,8 @@ mod tests {
         let turn = streams.turn(one).await.unwrap();
         let late = streams.turn(one).await;
         assert_eq!(late.unwrap_err(), Failure::Overloaded);
-        streams.turn(other).await.unwrap();
+        drop(streams.turn(other).await.unwrap());
         drop(turn);
-        streams.turn(one).await.unwrap();
+        drop(streams.turn(one).await.unwrap());
     }
 }

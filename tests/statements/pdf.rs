@@ -44,9 +44,10 @@ fn codes(table: &str) -> HashMap<u16, String> {
         .filter_map(|line| line.strip_prefix('<')?.strip_suffix('>')?.split_once("> <"));
     let pairs = pairs.filter(|(code, _)| *code != "0000");
     let text = |hex: &str| {
-        let units = (0..hex.len())
-            .step_by(4)
-            .map(|at| u16::from_str_radix(&hex[at..at + 4], 16).unwrap());
+        let units = hex.as_bytes().chunks(4).map(|digits| {
+            let digits = std::str::from_utf8(digits).unwrap();
+            u16::from_str_radix(digits, 16).unwrap()
+        });
         String::from_utf16(&units.collect::<Vec<_>>()).unwrap()
     };
     pairs
@@ -58,12 +59,14 @@ fn codes(table: &str) -> HashMap<u16, String> {
 fn bytes(text: &str) -> Vec<u8> {
     if let Some(hex) = text.strip_prefix('<') {
         let hex = hex.trim_end_matches('>');
-        return (0..hex.len())
-            .step_by(2)
-            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
-            .collect();
+        let pairs = hex.as_bytes().chunks(2).map(|digits| {
+            let digits = std::str::from_utf8(digits).unwrap();
+            u8::from_str_radix(digits, 16).unwrap()
+        });
+        return pairs.collect();
     }
-    let (mut all, mut chars) = (Vec::new(), text[1..text.len() - 1].chars());
+    let inside = text.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let (mut all, mut chars) = (Vec::new(), inside.unwrap().chars());
     while let Some(c) = chars.next() {
         let c = match (c, c == '\\') {
             (c, false) => c,

@@ -220,9 +220,9 @@ mod tests {
         let _second = reads.take(ONE).await.unwrap();
         let refused = reads.take(ONE).await;
         assert_eq!(refused.unwrap_err(), Failure::BankReadsLimited);
-        reads.take(RealmId(2)).await.unwrap();
+        drop(reads.take(RealmId(2)).await.unwrap());
         drop(first);
-        reads.take(ONE).await.unwrap();
+        drop(reads.take(ONE).await.unwrap());
     }
 
     #[tokio::test(start_paused = true)]
@@ -230,11 +230,11 @@ mod tests {
         let reads = BankReads::new(LIMITS);
         let since = Instant::now();
         for _ in 0..4 {
-            reads.take(ONE).await.unwrap();
+            drop(reads.take(ONE).await.unwrap());
         }
         assert_eq!(since.elapsed(), Duration::ZERO);
         for _ in 0..4 {
-            reads.take(ONE).await.unwrap();
+            drop(reads.take(ONE).await.unwrap());
         }
         assert!(since.elapsed() >= Duration::from_secs(2));
         let slow = BankReads::new(BankReadLimits {
@@ -242,7 +242,7 @@ mod tests {
             burst: 1,
             ..LIMITS
         });
-        slow.take(ONE).await.unwrap();
+        drop(slow.take(ONE).await.unwrap());
         let refused = slow.take(ONE).await;
         assert_eq!(refused.unwrap_err(), Failure::BankReadsLimited);
     }

@@ -179,10 +179,10 @@ impl PostgresLog {
     fn touch(&self, sql: &'static str, second: i64, more: &[i64]) -> Result<Option<u64>, LogError> {
         let numbers: Vec<i64> = [self.cell(), second].iter().chain(more).copied().collect();
         let done = self.wait(move |core| async move {
-            let params = numbers
-                .iter()
-                .map(|n| (n as &(dyn ToSql + Sync), Type::INT8));
-            let params: Vec<_> = params.collect();
+            let mut params: Vec<(&(dyn ToSql + Sync), Type)> = Vec::with_capacity(numbers.len());
+            for number in &numbers {
+                params.push((number, Type::INT8));
+            }
             core.ask(true, sql, &params).await
         });
         Ok(done?.touched)
