@@ -102,6 +102,10 @@ impl Rig {
                     first: Duration::from_millis(20),
                     last: Duration::from_millis(200),
                 },
+                bank_reads: engine::BankReadLimits {
+                    kept: Duration::ZERO,
+                    ..engine::BankReadLimits::default()
+                },
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),

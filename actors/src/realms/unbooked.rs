@@ -126,7 +126,6 @@ impl RealmSupervisor {
                     realm = realm.0,
                     day = %line.day,
                     field = line.field,
-                    bank_id = line.bank_id,
                     "a line of the bank's list cannot be read; it waits for a person"
                 );
                 self.unbooked(BankSays::Unreadable(line), UNREADABLE, ticket);
