@@ -161,13 +161,13 @@ async fn bodies_that_are_too_large_or_of_another_type() {
             "{kind}"
         );
     }
-    // A compressed body is not unpacked.
+    // A compressed body is refused and not unpacked.
     let more = format!("content-encoding: gzip\r\ncontent-length: {}\r\n", 8);
     let answer = stage
         .send(&posting(a, cvu, &more, b"\x1f\x8b\x08\x00\x00\x00\x00\x00"))
         .await
         .unwrap();
-    assert_eq!(answer.status, 400);
+    assert_eq!(answer.status, 415);
     stage.lives().await;
 }
 

@@ -27,7 +27,7 @@ const RENEWAL_TRIES: u32 = 30;
 /// The longest pause between two such tries.
 const RENEWAL_PAUSE: Duration = Duration::from_millis(500);
 /// How long followers wait at most to hear that the last record was acknowledged, while nothing else is written.
-const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(1);
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_millis(100);
 
 /// A lease that must be renewed.
 #[derive(Clone, Copy, Debug)]
@@ -359,10 +359,10 @@ mod tests {
                 tries += 1;
             }
             assert!((19..=82).contains(&tries), "{length}: {tries}");
-            // A record to acknowledge makes the renewal due within a second.
+            // A record to acknowledge makes the renewal due soon.
             held.tried = None;
             let due = held.due(true).duration_since(asked);
-            assert!(due <= ms(1_000) && due <= ms(length) / 3);
+            assert!(due <= ACKNOWLEDGED_WITHIN && due <= ms(length) / 3);
         }
     }
 }
