@@ -186,9 +186,6 @@ fn collectors(bank: &Bank) -> String {
         )
         .ok();
     }
-    if rows.is_empty() {
-        rows.push_str("<tr><td>None so far.</td></tr>\n");
-    }
     rows
 }
 

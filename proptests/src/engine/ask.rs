@@ -80,7 +80,7 @@ pub(super) fn is_open(why: &Failure) -> bool {
             | Failure::ShuttingDown
             | Failure::KeyInFlight
             // A decision waited too long for the bank's list.
-            | Failure::Bank(BankError::TimedOut)
+            | Failure::NotRead(BankError::TimedOut)
             | Failure::Rejected(Rejection::ExternalIdInFlight | Rejection::OperationInFlight)
     )
 }

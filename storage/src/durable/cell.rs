@@ -63,6 +63,8 @@ pub(crate) struct Cell {
     lease: Option<Held>,
     /// The last commit of which followers were told that it was acknowledged.
     told: CommitNo,
+    /// Whether this node takes in only what an owner has acknowledged while it follows.
+    only_acknowledged: bool,
     /// Whether the log is somewhere other than this node's journal; it then keeps its own deadlines.
     elsewhere: bool,
     local: Arc<Mutex<Writer>>,
@@ -76,9 +78,16 @@ impl Cell {
             epoch: Epoch::default(),
             lease: None,
             told: CommitNo::default(),
+            only_acknowledged: false,
             elsewhere,
             local,
         }
+    }
+
+    /// From now on this node takes in only what an owner has acknowledged while it follows: it may own the log after a
+    /// server that fails has lost the rest.
+    pub(crate) fn take_only_acknowledged(&mut self) {
+        self.only_acknowledged = true;
     }
 
     /// Where the records become durable.
@@ -256,17 +265,19 @@ impl Cell {
         Err(LogError::Lost(Arc::from(why)))
     }
 
-    /// How far this node may take in the log: an owner to its end, a follower to the last acknowledged commit. Waits at
-    /// most `most` until that is beyond `past`.
+    /// How far this node may take in the log: a node that may become its owner to the last acknowledged commit, an
+    /// owner and a plain copy to its end. A follower waits at most `most` until a commit beyond `past` is acknowledged.
     ///
     /// # Errors
     /// As [`Log::watch`].
     pub(crate) fn reaches(&self, past: CommitNo, most: Duration) -> Result<CommitNo, LogError> {
         if self.epoch == Epoch::default() {
-            self.log.watch(past, most)
-        } else {
-            Ok(self.log.tail()?.commit)
+            let acknowledged = self.log.watch(past, most)?;
+            if self.only_acknowledged {
+                return Ok(acknowledged);
+            }
         }
+        Ok(self.log.tail()?.commit)
     }
 
     /// Waits at most `most` for records beyond the end of this node's journal ([`Self::reaches`]). Each record is put

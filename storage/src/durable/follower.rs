@@ -1,8 +1,8 @@
 //! The follower: one thread that copies the owner's records into this node's journal and index.
 //!
 //! **Order.** The projection is asked about each entry of a record before the record gets into this node's journal. It
-//! is there, flushed, before its rows are visible. A record that no owner is known to have acknowledged is not taken in:
-//! a server that fails may lose it, and a journal that has it would refuse the log.
+//! is there, flushed, before its rows are visible. A node that may own the log takes in no record that no owner is
+//! known to have acknowledged: a server that fails may lose it, and a journal that has it would refuse the log.
 //!
 //! **Failure.** A record that does not follow this node's journal, or cannot be written or applied,
 //! poisons the store. A log that cannot be reached is asked again.

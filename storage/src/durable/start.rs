@@ -139,6 +139,7 @@ fn announced(cell: &mut Cell, part: &Part) -> Result<Option<Sign>, OpenError> {
     };
     let sign = Sign::new(name, address);
     sign.claim(cell).map_err(OpenError::Log)?;
+    cell.take_only_acknowledged();
     Ok(Some(sign))
 }
 

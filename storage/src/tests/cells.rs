@@ -106,7 +106,7 @@ fn a_follower_reads_what_the_owner_has_written() {
 }
 
 #[test]
-fn a_follower_takes_in_only_what_the_owner_has_acknowledged() {
+fn a_node_that_follows_takes_in_only_what_the_owner_has_acknowledged() {
     let dir = tempfile::tempdir().unwrap();
     let log = MemoryLog::new([4; 16]);
     let mut owns = log.handle();
@@ -121,7 +121,12 @@ fn a_follower_takes_in_only_what_the_owner_has_acknowledged() {
     append(1);
     append(2);
     // The second record is visible. A server that fails now may lose it: nobody has acknowledged it.
-    let follower = join(&dir.path().join("follower"), &log, &Part::Follower).unwrap();
+    let part = Part::Node {
+        name: Arc::from("two"),
+        address: Arc::from("two:1"),
+        lease: LEASE,
+    };
+    let follower = join(&dir.path().join("two"), &log, &part).unwrap();
     assert_eq!(follower.applied(), CommitNo(1));
     append(3);
     wait_applied(follower.as_ref(), CommitNo(2));
