@@ -6,10 +6,11 @@
 //! **Order.** No advisory locks, no LISTEN, no sequences: every condition is in the `WHERE` of one
 //! statement.
 //!
-//! **Time.** No lease depends on the server's clock, only what is shown of nodes and the names that they keep. A lease is a length and a count of changes: whoever has seen the
-//! count unchanged for that length, by its own steady clock, may take the cell if the count is still the same.
+//! **Time.** No lease depends on the server's clock, only what is shown of nodes and the names that they keep. A lease is
+//! a length and a count of changes: whoever has seen the count unchanged for that length, by its own steady clock, may
+//! take the cell if the count is still the same.
 
-/// The version of the tables. A server whose tables are newer is refused.
+/// The version of the tables. A server with tables of another version is refused.
 pub(crate) const VERSION: i64 = 3;
 
 /// The tables, in the order in which they are created; the version comes last.
