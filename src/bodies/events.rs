@@ -159,8 +159,27 @@ pub fn types() -> impl Iterator<Item = (&'static str, &'static str, &'static str
     kinds.chain([TEST])
 }
 
-/// The name in the document of the schema of an event's `data`.
-const fn shape(kind: EventKind) -> &'static str {
+/// What the `data` of an event shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DataOf {
+    /// An account.
+    Account,
+    /// A voucher.
+    Voucher,
+    /// A hold.
+    Hold,
+    /// A transfer.
+    Transfer,
+    /// A voucher type.
+    VoucherType,
+    /// Money that arrived and no account could take.
+    SuspendedCashIn,
+    /// What became of such money.
+    ResolvedSuspense,
+}
+
+/// What the `data` of an event of this kind shows.
+pub const fn data_of(kind: EventKind) -> DataOf {
     match kind {
         EventKind::AccountRegistered
         | EventKind::AccountCreated
@@ -173,24 +192,37 @@ const fn shape(kind: EventKind) -> &'static str {
         | EventKind::AccountDisabled
         | EventKind::AccountLimitsUpdated
         | EventKind::AccountClosed
-        | EventKind::AccountRemunerationUpdated => "AccountOfEvent",
-        EventKind::VoucherCreated => "ComprobanteResponse",
+        | EventKind::AccountRemunerationUpdated => DataOf::Account,
+        EventKind::VoucherCreated => DataOf::Voucher,
         EventKind::HoldCreated
         | EventKind::HoldConfirmed
         | EventKind::HoldReleased
-        | EventKind::HoldExpired => "Hold",
+        | EventKind::HoldExpired => DataOf::Hold,
         EventKind::TransferRequested
         | EventKind::TransferInProgress
         | EventKind::TransferAudit
         | EventKind::TransferCompleted
         | EventKind::TransferRejected
         | EventKind::TransferReversed
-        | EventKind::TransferDecided => "Transfer",
+        | EventKind::TransferDecided => DataOf::Transfer,
         EventKind::VoucherTypeCreated
         | EventKind::VoucherTypeUpdated
-        | EventKind::VoucherTypeRemoved => "VoucherTypeResponse",
-        EventKind::CashInSuspended => "SuspendedCashIn",
-        EventKind::SuspenseResolved => "ResolvedSuspense",
+        | EventKind::VoucherTypeRemoved => DataOf::VoucherType,
+        EventKind::CashInSuspended => DataOf::SuspendedCashIn,
+        EventKind::SuspenseResolved => DataOf::ResolvedSuspense,
+    }
+}
+
+/// The name in the document of the schema of an event's `data`.
+const fn shape(kind: EventKind) -> &'static str {
+    match data_of(kind) {
+        DataOf::Account => "AccountOfEvent",
+        DataOf::Voucher => "ComprobanteResponse",
+        DataOf::Hold => "Hold",
+        DataOf::Transfer => "Transfer",
+        DataOf::VoucherType => "VoucherTypeResponse",
+        DataOf::SuspendedCashIn => "SuspendedCashIn",
+        DataOf::ResolvedSuspense => "ResolvedSuspense",
     }
 }
 

@@ -16,6 +16,7 @@ use super::Door;
 use super::errors::ApiError;
 use super::origin;
 use super::words::Refusal;
+use crate::bodies::events::{DataOf, data_of};
 
 /// Prefixes of routes, each with the group of the operations under it. The longest one that fits counts.
 const GROUPS: &[(&str, Group)] = &[
@@ -111,35 +112,13 @@ pub(super) fn check(key: &ApiKey, request: &HttpRequest, door: &Door) -> Result<
 
 /// The group whose reading shows what an event of this kind carries.
 const fn group_of(kind: EventKind) -> Group {
-    match kind {
-        EventKind::AccountRegistered
-        | EventKind::AccountCreated
-        | EventKind::AccountRejected
-        | EventKind::AccountUpdated
-        | EventKind::AccountAliasUpdated
-        | EventKind::AccountSuspended
-        | EventKind::AccountReactivated
-        | EventKind::AccountEnabled
-        | EventKind::AccountDisabled
-        | EventKind::AccountLimitsUpdated
-        | EventKind::AccountClosed
-        | EventKind::AccountRemunerationUpdated => Group::Accounts,
-        EventKind::VoucherCreated => Group::Vouchers,
-        EventKind::HoldCreated
-        | EventKind::HoldConfirmed
-        | EventKind::HoldReleased
-        | EventKind::HoldExpired => Group::Holds,
-        EventKind::TransferRequested
-        | EventKind::TransferInProgress
-        | EventKind::TransferAudit
-        | EventKind::TransferCompleted
-        | EventKind::TransferRejected
-        | EventKind::TransferReversed
-        | EventKind::TransferDecided => Group::Transfers,
-        EventKind::VoucherTypeCreated
-        | EventKind::VoucherTypeUpdated
-        | EventKind::VoucherTypeRemoved => Group::Types,
-        EventKind::CashInSuspended | EventKind::SuspenseResolved => Group::Reconciliation,
+    match data_of(kind) {
+        DataOf::Account => Group::Accounts,
+        DataOf::Voucher => Group::Vouchers,
+        DataOf::Hold => Group::Holds,
+        DataOf::Transfer => Group::Transfers,
+        DataOf::VoucherType => Group::Types,
+        DataOf::SuspendedCashIn | DataOf::ResolvedSuspense => Group::Reconciliation,
     }
 }
 
