@@ -156,10 +156,10 @@ fn work(
             (Part::Node { lease, .. }, Some(sign)) => {
                 node::run(&shared, (cell, applier, sign), *lease);
             }
-            (Part::Follower, _) => follower::run(&shared, &cell, applier),
-            (Part::Owner { .. } | Part::Node { .. }, _) => {
+            (Part::Owner { .. }, _) => {
                 Committer::new(Arc::clone(&shared), cell, applier, None).run();
             }
+            (Part::Follower | Part::Node { .. }, _) => follower::run(&shared, &cell, applier),
         });
         if catch_unwind(work).is_err() {
             shared.health.poison("the committer panicked");
