@@ -35,8 +35,6 @@ const ARROWS: &[(&str, &[&str])] = &[
         &[
             "caudal-actors",
             "caudal-ledger",
-            "caudal-postgres",
-            "caudal-sandbox",
             "caudal-service",
             "caudal-storage",
         ],

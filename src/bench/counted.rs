@@ -118,7 +118,6 @@ async fn answer(folder: &Path, counted: Counted, answers: u64) -> anyhow::Result
     let layout = Layout {
         workers: 1,
         arbiters: 1,
-        spread: false,
         memory: None,
         resident: (counted == Counted::Activation).then_some(COLD.1),
     };

@@ -3,14 +3,13 @@
 use std::path::Path;
 use std::sync::Weak;
 
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::RealmId;
 use caudal_storage::{Store, StoreOptions};
 use serde::Serialize;
 
 use super::audit::{self, Audit};
 use super::draw::Mix;
 use super::figures::{Thousandths, nanos, per_second, scaled};
-use super::history::{self, History};
 use super::load::{self, End, Job, Measured, Reading, Way};
 use super::machine;
 use super::reopen::{self, Reopened};
@@ -19,8 +18,8 @@ use super::tally::Tally;
 
 /// The first vouchers, which do not count.
 const WARM_UP: u64 = 5000;
-/// The number of concurrent requests that build the long history.
-const HISTORY_ASKING: usize = 512;
+/// The number of concurrent requests on one account.
+const HOT_ASKING: usize = 512;
 
 /// The size of the load.
 #[derive(Clone, Debug)]
@@ -33,8 +32,8 @@ pub struct Plan {
     pub connections: usize,
     /// Whether the load uses the actors' interface instead of HTTP.
     pub engine: bool,
-    /// Vouchers of the account with the long history.
-    pub history: u64,
+    /// Vouchers on one more account.
+    pub hot: u64,
     /// Threads.
     pub layout: Layout,
 }
@@ -124,8 +123,6 @@ pub struct Grown {
     pub disk_bytes: u64,
     /// Bytes of the folder per voucher, including accounts and reserved room.
     pub disk_bytes_per_posting: u64,
-    /// Past balances while the service ran.
-    pub history: Option<History>,
     /// Opening again.
     pub reopened: Reopened,
     /// The number of wrong answers.
@@ -139,7 +136,6 @@ pub struct Grown {
 struct Loaded {
     load: Measured,
     wrong: Measured,
-    history: Option<History>,
     held: Weak<dyn Store>,
     realm: RealmId,
     tally: Tally,
@@ -155,8 +151,7 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
     let disk_bytes = machine::disk_bytes(folder);
     super::say("opening the store again");
     let all = plan.accounts.saturating_add(1);
-    let history = (plan.history > 0).then_some(all);
-    let reopened = reopen::apart(folder, plan.layout.arbiters, all, history)?;
+    let reopened = reopen::apart(folder, plan.layout.arbiters, all)?;
     super::say("checking the ledger");
     let store = site::open_store(folder, StoreOptions::default())?;
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
@@ -177,7 +172,6 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Grown> {
         p99_nanos: load.times.quantile(990),
         disk_bytes,
         disk_bytes_per_posting: scaled(disk_bytes, 1, audit.vouchers),
-        history: loaded.history,
         reopened,
         wrong_answers: load.wrong.saturating_add(wrong.wrong),
         first_wrong: load.first_wrong.or(wrong.first_wrong),
@@ -205,27 +199,21 @@ async fn load(folder: &Path, plan: &Plan) -> anyhow::Result<Loaded> {
         },
     };
     let (load, tally) = load::run(&site, job, Tally::new(all)).await?;
-    super::say(&format!("posting {} vouchers on one account", plan.history));
+    super::say(&format!("posting {} vouchers on one account", plan.hot));
     let job = Job {
         way: Way::Engine(site.realm),
-        connections: HISTORY_ASKING,
+        connections: HOT_ASKING,
         mix: Mix::Hot(accounts),
         end: End::Answers {
             warm_up: 0,
-            of: plan.history,
+            of: plan.hot,
         },
     };
     let (wrong, tally) = load::run(&site, job, tally).await?;
-    let history = if plan.history > 0 {
-        Some(history::measure(&site.engine, site.realm, AccountNo(all)).await?)
-    } else {
-        None
-    };
     let realm = site.realm;
     Ok(Loaded {
         load,
         wrong,
-        history,
         held: site.close().await?,
         realm,
         tally,

@@ -110,7 +110,6 @@ async fn post(args: &Args) -> anyhow::Result<()> {
     let layout = site::Layout {
         workers: 1,
         arbiters: args.arbiters,
-        spread: false,
         memory: None,
         resident: None,
     };

@@ -2,8 +2,8 @@
 //!
 //! **Shape.** [`VOUCHERS`] over [`ACCOUNTS`], a tenth of which may be in memory, by tenths; then vouchers for accounts
 //! that are in memory beside vouchers for any; then a process that posts and is [`killed`](super::killed), the store
-//! opened again, and the whole ledger compared with the acknowledged vouchers; then the same store with its full
-//! segments [`compressed`]. A part of the load keeps these proportions.
+//! opened again, and the whole ledger compared with the acknowledged vouchers. A part of the load keeps these
+//! proportions.
 //!
 //! **Bounds.** It first prints its duration and the disk that it needs, and refuses to run if there is less.
 //!
@@ -18,8 +18,6 @@ use caudal_storage::{Store, StoreOptions};
 use serde::Serialize;
 
 use super::audit::{self, Audit};
-use super::bytes::{self, Share};
-use super::compressed::{self, Compressed};
 use super::draw::Mix;
 use super::figures::{Thousandths, grouped, mebibytes, scaled};
 use super::growth::Tenth;
@@ -118,8 +116,6 @@ pub struct Large {
     pub disk_bytes: u64,
     /// The same per voucher, including accounts and reserved room.
     pub disk_bytes_per_posting: u64,
-    /// The use of those bytes, after closing and opening again.
-    pub shares: Vec<Share>,
     /// Vouchers of the process that was killed.
     pub killed_after: u64,
     /// Opening after the kill.
@@ -130,8 +126,6 @@ pub struct Large {
     pub first_wrong: Option<String>,
     /// The audit of the whole ledger at the end.
     pub audit: Audit,
-    /// The same store with its full segments compressed.
-    pub compressed: Compressed,
 }
 
 /// The work of the index and of the threads that read accounts, per voucher.
@@ -213,15 +207,12 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
     let work = (killed_after, accounts);
     killed::apart(folder, arbiters, work, &mut loaded.tally)?;
     super::say("opening the store after the kill");
-    let reopened = reopen::apart(folder, arbiters, 1, None)?;
+    let reopened = reopen::apart(folder, arbiters, 1)?;
     super::say("checking the whole ledger");
     let store = site::open_store(folder, StoreOptions::default())?;
     let audit = audit::ledger(store.as_ref(), loaded.realm, &loaded.tally)?;
-    let shares = bytes::of(&store)?;
     store.close()?;
     drop(store);
-    super::say("compressing the full segments of the journal, and checking the whole ledger again");
-    let compressed = compressed::run(folder, loaded.realm, &loaded.tally)?;
     let [all, warmed, resident, cold] = loaded.runs;
     let rate = |run: &Measured| Tenth::whole(run).map_or(0, |whole| whole.per_second);
     let tenths = Tenth::all(&all);
@@ -243,7 +234,6 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
         index_runs: loaded.index_runs,
         disk_bytes,
         disk_bytes_per_posting: scaled(disk_bytes, 1, noted),
-        shares,
         killed_after,
         reopened,
         wrong_answers: wrong.into_iter().fold(0, u64::saturating_add),
@@ -251,7 +241,6 @@ pub fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Large> {
             .into_iter()
             .find_map(|run| run.first_wrong),
         audit,
-        compressed,
     })
 }
 
@@ -312,7 +301,6 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
-                spread: false,
                 memory: None,
                 resident: None,
             },

@@ -2,8 +2,8 @@
 //!
 //! **Shape.** The service as it is served, with one extra route that does nothing, and the load, in one process on one
 //! machine, so that ratios mean something even where absolute rates do not. The instructions of one answer are counted
-//! separately ([`guard`]). First come the [`cases`] side by side, then the [`growth`] of one large store, then its
-//! [`lists`], then the cost of [`webhooks`]. The [`large`] load is separate.
+//! separately ([`guard`]). First come the [`cases`] side by side, then the [`growth`] of one large store. The [`large`]
+//! load is separate.
 //!
 //! A crate above the service, which it starts and loads; only the program depends on it.
 //!
@@ -12,43 +12,33 @@
 
 pub mod audit;
 pub mod bulk;
-pub mod bytes;
 pub mod callgrind;
 pub mod case;
 pub mod cases;
 pub mod client;
-pub mod compressed;
 pub mod counted;
 pub mod draw;
 pub mod figures;
 pub mod growth;
 pub mod guard;
-pub mod history;
 pub mod killed;
 pub mod large;
-pub mod lists;
 pub mod load;
-pub mod logs;
 pub mod machine;
 pub mod neighbours;
 pub mod overload;
 pub mod pin;
 pub mod reopen;
 pub mod report;
-pub mod restoring;
 pub mod rows;
 pub mod site;
-pub mod sql;
 pub mod tally;
-pub mod webhooks;
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use secrecy::{ExposeSecret as _, SecretString};
-
 use case::{Bulk, Case};
 use report::Report;
 use site::Layout;
@@ -58,7 +48,7 @@ const WARM_UP: Duration = Duration::from_millis(300);
 
 /// Measure this machine, and check the ledger afterwards
 ///
-/// The cases are a no-op, vouchers, bulks, transfers, balances, a long load, opening again, lists and webhooks.
+/// The cases are a no-op, vouchers, bulks, transfers, balances, a long load, and opening again.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Where the stores are made; the folder is removed afterwards.
@@ -107,40 +97,16 @@ pub struct Args {
     /// Load through the engine directly instead of over HTTP.
     #[arg(long)]
     engine: bool,
-    /// Vouchers on the account whose past balances are asked for; 0 leaves it out.
-    #[arg(long, default_value_t = 100_000)]
-    history: u64,
-    /// Accounts of the lists; 0 leaves the lists out.
-    #[arg(long, value_name = "ACCOUNTS", default_value_t = 100_000)]
-    lists: u64,
-    /// Vouchers of the lists, a tenth of them on one account.
-    #[arg(long, value_name = "VOUCHERS", default_value_t = 1_000_000)]
-    lists_vouchers: u64,
-    /// How often vouchers are measured with and without each kind of webhook, for a second each; 0
-    /// leaves webhooks out.
-    #[arg(long, value_name = "ROUNDS", default_value_t = 20)]
-    webhooks: usize,
-    /// Events that wait for a webhook when it is switched on.
-    #[arg(long, value_name = "EVENTS", default_value_t = 10_000)]
-    backlog: u64,
-    /// Events that wait for a dead webhook.
-    #[arg(long, value_name = "EVENTS", default_value_t = 1_000_000)]
-    undelivered: u64,
+    /// Vouchers on one more account, after the long load.
+    #[arg(long, value_name = "VOUCHERS", default_value_t = 0)]
+    hot: u64,
     /// Only measure a quiet tenant alone and beside another one's floods, five times for this many seconds
     /// each.
     #[arg(long, value_name = "SECONDS", conflicts_with = "overload")]
     neighbours: Option<u64>,
-    /// With --neighbours: how many requests of each realm pass a second while the other is active, too, like the
-    /// setting `realm_pace`; 0 lets everything pass, without rate limits [default: what `serve` does].
-    #[arg(long, value_name = "N", requires = "neighbours")]
-    realm_pace: Option<u32>,
     /// With --neighbours: give one half of the processors to the service, the other to the clients.
     #[arg(long, requires = "neighbours")]
     pin: bool,
-    /// Only measure a tenant alone and beside copies of another one's realm, five times for this many seconds
-    /// each.
-    #[arg(long, value_name = "SECONDS", conflicts_with_all = ["overload", "neighbours"])]
-    restoring: Option<u64>,
     /// Only send twice the load that the service can take, for this many seconds; raise the limit of
     /// open files first (`ulimit -n 20000`).
     #[arg(long, value_name = "SECONDS")]
@@ -153,11 +119,6 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, requires = "large",
         value_parser = clap::value_parser!(u64).range(1..=large::PARTS_MAX))]
     scale: u64,
-    /// Only compare logs: on the disk, and in the empty database at a URL without encryption, or, without a URL, in
-    /// servers of PostgreSQL that are started for it, with and without a standby. The same postings are made by plain
-    /// SQL, for comparison.
-    #[arg(long, value_name = "URL", num_args = 0..=1, default_missing_value = logs::AUTO, conflicts_with_all = ["neighbours", "overload", "large"])]
-    log: Option<SecretString>,
     /// Only count the instructions of an answer of each kind (needs valgrind) and compare them with the table of this
     /// program; it is a failure if one costs more than 5 % more.
     #[arg(long)]
@@ -171,9 +132,6 @@ pub struct Args {
     /// Threads for actors.
     #[arg(long, default_value_t = 2)]
     arbiters: usize,
-    /// Let the accounts of the tenant live on the threads beside its supervisor's, like the setting `spread`.
-    #[arg(long)]
-    spread: bool,
     /// The memory that the process aims at, the load's own included, like the setting `memory_bytes`.
     #[arg(long, value_name = "BYTES")]
     memory_bytes: Option<u64>,
@@ -184,7 +142,6 @@ impl Args {
         Layout {
             workers: self.workers.unwrap_or_else(machine::processors).max(1),
             arbiters: self.arbiters,
-            spread: self.spread,
             memory: self.memory_bytes,
             resident: None,
         }
@@ -228,14 +185,14 @@ impl Args {
             accounts: self.load_accounts.max(1),
             connections: self.load_connections.max(1),
             engine: self.engine,
-            history: self.history,
+            hot: self.hot,
             layout: self.layout(),
         };
         if self.quick {
             growth::Plan {
                 vouchers: self.load.min(5000),
                 accounts: self.load_accounts.min(500),
-                history: self.history.min(1000),
+                hot: self.hot.min(1000),
                 ..plan
             }
         } else {
@@ -250,65 +207,6 @@ impl Args {
             part: self.scale,
             connections: self.load_connections.max(1),
             engine: self.engine,
-            layout: self.layout(),
-        }
-    }
-
-    fn webhooks(&self) -> webhooks::Plan {
-        let plan = webhooks::Plan {
-            rounds: self.webhooks,
-            // Short and frequent runs, so that each state is compared with measurements close in time.
-            time: (Duration::from_millis(100), Duration::from_secs(1)),
-            accounts: self.accounts.max(1),
-            connections: self.connections.iter().copied().max().unwrap_or(1),
-            backlog: self.backlog,
-            undelivered: self.undelivered,
-            layout: self.layout(),
-        };
-        if self.quick {
-            webhooks::Plan {
-                rounds: self.webhooks.min(1),
-                time: (Duration::from_millis(20), Duration::from_millis(150)),
-                accounts: self.accounts.min(200),
-                backlog: self.backlog.min(200),
-                undelivered: self.undelivered.min(2000),
-                ..plan
-            }
-        } else {
-            plan
-        }
-    }
-
-    /// The plan for comparing logs, if that is requested.
-    fn logs(&self) -> Option<logs::Plan> {
-        let url = self.log.clone()?;
-        let cases = self.cases();
-        let named = url.expose_secret() != logs::AUTO;
-        Some(logs::Plan {
-            url: named.then_some(url),
-            keep: self.keep,
-            rounds: cases.rounds,
-            time: cases.time,
-            accounts: cases.accounts,
-            connections: cases.connections.iter().copied().max().unwrap_or(1),
-            bulk: cases.bulk.large,
-            clients: 64,
-            layout: cases.layout,
-        })
-    }
-
-    fn lists(&self) -> lists::Plan {
-        let of = |n: u64, most: u64| if self.quick { n.min(most) } else { n };
-        let vouchers = of(self.lists_vouchers, 20_000);
-        let accounts = of(self.lists, 400);
-        lists::Plan {
-            accounts,
-            vouchers,
-            hot: vouchers / 10,
-            // A page further by offset would be refused: with accounts by name, a page looks at every row up to its
-            // offset, and the number of rows that a page looks at is bounded.
-            offset: (accounts / 2).min(50_000),
-            times: of(400, 3),
             layout: self.layout(),
         }
     }
@@ -327,21 +225,8 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     }
     if let Some(seconds) = args.neighbours {
         let pin = args.pin.then(pin::Pin::halves).transpose()?;
-        let allowed = (args.realm_pace, pin);
-        let plan = neighbours::Plan::of(args.accounts, seconds, args.layout(), allowed);
+        let plan = neighbours::Plan::of(args.accounts, seconds, args.layout(), pin);
         let found = on_system(neighbours::run(&folder.path, &plan))?;
-        write!(std::io::stdout().lock(), "{found}")?;
-        return Ok(found.wrong == 0 && (found.holds() || !args.strict));
-    }
-    if let Some(seconds) = args.restoring {
-        let plan = restoring::Plan {
-            accounts: args.accounts.max(1),
-            clients: 8,
-            rounds: 5,
-            time: Duration::from_secs(seconds.max(1)),
-            layout: args.layout(),
-        };
-        let found = on_system(restoring::run(&folder.path, &plan))?;
         write!(std::io::stdout().lock(), "{found}")?;
         return Ok(found.wrong == 0 && (found.holds() || !args.strict));
     }
@@ -363,7 +248,7 @@ pub fn run(args: &Args) -> anyhow::Result<bool> {
     Ok(report.passed() && (report.bars_hold() || !args.strict))
 }
 
-/// Runs the large load or the logs alone if that is requested, or else everything.
+/// Runs only the large load if that is requested, or else everything.
 fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
     if args.large {
         let mut report = Report::new(args.layout(), args.scale > 1);
@@ -372,10 +257,6 @@ fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
         return Ok(report);
     }
     let mut report = Report::new(args.layout(), args.quick);
-    if let Some(plan) = args.logs() {
-        report.logs = Some(on_system(logs::run(folder, &plan))?);
-        return Ok(report);
-    }
     let plan = args.cases();
     if plan.rounds > 0 {
         let store = folder.join("cases");
@@ -384,15 +265,6 @@ fn measure(args: &Args, folder: &Path) -> anyhow::Result<Report> {
     let plan = args.growth();
     if plan.vouchers > 0 {
         report.grown = Some(growth::run(&folder.join("load"), &plan)?);
-    }
-    let plan = args.lists();
-    if plan.accounts > 0 {
-        report.listed = Some(on_system(lists::run(&folder.join("lists"), &plan))?);
-    }
-    let plan = args.webhooks();
-    if plan.rounds > 0 {
-        let store = folder.join("webhooks");
-        report.hooked = Some(on_system(webhooks::run(&store, &plan))?);
     }
     Ok(report)
 }
@@ -474,7 +346,6 @@ mod tests {
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
-                spread: false,
                 memory: None,
                 resident: None,
             },

@@ -2,15 +2,13 @@
 //! in turns, so that other activity of the machine affects both.
 //!
 //! **Shape.** Floods, each on as many connections as its kind needs: one large batch after the other, single vouchers,
-//! and balances. The quiet tenant pauses after each answer, so a pace of realms that allows 250 requests per second
-//! does not hold it up. Tenants have the limits that `serve` sets by default. The clients share the processors with the
+//! and balances. The quiet tenant pauses after each answer. Tenants have the limits that `serve` sets by default. The clients share the processors with the
 //! service, unless they are pinned to their own; the report shows how much they use.
 //!
 //! **Bar.** The median over the turns of the ratio of the 99th percentile beside a flood to that alone is at most
 //! [`TIMES_MAX`].
 
 use std::fmt;
-use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +22,7 @@ use super::figures::{Histogram, Thousandths, grouped, median, micros, nanos, per
 use super::load::{self, End, Job, Measured, THREAD, Way};
 use super::machine::spent;
 use super::pin::Pin;
-use super::site::{Allowed, Layout, Site};
+use super::site::{Layout, Site};
 use super::tally::Tally;
 
 /// Connections of the quiet tenant.
@@ -51,9 +49,6 @@ pub struct Plan {
     pub rounds: usize,
     /// How long each measurement counts.
     pub time: Duration,
-    /// The requests per second that pass for each tenant while the other is active, too; 0 is no limit, and `None` is
-    /// the default of `serve`.
-    pub pace: Option<u32>,
     /// The processors of service and clients, if they are pinned.
     pub pin: Option<Pin>,
     /// Threads.
@@ -62,12 +57,7 @@ pub struct Plan {
 
 impl Plan {
     /// The usual plan: five rounds of this many seconds.
-    pub fn of(
-        accounts: u64,
-        seconds: u64,
-        layout: Layout,
-        (pace, pin): (Option<u32>, Option<Pin>),
-    ) -> Self {
+    pub fn of(accounts: u64, seconds: u64, layout: Layout, pin: Option<Pin>) -> Self {
         Self {
             accounts: accounts.max(1),
             clients: 8,
@@ -75,22 +65,10 @@ impl Plan {
             singles: 64,
             rounds: 5,
             time: Duration::from_secs(seconds.max(1)),
-            pace,
             pin,
             layout: Layout {
                 workers: pin.map_or(layout.workers, |pin| pin.workers),
                 ..layout
-            },
-        }
-    }
-
-    /// The limits of tenants: none with a pace of 0.
-    fn allowed(&self) -> Allowed {
-        match self.pace {
-            Some(0) => Allowed::default(),
-            pace => Allowed {
-                rate: Some(REALM_RATE),
-                pace: pace.and_then(NonZeroU32::new),
             },
         }
     }
@@ -137,8 +115,6 @@ struct Flood {
 #[derive(Clone, Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Neighbours {
-    /// The requests per second that passed for each tenant while the other was active, too.
-    pace: Option<NonZeroU32>,
     floods: Vec<Flood>,
     /// Wrong answers to the quiet tenant.
     pub wrong: u64,
@@ -170,10 +146,6 @@ impl Flood {
 
 impl fmt::Display for Neighbours {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.pace {
-            Some(pace) => writeln!(f, "pace of a realm beside others: {pace}/s")?,
-            None => writeln!(f, "no pace of realms")?,
-        }
         for flood in &self.floods {
             writeln!(f, "a quiet tenant beside {}", flood.name)?;
             for turn in &flood.turns {
@@ -222,8 +194,8 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
     if let Some(pin) = &plan.pin {
         pin.serve()?;
     }
-    let allowed = plan.allowed();
-    let mut site = Site::build_allowing(folder, plan.layout, plan.accounts, allowed).await?;
+    let rate = Some(REALM_RATE);
+    let mut site = Site::build_limited(folder, plan.layout, plan.accounts, rate).await?;
     site.pinned = plan.pin;
     let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
     let vouchers = Mix::Spread(accounts);
@@ -268,11 +240,7 @@ pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Neighbours> {
     let wrong = stage.wrong;
     let held = stage.site.close().await?;
     drop(held);
-    Ok(Neighbours {
-        pace: allowed.pace,
-        floods,
-        wrong,
-    })
+    Ok(Neighbours { floods, wrong })
 }
 
 impl Stage {
@@ -345,12 +313,10 @@ mod tests {
             singles: 2,
             rounds: 1,
             time: Duration::from_millis(60),
-            pace: None,
             pin: None,
             layout: Layout {
                 workers: 1,
                 arbiters: 1,
-                spread: false,
                 memory: None,
                 resident: None,
             },

@@ -12,7 +12,6 @@ use futures_util::StreamExt as _;
 use serde::{Deserialize, Serialize};
 
 use super::figures::nanos;
-use super::history::{self, History};
 use super::{machine, site};
 
 /// The name of the hidden command.
@@ -31,9 +30,6 @@ pub struct Args {
     /// How many accounts there are.
     #[arg(long, default_value_t = 1)]
     accounts: u64,
-    /// The account with the long history, if there is one.
-    #[arg(long)]
-    history: Option<u64>,
 }
 
 /// The times and the memory of opening again.
@@ -54,27 +50,17 @@ pub struct Reopened {
     pub memory_all_resident: u64,
     /// Nanoseconds that loading all of them took.
     pub all_resident_nanos: u64,
-    /// Past balances, on a store that was just opened.
-    pub history: Option<History>,
 }
 
 /// Opens the store of a folder in a process of its own.
 ///
 /// # Errors
 /// When that process fails.
-pub fn apart(
-    folder: &Path,
-    arbiters: usize,
-    accounts: u64,
-    history: Option<u64>,
-) -> anyhow::Result<Reopened> {
+pub fn apart(folder: &Path, arbiters: usize, accounts: u64) -> anyhow::Result<Reopened> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(COMMAND).arg(folder);
     command.arg("--arbiters").arg(arbiters.to_string());
     command.arg("--accounts").arg(accounts.to_string());
-    if let Some(account) = history {
-        command.arg("--history").arg(account.to_string());
-    }
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.context("starting the process that opens the store again")?;
     ensure!(
@@ -102,7 +88,6 @@ async fn measure(args: &Args) -> anyhow::Result<Reopened> {
     let layout = site::Layout {
         workers: 1,
         arbiters: args.arbiters,
-        spread: false,
         memory: None,
         resident: None,
     };
@@ -113,10 +98,6 @@ async fn measure(args: &Args) -> anyhow::Result<Reopened> {
     engine.balance(realm, target(1)).await?;
     let ready_nanos = nanos(start.elapsed());
     let (memory, memory_peak) = machine::memory();
-    let history = match args.history {
-        Some(account) => Some(history::measure(&engine, realm, AccountNo(account)).await?),
-        None => None,
-    };
     let start = Instant::now();
     let mut balances = futures_util::stream::iter(1..=args.accounts)
         .map(|number| engine.balance(realm, target(number)))
@@ -136,6 +117,5 @@ async fn measure(args: &Args) -> anyhow::Result<Reopened> {
         memory_peak,
         memory_all_resident,
         all_resident_nanos,
-        history,
     })
 }

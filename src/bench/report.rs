@@ -2,7 +2,6 @@
 
 mod bars;
 mod large;
-mod logs;
 mod tables;
 
 use std::fmt;
@@ -13,14 +12,10 @@ use super::case::Case;
 use super::cases::Compared;
 use super::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use super::growth::Grown;
-use super::history::History;
 use super::large::Large;
-use super::lists::Listed;
-use super::logs::OnLogs;
-use super::webhooks::{Hooked, State};
 use super::{machine, site};
 use bars::{Bar, at_least, below};
-use tables::{cases, ceilings, lists, table, tenths, threads, webhooks};
+use tables::{cases, ceilings, table, tenths, threads};
 
 /// All results of a run.
 #[derive(Clone, Debug, Serialize)]
@@ -34,36 +29,22 @@ pub struct Report {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
-    /// Whether accounts live on other threads than their supervisors.
-    pub spread: bool,
     /// Whether it was a quick run, whose figures mean little.
     pub quick: bool,
     /// The cases.
     pub compared: Option<Compared>,
     /// The long load.
     pub grown: Option<Grown>,
-    /// The lists.
-    pub listed: Option<Listed>,
-    /// The cost of webhooks.
-    pub hooked: Option<Hooked>,
     /// The large load.
     pub large: Option<Large>,
-    /// Logs on the disk and in databases.
-    pub logs: Option<OnLogs>,
 }
 
 const RATIO_BAR: Thousandths = Thousandths(450);
 const HOT_BAR: Thousandths = Thousandths(800);
 const BULK_BAR: u64 = 100_000;
-const CURSOR_BAR: Thousandths = Thousandths(1500);
-const HEALTHY_BAR: Thousandths = Thousandths(850);
-const DEAD_BAR: Thousandths = Thousandths(950);
-/// How much memory may grow with a dead webhook: as much as a table of the index and its runs may take.
-const BACKLOG_BAR: u64 = 256 << 20;
 const GROWTH_BAR: Thousandths = Thousandths(800);
 const REOPEN_BAR: u64 = 5_000_000_000;
 const MEMORY_BAR: u64 = 1 << 30;
-const HISTORY_BAR: u64 = 1_000_000;
 /// The share of the machine used by other processes beyond which figures cannot be trusted.
 const DISTURBED: Thousandths = Thousandths(100);
 
@@ -94,73 +75,7 @@ fn growth_bars(grown: &Grown) -> Vec<Bar> {
         mebibytes,
         "MiB",
     ));
-    for (what, history) in [
-        ("past balance, the actor's turn, p99", grown.history),
-        ("past balance after opening again, p99", again.history),
-    ] {
-        if let Some(history) = history {
-            let found = history.turn.p99_nanos;
-            bars.push(below(what, found, HISTORY_BAR, micros, "µs"));
-        }
-    }
     bars
-}
-
-/// The bars of webhooks.
-fn hook_bars(hooked: &Hooked) -> Vec<Bar> {
-    let bar = |(what, state, bar)| {
-        let found = hooked.ratio(state)?;
-        Some(at_least(what, found, bar))
-    };
-    let states = [
-        (
-            "vouchers with a healthy webhook by none",
-            State::Healthy,
-            HEALTHY_BAR,
-        ),
-        (
-            "vouchers with a refusing webhook by none",
-            State::Refusing,
-            DEAD_BAR,
-        ),
-        (
-            "vouchers with a silent webhook by none",
-            State::Silent,
-            DEAD_BAR,
-        ),
-    ];
-    let mut bars: Vec<Bar> = states.into_iter().filter_map(bar).collect();
-    bars.push(below(
-        "growth of memory behind a dead webhook",
-        hooked.growth(),
-        BACKLOG_BAR,
-        mebibytes,
-        "MiB",
-    ));
-    bars
-}
-
-fn hooks(f: &mut fmt::Formatter<'_>, hooked: &Hooked) -> fmt::Result {
-    let kept = &hooked.backlog;
-    let [first, second, third] = kept.memory.map(mebibytes);
-    let [deliveries, connections] = hooked.deliveries.map(grouped);
-    writeln!(
-        f,
-        "\nwebhooks, vouchers over {} CVUs on {} connections\n\n{}\n\n\
-         {} events that waited: delivered in {} s; each cost {} µs of CPU and {} bytes of journal\n\
-         {deliveries} deliveries in all, for which {connections} connections were made\n\
-         resident {first} MiB, {second} MiB after {} vouchers with no webhook, {third} MiB after as \
-         many more behind a dead one; {} bytes on disk for each of these",
-        grouped(hooked.accounts),
-        hooked.connections,
-        webhooks(hooked),
-        grouped(kept.events),
-        seconds(kept.drain_nanos),
-        micros(kept.cpu_nanos_per_delivery),
-        kept.journal_bytes_per_delivery,
-        grouped(kept.undelivered),
-        grouped(kept.disk_bytes_per_voucher),
-    )
 }
 
 impl Report {
@@ -171,14 +86,10 @@ impl Report {
             processors: machine::processors(),
             workers: layout.workers,
             arbiters: layout.arbiters,
-            spread: layout.spread,
             quick,
             compared: None,
             grown: None,
-            listed: None,
-            hooked: None,
             large: None,
-            logs: None,
         }
     }
 
@@ -192,23 +103,13 @@ impl Report {
             .grown
             .iter()
             .map(|g| (g.audit.passed(), g.wrong_answers));
-        let hooked = self
-            .hooked
+        let large = self
+            .large
             .iter()
-            .map(|h| (h.audit.passed(), h.wrong_answers.max(h.wrong_deliveries)));
-        let large = self.large.iter().flat_map(|l| {
-            let audits = [&l.audit, &l.compressed.audit];
-            audits.map(|audit| (audit.passed(), l.wrong_answers))
-        });
-        let logs = self.logs.iter().flat_map(|logs| {
-            let audits = logs.audits.iter();
-            audits.map(|(_, audit)| (audit.passed(), logs.wrong_answers))
-        });
+            .map(|l| (l.audit.passed(), l.wrong_answers));
         compared
             .chain(grown)
-            .chain(hooked)
             .chain(large)
-            .chain(logs)
             .all(|(right, wrong)| right && wrong == 0)
     }
 
@@ -222,26 +123,11 @@ impl Report {
             .grown
             .iter()
             .map(|g| ("load", &g.audit, g.wrong_answers, g.first_wrong.as_deref()));
-        let hooked = self.hooked.iter().map(|h| {
-            let wrong = h.wrong_answers.max(h.wrong_deliveries);
-            ("webhooks", &h.audit, wrong, h.first_wrong.as_deref())
+        let large = self.large.iter().map(|l| {
+            let first = l.first_wrong.as_deref();
+            ("large load", &l.audit, l.wrong_answers, first)
         });
-        let large = self.large.iter().flat_map(|l| {
-            let (wrong, first) = (l.wrong_answers, l.first_wrong.as_deref());
-            let audits = [
-                ("large load", &l.audit),
-                ("large load, compressed", &l.compressed.audit),
-            ];
-            audits.map(|(what, audit)| (what, audit, wrong, first))
-        });
-        let logs = self.logs.iter().flat_map(|logs| {
-            let (wrong, first) = (logs.wrong_answers, logs.first_wrong.as_deref());
-            let audits = logs.audits.iter();
-            audits.map(move |(place, audit)| (place.vouchers(), audit, wrong, first))
-        });
-        for (what, audit, wrong, first) in
-            compared.chain(grown).chain(hooked).chain(large).chain(logs)
-        {
+        for (what, audit, wrong, first) in compared.chain(grown).chain(large) {
             let word = if audit.passed() && wrong == 0 {
                 "ok"
             } else {
@@ -278,9 +164,7 @@ impl Report {
         let tenths = self.grown.iter().flat_map(|g| &g.tenths);
         let tenths = tenths.chain(self.large.iter().flat_map(|l| &l.tenths));
         let rows = rows.map(|row| row.taken_by_others);
-        let hooked = self.hooked.iter().flat_map(|hooked| &hooked.lines);
         let all = rows.chain(tenths.map(|tenth| tenth.taken_by_others));
-        let all = all.chain(hooked.map(|line| line.taken_by_others));
         all.max().unwrap_or_default()
     }
 
@@ -310,43 +194,10 @@ impl Report {
                 });
             }
         }
-        if let Some(found) = self.listed.as_ref().and_then(Listed::dearest_cursor) {
-            bars.push(Bar {
-                what: "page behind a cursor by the first of its list, at worst".to_owned(),
-                bar: format!("<= {CURSOR_BAR}"),
-                found: found.to_string(),
-                holds: found <= CURSOR_BAR,
-            });
-        }
         bars.extend(self.grown.iter().flat_map(growth_bars));
-        bars.extend(self.hooked.iter().flat_map(hook_bars));
         bars.extend(self.large.iter().flat_map(large::bars));
-        bars.extend(self.logs.iter().flat_map(logs::bars));
         bars
     }
-}
-
-fn past(f: &mut fmt::Formatter<'_>, when: &str, history: Option<History>) -> fmt::Result {
-    let Some(History {
-        vouchers,
-        turn,
-        engine,
-    }) = history
-    else {
-        return Ok(());
-    };
-    writeln!(
-        f,
-        "past balance {when}, {} vouchers: turn {} µs (p99 {}, first {}), engine {} µs (p99 {}, \
-         first {})",
-        grouped(vouchers),
-        micros(turn.p50_nanos),
-        micros(turn.p99_nanos),
-        micros(turn.first_nanos),
-        micros(engine.p50_nanos),
-        micros(engine.p99_nanos),
-        micros(engine.first_nanos),
-    )
 }
 
 fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
@@ -387,8 +238,7 @@ fn growth(f: &mut fmt::Formatter<'_>, grown: &Grown) -> fmt::Result {
         mebibytes(again.memory_all_resident),
         seconds(again.all_resident_nanos),
     )?;
-    past(f, "while running", grown.history)?;
-    past(f, "after opening again", again.history)
+    Ok(())
 }
 
 impl Report {
@@ -412,16 +262,11 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "caudal {}: {} processors, {} HTTP workers, {} threads for actors{}{}\n",
+            "caudal {}: {} processors, {} HTTP workers, {} threads for actors{}\n",
             self.version,
             self.processors,
             self.workers,
             self.arbiters,
-            if self.spread {
-                ", accounts beside their supervisors"
-            } else {
-                ""
-            },
             if self.quick {
                 "; a quick run: the figures mean little"
             } else {
@@ -434,27 +279,8 @@ impl fmt::Display for Report {
         if let Some(grown) = &self.grown {
             growth(f, grown)?;
         }
-        if let Some(listed) = &self.listed {
-            writeln!(
-                f,
-                "\nlists of {} accounts and {} vouchers, {} of them on one CVU; deep pages skip {}; \
-                 the small store has {} accounts\n\n{}",
-                grouped(listed.accounts),
-                grouped(listed.vouchers),
-                grouped(listed.hot),
-                grouped(listed.offset),
-                grouped(listed.small),
-                lists(&listed.lines),
-            )?;
-        }
-        if let Some(hooked) = &self.hooked {
-            hooks(f, hooked)?;
-        }
         if let Some(large) = &self.large {
             large::show(f, large)?;
-        }
-        if let Some(logs) = &self.logs {
-            writeln!(f, "{}", logs::rows(&logs.rows))?;
         }
         let others = self.taken_by_others();
         if others > DISTURBED {

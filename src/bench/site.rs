@@ -26,7 +26,7 @@ use caudal::memory::{Plan, watch};
 use caudal::outgoing::Outgoing;
 use caudal::server::{self, Running};
 use caudal::service::GRACE;
-use caudal::webhooks::{HttpSink, Reach, Sealer, Secret};
+use caudal::webhooks::{HttpSink, Reach, Sealer};
 use caudal_actors::banks::Relation;
 use caudal_actors::cells::Cells;
 use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
@@ -42,8 +42,7 @@ use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
-use caudal_postgres::{PostgresLog, Settings};
-use caudal_storage::{DurableStore, Part, Store};
+use caudal_storage::{DurableStore, Store};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
 use super::client::{NOOP_PATH, Requests};
@@ -60,8 +59,6 @@ pub const NEIGHBOUR: &str = "tnt_neighbour";
 const OPENING: usize = 1024;
 /// Progress is reported each time this many accounts have been opened.
 const TOLD: u64 = 500_000;
-/// The lease on a log in a database: long enough that a busy machine does not lose it.
-const LEASE: Duration = Duration::from_secs(60);
 /// How long the threads that served a store may take to release it.
 const LET_GO: Duration = Duration::from_secs(60);
 
@@ -98,21 +95,10 @@ pub struct Layout {
     pub workers: usize,
     /// Threads for actors.
     pub arbiters: usize,
-    /// Whether the accounts of a realm live on other threads than its supervisor.
-    pub spread: bool,
     /// The memory target of the process, in bytes; without one, nothing watches memory.
     pub memory: Option<u64>,
     /// The most accounts in memory; `None` for the engine's default.
     pub resident: Option<usize>,
-}
-
-/// The limits of a tenant.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Allowed {
-    /// The rate limit; `None` is no limit.
-    pub rate: Option<Rate>,
-    /// The requests per second that pass while another tenant is also active.
-    pub pace: Option<NonZeroU32>,
 }
 
 /// The actors over a store, and how long opening took.
@@ -130,22 +116,15 @@ pub struct Opened {
 /// # Errors
 /// When the store does not open.
 pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
-    open_on(folder, layout, (None, None), &Measures::new()?)
+    open_measured(folder, layout, &Measures::new()?)
 }
 
-/// Does the same with a log in a database and a pace of realms, if they are given, and with metrics.
-fn open_on(
-    folder: &Path,
-    layout: Layout,
-    (log, pace): (Option<Settings>, Option<NonZeroU32>),
-    measures: &Measures,
-) -> anyhow::Result<Opened> {
+/// Does the same with metrics.
+fn open_measured(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Result<Opened> {
     let start = Instant::now();
     let memory = layout.memory.map(Plan::of);
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
-        spread: layout.spread,
-        pace,
         ..EngineOptions::default()
     };
     let mut storage = caudal_storage::StoreOptions {
@@ -156,7 +135,7 @@ fn open_on(
         plan.lay_out(&mut options, &mut storage);
     }
     options.resident = layout.resident.unwrap_or(options.resident);
-    let store = open_with(folder, storage, log)?;
+    let store = open_store(folder, storage)?;
     let store_nanos = super::figures::nanos(start.elapsed());
     let banks = Arc::new(|_: &Relation| {
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
@@ -183,26 +162,7 @@ pub fn open_store(
     folder: &Path,
     options: caudal_storage::StoreOptions,
 ) -> anyhow::Result<Arc<DurableStore>> {
-    open_with(folder, options, None)
-}
-
-fn open_with(
-    folder: &Path,
-    options: caudal_storage::StoreOptions,
-    log: Option<Settings>,
-) -> anyhow::Result<Arc<DurableStore>> {
-    let store = match log {
-        None => DurableStore::open(folder, options, Arc::new(Rows)),
-        Some(log) => {
-            let owner = Part::Owner {
-                name: "bench".to_owned(),
-                lease: LEASE,
-                patience: Duration::ZERO,
-            };
-            let log = Box::new(PostgresLog::open(log)?);
-            DurableStore::join(folder, options, Arc::new(Rows), log, &owner)
-        }
-    };
+    let store = DurableStore::open(folder, options, Arc::new(Rows));
     store.with_context(|| format!("opening {}", folder.display()))
 }
 
@@ -262,46 +222,24 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
-        Self::build_with(folder, layout, accounts, (None, Allowed::default())).await
+        Self::build_limited(folder, layout, accounts, None).await
     }
 
-    /// Does the same with the log in a database, if one is given.
+    /// Does the same with a rate limit for each tenant, if one is given.
     ///
     /// # Errors
     /// When anything of it fails.
-    pub async fn build_on(
+    pub async fn build_limited(
         folder: &Path,
         layout: Layout,
         accounts: u64,
-        log: Option<Settings>,
-    ) -> anyhow::Result<Self> {
-        Self::build_with(folder, layout, accounts, (log, Allowed::default())).await
-    }
-
-    /// Does the same with limits for tenants.
-    ///
-    /// # Errors
-    /// When anything of it fails.
-    pub async fn build_allowing(
-        folder: &Path,
-        layout: Layout,
-        accounts: u64,
-        allowed: Allowed,
-    ) -> anyhow::Result<Self> {
-        Self::build_with(folder, layout, accounts, (None, allowed)).await
-    }
-
-    async fn build_with(
-        folder: &Path,
-        layout: Layout,
-        accounts: u64,
-        (log, allowed): (Option<Settings>, Allowed),
+        rate: Option<Rate>,
     ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
         let before = Actors::now();
         // With metrics, as in a service, so that their cost is in every figure.
         let measures = Arc::new(Measures::new()?);
-        let engine = open_on(folder, layout, (log, allowed.pace), &measures)?.engine;
+        let engine = open_measured(folder, layout, &measures)?.engine;
         let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
         let actors = before.and_since(layout.arbiters);
@@ -330,9 +268,7 @@ impl Site {
             log_every: 1,
             audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
             strangers: Arc::default(),
-            rate: allowed
-                .rate
-                .map(|it| Arc::new(RateLimit::new(None, Some(it)))),
+            rate: rate.map(|it| Arc::new(RateLimit::new(None, Some(it)))),
             measures,
             memory,
             unread: Arc::default(),
@@ -409,14 +345,6 @@ pub fn asker<T>() -> Asker<T> {
         keyed: None,
         request_id: "bench".to_owned(),
     }
-}
-
-/// A new secret for a webhook of the bench's tenant, sealed.
-///
-/// # Errors
-/// When the machine's cryptography fails.
-pub fn sealed() -> anyhow::Result<Vec<u8>> {
-    Ok(Sealer::new(PEPPER)?.seal(TENANT, &Secret::new()?)?)
 }
 
 async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<String> {

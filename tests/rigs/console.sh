@@ -7,7 +7,7 @@
 # Needs a release build, node 20 and 3 GiB of disk.
 #
 # PROGRAM is the program (that of a release build without it). The store is made by `caudal bench`, which opens the accounts at
-# the actors' own door and posts by HTTP a thousand at a time; SITE is its folder, which is used again where it is there (a
+# the actors' own door and posts by HTTP; SITE is its folder, which is used again where it is there (a
 # new one beside the program without it, removed at the end).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -27,15 +27,15 @@ step() { echo "$SECONDS s: $*"; }
 
 if [ ! -d "$site/data" ]; then
     rm -rf "$site"/caudal-bench-* "$site/making"
-    "$program" bench --keep --dir "$site" --rounds 0 --load 0 --history 0 --webhooks 0 --lists "$accounts" \
-        --lists-vouchers "$vouchers" >"$site/bench.out"
+    "$program" bench --keep --dir "$site" --rounds 0 --load "$((vouchers - vouchers / 10))" --load-accounts "$accounts" \
+        --hot "$((vouchers / 10))" >"$site/bench.out"
     mkdir "$site/making"
-    mv "$site"/caudal-bench-*/lists/large "$site/making/store"
+    mv "$site"/caudal-bench-*/load "$site/making/store"
     # as src/bench/site.rs has it
     printf 'the pepper of a bench' >"$site/making/pepper"
     chmod 600 "$site/making/pepper"
     mv "$site/making" "$site/data"
-    step "$accounts accounts and $vouchers vouchers are there, and the lists were asked"
+    step "$accounts accounts and $vouchers vouchers are there"
 fi
 # Not the addresses of an earlier run.
 [ ! -e "$site/data/dev.json" ] || mv "$site/data/dev.json" "$site/data/dev.json.last"

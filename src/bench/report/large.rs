@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::bars::{Bar, at_least, at_most, below};
-use super::tables::{shares, tenths};
+use super::tables::tenths;
 use crate::figures::{Thousandths, grouped, mebibytes, micros, seconds};
 use crate::large::Large;
 
@@ -11,7 +11,6 @@ const GROWTH_BAR: Thousandths = Thousandths(900);
 const COLD_BAR: Thousandths = Thousandths(500);
 const OPENING_BAR: u64 = 3_000_000_000;
 const BYTES_BAR: u64 = 400;
-const COMPRESSED_BAR: u64 = 250;
 const COMING_BAR: u64 = 12_000;
 const MEMORY_BAR: Thousandths = Thousandths(1_100);
 
@@ -46,13 +45,6 @@ pub fn bars(large: &Large) -> Vec<Bar> {
             "bytes on disk of a voucher",
             large.disk_bytes_per_posting,
             BYTES_BAR,
-            grouped,
-            "bytes",
-        ),
-        below(
-            "the same with full segments compressed",
-            large.compressed.disk_bytes_per_posting,
-            COMPRESSED_BAR,
             grouped,
             "bytes",
         ),
@@ -104,17 +96,5 @@ pub fn show(f: &mut fmt::Formatter<'_>, large: &Large) -> fmt::Result {
         seconds(again.engine_nanos),
         seconds(again.ready_nanos),
         mebibytes(again.memory),
-    )?;
-    let (vouchers, compressed) = (large.audit.vouchers, &large.compressed);
-    writeln!(f, "\n{}", shares(&large.shares, vouchers))?;
-    writeln!(
-        f,
-        "{} full segments compressed, each read back, and everything read again, in {} s on one thread: {} MiB on \
-         disk, {} bytes a voucher\n\n{}",
-        grouped(compressed.segments),
-        seconds(compressed.nanos),
-        mebibytes(compressed.disk_bytes),
-        grouped(compressed.disk_bytes_per_posting),
-        shares(&compressed.shares, vouchers),
     )
 }

@@ -5,16 +5,13 @@ use std::collections::BTreeMap;
 use comfy_table::presets::ASCII_MARKDOWN;
 use comfy_table::{CellAlignment, Table};
 
-use crate::bytes::Share;
 use crate::case::Case;
 use crate::cases::Compared;
-use crate::figures::{Thousandths, grouped, mebibytes, micros, per_second};
+use crate::figures::{grouped, mebibytes, micros, per_second};
 use crate::growth::Tenth;
-use crate::lists::ListRow;
 use crate::load;
 use crate::machine;
 use crate::rows::Row;
-use crate::webhooks::Hooked;
 
 /// A table whose columns hold numbers, except the first.
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> Table {
@@ -148,66 +145,6 @@ pub fn tenths(all: &[Tenth]) -> Table {
             mebibytes(tenth.index_bytes),
             tenth.index_runs.to_string(),
             mebibytes(tenth.memory),
-        ]
-    });
-    table(&header, cells.collect())
-}
-
-/// The pages of the lists.
-pub fn lists(lines: &[ListRow]) -> Table {
-    let header = ["list", "page", "p50 µs", "p99 µs", "to first", "to small"];
-    let cells = lines.iter().map(|line| {
-        vec![
-            line.list.to_owned(),
-            line.page.to_owned(),
-            micros(line.p50_nanos),
-            micros(line.p99_nanos),
-            line.to_first.to_string(),
-            line.to_small
-                .map_or_else(|| "-".to_owned(), |ratio| ratio.to_string()),
-        ]
-    });
-    table(&header, cells.collect())
-}
-
-/// The rates with and without a webhook.
-pub fn webhooks(hooked: &Hooked) -> Table {
-    let header = [
-        "webhook",
-        "vouchers/s",
-        "p99 µs",
-        "CPU µs",
-        "to none",
-        "lowest",
-        "highest",
-        "delivered/s",
-    ];
-    let cells = hooked.lines.iter().map(|line| {
-        let [middle, lowest, highest] = line.to_nobody;
-        vec![
-            line.state.title().to_owned(),
-            grouped(line.per_second),
-            micros(line.p99_nanos),
-            micros(line.cpu_nanos),
-            middle.to_string(),
-            lowest.to_string(),
-            highest.to_string(),
-            grouped(line.delivered_per_second),
-        ]
-    });
-    table(&header, cells.collect())
-}
-
-/// The use of a store's bytes, in total and per voucher.
-pub fn shares(shares: &[Share], vouchers: u64) -> Table {
-    let header = ["bytes of", "how many", "MiB", "MiB in files", "a voucher"];
-    let cells = shares.iter().map(|share| {
-        vec![
-            share.what.to_owned(),
-            grouped(share.count),
-            mebibytes(share.bytes),
-            mebibytes(share.disk),
-            Thousandths::ratio(share.disk, vouchers).to_string(),
         ]
     });
     table(&header, cells.collect())

@@ -1,5 +1,5 @@
-//! Temporary PostgreSQL servers on this machine, started from the installed programs: for a first look, for the bench
-//! and for tests.
+//! Temporary PostgreSQL servers on this machine, started from the installed programs: for a first look and
+//! for tests.
 //!
 //! **Shape.** [`Programs::find`] finds the programs; [`Programs::make`] makes a [`Server`] in a folder,
 //! [`Server::standby`] another one that follows it. Unless told to listen to a network, a server is reached through a
