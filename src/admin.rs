@@ -19,13 +19,11 @@ mod cells;
 mod clock;
 mod document;
 pub(crate) mod elsewhere;
-mod far;
 mod fees;
 mod health;
 mod keys;
 pub(crate) mod log;
 mod memory;
-mod moves;
 mod outgoing;
 mod passing;
 pub mod people;
@@ -33,7 +31,6 @@ mod reasons;
 mod redeliveries;
 mod relations;
 mod requests;
-mod restores;
 mod shapes;
 mod staff;
 mod status;
@@ -43,14 +40,13 @@ mod treasury;
 mod webhooks;
 
 use std::net::{SocketAddr, TcpListener};
-use std::sync::{Arc, LazyLock, Weak};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use actix_web::dev::{ServerHandle, ServiceRequest};
 use actix_web::http::header::HeaderName;
 use actix_web::middleware::from_fn;
 use actix_web::{App, HttpResponse, Resource, web};
-use caudal_actors::cells::FIRST;
 use caudal_ledger::time::Timestamp;
 use tokio::sync::{Mutex, Semaphore};
 use tracing_actix_web::TracingLogger;
@@ -107,8 +103,6 @@ pub struct OperatorDesk {
     /// Held while a handler reads, changes and writes back a setting.
     changes: Mutex<()>,
     verifying: Semaphore,
-    /// For tasks that outlive the answer.
-    me: Weak<Self>,
     /// When the desk was created: by the service's clock, and by the monotonic one.
     started_at: Timestamp,
     started: Instant,
@@ -117,8 +111,7 @@ pub struct OperatorDesk {
 impl OperatorDesk {
     /// The desk of a service; its listeners share one.
     pub fn new(door: Door) -> Arc<Self> {
-        Arc::new_cyclic(|me| Self {
-            me: Weak::clone(me),
+        Arc::new(Self {
             started_at: door.engine.now(),
             started: Instant::now(),
             door,
@@ -194,8 +187,6 @@ pub fn for_nodes(
         config
             .app_data(web::Data::from(Arc::clone(&desk)))
             .service(at(people::AUDIT, "POST").post(people::take))
-            .service(at(far::APPEND, "POST").post(far::append))
-            .service(at(far::RESTED, "POST").post(far::rested))
             .configure(operations);
     }
 }
@@ -228,7 +219,6 @@ fn operations(config: &mut web::ServiceConfig) {
                 .get(keys::list)
                 .post(keys::post),
         )
-        .configure(of_restores)
         .service(at("/keys/{id}", "DELETE").delete(keys::revoke))
         .service(at("/keys/{id}/rotate", "POST").post(keys::rotate))
         .service(
@@ -273,20 +263,6 @@ fn operations(config: &mut web::ServiceConfig) {
     config.service(admin);
 }
 
-/// The routes about realms that are taken back to an instant, or into another cell.
-fn of_restores(config: &mut web::ServiceConfig) {
-    config
-        .service(
-            at("/tenants/{id}/restores", "GET, POST")
-                .get(restores::list)
-                .post(restores::begin),
-        )
-        .service(at("/tenants/{id}/restores/stop", "POST").post(restores::stop))
-        .service(at("/tenants/{id}/restores/switch", "POST").post(restores::switch))
-        .service(at("/tenants/{id}/restores/release", "POST").post(restores::release))
-        .service(at("/tenants/{id}/move", "POST").post(moves::begin));
-}
-
 /// The routes about people, their approvals and the audit log.
 fn of_people(config: &mut web::ServiceConfig) {
     config
@@ -325,22 +301,6 @@ const PARAMETERS: &[(&str, &[&str])] = &[
     ),
     ("/admin/audit", audit::PARAMETERS),
 ];
-
-/// Refuses an operation on a cell that another node owns, and names the way out: one node has to own both the first
-/// cell and that one.
-fn refuse_unowned(door: &Door, cell: u32) -> Result<(), ApiError> {
-    let node = door.node.as_ref();
-    let known = door.engine.cells().cell(cell).is_some();
-    let Some(node) = node.filter(|node| known && !node.serves(cell)) else {
-        return Ok(());
-    };
-    let (here, owner) = (node.name(), node.owner_of(cell));
-    let owner = owner.as_deref().map_or("nobody now", |owner| owner);
-    Err(ApiError::not_here(format!(
-        "cell {cell} is not owned by {here}; its owner is {owner}. This is done where cell {FIRST} and cell {cell} have one owner: \
-         ask the owner of cell {cell} for `caudal cell hand-over --cell {cell} --to {here}` first"
-    )))
-}
 
 /// Refuses query parameters that an operation does not have.
 fn refuse_unknown(call: &ServiceRequest) -> Result<(), ApiError> {

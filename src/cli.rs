@@ -182,7 +182,7 @@ pub fn run() -> ExitCode {
         Command::Listen(args) => listen::run(*args),
         Command::Verify(args) => verify::run(args),
         Command::Backup(args) => backup::run(*args),
-        Command::Restore(args) => restore::run(*args),
+        Command::Restore(args) => restore::run(&args),
         Command::Realm(errand) => realm::run(*errand),
         Command::Openapi { catalogue } => openapi(catalogue),
         Command::Completions { shell } => shell::completions(shell, Cli::command()),

@@ -27,7 +27,6 @@ mod backups;
 mod cases;
 mod cells;
 mod figures;
-mod held;
 mod journal;
 mod lists;
 mod live;

@@ -122,7 +122,7 @@ impl Door {
 
     /// Whether this node owns the realm's cell, or there is only this service.
     pub fn serves(&self, realm: RealmId) -> bool {
-        let cell = self.engine.cells().standing(realm).cell;
+        let cell = self.engine.cells().cell_of(realm);
         self.node.as_ref().is_none_or(|node| node.serves(cell))
     }
 

@@ -1,12 +1,9 @@
 //! Backups: a running service ships its journal, the command ships a stopped folder, and the commands check and
 //! restore what was shipped, each as a separate process.
 
-mod cells;
 mod destination;
 mod interrupted;
-mod lagging;
 mod machine;
-pub mod moments;
 mod newest;
 mod past;
 mod since;
@@ -22,7 +19,6 @@ use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot::{self, Depot, Later, Listed};
 use caudal::backup::end::{BackupId, Choice};
-use caudal::backup::fits::Said;
 use caudal::backup::fleet::{Fleet, Known};
 use caudal::backup::level::{Alone, Level};
 use caudal::backup::run::Plan;
@@ -323,7 +319,6 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
             let cells = (from_ref(&records), level);
             let known = Known {
                 pepper_check: Some(b"m"),
-                said: Said::default(),
                 choice: &chosen,
                 shipped: Vec::new(),
             };

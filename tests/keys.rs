@@ -162,7 +162,6 @@ async fn null_in_a_change_of_a_tenant_clears_or_is_refused() {
         (tenant, "policy"),
         (tenant, "policy.fourEyes"),
         (tenant, "policy.fourEyes.limitRaises"),
-        (tenant, "policy.fourEyes.restores"),
         (tenant, "policy.closeRequiresZeroBalance"),
         (tenant, "policy.relaxedTestCuit"),
         (tenant, "limits"),

@@ -20,7 +20,6 @@ mod batch;
 #[cfg(test)]
 mod cases;
 #[cfg(test)]
-mod cells;
 #[cfg(test)]
 mod checks;
 #[cfg(test)]
@@ -100,7 +99,6 @@ mod postgres;
 #[cfg(test)]
 mod reconciliation;
 #[cfg(test)]
-mod restores;
 #[cfg(test)]
 mod statements;
 #[cfg(test)]

@@ -9,7 +9,6 @@ mod frozen;
 mod full;
 mod growth;
 mod owners;
-mod parted;
 mod partitions;
 mod processes;
 mod promotions;

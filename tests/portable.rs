@@ -2,9 +2,6 @@
 
 mod closed;
 pub mod dying;
-mod held;
-pub mod instant;
-mod mixed;
 mod rows;
 
 use std::fs;

@@ -1,35 +1,23 @@
 //! Where a realm is: realm → cell → store. Only this module answers that.
 //!
 //! **Shape.** A cell is one log with the rows that are derived from it. The platform's own facts are in the first cell,
-//! and tell in which cell each realm lies ([`caudal_ledger::tenants::cells`]). This process has all cells; every read
-//! or write names its realm. If a later generation of a realm is in force ([`caudal_ledger::tenants::restores`]), the
-//! realm is seen through a [`View`], which puts that generation in the realm's place. The doc of a method
-//! that bypasses the view says so: it gives the cells as they lie, where generations are told apart.
+//! and tell in which cell each realm is ([`caudal_ledger::tenants::cells`]). This process has all cells; every read
+//! or write names its realm.
 //!
-//! **Order.** A realm's cell and visible generation change only while the realm is stopped. A store that was looked up
-//! before the change stays as it was.
+//! **Order.** A realm never leaves its cell.
 //!
 //! **Failure.** A realm in a cell that this process does not have cannot be found: a node that follows the platform
 //! gets an error and applies nothing of that state.
 
-mod view;
-
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
-use caudal_ledger::tenants::cells::Standing;
 use caudal_storage::{Checks, Index, Stats, Store, StoreError};
 use dashmap::DashMap;
 
-pub use view::View;
-
 /// The number of the cell with the platform's own facts.
 pub const FIRST: u32 = 0;
-
-/// How a realm stands, and the store that shows it in its place.
-type Seen = (Standing, Arc<dyn Store>);
 
 /// The most findings of the background checks that are listed.
 const FINDINGS_MAX: usize = 100;
@@ -90,12 +78,12 @@ pub struct Cells {
     first: Arc<dyn Store>,
     /// The stores of the cells from number 1 on.
     others: Arc<[Arc<dyn Store>]>,
-    /// The realms for which the platform states where they lie.
-    seen: Arc<DashMap<RealmId, Seen>>,
+    /// The cells of the realms that are not in the first one.
+    placed: Arc<DashMap<RealmId, u32>>,
 }
 
 impl Cells {
-    /// One cell with everything, with the first generation of each realm in force.
+    /// One cell with everything.
     pub fn one(first: Arc<dyn Store>) -> Self {
         Self::several(first, Vec::new())
     }
@@ -105,7 +93,7 @@ impl Cells {
         Self {
             first,
             others: others.into(),
-            seen: Arc::default(),
+            placed: Arc::default(),
         }
     }
 
@@ -123,28 +111,14 @@ impl Cells {
         }
     }
 
-    /// Shows for each realm the generation that is in force, in its cell.
+    /// Takes up in which cell each realm is.
     ///
     /// # Errors
     /// `Invalid` if there is a cell that this process does not have.
     pub fn follow(&self, platform: &Platform) -> Result<(), StoreError> {
         self.all_here(platform)?;
-        for (realm, standing) in platform.standings() {
-            let known = self.seen.get(&realm).map(|it| it.0);
-            if known == Some(standing) {
-                continue;
-            }
-            let store = self.cell(standing.cell).ok_or_else(|| {
-                StoreError::Invalid(format!(
-                    "realm {} lies in cell {}, which is not here",
-                    realm.0, standing.cell
-                ))
-            })?;
-            let store: Arc<dyn Store> = match standing.generation {
-                0 => Arc::clone(store),
-                number => Arc::new(View::of(Arc::clone(store), realm, number)),
-            };
-            self.seen.insert(realm, (standing, store));
+        for (realm, cell) in platform.placements() {
+            self.placed.insert(realm, cell);
         }
         Ok(())
     }
@@ -154,48 +128,34 @@ impl Cells {
         &self.first
     }
 
-    /// The store of a cell as it lies, if this process has the cell.
+    /// The store of a cell, if this process has the cell.
     pub fn cell(&self, cell: u32) -> Option<&Arc<dyn Store>> {
         let mut all = self.all();
         all.nth(usize::try_from(cell).ok()?)
     }
 
-    /// The store of a realm, which shows the generation in force.
+    /// The store of a realm.
     pub fn of(&self, realm: RealmId) -> Arc<dyn Store> {
-        match self.seen.get(&realm) {
-            Some(known) => Arc::clone(&known.1),
-            None => Arc::clone(&self.first),
-        }
+        let store = self.cell(self.cell_of(realm)).unwrap_or(&self.first);
+        Arc::clone(store)
     }
 
-    /// The standing of a realm: its cell, and its generation in force.
-    pub fn standing(&self, realm: RealmId) -> Standing {
-        let known = self.seen.get(&realm);
-        known.map_or_else(Standing::default, |known| known.0)
+    /// The number of the cell of a realm.
+    pub fn cell_of(&self, realm: RealmId) -> u32 {
+        self.placed.get(&realm).map_or(FIRST, |cell| *cell)
     }
 
-    /// The number under which a realm lies in the store of its cell.
-    pub fn lies(&self, realm: RealmId) -> RealmId {
-        realm.under(self.standing(realm).generation)
-    }
-
-    /// The number of the realm's visible history: it changes when another generation comes into force, but not with a
-    /// move.
-    pub fn history(&self, realm: RealmId) -> u32 {
-        self.standing(realm).turns
-    }
-
-    /// Every store as it lies, in the order of the cells, for work that concerns no single realm.
+    /// Every store, in the order of the cells, for work that concerns no single realm.
     pub fn all(&self) -> impl Iterator<Item = &Arc<dyn Store>> {
         std::iter::once(&self.first).chain(self.others.iter())
     }
 
-    /// Every store as it lies, with the number of its cell.
+    /// Every store, with the number of its cell.
     pub fn numbered(&self) -> impl Iterator<Item = (u32, &Arc<dyn Store>)> {
         (0..).zip(self.all())
     }
 
-    /// Searches all cells for something whose realm is not known yet, and sees each realm as it is in force.
+    /// Searches all cells for something whose realm is not known yet.
     ///
     /// # Errors
     /// The first error of `find`.
@@ -203,28 +163,9 @@ impl Cells {
         &self,
         find: impl Fn(&dyn Index) -> Result<Option<(RealmId, T)>, StoreError>,
     ) -> Result<Option<(RealmId, T)>, StoreError> {
-        // A snapshot: a realm that moves meanwhile is found where it was, and all of it is still there.
-        let seen: BTreeMap<RealmId, Seen> = self
-            .seen
-            .iter()
-            .map(|it| (*it.key(), it.value().clone()))
-            .collect();
-        let later = seen.iter().filter(|(_, it)| it.0.generation > 0);
-        for (realm, (_, view)) in later {
-            let found = find(view.as_ref())?;
-            if found.as_ref().is_some_and(|(of, _)| of == realm) {
-                return Ok(found);
-            }
-        }
-        for (cell, store) in self.numbered() {
+        for store in self.all() {
             let found = find(store.as_ref())?;
-            // The remains of a realm in a cell where it does not lie are not in force.
-            let here = |of: &RealmId| {
-                let known = seen.get(of);
-                let standing = known.map_or_else(Standing::default, |known| known.0);
-                (standing.cell, standing.generation) == (cell, 0)
-            };
-            if found.as_ref().is_some_and(|(of, _)| here(of)) {
+            if found.is_some() {
                 return Ok(found);
             }
         }

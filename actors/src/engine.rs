@@ -16,15 +16,11 @@ mod catch_up;
 mod clock;
 pub mod events;
 mod following;
-pub mod generations;
 mod keeper;
-pub mod leaving;
 pub mod lists;
 pub mod money;
-mod moving;
 pub mod operators;
 mod options;
-mod passage;
 pub mod people;
 mod read_slots;
 pub mod reconciliation;
@@ -118,8 +114,7 @@ pub struct Engine {
     list_rows: u64,
     /// Replaced when it has died.
     treasury: RwLock<Mailbox<Treasury>>,
-    copying: Mutex<Option<generations::Copying>>,
-    /// Held while a realm is stopped to change its generation or its cell.
+    /// Held while a realm is opened or closed.
     turning: tokio::sync::Mutex<()>,
 }
 
@@ -166,8 +161,6 @@ struct Realms {
     collectors: RwLock<Arc<Collectors>>,
     /// The cells whose realms do not act here, because another node owns them. Held while realms are taken up.
     rests: Mutex<BTreeSet<u32>>,
-    /// Whether other nodes may own cells.
-    shared: bool,
     /// The banks of realms that lie in those cells, if there are several cells.
     elsewhere: DashMap<RealmId, Arc<RealmBank>>,
     /// The open realms of the platform that was taken up last, or is being taken up.
@@ -189,8 +182,6 @@ struct Supervised {
     mailbox: Mailbox<RealmSupervisor>,
     lane: Arc<Lane>,
     kept: Kept,
-    /// Callers of the realm wait here while it moves.
-    passage: Arc<passage::Passage>,
 }
 
 impl Drop for Engine {
@@ -272,7 +263,6 @@ impl Engine {
             supervisors: DashMap::new(),
             collectors: RwLock::default(),
             rests: Mutex::new(turns::at_first(&cells, options.rests)),
-            shared: options.rests,
             elsewhere: DashMap::new(),
             known: RwLock::default(),
             publishing: Mutex::default(),
@@ -302,7 +292,6 @@ impl Engine {
             bank_reads: bank_reads::BankReads::new(options.bank_reads),
             list_rows: options.list_rows,
             treasury,
-            copying: Mutex::default(),
             turning: tokio::sync::Mutex::default(),
         })
     }
@@ -347,12 +336,9 @@ impl Engine {
         deadline: Duration,
         message: impl FnOnce(Reply<Result<T, Failure>>) -> M,
     ) -> Result<T, Failure> {
-        let inside = self.realms.enter(realm).await?;
         let (reply, answer) = Reply::new();
         self.tell(realm, message(reply))?;
-        let answered = wait(answer, deadline).await;
-        drop(inside);
-        answered
+        wait(answer, deadline).await
     }
 
     async fn order<T, M: Into<RealmMessage>>(
@@ -362,7 +348,6 @@ impl Engine {
         asker: Asker<T>,
         message: impl FnOnce(Ticket<T>) -> M,
     ) -> Answered<T> {
-        let inside = self.realms.enter(realm).await?;
         let (reply, answer) = Reply::new();
         let Asker { keyed, request_id } = asker;
         self.certain()?;
@@ -373,9 +358,7 @@ impl Engine {
             request_id,
         };
         self.tell(realm, message(ticket))?;
-        let answered = wait(answer, deadline).await;
-        drop(inside);
-        answered
+        wait(answer, deadline).await
     }
 
     /// Registers an account and, with `open`, gets it a CVU; the answer then waits for the bank.

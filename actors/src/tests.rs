@@ -47,7 +47,6 @@ mod lists;
 mod lives;
 mod looks;
 mod money;
-mod moving;
 mod openings;
 mod panics;
 mod refused;

@@ -319,14 +319,10 @@ impl Treasury {
 /// The ledger's side of realms: the realms of one cell as of one commit of that cell.
 fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
     let mut sides = Sides::new();
-    // Each realm's present place, so that a realm that moves meanwhile is read once.
-    let standings: Vec<_> = realms.iter().map(|it| (*it, cells.standing(*it))).collect();
     for (cell, store) in cells.numbered() {
-        let here = standings.iter().filter(|(_, it)| it.cell == cell);
-        // The store as it lies, so that all realms of a cell are read as of one commit.
-        let lie: Vec<_> = here.map(|(realm, it)| realm.under(it.generation)).collect();
-        let found = reads::totals_of(store.as_ref(), &lie)?;
-        sides.extend(found.into_iter().map(|(realm, it)| (realm.home(), it)));
+        let here = realms.iter().copied();
+        let here: Vec<_> = here.filter(|it| cells.cell_of(*it) == cell).collect();
+        sides.extend(reads::totals_of(store.as_ref(), &here)?);
     }
     Ok(sides)
 }

@@ -15,9 +15,7 @@ use crate::kyc::Kyc;
 use crate::limits::{Limits, TotalLimits};
 use crate::particulars::{Names, Particulars};
 use crate::remuneration::{BrokerageAccount, EnrolmentState};
-use crate::tenants::{
-    ApiKey, BankRelation, Copied, Mode, Policy, RealmState, RestorePoint, Tenant,
-};
+use crate::tenants::{ApiKey, BankRelation, Mode, Policy, RealmState, Tenant};
 use crate::time::Timestamp;
 use crate::voucher_types::{TypeCode, VoucherType};
 use crate::vouchers::Voucher;
@@ -279,46 +277,6 @@ pub enum PlatformFact {
         /// Its state from here on.
         state: RealmState,
     },
-    /// A copy of a realm at an earlier instant is begun: another generation of the realm.
-    RestoreBegun {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation, unique in the realm.
-        number: u32,
-        /// The point in time that is copied.
-        point: RestorePoint,
-    },
-    /// The copy is complete.
-    RestoreCopied {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation.
-        number: u32,
-        /// What was copied.
-        copied: Copied,
-    },
-    /// Another generation of a realm is in force from here on, and everything that leaves the realm is held.
-    GenerationSet {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation; 0 is the first.
-        number: u32,
-        /// From when it is in force.
-        at: Timestamp,
-    },
-    /// Whatever leaves a realm is no longer held.
-    OutgoingReleased {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-    },
     /// There is another cell from here on; or, after a copy of all cells became an installation of its own, a cell has
     /// another store from here on.
     CellAdded {
@@ -327,7 +285,7 @@ pub enum PlatformFact {
         /// The id of its store, in hexadecimal digits.
         store: String,
     },
-    /// The first generation of a realm is placed in a cell other than the first.
+    /// A realm is placed in a cell other than the first.
     RealmPlaced {
         /// The id of the tenant.
         id: String,
@@ -335,52 +293,6 @@ pub enum PlatformFact {
         mode: Mode,
         /// The number of the cell.
         cell: u32,
-    },
-    /// A complete copy of a realm is begun in another cell: another generation of the realm.
-    MoveBegun {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation, unique in the realm.
-        number: u32,
-        /// The generation that is copied.
-        from: u32,
-        /// The cell into which it is copied.
-        cell: u32,
-        /// The last commit of that cell at the beginning: the whole copy comes after it.
-        behind: u64,
-        /// When the copy was begun.
-        at: Timestamp,
-    },
-    /// A realm has moved completely into another cell, and that generation is in force from here on; nothing is held.
-    RealmMoved {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation.
-        number: u32,
-        /// What was copied.
-        copied: Copied,
-        /// The last commit of its cell: the whole copy comes before it.
-        commit: u64,
-        /// From when it is in force.
-        at: Timestamp,
-    },
-    /// A realm that moves into another cell rests for the last part of the copy, wherever it is served, or no longer
-    /// rests.
-    RealmLeaves {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the generation that is being made.
-        number: u32,
-        /// Whether it rests from here on.
-        leaves: bool,
-        /// From when.
-        at: Timestamp,
     },
 }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Canonical;
 use crate::text::ExternalId;
 
-pub use realm::{GENERATION_MAX, Mode, REALM_MAX, RealmId};
+pub use realm::{Mode, REALM_MAX, RealmId};
 pub use tag::Tag;
 
 /// The number of an account in its realm, from 1: the wallet account id.

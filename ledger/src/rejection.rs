@@ -272,17 +272,6 @@ pub enum Rejection {
     /// The realm is being filled from a file.
     #[error("the realm is being filled from a file; import that to its end first")]
     RealmImporting,
-    /// The realm has no generation of that number.
-    #[error("the realm has no such generation; the list of the tenant's restores shows them")]
-    RestoreNotFound,
-    /// The generation cannot be put into force, or another copy cannot be made now.
-    #[error(
-        "the generation is not whole yet, another copy is being made, or the realm has 4,095 generations, which is the most; look at the tenant's restores"
-    )]
-    RestoreConflict,
-    /// The tenant did not exist at that instant, or the instant is in the future.
-    #[error("a realm is restored to an instant between the creation of its tenant and now")]
-    RestoreInstant,
     /// There is no cell of that number.
     #[error(
         "there is no such cell; the list of the cells shows them, and `storage.cells` says how many there are"
@@ -461,9 +450,6 @@ codes! {
     TenantTaken = "tenant_taken";
     TooManyTenants = "too_many_tenants";
     RealmImporting = "realm_importing";
-    RestoreNotFound = "restore_not_found";
-    RestoreConflict = "restore_conflict";
-    RestoreInstant = "restore_instant";
     CellNotFound = "cell_not_found";
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";

@@ -2,11 +2,9 @@
 
 pub mod cells;
 pub mod four_eyes;
-mod generations;
 pub mod moves;
 pub mod orders;
 mod platform;
-pub mod restores;
 pub mod scopes;
 
 use serde::{Deserialize, Serialize};
@@ -20,7 +18,6 @@ use crate::time::Timestamp;
 
 pub use crate::ids::Mode;
 pub use four_eyes::FourEyes;
-pub use generations::{Generation, Generations};
 pub use platform::Platform;
 use scopes::{Network, Scope};
 
@@ -183,26 +180,6 @@ pub enum RealmState {
     Imported(RealmSource),
     /// An operator closed it.
     Closed,
-}
-
-/// The point in time of which a generation of a realm is a copy; [`restores`] has the steps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct RestorePoint {
-    /// The generation that is copied.
-    pub from: u32,
-    /// The instant: the copy ends before the first commit that contains something later.
-    pub at: Timestamp,
-    /// The copy ends after this commit at the latest.
-    pub until: u64,
-}
-
-/// The content of a copy of a realm.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-pub struct Copied {
-    /// How many entries it has.
-    pub entries: u64,
-    /// A digest over all entries in order.
-    pub digest: Digest,
 }
 
 /// Whether an operator wants a realm served.

@@ -88,12 +88,6 @@ operations! {
     PATCH "/tenants/{id}" changeTenant: Act, Acts;
     GET "/tenants/{id}/keys" listKeys: Read, Reads;
     POST "/tenants/{id}/keys" issueKey: Act, Acts;
-    GET "/tenants/{id}/restores" listRestores: Read, Reads;
-    POST "/tenants/{id}/restores" beginRestore: Act, Acts;
-    POST "/tenants/{id}/restores/stop" stopRestore: Act, Acts;
-    POST "/tenants/{id}/restores/switch" switchGeneration: Act, Acts;
-    POST "/tenants/{id}/restores/release" releaseRealm: Act, Acts;
-    POST "/tenants/{id}/move" moveRealm: Act, Acts;
     DELETE "/keys/{id}" revokeKey: Act, Acts;
     POST "/keys/{id}/rotate" rotateKey: Act, Acts;
     GET "/platform" readPlatform: Read, Reads;

@@ -12,8 +12,7 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, moves, outgoing, reasons, redeliveries, restores, staff, status, storage, tenants,
-    treasury, webhooks,
+    memory, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -30,12 +29,6 @@ use crate::server::document::numbers;
         tenants::change,
         tenants::platform,
         tenants::settings,
-        restores::list,
-        restores::begin,
-        restores::stop,
-        restores::switch,
-        restores::release,
-        moves::begin,
         fees::set,
         accounts::suspend,
         accounts::reactivate,
@@ -87,7 +80,7 @@ use crate::server::document::numbers;
 struct Operations;
 
 /// The tags, those needed first at the front.
-const TAGS: [(&str, &str); 7] = [
+const TAGS: [(&str, &str); 6] = [
     (
         "Tenants",
         "PSPs that use this service, with their policy, limits, fees and banks.",
@@ -95,10 +88,6 @@ const TAGS: [(&str, &str); 7] = [
     (
         "Keys",
         "API keys of tenants: issued and shown once, rotated with overlap, revoked at once.",
-    ),
-    (
-        "Restores",
-        "One realm of a tenant taken back to an instant while everybody else goes on.",
     ),
     (
         "Cases",

@@ -65,9 +65,7 @@ pub async fn can_be_charged(
 async fn types_are_known(door: &Door, realms: &[RealmId]) -> Result<(), Failure> {
     let engine = &door.engine;
     let far = realms.iter().filter(|realm| engine.rests_for(**realm));
-    let cells: BTreeSet<_> = far
-        .map(|realm| engine.cells().standing(*realm).cell)
-        .collect();
+    let cells: BTreeSet<_> = far.map(|realm| engine.cells().cell_of(*realm)).collect();
     match &door.node {
         Some(node) => node.caught_up(door, &Vec::from_iter(cells)).await,
         None => Ok(()),

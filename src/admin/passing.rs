@@ -88,8 +88,7 @@ pub(super) async fn in_realm(
         return work.await;
     };
     // An operation passed to this node was admitted because this node owns the cell.
-    let leaves = || door.engine.platform().is_leaving(realm);
-    if acting.passed || door.serves(realm) && !leaves() {
+    if acting.passed || door.serves(realm) {
         return work.await;
     }
     let behalf = Behalf::new(&acting.operator, acting.reason.as_deref());

@@ -138,8 +138,6 @@ request! {
         decisions_above: Option<Option<Money>> = nullable("decisionsAbove", money) as Option<String>;
         /// Limits that let more pass than before.
         limit_raises: Option<bool> = not_null("limitRaises", boolean) as Option<bool> { nullable = false };
-        /// Putting another generation of a realm into force.
-        restores: Option<bool> = not_null("restores", boolean) as Option<bool> { nullable = false };
     }
 }
 
@@ -148,7 +146,6 @@ impl FourEyesRequest {
         FourEyes {
             decisions_above: self.decisions_above.unwrap_or(old.decisions_above),
             limit_raises: self.limit_raises.unwrap_or(old.limit_raises),
-            restores: self.restores.unwrap_or(old.restores),
         }
     }
 }

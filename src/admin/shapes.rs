@@ -48,7 +48,6 @@ struct FourEyesBody {
     decisions_above: Option<String>,
     /// Limits that let more pass than before.
     limit_raises: bool,
-    restores: bool,
 }
 
 /// One entry of a fee schedule.
@@ -149,7 +148,6 @@ impl TenantBody {
                 four_eyes: FourEyesBody {
                     decisions_above: four_eyes.decisions_above.map(|it| it.to_string()),
                     limit_raises: four_eyes.limit_raises,
-                    restores: four_eyes.restores,
                 },
             },
             limits: TenantLimitsBody::of(tenant),

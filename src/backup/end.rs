@@ -257,7 +257,6 @@ mod tests {
     use object_store::{ObjectStore, ObjectStoreExt as _};
 
     use super::*;
-    use crate::backup::fits::Said;
     use crate::backup::fleet::{Fleet, Known};
     use crate::backup::level::{Alone, Level};
     use crate::backup::ship::Cut;
@@ -289,7 +288,6 @@ mod tests {
             None => {
                 let known = Known {
                     pepper_check: None,
-                    said: Said::default(),
                     choice: chosen,
                     shipped: Vec::new(),
                 };

@@ -5,36 +5,25 @@
 //!
 //! **Order.** Nothing is written to another cell before a fact of the first cell announces it. So a round reads the
 //! ends of the other cells before the end of the first one, and ships the first cell before them: in the depot no cell
-//! is ahead of the first one. The opposite holds, too: the first cell must not mention anything that the depot lacks.
-//! Where a record of the first cell says that a copy of a realm is complete in another cell ([`Tie`]), which is rare,
-//! that cell is shipped up to that point before the record, and no further, because its later records may depend on
-//! later ones of the first cell. The two wait for each other nowhere else. So a machine may be lost at any moment: the
-//! cells in the depot are consistent with each other, and are restored without cutting anything off.
+//! is ahead of the first one.
 //!
 //! **Several nodes.** Where cells have owners of their own, the owner of the first cell ships all of them, the others
-//! from its copies. An order that holds by itself within one process has to be waited for there ([`Level`]). A follower
-//! may see a record of the first cell, and act on it, before the owner has it on its own disk. So the end of the first
-//! cell is read only once this node has everything that the cell's log had when the ends of the others were read. And a
-//! copy may lack what the first cell says of its cell. So the copy catches up with its log first, and the record waits
-//! for the commit with which the cell completes the copied realm, never for an instant, because each owner has a clock
-//! of its own. The depot may have more of a cell than the copy here, shipped by another node: a shipper lists the
-//! depot, and then catches up. Two nodes that ship at once, around a hand-over, ship parts of the same logs, each in
-//! this order, so the depot stays consistent.
+//! from its copies. A follower may see a record of the first cell, and act on it, before the owner has it on its own
+//! disk. So the end of the first cell is read only once this node has everything that the cell's log had when the ends
+//! of the others were read ([`Level`]).
 //!
-//! **Failure.** A cell that cannot be shipped, or whose copy does not catch up, does not delay the others until a
-//! record of the first cell depends on it: then nothing is shipped before that cell is. Failures are reported at the
-//! end of the round.
+//! **Failure.** A cell that cannot be shipped, or whose copy does not catch up, does not delay the others. Failures are
+//! reported at the end of the round.
 
 use std::sync::Arc;
 
-use caudal_storage::log::{Sealed, Tail};
+use caudal_storage::log::Tail;
 use caudal_storage::{End, Records, Spot};
 use futures_util::future::join_all;
 
 use super::BackupError;
 use super::depot::Depot;
 use super::end::{Choice, Destination};
-use super::fits::{Said, Tie};
 use super::level::{FIRST, Level};
 use super::names::{PEPPER_CHECK, Whose};
 use super::ship::{Cut, Shipped, Shipper};
@@ -44,8 +33,6 @@ use super::ship::{Cut, Shipped, Shipper};
 pub struct Known<'a> {
     /// The digest by which a wrong pepper is recognised, which is stored next to the records.
     pub pepper_check: Option<&'a [u8]>,
-    /// The first cell's state now, or at any moment after what the depot has of it.
-    pub said: Said,
     /// The backups that this service chose.
     pub choice: &'a dyn Choice,
     /// The end of what this service has shipped of each cell, as far as it knows.
@@ -61,7 +48,6 @@ pub struct Fleet {
     whole: bool,
     others: Vec<Other>,
     level: Arc<dyn Level>,
-    said: Said,
     round: Option<Round>,
 }
 
@@ -88,19 +74,6 @@ struct Round {
     first_done: bool,
     /// The index of the next other cell.
     next: usize,
-    /// Parts of other cells that have to be shipped before the first cell continues.
-    owed: Vec<Owed>,
-    /// The first commit of the record that waits for them.
-    waits: u64,
-}
-
-/// A part of another cell that has to be shipped.
-#[derive(Clone, Copy, Debug)]
-struct Owed {
-    nth: usize,
-    to: End,
-    /// The commit to ship up to: later ones may depend on later records of the first cell.
-    commit: u64,
 }
 
 /// The state of a cell.
@@ -112,24 +85,13 @@ pub struct Stand {
     pub whole: bool,
 }
 
-impl Round {
-    /// Ends the round: the first cell's next record needs a part of a cell that cannot be shipped, so nothing
-    /// continues.
-    fn ends_early(&mut self) {
-        self.owed.clear();
-        self.first_done = true;
-    }
-}
-
 impl Other {
-    /// Ships its next object, up to a commit if one is given; returns whether there is more.
-    async fn step(&mut self, to: End, until: Option<u64>) -> bool {
+    /// Ships its next object; returns whether there is more.
+    async fn step(&mut self, to: End) -> bool {
         let Ok(shipper) = &mut self.shipper else {
             return false;
         };
-        let wants =
-            &mut |record: &Sealed<'_>| until.is_none_or(|last| record.first_commit().0 <= last);
-        match shipper.step_to(to, wants).await {
+        match shipper.step_to(to, &mut |_| true).await {
             Ok(more) => more,
             Err(why) => {
                 self.shipper = Err(why);
@@ -151,12 +113,6 @@ impl Other {
     fn reached(&self) -> Option<(u32, Tail)> {
         let shipper = self.shipper.as_ref().ok()?;
         Some((self.cell, shipper.reached().tail()))
-    }
-
-    /// Whether the depot has the cell up to a commit.
-    fn has(&self, commit: u64) -> bool {
-        let reached = self.shipper.as_ref().ok().map(Shipper::reached);
-        reached.is_some_and(|reached| reached.tail().commit.0 >= commit)
     }
 
     /// Why it is not shipped, or not completely, if so.
@@ -210,7 +166,6 @@ impl Fleet {
             whole: false,
             others,
             level,
-            said: known.said,
             round: None,
         })
     }
@@ -266,16 +221,10 @@ impl Fleet {
             first: self.first.end(),
             first_done: false,
             next: 0,
-            owed: Vec::new(),
-            waits: 0,
         })
     }
 
     async fn advance(&mut self, round: &mut Round) -> Result<bool, BackupError> {
-        if let Some(owed) = round.owed.last().copied() {
-            self.pays(round, owed).await;
-            return Ok(true);
-        }
         if !round.first_done {
             self.leads(round).await?;
             return Ok(true);
@@ -285,7 +234,7 @@ impl Fleet {
             return Ok(false);
         };
         let more = match other.to {
-            Some(to) => other.step(to, None).await,
+            Some(to) => other.step(to).await,
             None => false,
         };
         if !more {
@@ -295,89 +244,11 @@ impl Fleet {
         Ok(true)
     }
 
-    /// Ships the part of another cell that the first one waits for; if that fails, the first one stays where it is.
-    async fn pays(&mut self, round: &mut Round, owed: Owed) {
-        let Some(other) = self.others.get_mut(owed.nth) else {
-            return;
-        };
-        if other.step(owed.to, Some(owed.commit)).await {
-            return;
-        }
-        round.owed.pop();
-        if !other.has(owed.commit) {
-            round.ends_early();
-        }
-    }
-
-    /// Ships the next object of the first cell, up to a record that needs something of another cell.
+    /// Ships the next object of the first cell.
     async fn leads(&mut self, round: &mut Round) -> Result<(), BackupError> {
-        let Self {
-            first,
-            others,
-            said,
-            ..
-        } = self;
-        let (mut ties, mut wrong) = (Vec::new(), None);
-        let (waited, alone) = (round.waits, others.is_empty());
-        let waits = &mut round.waits;
-        let wants = &mut |record: &Sealed<'_>| {
-            let commit = record.first_commit().0;
-            if alone {
-                return true;
-            }
-            match said.takes(record) {
-                Ok(found) if found.is_empty() || commit <= waited => true,
-                Ok(found) => {
-                    (ties, *waits) = (found, commit);
-                    false
-                }
-                Err(why) => {
-                    wrong = Some(why);
-                    false
-                }
-            }
-        };
-        let more = first.step_to(round.first, wants).await?;
-        if let Some(why) = wrong {
-            return Err(why);
-        }
-        if ties.is_empty() {
-            (self.whole, round.first_done) = (!more, !more);
-            return Ok(());
-        }
-        for tie in ties {
-            let Some(owed) = self.owed(tie).await? else {
-                round.ends_early();
-                break;
-            };
-            round.owed.push(owed);
-        }
+        let more = self.first.step_to(round.first, &mut |_| true).await?;
+        (self.whole, round.first_done) = (!more, !more);
         Ok(())
-    }
-
-    /// The part of another cell that has to be shipped for a tie; `None` if that cell is not shipped, or this node
-    /// lacks it.
-    async fn owed(&mut self, tie: Tie) -> Result<Option<Owed>, BackupError> {
-        let cell = tie.cell;
-        let Some(nth) = self.others.iter().position(|it| it.cell == cell) else {
-            return Err(BackupError::Refused(format!(
-                "the first cell says of cell {cell} what cannot be shipped: it is not here"
-            )));
-        };
-        // The log of that cell has, by now, what the first cell says of it.
-        let levelled = self.level.level(cell).await;
-        let other = self.others.get_mut(nth);
-        let Some((other, Ok(shipper))) = other.map(|it| (&mut it.late, &it.shipper)) else {
-            return Ok(None);
-        };
-        let to = shipper.end();
-        match levelled.and_then(|()| shipper.had_with(&tie)) {
-            Ok(commit) => Ok(Some(Owed { nth, to, commit })),
-            Err(why) => {
-                *other = Some(why);
-                Ok(None)
-            }
-        }
     }
 
     /// The state of each cell.

@@ -6,11 +6,8 @@
 //! **To an instant.** Every cell ends before its first record that is later than the instant. The cells share one
 //! clock, so everything decided after the instant is later in every cell, and what is kept is consistent: whatever
 //! another cell has, the first one announced before, and whatever the first one mentions is there. Because records are
-//! kept or dropped whole, two rules are added ([`super::fits::Wanted`]). A cell is kept at least up to the commit that
-//! the first cell says it reaches, whatever the instant. And it ends before the first record with something that the
-//! first cell does not place there, or that follows a move which is cut off. A move that was under way is under way
-//! again: the realm is in its old cell, and the partial copy is invisible. The move continues when it is requested, or
-//! begins anew if the copy is no longer a prefix of the realm. An instant defines the end of every cell, the number of
+//! kept or dropped whole, a rule is added ([`super::fits::Wanted`]): a cell ends before the first record with something
+//! that the first cell does not place there. An instant defines the end of every cell, the number of
 //! a commit that of only one: with several cells such a number is refused.
 //!
 //! What was taken away after the instant is taken over from the records after it ([`super::since`]).
@@ -29,7 +26,7 @@ use caudal_storage::{Restore, StoreOptions};
 use super::BackupError;
 use super::chain::{Kept, Walked, Whole, walk};
 use super::depot::Depot;
-use super::fits::{Found, Said, Tie, Wanted, fits};
+use super::fits::{Found, Said, Wanted, fits};
 use super::names::{PEPPER_CHECK, hex, unhex};
 use super::object::unpack;
 use super::since::{Access, Since, taken_over};
@@ -111,7 +108,6 @@ pub async fn restore(
     let First {
         making: mut first,
         said,
-        ties: later,
         mut then,
         last,
         incomplete,
@@ -121,7 +117,7 @@ pub async fn restore(
     for (cell, store) in said.platform().cells() {
         let kept = whole.there(errand.depot, cell).await?;
         let mut read = |bytes: u64| done(before.strict_add(bytes));
-        let wanted = Wanted::of(&said, cell, errand.until, &later);
+        let wanted = Wanted::of(&said, cell, errand.until);
         let other = other(errand, (&kept, store), (&said, &wanted), &mut read).await?;
         before = before.strict_add(kept.cover.bytes());
         all.push(other);
@@ -201,8 +197,6 @@ struct First {
     making: Making,
     /// Its facts up to the cut.
     said: Said,
-    /// What it says about other cells after the cut.
-    ties: Vec<Tie>,
     /// Who may do what at the cut.
     then: Access,
     /// Who may do what at the end.
@@ -217,11 +211,10 @@ async fn first(errand: Errand<'_>, done: &mut dyn FnMut(u64)) -> Result<First, B
     let several = !whole.others.is_empty();
     let kept = &whole.first;
     let mut making = Making::begin(errand, kept, Some(kept.history)).await?;
-    let (mut said, mut later) = (Said::default(), None);
-    let mut ties = Vec::new();
+    let (mut said, mut later) = (Said::default(), false);
     let (mut then, mut last) = (Access::default(), None);
     let mut take = |record: &Sealed<'_>, latest: u64| {
-        if later.is_none() && !errand.until.is_before(record, latest) {
+        if !later && !errand.until.is_before(record, latest) {
             making.put(record, latest)?;
             said.takes(record)?;
             then.takes(record, latest)?;
@@ -229,21 +222,18 @@ async fn first(errand: Errand<'_>, done: &mut dyn FnMut(u64)) -> Result<First, B
         }
         last.get_or_insert_with(|| then.clone())
             .takes(record, latest)?;
-        let beyond = later.get_or_insert_with(|| said.clone());
-        if several {
-            ties.extend(beyond.takes(record)?);
-        }
-        Ok(several || errand.new_history)
+        later = true;
+        Ok(errand.new_history)
     };
     let walked = walk(depot, kept, &mut take, done).await;
-    making.made.cut = later.is_some();
+    making.made.cut = later;
     let incomplete = match walked {
         Ok(walked) => {
             making.made.walked.objects = walked.objects;
             None
         }
         // Damage behind the instant is often the reason to go back to it.
-        Err(why) if later.is_some() && !several => {
+        Err(why) if later && !several => {
             making.made.walked.objects = kept.cover.objects.len();
             Some(why.to_string())
         }
@@ -256,7 +246,6 @@ async fn first(errand: Errand<'_>, done: &mut dyn FnMut(u64)) -> Result<First, B
     Ok(First {
         making,
         said,
-        ties,
         then,
         last,
         incomplete,

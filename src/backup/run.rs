@@ -17,13 +17,12 @@ use std::time::{Duration, Instant};
 
 use caudal_actors::persist::persist;
 use caudal_storage::log::Tail;
-use caudal_storage::{Records, Spot, Store, StoreError};
+use caudal_storage::{Records, Spot, Store};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::BackupError;
 use super::depot::Depot;
 use super::end::Choice;
-use super::fits::Said;
 use super::fleet::{Fleet, Known};
 use super::level::{FIRST, Level};
 use super::names::hex;
@@ -401,7 +400,6 @@ impl Backup {
             None => {
                 let known = Known {
                     pepper_check,
-                    said: self.said()?,
                     choice: self.home.choice.as_ref(),
                     shipped: self.reached(),
                 };
@@ -434,16 +432,6 @@ impl Backup {
             *fleet = Some(ship);
         }
         failed.map_or(Ok(()), Err)
-    }
-
-    /// The first cell's facts about the others.
-    fn said(&self) -> Result<Said, BackupError> {
-        if self.records.len() < 2 {
-            return Ok(Said::default());
-        }
-        let closed = || BackupError::Journal(StoreError::Closed);
-        let first = self.home.first.upgrade().ok_or_else(closed)?;
-        Ok(Said::load(first.as_ref())?)
     }
 
     /// The end of what the depot has of each cell, as far as it is known.

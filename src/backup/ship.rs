@@ -17,7 +17,6 @@ use super::BackupError;
 use super::chain::own;
 use super::depot::Depot;
 use super::end::CHOSEN;
-use super::fits::Tie;
 use super::level::Level;
 use super::names::{Cover, Kind, Whose, name_of};
 use super::object::pack;
@@ -139,21 +138,6 @@ impl Shipper {
     /// The approximate number of journal bytes that are not shipped.
     pub fn behind(&self) -> u64 {
         self.records.behind(&self.reached)
-    }
-
-    /// The commit with which this cell fulfils what the first cell says of it.
-    ///
-    /// # Errors
-    /// When the cell does not fulfil it, or its journal cannot be read.
-    pub(super) fn had_with(&self, tie: &Tie) -> Result<u64, BackupError> {
-        let end = self.records.last()?;
-        let with = tie.had_with(&self.records)?;
-        with.filter(|with| *with <= end).ok_or_else(|| {
-            BackupError::Refused(format!(
-                "it ends with commit {end} here, and lacks what the first cell says was copied into it. The first cell is \
-                 not shipped any further before it is here"
-            ))
-        })
     }
 
     /// The current end of the journal.

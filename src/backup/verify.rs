@@ -20,7 +20,7 @@ pub async fn follow(
     done: &mut dyn FnMut(u64),
 ) -> Result<Vec<(Kept, Walked)>, BackupError> {
     let mut said = Said::default();
-    let mut take = |record: &Sealed<'_>, _: u64| said.takes(record).map(|_| true);
+    let mut take = |record: &Sealed<'_>, _: u64| said.takes(record).map(|()| true);
     let walked = walk(depot, &whole.first, &mut take, done).await?;
     let mut before = whole.first.cover.bytes();
     let mut all = vec![(whole.first.clone(), walked)];

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Kept, Walked};
 use caudal::backup::depot::{self, Depot};
-use caudal::backup::fits::Said;
 use caudal::backup::fleet::{Fleet, Known, Stand};
 use caudal::backup::level::{Alone, Level};
 use caudal::backup::names::hex;
@@ -129,11 +128,9 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     line.finish_and_clear();
     let mark = service::pepper_mark(data)?;
     let history = hex(&stopped.records.history());
-    let said = Said::load(stopped.store.as_ref()).map_err(Exit::failed)?;
     let done = wait(async {
         let known = Known {
             pepper_check: mark.as_deref(),
-            said,
             choice: &BackupChoice::of(data),
             shipped: Vec::new(),
         };

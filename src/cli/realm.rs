@@ -16,7 +16,7 @@ use caudal::portable::format::FRAME_BYTES;
 use caudal::portable::import::{Scratch, say as write};
 use caudal::portable::read;
 use caudal::portable::tables::{self, Style};
-use caudal_ledger::ids::{GENERATION_MAX, Mode};
+use caudal_ledger::ids::Mode;
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
 use caudal_storage::Records;
@@ -78,9 +78,6 @@ pub struct Taken {
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
-    /// Which generation of a realm that was restored to an instant; the one in force unless set
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..=i64::from(GENERATION_MAX)))]
-    generation: Option<u32>,
     /// As what
     #[arg(long, value_enum, default_value = "file")]
     format: Format,
@@ -251,12 +248,10 @@ fn export(args: &Taken) -> Result<(), Exit> {
     ))
 }
 
-/// Writes a realm's file from its source: of the requested generation, or of the one that turns out to be in force,
-/// from the cell in which it turns out to lie.
+/// Writes a realm's file from its source, from the cell in which it turns out to be.
 fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
-    let mut taken = (args.generation, 0);
+    let mut cell = 0;
     loop {
-        let (generation, cell) = taken;
         let until = args.at.unwrap_or(Until::End);
         if cell > 0 && matches!(until, Until::Commit(_)) {
             return Err(Exit::usage(format!(
@@ -267,7 +262,6 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
             tenant: args.tenant.clone(),
             mode: args.mode.into(),
             until,
-            generation,
             cell,
             frame_bytes: FRAME_BYTES,
         };
@@ -283,12 +277,10 @@ fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
                 ));
             }
         };
-        let lies = export.lies();
-        let same = generation.map_or(lies.0 == 0, |it| it == lies.0);
-        if same && cell == lies.1 {
+        if cell == export.cell() {
             return Ok(export.finish()?);
         }
-        taken = (Some(lies.0), lies.1);
+        cell = export.cell();
     }
 }
 

@@ -1,8 +1,6 @@
-//! `caudal restore`: creates a data folder from a backup, or takes one realm of a running service back to an instant.
+//! `caudal restore`: creates a data folder from a backup.
 
-pub mod tenant;
-
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use caudal::backup::BackupError;
@@ -17,35 +15,28 @@ use caudal_storage::StoreOptions;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::admin::{self, Asking};
 use super::backup::{found, together};
 use super::process;
 use super::terminal::{self, say, wait};
 use super::verify;
-use tenant::{Force, Wanted};
 
-/// Restore a backup into a new data folder, and verify it; or take one realm of a running service back to an instant
+/// Restore a backup into a new data folder, and verify it
 ///
-/// With --from: records are written as they were, the index is rebuilt, and everything is verified as by
-/// `caudal verify`. An interrupted restore begins anew when the command runs again; until it has finished, nothing else
-/// uses the folder.
-///
-/// With --tenant: the realm is copied as it was at --at while all clients keep working; the copy is compared, verified
-/// and put into force. From then on transfers and webhooks of the realm are held until --release. --generation puts
-/// another generation into force; 0 is the original one. Without any of these its generations are listed.
+/// Records are written as they were, the index is rebuilt, and everything is verified as by `caudal verify`. An
+/// interrupted restore begins anew when the command runs again; until it has finished, nothing else uses the folder.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Where the backup is: a folder, or s3://BUCKET/PREFIX
-    #[arg(long, value_name = "PLACE", required_unless_present = "tenant")]
-    from: Option<String>,
+    #[arg(long, value_name = "PLACE")]
+    from: String,
     /// The new data folder; it may hold the file `pepper`, and nothing else
-    #[arg(long, value_name = "DIR", required_unless_present = "tenant")]
-    data: Option<PathBuf>,
+    #[arg(long, value_name = "DIR")]
+    data: PathBuf,
     /// Which store, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID")]
     store: Option<String>,
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number; needs
-    /// --new-history. With --tenant: the instant, and no commit
+    /// --new-history
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
     /// Make it a new history: a store with a new id, which does not replace the one that was backed up
@@ -54,41 +45,9 @@ pub struct Args {
     /// Restore what is there, even if newer objects were shipped and are missing
     #[arg(long)]
     accept_older: bool,
-    /// The tenant whose realm is restored, at a running service
-    #[arg(
-        long,
-        value_name = "ID",
-        requires = "mode",
-        conflicts_with_all = ["from", "data", "store", "new_history", "accept_older"]
-    )]
-    tenant: Option<String>,
-    /// Which of its realms
-    #[arg(long, requires = "tenant")]
-    mode: Option<admin::Mode>,
-    /// Make the copy, and leave it for --generation to put it into force
-    #[arg(
-        long,
-        requires = "tenant",
-        requires = "at",
-        conflicts_with_all = ["generation", "release", "stop"]
-    )]
-    copy_only: bool,
-    /// Put this generation into force
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        requires = "tenant",
-        conflicts_with = "at"
-    )]
-    generation: Option<u64>,
-    /// Release what has been held since another generation came into force
-    #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation"])]
-    release: bool,
-    /// End the copy that is being made
-    #[arg(long, requires = "tenant", conflicts_with_all = ["at", "generation", "release"])]
-    stop: bool,
-    #[command(flatten)]
-    asking: Asking,
+    /// Print what was done as JSON
+    #[arg(long)]
+    json: bool,
 }
 
 /// Reads the end of a restore: a commit or an instant.
@@ -104,12 +63,8 @@ pub(super) fn until(text: &str) -> Result<Until, String> {
         })
 }
 
-/// Restores a store or a realm.
-pub fn run(args: Args) -> Result<(), Exit> {
-    if let (Some(tenant), Some(mode)) = (&args.tenant, args.mode) {
-        let wanted = args.wanted()?;
-        return tenant::run((tenant, mode.into()), wanted, args.asking);
-    }
+/// Restores a store.
+pub fn run(args: &Args) -> Result<(), Exit> {
     if let Some(Until::Instant(at)) = args.at
         && Timestamp::from_millis(at) > clock::now()
     {
@@ -126,13 +81,9 @@ pub fn run(args: Args) -> Result<(), Exit> {
     // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal::log::LogFormat::Text, usual)?;
-    let (Some(from), Some(data)) = (&args.from, &args.data) else {
-        return Err(Exit::usage(
-            "name the backup with --from, and the new folder with --data",
-        ));
-    };
+    let data = &args.data;
     let began = Instant::now();
-    let (done, restoring) = wait(store(&args, from, data))?;
+    let (done, restoring) = wait(store(args))?;
     let verified = verify::folder(data, Some(restoring.held()?))?;
     if verified.ok {
         restoring.finish()?;
@@ -140,7 +91,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
     let took = began.elapsed();
     let (ok, vouchers) = (verified.ok, verified.vouchers);
     let verified = serde_json::to_value(verified).map_err(Exit::failed)?;
-    if args.asking.json {
+    if args.json {
         let all = json!({
             "restored": done,
             "verified": verified,
@@ -149,7 +100,7 @@ pub fn run(args: Args) -> Result<(), Exit> {
         });
         say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?)?;
     } else {
-        show(&args, data, &done)?;
+        show(args, &done)?;
         verify::show(&verified)?;
         say(&format!(
             "It took {}.{} s: {} vouchers a second",
@@ -166,35 +117,15 @@ pub fn run(args: Args) -> Result<(), Exit> {
     }
 }
 
-impl Args {
-    /// The requested operation on a realm.
-    fn wanted(&self) -> Result<Wanted, Exit> {
-        let force = if self.copy_only {
-            Force::Later
-        } else {
-            Force::Now
-        };
-        match (self.at, self.generation) {
-            (Some(Until::Instant(at)), _) => Ok(Wanted::At(Timestamp::from_millis(at), force)),
-            (Some(Until::Commit(_) | Until::End), _) => Err(Exit::usage(
-                "a realm is taken back to an instant, as 2026-03-01T12:00:00Z",
-            )),
-            (None, Some(number)) => Ok(Wanted::Switch(number)),
-            (None, None) if self.release => Ok(Wanted::Release),
-            (None, None) if self.stop => Ok(Wanted::Stop),
-            (None, None) => Ok(Wanted::List),
-        }
-    }
-}
-
 /// How many per second, for a number and a duration.
 fn rate(many: u64, took: Duration) -> u128 {
     u128::from(many) * 1000 / took.as_millis().max(1)
 }
 
 /// Restores the journals from the backup. The folder is not finished then: it has to be verified.
-async fn store(args: &Args, from: &str, data: &Path) -> Result<(Value, Restoring), Exit> {
-    let depot = depot::open(from, false)?;
+async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
+    let data = &args.data;
+    let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
     let whole = chain::whole(depot, args.store.as_deref(), args.accept_older).await?;
     let until = args.at.unwrap_or(Until::End);
@@ -238,11 +169,11 @@ async fn store(args: &Args, from: &str, data: &Path) -> Result<(Value, Restoring
     Ok((all, restoring))
 }
 
-fn show(args: &Args, data: &Path, done: &Value) -> Result<(), Exit> {
+fn show(args: &Args, done: &Value) -> Result<(), Exit> {
     let part = |name| super::remote::shown(done, name);
     say(&format!(
         "{}: restored up to commit {}, the last entry of {}; chain {}",
-        data.display(),
+        args.data.display(),
         part("commit"),
         part("latest"),
         part("chain"),

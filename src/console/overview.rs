@@ -4,7 +4,6 @@ use actix_web::HttpResponse;
 use caudal_actors::platform::realms;
 
 use super::figures::tiles;
-use super::held;
 use super::view::{Block, Cell, Live, Page, Part, Table, Tone};
 use super::visit::Visit;
 use super::words::Word;
@@ -27,7 +26,6 @@ async fn made(visit: &Visit) -> Result<Page, ApiError> {
         .map(|(word, series)| (visit.say(word), series));
     let mut blocks = Vec::new();
     blocks.extend(readiness(visit));
-    blocks.extend(held::shown(visit, None).await);
     blocks.push(Block::Live(Live {
         tiles: tiles(visit),
         charts: charts.collect(),

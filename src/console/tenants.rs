@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use actix_web::{HttpResponse, web};
 use caudal_ledger::tenants::{ApiKey, Mode, Tenant};
 
-use super::held;
 use super::lists::cut;
 use super::view::{Block, Cell, Page, Part, Table, Tone};
 use super::visit::{Place, Visit};
@@ -75,13 +74,12 @@ async fn tenant(visit: &Visit, id: &str) -> Result<Page, ApiError> {
             tongue.is(found.policy.relaxed_test_cuit, Tone::Quiet),
         ),
     ];
-    let mut blocks = held::shown(visit, Some(id)).await;
-    blocks.extend([
+    let blocks = vec![
         Block::Table(realms(visit, found)),
         Block::Facts(visit.say(Word::Tenant).to_owned(), facts),
         Block::Table(limits(visit, found)),
         Block::Table(shown_keys(visit, keys)),
-    ]);
+    ];
     let above = vec![(
         visit.say(Word::Tenants).to_owned(),
         "/console/tenants".to_owned(),

@@ -109,14 +109,6 @@ texts! {
         "The machine's clock is in doubt: no orders are taken until it is right or confirmed.";
     OutgoingHeld = "Las transferencias y los webhooks están retenidos desde una restauración, hasta que se liberen.",
         "Transfers and webhooks are held since a restore, until they are released.";
-    RealmsHeld = "Entornos restaurados que retienen lo que sale", "Restored realms that hold what leaves them";
-    RealmsHeldHint = "Desde que entró en vigor otra generación, nada más sale al banco ni a los webhooks; de las transferencias sin terminar, algunas pueden estar ya en el banco. Revise los casos y la conciliación, y libere con caudal restore --tenant PSP --mode MODO --release.",
-        "Since another generation came into force, nothing more leaves for the bank or a webhook; of the transfers that have not ended some may be at the bank already. Look at the cases and the reconciliation, then release with caudal restore --tenant TENANT --mode MODE --release.";
-    NoRealmHeld = "Ningún entorno retiene nada.", "No realm holds anything.";
-    Returns = "Devoluciones", "Returns";
-    Enrolments = "Altas en el fondo", "Enrolments";
-    Generation = "Generación", "Generation";
-    EventsHeld = "Eventos sin entregar", "Events not delivered";
     RealmsDown = "Entornos caídos", "Realms down";
     DamageFound = "La revisión encontró daños", "The check found damage";
     WaitsForPeople = "Espera una decisión", "Waits for a decision";

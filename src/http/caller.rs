@@ -65,17 +65,17 @@ impl Caller {
         scopes::check_events(&known.key, types)
     }
 
-    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, the key works, and
-    /// the realm has the history that it had when the answer began.
+    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, and the key
+    /// works.
     ///
     /// # Errors
     /// [`Failure::ShuttingDown`] where one of these no longer holds.
-    pub fn may_go_on(&self, history: u32) -> Result<(), Failure> {
+    pub fn may_go_on(&self) -> Result<(), Failure> {
         let (door, engine) = (&self.door, self.engine());
         let key = engine.key(&self.identity.key);
         let works = key.is_some_and(|known| known.key.works_at(engine.now()));
         match works && door.gate.is_open() && door.serves(self.realm()) {
-            true => engine.still(self.realm(), history),
+            true => Ok(()),
             false => Err(Failure::ShuttingDown),
         }
     }

@@ -218,9 +218,6 @@ rows! {
     tenant_taken Operators: "A tenant with this id exists.", "Choose another id.";
     too_many_tenants Operators: "No number is left for the realms of another tenant.", "Make it in another installation.";
     realm_importing Operators: "The realm is being filled from a file.", "Import that file to its end first.";
-    restore_not_found Operators: "The realm has no generation of that number.", "List the tenant's restores.";
-    restore_conflict Operators: "The generation is not whole, another copy is being made, the realm was moved from it into another cell, or the realm has 4,095 generations, which is the most.", "Wait until the copy is whole, or begin it again. Where the realm has all its generations, go back to one of them. Where it was moved, move it back, or restore an instant.";
-    restore_instant Operators: "The instant is before the tenant was created, or yet to come.", "Name an instant in between.";
     cell_not_found Operators: "There is no cell of that number.", "List the cells; `storage.cells` says how many there are.";
     key_not_found Operators: "There is no such key.", "List the keys of the tenant.";
     key_not_active Operators: "The key is revoked or has expired.", "Issue another.";

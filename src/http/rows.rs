@@ -248,8 +248,6 @@ fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
 /// A list that is sent as it is read.
 struct Walk<T, F, R> {
     caller: Caller,
-    /// The history that the realm had when the walk began.
-    history: u32,
     style: Style,
     kind: Kind,
     /// None before the first row.
@@ -294,11 +292,9 @@ where
         if self.rows >= ROWS_MAX {
             return Err(Failure::PageTooFar);
         }
-        self.caller.may_go_on(self.history)?;
+        self.caller.may_go_on()?;
         self.page.cursor = listing.next;
         let next = (self.fetch)(self.caller.engine(), self.page).await?;
-        // the realm may have been switched while the page was read
-        self.caller.may_go_on(self.history)?;
         self.read = Some(next);
         Ok(Some(out))
     }
@@ -308,7 +304,7 @@ where
 ///
 /// # Errors
 /// The errors of the first page; 400 where there are more rows than one stream may have; 429 where the realm has as
-/// many streams as it may; 503 where the realm was switched meanwhile.
+/// many streams as it may.
 pub async fn stream<T, F, R>(
     caller: &Caller,
     (style, kind): (Style, Kind),
@@ -326,9 +322,7 @@ where
         ..page
     };
     let (engine, realm) = (caller.engine(), caller.realm());
-    let history = engine.cells().history(realm);
     let first = fetch(engine, page).await?;
-    engine.still(realm, history)?;
     if first.total > ROWS_MAX {
         let (rows, max) = (first.total, ROWS_MAX);
         return Err(ApiError::field(
@@ -339,7 +333,6 @@ where
     let walk = Walk {
         _seat: caller.door.hooks.streams.seat(realm)?,
         caller: caller.clone(),
-        history,
         style,
         kind,
         pen: None,

@@ -2,15 +2,12 @@
 //!
 //! **Shape.** [`Export::record`] receives every record of a cell from the first one on, from its journal or from a
 //! depot. The platform's facts among them give the realm's number and the tenant's settings, and at the end the
-//! generation of the realm in force and its cell: if these differ from what was extracted, the export is made again.
-//! Those facts are in the first cell, so for a realm in another one [`Export::says`] receives the first cell's records
+//! realm's cell: if it is another one than was read, the export is made again. Those facts are in the first cell, so for a realm in another one [`Export::says`] receives the first cell's records
 //! beforehand.
 //!
 //! **Order.** The file has a temporary name until all of it is on disk, and never replaces another file.
 //!
-//! **Failure.** An interrupted export leaves a file that ends in `.half`, which the next one replaces. The export
-//! refuses a copy whose records end before the point that the first cell records for it, because the realm is not
-//! complete.
+//! **Failure.** An interrupted export leaves a file that ends in `.half`, which the next one replaces.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, ErrorKind, Seek as _, SeekFrom, Write as _};
@@ -38,9 +35,7 @@ pub struct Wanted {
     pub mode: Mode,
     /// The point to export up to.
     pub until: Until,
-    /// The generation to export ([`caudal_ledger::tenants::restores`]); the first one if none is given.
-    pub generation: Option<u32>,
-    /// The cell of that generation.
+    /// The cell of the realm.
     pub cell: u32,
     /// A frame that has this many bytes takes no further commit: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
@@ -162,11 +157,7 @@ impl Export {
         if entry.stream == PLATFORM_STREAM {
             return self.fact(entry);
         }
-        let generation = self.wanted.generation;
-        let lies = self
-            .realm
-            .map(|it| generation.map_or(it, |number| it.under(number)));
-        if lies != Some(RealmId(entry.stream.realm)) {
+        if self.realm != Some(RealmId(entry.stream.realm)) {
             return Ok(());
         }
         let item = Item::of(entry.stream, (entry.seq, entry.at), entry.body);
@@ -204,15 +195,9 @@ impl Export {
         written.map_err(|why| failed("writing", &self.paths.0, why))
     }
 
-    /// The generation to export according to the records read so far, which is the one in force unless another was
-    /// requested, and its cell.
-    pub fn lies(&self) -> (u32, u32) {
-        let Some(realm) = self.realm else {
-            return (0, 0);
-        };
-        let said = self.wanted.generation;
-        let generation = said.unwrap_or_else(|| self.platform.in_force(realm));
-        (generation, self.platform.cell_of(realm, generation))
+    /// The cell of the realm, according to the records read so far.
+    pub fn cell(&self) -> u32 {
+        self.realm.map_or(0, |realm| self.platform.cell_of(realm))
     }
 
     /// Completes the file, durably, after the last record.
@@ -237,19 +222,13 @@ impl Export {
         };
         let known = Tenant::clone(known);
         let realm = known.realm(mode);
-        let lies = self.wanted.generation;
-        let lies = lies.map_or(realm, |number| realm.under(number));
-        let cell = self.platform.cell_of(realm, lies.generation());
+        let cell = self.platform.cell_of(realm);
         if cell != self.wanted.cell {
             std::fs::remove_file(&self.paths.0).ok();
             return refused(format!(
                 "the realm lies in cell {cell}, and the records of cell {} were read",
                 self.wanted.cell
             ));
-        }
-        if let Some(why) = self.lacks(realm, lies.generation()) {
-            std::fs::remove_file(&self.paths.0).ok();
-            return refused(why);
         }
         let head = Head {
             store: self.store,
@@ -272,24 +251,6 @@ impl Export {
         self.put(Kind::End, &encode(&ending)?)?;
         let bytes = self.close(&head)?;
         Checked::of(head, ending, bytes)
-    }
-
-    /// Describes what is missing of a generation that the first cell calls a complete copy: a backup may end before its
-    /// last records.
-    fn lacks(&self, realm: RealmId, generation: u32) -> Option<String> {
-        let copy = self.platform.generations(realm)?.copy(generation)?;
-        let copied = copy.copied?;
-        let (there, reached) = (self.tally.entries, self.reached.0);
-        // With an instant as the limit, a cell may end earlier and still have all of the copy.
-        let ends = self.wanted.until == Until::End && reached < copy.commit;
-        (there < copied.entries || ends).then(|| {
-            format!(
-                "the records of cell {} end with commit {reached} and have {there} of the {} entries of generation \
-                 {generation} of the realm: the last ones are missing. Nothing was exported. Look at the backup with \
-                 `caudal backup verify`, or take the realm from another copy of it",
-                copy.cell, copied.entries
-            )
-        })
     }
 
     fn streams(&mut self) -> Result<(), BackupError> {

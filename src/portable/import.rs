@@ -108,7 +108,7 @@ impl Drop for Scratch {
 pub struct Place {
     /// The number of its cell.
     pub cell: u32,
-    /// The store of that cell, with the realm's generation in force.
+    /// The store of that cell.
     pub store: Arc<dyn Store>,
     /// The store with the platform's facts.
     pub platform: Arc<dyn Store>,
@@ -129,8 +129,7 @@ impl Place {
             platform.cell_for_import(tenant, mode, wanted)?,
         );
         let known = platform.tenants.contains_key(&tenant.id);
-        // A later generation may lie in another cell than the one under the realm's own number.
-        let own = known.then(|| platform.cell_of(realm, 0));
+        let own = known.then_some(cell);
         for (other, store) in cells.numbered().filter(|(other, _)| Some(*other) != own) {
             // every realm begins with an entry of this stream
             if store.head(realm_stream(realm, REALM))?.is_some() {
@@ -141,11 +140,7 @@ impl Place {
                 )));
             }
         }
-        // A realm that was moved or taken back to an instant is filled in the generation in force.
-        let store = match known {
-            true => Some(cells.of(realm)),
-            false => cells.cell(cell).cloned(),
-        };
+        let store = cells.cell(cell).cloned();
         let none = || BackupError::Refused(format!("cell {cell} is not here"));
         Ok(Self {
             cell,

@@ -6,8 +6,7 @@
 //! created before a fact announces it; until then it holds nothing. With several nodes, any node may create the log of
 //! a new cell, and the owner of the first cell records the fact ([`announce`]) before it serves.
 //!
-//! **Failure.** The service refuses a cell that is missing, holds a different store, or is older than the first cell
-//! expects, and changes nothing; a missing copy is filled from its log. It also refuses to run with fewer cells than
+//! **Failure.** The service refuses a cell that is missing or holds a different store, and changes nothing; a missing copy is filled from its log. It also refuses to run with fewer cells than
 //! exist, because a realm may live in any of them. With several nodes, another node may be writing meanwhile, so cells
 //! that do not fit are checked again for [`SETTLES`].
 
@@ -142,7 +141,7 @@ pub(super) struct All {
 /// up to the configured number.
 ///
 /// # Errors
-/// When a cell is missing, holds another store, is older than it was, or does not open; when the folder has more cells
+/// When a cell is missing, holds another store, or does not open; when the folder has more cells
 /// than are configured.
 pub(super) fn open(
     options: &ServiceOptions,
@@ -238,8 +237,7 @@ fn fit(
     Ok(())
 }
 
-/// Records that cells unknown to the platform exist, and that realms whose move was interrupted stay where they are.
-/// The caller owns the first cell, and no actor writes to it yet.
+/// Records that cells unknown to the platform exist. The caller owns the first cell, and no actor writes to it yet.
 ///
 /// # Errors
 /// When the first cell rejects the write.
@@ -258,7 +256,7 @@ pub(super) fn announce(
         added.extend(new.cloned());
         let facts = added.iter();
         let facts = facts.filter_map(|(cell, id)| platform.add_cell(*cell, id));
-        Ok(facts.chain(platform.stays(now)).collect())
+        Ok(facts.collect())
     });
     said.map_err(|why| {
         let why = std::io::Error::other(why.to_string());
@@ -291,53 +289,32 @@ pub fn open_known(
     Ok((gather(&platform, first, stores)?, ours, records))
 }
 
-/// Gathers the cells, and refuses one that ends before the last commit that the platform knows it to have.
+/// Gathers the cells, and refuses any with entries of a realm that the first cell does not know: it is then an older
+/// copy.
 fn gather(
     platform: &Platform,
     first: Arc<dyn Store>,
     others: Vec<Arc<dyn Store>>,
 ) -> Result<Cells, StartError> {
     let cells = Cells::several(first, others);
-    for (cell, store) in cells.numbered() {
-        let (there, wanted) = (store.applied().0, platform.reach_of(cell));
-        if there < wanted {
-            return refused(format!(
-                "cell {cell} ends with commit {there}, and a tenant was moved into it with commit {wanted}: it is an \
-                 older copy. Bring back all cells of one moment"
-            ));
-        }
-    }
-    unknown(platform, &cells)?;
-    let followed = cells.follow(platform);
-    followed.map_err(|why| StartError::Setting(why.to_string()))?;
-    Ok(cells)
-}
-
-/// Refuses when a cell holds a copy of a realm that the first cell does not know: the first cell is then an older copy.
-fn unknown(platform: &Platform, cells: &Cells) -> Result<(), StartError> {
     let next = platform.next_realms();
-    let tenants = platform.tenants.values();
-    let realms = tenants.flat_map(|it| [it.live, it.test]);
-    let copies = realms.map(|realm| {
-        let known = platform.generations(realm);
-        let last = known.and_then(|it| it.copies().next_back());
-        realm.under(last.map_or(0, |(number, _)| number).strict_add(1))
-    });
-    for lies in copies.chain([next.0, next.1]) {
+    for realm in [next.0, next.1] {
         // The first entry of a realm is in this stream.
-        let stream = realm_stream(lies, REALM);
+        let stream = realm_stream(realm, REALM);
         for (cell, store) in cells.numbered().skip(1) {
             let head = store.head(stream).map_err(|why| unread(&why))?;
             if head.is_some() {
                 return refused(format!(
-                    "cell {cell} has a copy of realm {} that the first cell does not know: the first cell is an older \
+                    "cell {cell} has entries of realm {} that the first cell does not know: the first cell is an older \
                      copy. Bring back all cells of one moment",
-                    lies.home().0
+                    realm.0
                 ));
             }
         }
     }
-    Ok(())
+    let followed = cells.follow(platform);
+    followed.map_err(|why| StartError::Setting(why.to_string()))?;
+    Ok(cells)
 }
 
 fn known_one(

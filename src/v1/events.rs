@@ -63,15 +63,15 @@ pub fn kinds(text: &str) -> Result<EventKinds, Mistake> {
     })
 }
 
-/// Reads the events after a number of one history of the realm, as pages of a list.
+/// Reads the events of the realm after a number, as pages of a list.
 fn walk(
-    of: (RealmId, u32),
+    realm: RealmId,
     after: u64,
     wanted: EventKinds,
 ) -> impl AsyncFn(&Engine, ListPage) -> Result<Listing<Event>, Failure> {
     async move |engine: &Engine, page: ListPage| {
         let after = page.cursor.map_or(after, |cursor| cursor.number);
-        let found = engine.events(of, after, wanted, page.limit).await?;
+        let found = engine.events(realm, after, wanted, page.limit).await?;
         let next = found.seen.filter(|_| found.more);
         Ok(Listing {
             items: found.items,
@@ -103,8 +103,6 @@ fn walk(
 pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let whole = rows::whole(&request, &mut query);
     let realm = caller.realm();
-    // Taken before any place is checked: everything that is read is of this history, or the request fails.
-    let of = (realm, caller.engine().cells().history(realm));
     let last = caller.engine().last_event(realm)?;
     let after = query.read("after", |text| place(realm, last, text));
     // An empty cursor is the first page, as in every list.
@@ -132,7 +130,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
             &caller,
             (style, EVENTS),
             rows::FIRST,
-            walk(of, after, wanted),
+            walk(realm, after, wanted),
             {
                 let tenant = caller.identity.tenant.clone();
                 move |found: &Event| serde_json::json!(event(&tenant, found))
@@ -140,7 +138,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
         )
         .await;
     }
-    let found = caller.engine().events(of, after, wanted, limit).await?;
+    let found = caller.engine().events(realm, after, wanted, limit).await?;
     let next = found.seen.filter(|_| found.more);
     let tenant = &caller.identity.tenant;
     let page = EventsPage {

@@ -387,10 +387,6 @@ pub trait Store: Index {
     fn checks(&self) -> Checks {
         Checks::default()
     }
-    /// How many bytes of the disk are free above the floor below which writes are refused; `None` when that is unknown.
-    fn room(&self) -> Option<u64> {
-        None
-    }
     /// Whether writes are possible now.
     ///
     /// # Errors

@@ -460,12 +460,6 @@ impl Store for DurableStore {
         self.shared.checker.shown()
     }
 
-    fn room(&self) -> Option<u64> {
-        let free = self.shared.held.folder().free_space().ok()?;
-        let floor = self.shared.options.free_space_floor;
-        free.checked_sub(floor).or(Some(0))
-    }
-
     fn ready(&self) -> Result<(), StoreError> {
         self.gate()?;
         let health = &self.shared.health;

@@ -152,8 +152,7 @@ async fn stricter_rules_take_one_person_and_weaker_ones_two() {
         (json!({"decisionsAbove": "0.01"}), 202),
         (json!({"decisionsAbove": null}), 202),
         (json!({"limitRaises": false}), 202),
-        (json!({"decisionsAbove": "1.00", "restores": true}), 202),
-        (json!({"restores": true}), 200),
+        (json!({"decisionsAbove": "1.00"}), 202),
     ] {
         let policy = json!({"policy": {"fourEyes": rules}});
         let answer = service

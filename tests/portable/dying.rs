@@ -35,7 +35,6 @@ pub fn finely(data: &Path, to: &Path) -> Checked {
         mode: Mode::Test,
         until: Until::End,
         cell: 0,
-        generation: None,
         frame_bytes: 700,
     };
     let mut export = Export::begin(to, records.history(), wanted).unwrap();

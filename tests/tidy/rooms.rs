@@ -46,11 +46,9 @@ const LEDGER: &[&str] = &[
     "treasury",
     "statements",
     "voucher_types/of_realm",
-    "tenants/generations",
     "tenants/platform",
     "tenants/moves",
     "tenants/cells",
-    "tenants/restores",
     "tenants/orders",
     "cases/suspense",
     "cases/unbooked",
@@ -98,8 +96,6 @@ const ACTORS: &[&str] = &[
     "cells",
     "failure",
     "persist",
-    "elsewhere",
-    "scratch",
     "times",
     "writing",
     "loads",
@@ -126,9 +122,6 @@ const ACTORS: &[&str] = &[
     "treasury",
     "engine",
     "verify",
-    "copying",
-    "restores",
-    "moves",
 ];
 /// The rooms of `src`; each may use those before it.
 const SRC: &[&str] = &[

@@ -177,7 +177,6 @@ impl Engine {
         if let Some(found) = known()? {
             return Ok(found);
         }
-        let _inside = self.realms.enter(realm).await?;
         let bank = self.bank(realm)?;
         let changes = bank.changes();
         let reply = bank.lookup(&whom, request_id).await;
@@ -232,7 +231,7 @@ impl Engine {
             Notice::Created | Notice::Other { .. } => return Ok(Some(FIRST)),
         };
         let known = realm.filter(|realm| self.realms.relation(*realm).is_some());
-        Ok(known.map(|realm| self.cells.standing(realm).cell))
+        Ok(known.map(|realm| self.cells.cell_of(realm)))
     }
 
     async fn hear(

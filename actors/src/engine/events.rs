@@ -37,22 +37,20 @@ pub struct EventPage {
 }
 
 impl Engine {
-    /// The events of one history of a realm after a number, of the wanted kinds, at most `limit`.
+    /// The events of a realm after a number, of the wanted kinds, at most `limit`.
     ///
     /// # Errors
-    /// Those of every reading door, and of [`Self::still`].
+    /// Those of every reading door.
     pub async fn events(
         &self,
-        (realm, history): (RealmId, u32),
+        realm: RealmId,
         after: u64,
         kinds: EventKinds,
         limit: usize,
     ) -> Result<EventPage, Failure> {
         let cost = Cost::scan_if(kinds != EventKinds::EVERY);
         let read = move |store: &dyn Index| page(store, realm, after, kinds, limit);
-        let found = self.scan(realm, cost, read).await?;
-        self.still(realm, history)?;
-        Ok(found)
+        self.scan(realm, cost, read).await
     }
 
     /// The newest events of one account, newest first, at most `limit`, among the newest [`LOOKS_MAX`] of its realm;

@@ -1,15 +1,13 @@
 //! How the supervisors of an engine follow the platform: new realms are started, the others get their settings. Of a
 //! realm whose cell rests only the bank is known, so that the realms on each collector account are known.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Platform;
-use caudal_ledger::tenants::cells::Standing;
 
 use super::Realms;
-use super::keeper::Kept;
 use super::starting::Ahead;
 use crate::banks::{RealmBank, Relation};
 use crate::cells::FIRST;
@@ -19,8 +17,8 @@ use crate::platform;
 use crate::realms::{self, RealmMessage};
 use crate::settings::Settings;
 
-/// Realms that were loaded before they are taken up, each with its standing at that time.
-pub(super) type LoadedAhead = BTreeMap<RealmId, (Standing, Ahead)>;
+/// Realms that were loaded before they are taken up.
+pub(super) type LoadedAhead = BTreeMap<RealmId, Ahead>;
 
 impl Realms {
     /// Starts the supervisors of new tenants and tells the others their settings.
@@ -28,7 +26,7 @@ impl Realms {
         self.follow_with(platform, BTreeMap::new())
     }
 
-    /// The same, with realms that were already loaded. A realm whose standing has changed since is loaded again.
+    /// The same, with realms that were already loaded.
     pub(super) fn follow_with(
         self: &Arc<Self>,
         platform: &Platform,
@@ -37,12 +35,7 @@ impl Realms {
         let all = platform::realms(platform).map(|(tenant, mode)| tenant.realm(mode));
         let open = all.filter(|realm| platform.is_open(*realm)).collect();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = open;
-        let stale = self.stale(platform);
-        let left = self.left(platform);
         self.cells.follow(platform)?;
-        for (kept, goes_on) in stale {
-            kept.reload(goes_on);
-        }
         let mut failed = Ok(());
         let resting = self.resting();
         if resting.contains(&FIRST) && !self.are_parted() {
@@ -51,16 +44,9 @@ impl Realms {
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let relation = Relation::of(tenant, mode);
-            // A realm that leaves its cell rests, wherever it is.
-            let open = platform.is_open(realm) && !platform.is_leaving(realm);
-            let held = platform.is_held(realm);
-            if resting.contains(&platform.standing(realm).cell) {
-                self.follow_elsewhere(realm, relation, held);
-                if left.contains(&realm) {
-                    // The realm has left for another node's cell, and rests.
-                    self.supervisors
-                        .remove_if(&realm, |_, known| !known.mailbox.connected());
-                }
+            let open = platform.is_open(realm);
+            if resting.contains(&platform.cell_of(realm)) {
+                self.follow_elsewhere(realm, relation);
                 continue;
             }
             let settings = Settings::of(platform, tenant, mode);
@@ -68,7 +54,6 @@ impl Realms {
                 Some(known) => {
                     known.kept.serve(open);
                     known.bank.follow(&self.outside.banks, relation);
-                    known.bank.hold().set(held);
                     let mut now = known
                         .settings
                         .write()
@@ -78,10 +63,7 @@ impl Realms {
                 // A failure here does not stop the other realms; the realm's keeper tries again.
                 None => {
                     let loaded = ahead.remove(&realm);
-                    let loaded =
-                        loaded.filter(|(as_it_stood, _)| *as_it_stood == platform.standing(realm));
-                    let loaded = loaded.map(|(_, loaded)| loaded);
-                    let added = self.add(realm, settings, relation, (open, held), loaded);
+                    let added = self.add(realm, settings, relation, open, loaded);
                     failed = failed.and(added);
                 }
             }
@@ -102,57 +84,24 @@ impl Realms {
         let mut ahead = BTreeMap::new();
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
-            let standing = platform.standing(realm);
-            let open = platform.is_open(realm) && !platform.is_leaving(realm);
-            // A realm whose standing was not followed yet is loaded when it is.
-            let followed = standing == self.cells.standing(realm);
-            if standing.cell != cell || !open || !followed || self.supervisors.contains_key(&realm)
-            {
+            let (lies, open) = (platform.cell_of(realm), platform.is_open(realm));
+            if lies != cell || !open || self.supervisors.contains_key(&realm) {
                 continue;
             }
-            let (settings, held) = (
-                Settings::of(platform, tenant, mode),
-                platform.is_held(realm),
-            );
-            let relation = Relation::of(tenant, mode);
-            let loaded = self.ahead(realm, settings, relation, held)?;
-            ahead.insert(realm, (standing, loaded));
+            let settings = Settings::of(platform, tenant, mode);
+            let loaded = self.ahead(realm, settings, Relation::of(tenant, mode))?;
+            ahead.insert(realm, loaded);
         }
         Ok(ahead)
     }
 
-    /// The keepers of realms that are served here with a standing that another node has changed, and whether each realm
-    /// goes on. A change on this node retires the realm first.
-    fn stale(&self, platform: &Platform) -> Vec<(Kept, bool)> {
-        let served = self.supervisors.iter();
-        let served = served.filter(|known| known.mailbox.connected());
-        let stale = served.filter(|known| {
-            let realm = *known.key();
-            platform.standing(realm) != self.cells.standing(realm)
-        });
-        let goes_on = |realm| platform.is_open(realm) && !platform.is_leaving(realm);
-        stale
-            .map(|known| (known.kept.clone(), goes_on(*known.key())))
-            .collect()
-    }
-
-    /// The realms that now lie in another cell.
-    fn left(&self, platform: &Platform) -> BTreeSet<RealmId> {
-        let known = self.supervisors.iter().map(|known| *known.key());
-        let cell_of = |realm: &RealmId| self.cells.standing(*realm).cell;
-        known
-            .filter(|realm| platform.standing(*realm).cell != cell_of(realm))
-            .collect()
-    }
-
     /// Keeps the bank of a realm that another node serves.
-    fn follow_elsewhere(&self, realm: RealmId, relation: Relation, held: bool) {
+    fn follow_elsewhere(&self, realm: RealmId, relation: Relation) {
         let banks = &self.outside.banks;
         if let Some(known) = self.elsewhere.get(&realm) {
-            known.follow(banks, relation);
-            return known.hold().set(held);
+            return known.follow(banks, relation);
         }
-        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
+        let hold = Arc::new(Hold::new(self.outside.held.clone()));
         let bank = Arc::new(RealmBank::new(banks, relation, hold));
         self.elsewhere.insert(realm, bank);
     }

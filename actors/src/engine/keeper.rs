@@ -110,29 +110,10 @@ impl Kept {
         done.await.map_err(|_| Failure::ShuttingDown)?
     }
 
-    /// Asks for the realm's retirement, and returns the future of it. This does not wait, so the caller may hold locks.
-    ///
-    /// # Errors
-    /// When too many wishes wait for its keeper.
-    pub(super) fn retiring(&self) -> Result<oneshot::Receiver<Result<(), Failure>>, Failure> {
-        let (reply, done) = oneshot::channel();
-        let sent = self.wishes.try_send(Wish::Retire(reply));
-        sent.map_err(|_| Failure::Overloaded)?;
-        Ok(done)
-    }
-
     /// Has the realm served or retired, as the platform's facts say, without waiting for it.
     pub(super) fn serve(&self, open: bool) {
         if self.open.swap(open, Ordering::AcqRel) != open {
             self.send(if open { Wish::Resume } else { Wish::Retire });
-        }
-    }
-
-    /// Has a served realm retired, and loaded again if it is to go on, without waiting for it.
-    pub(super) fn reload(&self, goes_on: bool) {
-        self.send(Wish::Retire);
-        if goes_on {
-            self.send(Wish::Resume);
         }
     }
 
@@ -149,7 +130,7 @@ impl Kept {
 
 impl Realms {
     /// Takes up a realm that is new here, and keeps it: served if it is open, at rest if not. `ahead` is the part of it
-    /// that was already loaded, as it stands now.
+    /// that was already loaded.
     ///
     /// # Errors
     /// When an open realm cannot be loaded. It counts as fallen then: its keeper tries again.
@@ -158,10 +139,10 @@ impl Realms {
         realm: RealmId,
         settings: Settings,
         relation: Relation,
-        (open, held): (bool, bool),
+        open: bool,
         ahead: Option<Ahead>,
     ) -> Result<(), Failure> {
-        let new = || self.unloaded(settings.clone(), relation.clone(), held);
+        let new = || self.unloaded(settings.clone(), relation.clone());
         let Ahead {
             settings: place,
             bank,
@@ -170,7 +151,6 @@ impl Realms {
         } = ahead.unwrap_or_else(new);
         // Changes since it was loaded apply to it, too.
         bank.follow(&self.outside.banks, relation);
-        bank.hold().set(held);
         *place.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
         let start = || match loaded {
             Some(loaded) => Ok(self.begin(loaded)),
@@ -195,7 +175,6 @@ impl Realms {
             mailbox,
             lane,
             kept,
-            passage: Arc::default(),
         };
         self.supervisors.insert(realm, known);
         self.elsewhere.remove(&realm);
@@ -348,7 +327,7 @@ impl Keeper {
         let realms = self.realms.upgrade().ok_or(Failure::ShuttingDown)?;
         // Held until the realm is started: its cell may be given to another node.
         let resting = realms.resting();
-        if resting.contains(&realms.cells.standing(self.realm).cell) {
+        if resting.contains(&realms.cells.cell_of(self.realm)) {
             return Err(Failure::ShuttingDown);
         }
         let known = realms.supervisors.get(&self.realm);

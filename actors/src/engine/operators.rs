@@ -23,6 +23,8 @@ use caudal_ledger::clients::realm_in;
 
 /// How long the lanes may take to hand over their waiting commits when the store closes.
 const DRAIN: Duration = Duration::from_secs(2);
+/// The pause before asking again for the outcome of a fact.
+const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Engine {
     /// The figures of all cells together. A commit number among them is the first cell's.
@@ -33,7 +35,7 @@ impl Engine {
     /// Figures of each cell, the first one first.
     pub fn stats_of_cells(&self) -> Vec<(Stats, Checks)> {
         let of = |(cell, store): (u32, &Arc<dyn Store>)| {
-            let lies = |realm| self.cells.standing(realm).cell == cell;
+            let lies = |realm| self.cells.cell_of(realm) == cell;
             (self.queued(store.stats(), lies), store.checks())
         };
         self.cells.numbered().map(of).collect()
@@ -120,6 +122,19 @@ impl Engine {
                 // If the realm cannot be loaded, its keeper logs that and tries again.
                 drop(self.resume(realm).await);
             }
+        }
+        done
+    }
+
+    /// Decides an order about the platform, and waits until its outcome is known: its fact may still come into force,
+    /// and nothing may act before that is known. An order is decided after those before it, so the answer to a repeat
+    /// tells what became of the first.
+    async fn administered_surely(&self, order: PlatformOrder) -> Result<Arc<Platform>, Failure> {
+        let mut done = self.administer(order.clone()).await;
+        let unknown = matches!(done, Err(Failure::OutcomeUnknown));
+        while unknown && !matches!(done, Ok(_) | Err(Failure::Rejected(_))) && !self.is_at_rest() {
+            tokio::time::sleep(ASK_AGAIN).await;
+            done = self.instruct(order.clone()).await;
         }
         done
     }

@@ -174,7 +174,6 @@ impl Engine {
         if let Some(listed) = known()? {
             return Ok(listed);
         }
-        let _inside = self.realms.enter(realm).await?;
         let bank = self.bank(realm)?;
         let changes = bank.changes();
         let reply = bank.movements(day, request_id).await;

@@ -56,8 +56,8 @@ pub(super) struct Ahead {
 
 impl Realms {
     /// A realm that is new here, and not loaded yet.
-    pub(super) fn unloaded(&self, settings: Settings, relation: Relation, held: bool) -> Ahead {
-        let hold = Arc::new(Hold::new(held, self.outside.held.clone()));
+    pub(super) fn unloaded(&self, settings: Settings, relation: Relation) -> Ahead {
+        let hold = Arc::new(Hold::new(self.outside.held.clone()));
         Ahead {
             settings: Arc::new(RwLock::new(Arc::new(settings))),
             bank: Arc::new(RealmBank::new(&self.outside.banks, relation, hold)),
@@ -72,9 +72,8 @@ impl Realms {
         realm: RealmId,
         settings: Settings,
         relation: Relation,
-        held: bool,
     ) -> Result<Ahead, Failure> {
-        let new = self.unloaded(settings, relation, held);
+        let new = self.unloaded(settings, relation);
         let (settings, bank) = (Arc::clone(&new.settings), Arc::clone(&new.bank));
         let loaded = self.load(realm, settings, bank, Arc::clone(&new.published))?;
         Ok(Ahead {
@@ -96,7 +95,7 @@ impl Realms {
 
     /// The traffic of a realm's cell.
     fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
-        let cell = self.cells.standing(realm).cell;
+        let cell = self.cells.cell_of(realm);
         Arc::clone(&self.traffic.entry(cell).or_default())
     }
 

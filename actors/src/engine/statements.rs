@@ -4,9 +4,6 @@
 //! had by then passed the period by [`caudal_ledger::statements::SETTLING`], every voucher of the period is on disk,
 //! and the range of sequence numbers found then stays the same for ever.
 //!
-//! **Failure.** A pin belongs to the generation of the realm that was in force. When another one comes into force,
-//! every read with the pin fails, so no statement mixes two generations.
-//!
 //! **Bounds.** A range is found by a few reads, so the caller can refuse a long one before it is read. Recounting reads
 //! [`PAGE`] vouchers at a time and keeps none.
 
@@ -30,8 +27,6 @@ const PAGE: usize = 1000;
 /// The vouchers of one statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pin {
-    /// The history that the realm had.
-    pub history: u32,
     /// The account.
     pub account: AccountNo,
     /// The period.
@@ -62,7 +57,6 @@ impl Engine {
         target: Target,
         period: Period,
     ) -> Result<Pin, Failure> {
-        let history = self.cells().history(realm);
         // before the account is asked: see the order above
         let is_final = period.is_final(self.now());
         let head = self.balance(realm, target).await?;
@@ -76,7 +70,6 @@ impl Engine {
             let before = period.before().map_or(Ok(0), up_to)?;
             let last = up_to(period.end())?.max(before);
             Ok(Pin {
-                history,
                 account,
                 period,
                 is_final,
@@ -87,21 +80,13 @@ impl Engine {
         .await
     }
 
-    /// Checks that the realm still has the pinned history.
-    ///
-    /// # Errors
-    /// [`Failure::ShuttingDown`] when it does not: ask again.
-    pub fn still_lies(&self, realm: RealmId, pin: Pin) -> Result<(), Failure> {
-        self.still(realm, pin.history)
-    }
-
     /// The statement of the pinned vouchers, recounted.
     ///
     /// # Errors
-    /// Those of every door, and of [`Self::still_lies`]; [`Failure::Damaged`] when the vouchers do not add up.
+    /// Those of every door; [`Failure::Damaged`] when the vouchers do not add up.
     pub async fn statement(&self, realm: RealmId, pin: Pin) -> Result<Statement, Failure> {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
-        let found = self.look(realm, Cost::Scan, move |books| {
+        self.look(realm, Cost::Scan, move |books| {
             let until = pin.period.end();
             let platform = books.cells.platform();
             let called = reads::statements::tenant_name_at(platform.as_ref(), &tenant.0, until)?;
@@ -109,17 +94,14 @@ impl Engine {
             let store = books.cells.of(realm);
             let of = named(store.as_ref(), realm, pin, provider)?;
             Ok(recounted(store.as_ref(), realm, pin, of)?)
-        });
-        let found = found.await;
-        // checked before the result, which looks damaged if it mixes two generations
-        self.still_lies(realm, pin)?;
-        found
+        })
+        .await
     }
 
     /// Lines of a statement from a sequence on, at most `limit`.
     ///
     /// # Errors
-    /// Those of every door, and of [`Self::still_lies`].
+    /// Those of every door.
     pub async fn statement_lines(
         &self,
         realm: RealmId,
@@ -128,12 +110,10 @@ impl Engine {
         limit: usize,
     ) -> Result<Vec<Voucher>, Failure> {
         let ends = (from, pin.last);
-        let found = self.scan(realm, Cost::Page, move |store| {
+        self.scan(realm, Cost::Page, move |store| {
             reads::vouchers(store, realm, pin.account, ends, SortOrder::Ascending, limit)
-        });
-        let found = found.await;
-        self.still_lies(realm, pin)?;
-        found
+        })
+        .await
     }
 
     /// The id and the present name of the tenant that has a realm.

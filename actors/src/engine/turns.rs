@@ -3,7 +3,7 @@
 //!
 //! **Shape.** A resting cell has no realms here: no supervisor, no courier, nothing that asks the bank. Lists are read
 //! from the rows of this node. The platform and the people are written where the first cell is awake, and nowhere else.
-//! Every other node reads tenants, keys, settings and the places of realms from the facts of the first cell that were
+//! Every other node reads tenants, keys and settings from the facts of the first cell that were
 //! applied there ([`Engine::look_again`]), and serves the realms of its own cells by these facts. So a change of a
 //! tenant needs no message between nodes: the owner of the realm's cell opens, closes and sets up the realm when the
 //! fact reaches it, and a revoked key ends with the same fact. To wake is to load everything from the store, as a start
@@ -16,7 +16,7 @@
 //!
 //! A cell wakes or rests, never both at once: resting waits until waking has ended. The realms of a waking cell are
 //! loaded while it still rests, when nobody writes in it, and start at once with the state of the platform that is
-//! taken up then. A realm whose standing has changed by then is loaded again.
+//! taken up then.
 //!
 //! **Failure.** If a realm does not come to rest, that is an error, and its cell rests only in part: the rest has to be
 //! completed before the cell may wake. A node that lacks a cell of the platform takes up nothing.
@@ -137,11 +137,11 @@ impl Realms {
 
     /// Whether nothing of a realm acts here because its cell rests.
     pub(super) fn rests_for(&self, realm: RealmId) -> bool {
-        self.resting().contains(&self.cells.standing(realm).cell)
+        self.resting().contains(&self.cells.cell_of(realm))
     }
 
     /// Why a realm cannot be asked here: it does not exist, another node serves it, or it is not started yet, because its
-    /// cell wakes or it has just moved here.
+    /// cell wakes.
     pub(super) fn absent(&self, realm: RealmId) -> Failure {
         // Given back at once: which cells rest may not be known before a realm has been started.
         let known = self.known.read();
@@ -180,26 +180,13 @@ impl Engine {
         self.realms.resting().insert(cell);
         let all = self.realms.supervisors.iter().map(|it| *it.key());
         let all: Vec<RealmId> = all.collect();
-        let here = |realm: &RealmId| self.cells.standing(*realm).cell == cell;
+        let here = |realm: &RealmId| self.cells.cell_of(*realm) == cell;
         for realm in all.into_iter().filter(here) {
             self.retire(realm).await?;
             self.realms.lets_go(realm);
         }
         self.realms.count_collectors();
         Ok(())
-    }
-
-    /// Lets go of a realm at rest if another node is to serve it. Returns whether that is so.
-    pub(super) fn leaves_to_others(&self, realm: RealmId) -> bool {
-        // Held: a cell that wakes takes up its realms only once it is none of the resting cells.
-        let resting = self.realms.resting();
-        let leaves = resting.contains(&self.cells.standing(realm).cell);
-        if leaves {
-            self.realms.lets_go(realm);
-        }
-        drop(resting);
-        self.realms.count_collectors();
-        leaves
     }
 
     /// Whether the platform and its people are not written here, or soon will not be: the first cell rests.

@@ -68,7 +68,6 @@ impl Engine {
             .accounts(realm, filter, AccountSort::CreatedAt, page)
             .await?;
         let mut items = Vec::with_capacity(listing.items.len());
-        let inside = self.realms.enter(realm).await?;
         for some in listing.items.chunks(BALANCES_AT_ONCE) {
             let mut asked = Vec::with_capacity(some.len());
             for account in some {
@@ -81,7 +80,6 @@ impl Engine {
                 items.push(wait(answer, DEADLINE).await?);
             }
         }
-        drop(inside);
         Ok(listing.with(|_| items))
     }
 }

@@ -26,7 +26,7 @@ pub use cases::{
 pub use kinds::{UNREAD, kind_of};
 pub use marks::{Marked, day, days, marked, marks};
 pub use numbers::{account_of, count_in, number_of, numbers_of};
-pub use realms::{externals, internals, left_at_rest, orders, renumbered};
+pub use realms::{externals, internals, orders};
 pub use rests::{SINGLE, rest, rest_of, snapshot, stand};
 pub use scoped::SCOPED;
 
@@ -68,7 +68,6 @@ const DELIVERY: u8 = 0x37;
 const ORIGIN: u8 = 0x40;
 const USAGE: u8 = 0x41;
 // 0x42 and 0x43 are in `marks`.
-const ORIGIN_UNDER: u8 = 0x44;
 // 0x45 and 0x46 are in `rests`.
 /// How many bytes of a text count in the order of accounts.
 pub const SORTED_BYTES_MAX: usize = 160;
@@ -403,20 +402,11 @@ pub fn transfer_call(realm: RealmId, account: AccountNo, number: u64, call: u64)
 
 /// Reference of a transfer at the bank → realm, account and number. It lies under no realm, because a notice may have
 /// only the reference. The reference is a digest of tenant, mode and order, so no two realms can mean different things
-/// by it. Two generations of one realm can, so the references of a later generation lie under it.
-pub fn origin(realm: RealmId, origin: OriginId) -> Vec<u8> {
-    let mut first = vec![ORIGIN];
-    first.extend_from_slice(&origin.to_bytes());
-    match realm.generation() {
-        0 => first,
-        _ => origin_under(realm, &first).unwrap_or(first),
-    }
-}
-
-/// The key of a reference in a later generation, made of its key in the first one; `None` if the key is no reference.
-pub fn origin_under(generation: RealmId, first: &[u8]) -> Option<Vec<u8>> {
-    let reference = first.strip_prefix(&[ORIGIN])?;
-    Some(key(ORIGIN_UNDER, generation, &[reference]))
+/// by it.
+pub fn origin(origin: OriginId) -> Vec<u8> {
+    let mut key = vec![ORIGIN];
+    key.extend_from_slice(&origin.to_bytes());
+    key
 }
 
 /// What an id of the rail names.

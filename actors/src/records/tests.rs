@@ -7,7 +7,6 @@ mod cases;
 mod money;
 mod moves;
 mod people;
-mod restores;
 mod short;
 mod variants;
 mod wallet;
@@ -310,7 +309,6 @@ fn platform_facts() -> Vec<PlatformFact> {
         realm_is(RealmState::Open),
     ]
     .into_iter()
-    .chain(restores::facts())
     .chain(moves::facts())
     .collect()
 }

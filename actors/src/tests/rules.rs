@@ -138,8 +138,7 @@ fn over_from(store: &Arc<FaultyStore>, event_rules: u16, later: u64) -> Engine {
 
 async fn events(engine: &Engine, realm: RealmId) -> Vec<Event> {
     let every = EventKinds::EVERY;
-    let history = engine.cells().history(realm);
-    let found = engine.events((realm, history), 0, every, 10_000).await;
+    let found = engine.events(realm, 0, every, 10_000).await;
     found.unwrap().items
 }
 

@@ -95,8 +95,6 @@ fn found(store: &dyn Index) -> Result<Vec<String>, StoreError> {
     let (alone, _) = verify::on_one_thread(store)?;
     assert_eq!(report, alone);
     assert_eq!(report.accounts, u64::try_from(histories.len()).unwrap());
-    let stopped = verify::realm(store, (REALM, CommitNo(1)), &mut || false).unwrap();
-    assert_eq!(stopped, None);
     Ok(report.differences)
 }
 
@@ -226,9 +224,7 @@ impl Projection for Trusting {
 /// writes and when somebody may.
 fn found_of_the_third(store: &dyn Index) -> Vec<String> {
     let wrong = found(store).unwrap();
-    let served = verify::realm(store, (REALM, CommitNo(1)), &mut || true);
-    let served = served.unwrap().unwrap().differences;
-    assert_eq!(wrong, served);
+    assert_eq!(wrong, verify::while_written(store).unwrap().differences);
     wrong
 }
 
@@ -293,8 +289,7 @@ async fn a_row_that_no_entry_made_is_told_where_nobody_writes() {
             ["realm 1: the index has rows that no entry made"],
             "{key:02x?}"
         );
-        let served = verify::realm(store.as_ref(), (REALM, CommitNo(1)), &mut || true);
-        assert_eq!(served.unwrap().unwrap().count, 0);
+        assert_eq!(verify::while_written(store.as_ref()).unwrap().count, 0);
         put(store.as_ref(), row(None));
     }
 }

@@ -7,7 +7,6 @@ use std::time::Instant;
 
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::Mode;
-use caudal_ledger::tenants::cells::MoveStep;
 use caudal_storage::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
     StreamId,
@@ -327,10 +326,9 @@ async fn a_realm_that_cannot_be_loaded_by_the_node_that_writes_the_platform_is_t
     two.reads(Reading::Fails);
     let realm = tenant(&node, "t1", 1).await;
     falls(&node, realm).await;
-    // A move of the realm into its own cell tries at once, and gets the error.
-    assert!(node.resumed_in_turn(realm).await.is_err());
+    assert!(node.resume(realm).await.is_err());
     two.reads(Reading::Goes);
-    node.resumed_in_turn(realm).await.unwrap();
+    node.resume(realm).await.unwrap();
     assert!(serves(&node, realm).await);
     // Another one goes on although nobody asks for it.
     two.reads(Reading::Fails);
@@ -339,42 +337,4 @@ async fn a_realm_that_cannot_be_loaded_by_the_node_that_writes_the_platform_is_t
     two.reads(Reading::Goes);
     wait_until(|| node.down().iter().all(|it| it.served)).await;
     assert!(serves(&node, second).await);
-}
-
-#[actix::test]
-async fn whoever_asks_late_whether_a_realm_rests_has_none_rest_that_stays() {
-    let two = Two::new();
-    let (first, second) = two.awake().await;
-    let realm = tenant(&first, "t1", 1).await;
-    second.look_again().unwrap();
-    assert!(serves(&second, realm).await);
-    let said = async |step| {
-        let (id, mode) = ("t1".to_owned(), Mode::Live);
-        let order = PlatformOrder::Move { id, mode, step };
-        let platform = first.administer(order).await.unwrap();
-        second.look_again().unwrap();
-        platform
-    };
-    let begin = MoveStep::Begin {
-        cell: 0,
-        behind: 0,
-        anew: false,
-    };
-    let number = said(begin).await.moving(realm, 0).unwrap();
-    for _ in 0..2 {
-        said(MoveStep::Leave { number }).await;
-        second.rested(realm, number).await.unwrap();
-        assert!(!serves(&second, realm).await);
-        said(MoveStep::Stay { number }).await;
-        let served = async {
-            while !serves(&second, realm).await {
-                nap().await;
-            }
-        };
-        tokio::select! {
-            rested = second.rested(realm, number) => panic!("it rests: {rested:?}"),
-            served = tokio::time::timeout(LONG, served) => served.expect("it goes on"),
-        }
-        assert!(serves(&second, realm).await);
-    }
 }

@@ -1,4 +1,4 @@
-//! The number of a realm, and the numbers of its generations.
+//! The number of a realm.
 
 use serde::{Deserialize, Serialize};
 
@@ -26,8 +26,6 @@ impl Mode {
 const REALM_BITS: u32 = 20;
 /// The largest number of a realm.
 pub const REALM_MAX: u32 = (1 << REALM_BITS) - 1;
-/// The largest number of a generation of a realm.
-pub const GENERATION_MAX: u32 = u32::MAX >> REALM_BITS;
 
 /// The number of a realm (tenant × mode), from 1; 0 is the platform.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -37,24 +35,6 @@ pub struct RealmId(pub u32);
 impl RealmId {
     /// How many client ids a realm has at the bank: those whose digits before the last seven are the realm's number.
     pub const CLIENTS: u64 = 10_000_000;
-
-    /// The number under which the streams of a generation of the realm are stored ([`crate::tenants::restores`]); the
-    /// generation is in the bits above the realm's own number. For generation 0 it is the realm's own number.
-    #[must_use]
-    pub const fn under(self, generation: u32) -> Self {
-        Self(self.home().0 | generation.wrapping_shl(REALM_BITS))
-    }
-
-    /// The realm's own number, whichever of its generations this number stands for.
-    #[must_use]
-    pub const fn home(self) -> Self {
-        Self(self.0 & REALM_MAX)
-    }
-
-    /// The generation of its realm for which this number stands.
-    pub const fn generation(self) -> u32 {
-        self.0.wrapping_shr(REALM_BITS)
-    }
 
     /// Live realms have odd numbers, test realms even ones: [`crate::tenants::Platform`] assigns them in pairs.
     pub const fn mode(self) -> Mode {

@@ -16,9 +16,6 @@ pub struct FourEyes {
     pub decisions_above: Option<Money>,
     /// Changes that raise limits.
     pub limit_raises: bool,
-    /// Putting another generation of a realm into force.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub restores: bool,
 }
 
 impl FourEyes {
@@ -32,11 +29,8 @@ impl FourEyes {
         let Self {
             decisions_above,
             limit_raises,
-            restores,
         } = *self;
-        looser(decisions_above, new.decisions_above)
-            || (limit_raises && !new.limit_raises)
-            || (restores && !new.restores)
+        looser(decisions_above, new.decisions_above) || (limit_raises && !new.limit_raises)
     }
 
     /// What needs a second person under one of two policies.
@@ -45,13 +39,11 @@ impl FourEyes {
         let Self {
             decisions_above,
             limit_raises,
-            restores,
         } = other;
         let above = [self.decisions_above, decisions_above];
         Self {
             decisions_above: above.into_iter().flatten().min(),
             limit_raises: self.limit_raises || limit_raises,
-            restores: self.restores || restores,
         }
     }
 
@@ -137,19 +129,18 @@ mod tests {
 
     #[test]
     fn rules_are_weakened_by_whatever_takes_one_person_afterwards() {
-        let rules = |above: Option<i64>, limit_raises, restores| FourEyes {
+        let rules = |above: Option<i64>, limit_raises| FourEyes {
             decisions_above: above.map(Money::from_centavos),
             limit_raises,
-            restores,
         };
-        let old = rules(Some(100), true, false);
+        let old = rules(Some(100), true);
         for (new, weakened) in [
             (old, false),
-            (rules(Some(99), true, true), false),
-            (rules(Some(0), true, false), false),
-            (rules(Some(101), true, true), true),
-            (rules(None, true, false), true),
-            (rules(Some(100), false, true), true),
+            (rules(Some(99), true), false),
+            (rules(Some(0), true), false),
+            (rules(Some(101), true), true),
+            (rules(None, true), true),
+            (rules(Some(100), false), true),
         ] {
             assert_eq!(old.is_weakened_by(&new), weakened, "{new:?}");
         }

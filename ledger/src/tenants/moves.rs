@@ -9,8 +9,8 @@
 //!
 //! **Order.** A realm keeps its number wherever it goes, because its CVUs, the published ids and the references at the
 //! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm. The commit
-//! that creates the tenant also says in which cell its realms lie. From then on a realm is filled where it lies, because
-//! entries of one generation in two cells would be two histories.
+//! that creates the tenant also says in which cell its realms lie. From then on a realm is filled where it is, because
+//! entries of one realm in two cells would be two histories.
 
 use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
@@ -69,10 +69,7 @@ pub enum NotMoved {
     )]
     NoCell(u32),
     /// The realm lies in another cell already, and is filled there.
-    #[error(
-        "the realm lies in cell {cell} here already, and is filled there: leave --cell out. `caudal cell move-realm` \
-         moves it into another cell while the service runs"
-    )]
+    #[error("the realm is in cell {cell} here already, and is filled there: leave --cell out")]
     LiesIn {
         /// The cell.
         cell: u32,
@@ -130,7 +127,7 @@ impl Platform {
         match self.as_here(tenant)? {
             None => Ok(wanted.unwrap_or_else(|| self.emptiest())),
             Some(known) => {
-                let cell = self.standing(known.realm(mode)).cell;
+                let cell = self.cell_of(known.realm(mode));
                 match wanted {
                     Some(wanted) if wanted != cell => Err(NotMoved::LiesIn { cell }),
                     Some(_) | None => Ok(cell),
@@ -386,7 +383,7 @@ mod tests {
         );
         take(&mut platform, &begun);
         for mode in [Mode::Live, Mode::Test] {
-            assert_eq!(platform.standing(five.realm(mode)).cell, 2);
+            assert_eq!(platform.cell_of(five.realm(mode)), 2);
             for (wanted, found) in [
                 (None, Ok(2)),
                 (Some(2), Ok(2)),
@@ -465,7 +462,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_a_number_in_which_the_generations_of_others_lie() {
+    fn nobody_gets_a_number_beyond_the_last_one() {
         let mut platform = Platform::default();
         let create = |platform: &Platform| {
             let new = NewTenant::plain("next");

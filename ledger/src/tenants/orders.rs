@@ -1,7 +1,5 @@
 //! Orders to the platform, and the facts that follow from them.
 
-use super::cells::MoveStep;
-use super::restores::RestoreStep;
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
@@ -108,24 +106,6 @@ pub enum PlatformOrder {
         /// Fees, when they change.
         fees: Option<Vec<FeeRule>>,
     },
-    /// Do a step of a restore.
-    Restore {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The step.
-        step: RestoreStep,
-    },
-    /// Do a step of a move.
-    Move {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The step.
-        step: MoveStep,
-    },
 }
 
 impl Platform {
@@ -178,8 +158,6 @@ impl Platform {
                 let fees = fees.unwrap_or_else(|| self.fees.clone());
                 Ok(vec![PlatformFact::PlatformChanged { limits, fees }])
             }
-            PlatformOrder::Restore { id, mode, step } => self.restores((&id, mode), step, now),
-            PlatformOrder::Move { id, mode, step } => self.moves((&id, mode), step, now),
         }
     }
 
@@ -197,7 +175,6 @@ impl Platform {
             return Err(Rejection::TenantTaken);
         }
         let (live, test) = self.next_realms();
-        // The higher bits are for the generations of a realm.
         if test.0 > REALM_MAX {
             return Err(Rejection::TooManyTenants);
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ApiKey, Generations, Mode, RealmState, Tenant};
+use super::{ApiKey, Mode, RealmState, Tenant};
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
 use crate::ids::RealmId;
@@ -27,11 +27,9 @@ pub struct Platform {
     realms: u32,
     /// The states of realms for which a fact exists.
     pub(super) states: BTreeMap<RealmId, RealmState>,
-    /// The generations of realms that were copied.
-    pub(super) generations: BTreeMap<RealmId, Generations>,
     /// The stores of the cells other than the first one.
     pub(super) cells: BTreeMap<u32, String>,
-    /// The cells of first generations that are not in the first cell.
+    /// The cells of realms that are not in the first cell.
     pub(super) placed: BTreeMap<RealmId, u32>,
 }
 
@@ -152,46 +150,6 @@ impl Platform {
                     self.states.insert(tenant.realm(*mode), state.clone());
                 }
             }
-            PlatformFact::RestoreBegun { .. }
-            | PlatformFact::RestoreCopied { .. }
-            | PlatformFact::GenerationSet { .. }
-            | PlatformFact::OutgoingReleased { .. }
-            | PlatformFact::CellAdded { .. }
-            | PlatformFact::RealmPlaced { .. }
-            | PlatformFact::MoveBegun { .. }
-            | PlatformFact::RealmMoved { .. }
-            | PlatformFact::RealmLeaves { .. } => self.lies(fact),
-        }
-    }
-
-    /// Applies a fact about cells or generations of realms.
-    fn lies(&mut self, fact: &PlatformFact) {
-        match fact {
-            PlatformFact::RestoreBegun {
-                id,
-                mode,
-                number,
-                point,
-            } => {
-                let realm = self.tenants.get(id).map(|tenant| tenant.realm(*mode));
-                let cell = realm.map_or(0, |realm| self.cell_of(realm, point.from));
-                self.copies(id, *mode, |it| it.begun(*number, *point, cell));
-            }
-            PlatformFact::RestoreCopied {
-                id,
-                mode,
-                number,
-                copied,
-            } => self.copies(id, *mode, |it| it.copied(*number, *copied)),
-            PlatformFact::GenerationSet {
-                id,
-                mode,
-                number,
-                at,
-            } => self.copies(id, *mode, |it| it.switched(*number, *at)),
-            PlatformFact::OutgoingReleased { id, mode } => {
-                self.copies(id, *mode, |it| it.held = false);
-            }
             PlatformFact::CellAdded { cell, store } => {
                 self.cells.insert(*cell, store.clone());
             }
@@ -200,46 +158,6 @@ impl Platform {
                     self.placed.insert(tenant.realm(*mode), *cell);
                 }
             }
-            PlatformFact::MoveBegun {
-                id,
-                mode,
-                number,
-                from,
-                cell,
-                behind,
-                at,
-            } => self.copies(id, *mode, |it| {
-                it.moves(*number, (*from, *at), (*cell, *behind));
-            }),
-            PlatformFact::RealmMoved {
-                id,
-                mode,
-                number,
-                copied,
-                commit,
-                at,
-            } => self.copies(id, *mode, |it| it.moved(*number, (*copied, *commit), *at)),
-            PlatformFact::RealmLeaves {
-                id,
-                mode,
-                number,
-                leaves,
-                ..
-            } => self.copies(id, *mode, |it| it.leaves(leaves.then_some(*number))),
-            PlatformFact::TenantCreated(_)
-            | PlatformFact::TenantChanged { .. }
-            | PlatformFact::KeyIssued(_)
-            | PlatformFact::KeyEnds { .. }
-            | PlatformFact::ClockConfirmed(_)
-            | PlatformFact::PlatformChanged { .. }
-            | PlatformFact::BankRelated { .. }
-            | PlatformFact::RealmChanged { .. } => {}
-        }
-    }
-
-    fn copies(&mut self, id: &str, mode: Mode, change: impl FnOnce(&mut Generations)) {
-        if let Some(tenant) = self.tenants.get(id) {
-            change(self.generations.entry(tenant.realm(mode)).or_default());
         }
     }
 }

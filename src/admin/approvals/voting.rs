@@ -15,7 +15,7 @@ use super::{ApprovalBody, entry, number, shown};
 use crate::admin::access::{Acting, Made, OPERATIONS};
 use crate::admin::behalf::together;
 use crate::admin::people::{Operator, Outcome, Power};
-use crate::admin::{OperatorDesk, cases, keys, moves, restores, tenants};
+use crate::admin::{OperatorDesk, cases, keys, tenants};
 use crate::http::Door;
 use crate::http::body::Body;
 use crate::http::current;
@@ -199,8 +199,6 @@ async fn perform(
         "changeTenant" => tenants::changed(desk, about, &acting, sent).await,
         "issueKey" => keys::issued(desk, about, &acting, sent).await,
         "rotateKey" => keys::rotated(desk, about, &acting, sent).await,
-        "switchGeneration" => restores::switched(desk, about, &acting, sent).await,
-        "moveRealm" => moves::moved(desk, about, &acting, sent).await,
         "changePlatform" => tenants::set(desk, &acting, sent).await,
         "decideCase" => cases::deciding::decided(desk, about, &acting, sent).await,
         "decideTransfer" => cases::deciding::transfer_decided(desk, about, &acting, sent).await,

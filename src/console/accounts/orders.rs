@@ -89,7 +89,7 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
     let door = &sent.visit.desk.door;
     let here = door.is_owners() && door.serves(place.realm);
     if Cvu::parse(&key).is_err() && !here {
-        let cell = door.engine.cells().standing(place.realm).cell;
+        let cell = door.engine.cells().cell_of(place.realm);
         return Err(ApiError::not_here(format!(
             "an account without a CVU is acted on at a node that owns cell 0 and cell {cell}: hand one of them over, and ask there"
         )));

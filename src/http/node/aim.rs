@@ -116,19 +116,6 @@ impl Aim {
     /// When a notice cannot be looked up now.
     pub(super) async fn cell(&self, door: &Door, node: &Node) -> Result<Option<u32>, Failure> {
         let engine = &door.engine;
-        if let Self::Key(id) = self
-            && let Some(known) = engine.key(id)
-            && engine
-                .platform()
-                .is_leaving(known.tenant.realm(known.key.mode))
-        {
-            return Ok(None);
-        }
-        if let Self::At(For::Realm(realm)) = self
-            && engine.platform().is_leaving(*realm)
-        {
-            return Ok(None);
-        }
         self.lies(engine, door, node).await.map(Some)
     }
 
@@ -136,10 +123,10 @@ impl Aim {
         match self {
             Self::First => Ok(FIRST),
             Self::At(For::Cell(cell)) => Ok(*cell),
-            Self::At(For::Realm(realm)) => Ok(engine.cells().standing(*realm).cell),
+            Self::At(For::Realm(realm)) => Ok(engine.cells().cell_of(*realm)),
             Self::Key(id) => Ok(engine.key(id).map_or(FIRST, |known| {
                 let realm = known.tenant.realm(known.key.mode);
-                engine.cells().standing(realm).cell
+                engine.cells().cell_of(realm)
             })),
             Self::Notice(body) => {
                 let whose = || (node.whose)(Arc::clone(engine), body.clone());

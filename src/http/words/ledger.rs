@@ -197,9 +197,6 @@ rules! {
     TooManyTenants: CONFLICT, "No quedan números para los espacios de otro PSP; créelo en otra instalación";
     RealmImporting: CONFLICT, "El espacio se está cargando desde un archivo; termine esa importación primero";
     CellNotFound: NOT_FOUND, "No existe esa celda";
-    RestoreNotFound: NOT_FOUND, "El espacio no tiene esa generación";
-    RestoreConflict: CONFLICT, "La generación todavía no está completa, se está haciendo otra copia, o el espacio ya tiene 4.095 generaciones";
-    RestoreInstant: BAD_REQUEST, "El instante debe estar entre la creación del PSP y ahora";
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
     TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";

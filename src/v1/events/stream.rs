@@ -48,8 +48,6 @@ struct Reader {
     wanted: EventKinds,
     after: EventId,
     begun: bool,
-    /// The history that is read: a realm that was taken back to an instant has another one.
-    history: u32,
     _seat: Seat,
 }
 
@@ -66,13 +64,11 @@ impl Reader {
         let beat = tokio::time::sleep(door.hooks.streams.options().heartbeat);
         tokio::pin!(beat);
         loop {
-            self.caller.may_go_on(self.history).ok()?;
+            self.caller.may_go_on().ok()?;
             let (realm, engine) = (self.caller.realm(), self.caller.engine());
             let page = engine
-                .events((realm, self.history), self.after.number, self.wanted, PAGE)
+                .events(realm, self.after.number, self.wanted, PAGE)
                 .await;
-            // Checked again, for what was read may be of another generation: that is an end like any other.
-            self.caller.may_go_on(self.history).ok()?;
             let page = match page {
                 Ok(page) => page,
                 Err(why) => {
@@ -140,7 +136,6 @@ impl Reader {
 #[get("/v1/events/stream")]
 pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> Answer {
     let realm = caller.realm();
-    let history = caller.engine().cells().history(realm);
     let last = caller.engine().last_event(realm)?;
     let asked = query.read("after", |text| place(realm, last, text));
     let wanted = query.read("types", kinds).unwrap_or_default();
@@ -166,7 +161,6 @@ pub async fn follow(request: HttpRequest, caller: Caller, mut query: Query) -> A
         wanted,
         after,
         begun: false,
-        history,
         _seat: seat,
     };
     Ok(HttpResponse::Ok()

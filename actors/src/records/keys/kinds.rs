@@ -22,7 +22,7 @@ pub const fn kind_of(first: u8) -> Option<&'static str> {
         SNAPSHOT | STAND => "accounts at rest, of before",
         HOLD | OPEN_HOLD | HOLD_END => "holds",
         TRANSFER | OPEN_TRANSFER | TRANSFER_EXTERNAL | TRANSFER_LIST | TRANSFER_COUNT
-        | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN | ORIGIN_UNDER => "transfers",
+        | TRANSFER_CALL | TRANSFER_LEFT | ORIGIN => "transfers",
         RAIL | BANK_DAY => "movements at the bank",
         CUIT => "accounts by CUIT",
         ROLL => "account sets",

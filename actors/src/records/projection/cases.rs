@@ -143,8 +143,8 @@ pub fn happened(
                 account: RETURNS,
                 sequence: entry.seq,
             };
-            let row = [realm.home().0.to_be_bytes().as_slice(), &at.to_bytes()].concat();
-            index.put(&keys::origin(realm, *origin), &row);
+            let row = [realm.0.to_be_bytes().as_slice(), &at.to_bytes()].concat();
+            index.put(&keys::origin(*origin), &row);
             index.put(&keys::return_of(realm, entry.seq), &place.to_bytes());
             index.put(&keys::open_return(realm, entry.seq), &place.to_bytes());
         }

@@ -147,8 +147,8 @@ pub fn transfer(
                 &place,
             );
             if let Some(origin) = transfer.origin {
-                let row = [realm.home().0.to_be_bytes().as_slice(), &place].concat();
-                index.put(&keys::origin(realm, origin), &row);
+                let row = [realm.0.to_be_bytes().as_slice(), &place].concat();
+                index.put(&keys::origin(origin), &row);
                 unbooked::booked(realm, (account, origin), (number, transfer.tag), index)?;
             }
             transfer.clone()
@@ -255,10 +255,10 @@ pub fn called(
     let Some(origin) = OriginId::parse(&call.reference) else {
         return Ok(());
     };
-    let row = index.get(&keys::origin(realm, origin))?;
+    let row = index.get(&keys::origin(origin))?;
     let found = origin_place(row.as_deref(), origin)?;
     if let Some((of, place)) = found
-        && (of, place.account) == (realm.home(), account)
+        && (of, place.account) == (realm, account)
     {
         let key = keys::transfer_call(realm, account, place.sequence, seq);
         index.put(&key, &position.0.to_be_bytes());

@@ -118,9 +118,7 @@ pub fn of_origin(
     store: &dyn Index,
     origin: OriginId,
 ) -> Result<Option<(RealmId, Place)>, StoreError> {
-    // A store that shows a later generation reads there.
-    let key = keys::origin(RealmId(0), origin);
-    origin_place(store.get(&key)?.as_deref(), origin)
+    origin_place(store.get(&keys::origin(origin))?.as_deref(), origin)
 }
 
 /// The transfer with a reference, with its realm and its sending account.

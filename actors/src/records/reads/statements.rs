@@ -47,15 +47,8 @@ pub fn tenant_name_at(
             | PlatformFact::BankRelated { .. }
             | PlatformFact::ClockConfirmed(_)
             | PlatformFact::RealmChanged { .. }
-            | PlatformFact::RestoreBegun { .. }
-            | PlatformFact::RestoreCopied { .. }
-            | PlatformFact::GenerationSet { .. }
-            | PlatformFact::OutgoingReleased { .. }
             | PlatformFact::CellAdded { .. }
-            | PlatformFact::RealmPlaced { .. }
-            | PlatformFact::MoveBegun { .. }
-            | PlatformFact::RealmMoved { .. }
-            | PlatformFact::RealmLeaves { .. } => None,
+            | PlatformFact::RealmPlaced { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {

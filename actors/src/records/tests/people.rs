@@ -64,7 +64,6 @@ pub fn four_eyes() -> PlatformFact {
             four_eyes: FourEyes {
                 decisions_above: Some(Money::from_centavos(500)),
                 limit_raises: true,
-                restores: false,
             },
             ..Policy::default()
         },
