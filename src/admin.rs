@@ -13,19 +13,18 @@ mod actors;
 pub(crate) mod approvals;
 mod audit;
 mod backup;
-mod behalf;
 mod cases;
 mod cells;
 mod clock;
 mod document;
-pub(crate) mod elsewhere;
 mod fees;
+pub(crate) mod forms;
 mod health;
 mod keys;
 pub(crate) mod log;
 mod memory;
+pub(crate) mod node;
 mod outgoing;
-mod passing;
 pub mod people;
 mod reasons;
 mod redeliveries;
@@ -152,7 +151,6 @@ pub fn start(
         head: door.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,
-        tls: None,
     };
     let paths: Paths = &PATHS;
     let counted = web::Data::new(Routes::new(&door.measures, paths, false));
@@ -177,19 +175,6 @@ pub fn start(
 
 /// The paths in the OpenAPI document of the admin API.
 static PATHS: LazyLock<Table> = LazyLock::new(|| Table::of(&openapi()));
-
-/// The routes that the listener for other nodes has besides: requests of their operators, and their audit entries.
-pub fn for_nodes(
-    desk: &Arc<OperatorDesk>,
-) -> impl Fn(&mut web::ServiceConfig) + Clone + Send + use<> {
-    let desk = Arc::clone(desk);
-    move |config| {
-        config
-            .app_data(web::Data::from(Arc::clone(&desk)))
-            .service(at(people::AUDIT, "POST").post(people::take))
-            .configure(operations);
-    }
-}
 
 /// The route table.
 fn routes(config: &mut web::ServiceConfig) {
@@ -243,7 +228,8 @@ fn operations(config: &mut web::ServiceConfig) {
         .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/status", "GET").get(status::show))
         .service(at("/cells", "GET").get(cells::list))
-        .service(at("/cells/{cell}/hand-over", "POST").post(cells::hand_over))
+        .service(at("/node", "GET").get(node::show))
+        .service(at("/node/hand-over", "POST").post(node::hand_over))
         .service(at("/clock", "GET").get(clock::show))
         .service(at("/clock/confirm", "POST").post(clock::confirm))
         .service(at("/log", "GET, PUT").get(log::show).put(log::change))

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done; 1 it failed (a supervisor may try again), or a verification found
 //! differences; 2 wrong usage or settings; 3 the store refuses to open, and trying again will not
-//! help (the message says what to do); 4 another node took the cell.
+//! help (the message says what to do); 4 another process took the log.
 
 mod admin;
 mod approvals;
@@ -12,6 +12,7 @@ mod dev;
 mod health;
 mod listen;
 mod log;
+mod node;
 mod people;
 mod process;
 mod realm;
@@ -61,9 +62,12 @@ enum Command {
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
     Key(admin::Key),
-    /// Show the nodes of a running cell, and move it from one to another
+    /// Show the cells of a running service, and move tenants between them
     #[command(subcommand)]
     Cell(cell::Cell),
+    /// Show the nodes of a running service's log, and hand it from one to another
+    #[command(subcommand)]
+    Node(node::Node),
     /// Manage the people who may run a service, and their roles
     #[command(subcommand)]
     Admin(people::Admin),
@@ -119,7 +123,7 @@ enum CatalogueName {
     Events,
 }
 
-/// The exit code of a service whose cell another node has taken.
+/// The exit code of a service whose log another process has taken.
 const DEPOSED: u8 = 4;
 
 /// The reason why a command exits with a code other than 0.
@@ -172,6 +176,7 @@ pub fn run() -> ExitCode {
         Command::Tenant(errand) => admin::tenant(errand),
         Command::Key(errand) => admin::key(errand),
         Command::Cell(errand) => cell::run(errand),
+        Command::Node(errand) => node::run(errand),
         Command::Admin(errand) => people::admin(errand),
         Command::Approvals(errand) => approvals::run(errand),
         Command::Log(errand) => log::run(errand),

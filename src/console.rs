@@ -4,7 +4,8 @@
 //! **Shape.** A handler parses, calls the engine as the admin API does, and returns a [`view::Page`]; one template
 //! writes it. Visitors without a session are redirected to the login page; a session begins with a person's
 //! credential, the admin key or a one-time link ([`sessions`]). Every action is a form with the token of its session.
-//! Texts are in both languages side by side ([`words`]).
+//! Texts are in both languages side by side ([`words`]). A node that does not own the log shows what it knows of itself
+//! ([`visit::ANY_NODE`]), and leads to [`node`] from any other page.
 //!
 //! **Bounds.** Pages of lists have [`view::ROWS`] rows and search no further than the API does; forms have
 //! [`visit::FORM_BYTES_MAX`]; [`live::STREAMS_MAX`] browsers follow the overview at the same time; for sessions see
@@ -33,6 +34,7 @@ mod live;
 mod log;
 mod login;
 mod movements;
+mod node;
 mod overview;
 mod places;
 mod realms;
@@ -126,6 +128,7 @@ impl Console {
             )
             .service(get("/actors").get(actors::page))
             .service(get("/journal").get(journal::page).post(journal::verify))
+            .service(get("/node").get(node::page))
             .service(get("/backups").get(backups::page).post(backups::ship))
             .service(get("/log").get(log::page).post(log::change))
             .service(get("/audit").get(audit::page))

@@ -35,7 +35,6 @@ pub mod shapes;
 pub mod strangers;
 pub mod streams;
 pub mod text;
-pub mod tls;
 pub mod trace;
 pub mod unready;
 pub mod whole;
@@ -44,12 +43,13 @@ pub mod words;
 
 use std::sync::Arc;
 
-use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
+use caudal_actors::failure::Failure;
 use caudal_ledger::calendar::Calendar;
 use caudal_ledger::ids::RealmId;
 use ipnet::IpNet;
 
+use self::errors::ApiError;
 use self::unready::Unready;
 use crate::backup::run::Backup;
 use crate::keys::{Keyring, RootKey};
@@ -99,66 +99,57 @@ pub struct Door {
     pub logs: Arc<[Arc<caudal_postgres::Status>]>,
     /// Peers whose word is believed about whom they ask for.
     pub proxies: Arc<[IpNet]>,
-    /// This node, where several share the cells.
+    /// This node, where several share the log.
     pub node: Option<Arc<node::Node>>,
-    /// Which callers come in here.
-    pub entrance: Entrance,
-}
-
-/// The callers of a listener.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Entrance {
-    /// Clients.
-    Clients,
-    /// Other nodes, for their clients.
-    Nodes,
 }
 
 impl Door {
-    /// Whether this node owns the first cell, where the platform is written, or there is only this service.
+    /// Whether this node owns the log, or there is only this service.
     pub fn is_owners(&self) -> bool {
-        self.node.as_ref().is_none_or(|node| node.serves(FIRST))
+        self.node.as_ref().is_none_or(|node| node.serves())
     }
 
-    /// Whether this node owns the realm's cell, or there is only this service.
-    pub fn serves(&self, realm: RealmId) -> bool {
-        let cell = self.engine.cells().cell_of(realm);
-        self.node.as_ref().is_none_or(|node| node.serves(cell))
+    /// The error for a request that this node does not serve, or no longer.
+    pub fn refusal(&self) -> ApiError {
+        match self.node.as_ref().filter(|node| !node.serves()) {
+            Some(node) => node.refusal(),
+            None => Failure::ShuttingDown.into(),
+        }
     }
 
-    /// The cells whose writes this node has to take: all but those that another node serves.
-    pub fn answers_for(&self) -> impl Iterator<Item = u32> {
-        let elsewhere = |cell: u32| match &self.node {
-            Some(node) => !node.serves(cell) && node.is_served(cell),
-            None => false,
-        };
-        let all = self.engine.cells().numbered().map(|(cell, _)| cell);
-        all.filter(move |cell| !elsewhere(*cell))
-    }
-
-    /// The reason why requests wait at this node: it owns their cell and does not serve it, knows of no owner, or the
-    /// owner refuses it. `None` while none wait.
-    pub fn waits(&self) -> Option<String> {
-        let node = self.node.as_ref()?;
-        let own = self.answers_for().find(|cell| !node.serves(*cell));
-        let why = own.map(|cell| node.why_waits(cell));
-        why.or_else(|| node.cut_off())
-    }
-
-    /// Whether the writes that this node has to take are possible: always true where other nodes serve all cells.
+    /// Counts a request as one that this node serves, where there are several.
     ///
     /// # Errors
-    /// The reason why they are not.
+    /// `not_owner` where this node does not own the log.
+    pub fn enter(&self) -> Result<Option<node::Inside>, ApiError> {
+        let Some(node) = &self.node else {
+            return Ok(None);
+        };
+        node.enter().map(Some).ok_or_else(|| node.refuses())
+    }
+
+    /// The reason why requests are served nowhere, as far as this node knows: it owns the log and does not serve, or
+    /// knows of no owner. `None` while they are.
+    pub fn waits(&self) -> Option<String> {
+        let node = self.node.as_ref()?;
+        (!node.is_served()).then(|| node.why_waits())
+    }
+
+    /// Whether this node does its part: the owner takes writes, and any other node knows who does.
+    ///
+    /// # Errors
+    /// The reason why it does not.
     pub fn ready(&self) -> Result<(), Unready> {
-        let cells = self.engine.cells();
-        let mut own = self
-            .answers_for()
-            .filter_map(|cell| cells.cell(cell))
-            .peekable();
-        if own.peek().is_some() && self.engine.clock_doubt().is_some() {
-            return Err(Unready::Clock);
+        let elsewhere = !self.is_owners() && self.waits().is_none();
+        if !elsewhere {
+            if self.engine.clock_doubt().is_some() {
+                return Err(Unready::Clock);
+            }
+            self.engine
+                .cells()
+                .all()
+                .try_for_each(|store| store.ready())?;
         }
-        own.try_for_each(|store| store.ready())?;
         self.waits().map_or(Ok(()), |why| Err(Unready::Waits(why)))
     }
 }

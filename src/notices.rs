@@ -14,14 +14,11 @@
 //! repeated notice takes effect once, by the ids of the rail.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_TYPE, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use caudal_actors::banks::Voice;
-use caudal_actors::cells::FIRST;
-use caudal_actors::engine::Engine;
 use caudal_actors::engine::money::Heard;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::Notice;
@@ -34,7 +31,6 @@ use crate::bodies::words::HeardWord;
 use crate::http::bytes::{BODY_BYTES_MAX, Bytes};
 use crate::http::caller::only;
 use crate::http::errors::ApiError;
-use crate::http::node::Found;
 use crate::http::problems::NoticeProblems;
 use crate::http::respond::json;
 use crate::http::words::Refusal;
@@ -110,21 +106,6 @@ fn signers(request: &HttpRequest, door: &Door, body: &[u8]) -> Option<Voice> {
         fits
     };
     door.engine.signers(&fits)
-}
-
-/// The cell that a notice is for, by its body, before its signature is checked.
-///
-/// # Errors
-/// When the cell cannot be looked up now.
-pub fn whose(engine: Arc<Engine>, body: web::Bytes) -> Found {
-    Box::pin(async move {
-        // Only where the notice belongs is read here, so its charset makes no difference.
-        match read(&body, None, engine.now()) {
-            Ok(notice) => engine.cell_of(notice).await,
-            // The handler refuses such a body.
-            Err(_) => Ok(Some(FIRST)),
-        }
-    })
 }
 
 /// Takes a notice of the bank: money that arrived, or how a transfer ended.

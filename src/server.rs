@@ -19,13 +19,13 @@ use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::bodies::words;
 use crate::http::errors::ApiError;
-use crate::http::node::pass;
+use crate::http::node::layer;
 use crate::http::paths::{Paths, Table};
 use crate::http::routes::Routes;
 use crate::http::trace::Requests;
 use crate::http::wire::{self, Listening};
 use crate::http::words::Refusal;
-use crate::http::{Door, Entrance, frame};
+use crate::http::{Door, frame};
 use crate::notices;
 use crate::pages::{About, Site};
 use crate::{v1, wallet};
@@ -66,14 +66,13 @@ pub fn start(
     let door = web::Data::new(door);
     let paths: Paths = &PATHS;
     let nodes = door.node.is_some();
-    let clients = door.entrance == Entrance::Clients;
-    let routes = web::Data::new(Routes::new(&door.measures, paths, clients));
+    let routes = web::Data::new(Routes::new(&door.measures, paths, true));
     let app = move || {
         App::new()
             .app_data(door.clone())
             .app_data(paths)
             .app_data(routes.clone())
-            .wrap(Condition::new(nodes, from_fn(pass::layer)))
+            .wrap(Condition::new(nodes, from_fn(layer::layer)))
             .wrap(from_fn(frame::frame))
             .wrap(TracingLogger::<Requests>::new())
             .configure(batch_by_post_alone)
@@ -190,10 +189,13 @@ async fn livez() -> HttpResponse {
     crate::http::respond::json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
 }
 
-/// Whether requests are taken and writes are possible.
+/// Whether requests are taken here and writes are possible: of several nodes, only the owner of the log is ready.
 pub async fn readyz(door: web::Data<Door>) -> Result<HttpResponse, ApiError> {
     if !door.gate.is_open() {
         return Err(Failure::ShuttingDown.into());
+    }
+    if !door.is_owners() {
+        return Err(door.refusal());
     }
     door.ready().map_err(Failure::from)?;
     Ok(ready())

@@ -23,7 +23,6 @@ mod nodes;
 mod places;
 mod secrets;
 mod shipping;
-mod turning;
 
 use std::fmt;
 use std::io;
@@ -58,7 +57,7 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE, Peers};
+pub use cell::{CellLog, LEASE};
 pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
 pub use folder::new_secret;
 pub use folder::{

@@ -17,7 +17,7 @@ const DASHBOARD: &str = include_str!("../src/packaging/monitoring/dashboard.json
 const RUNBOOK: &str = include_str!("../docs/alerts.md");
 /// The files that make the metrics which only nodes of a cell show; those would need a database here.
 const OF_NODES: [&str; 2] = [
-    include_str!("../src/admin/cells.rs"),
+    include_str!("../src/admin/node.rs"),
     include_str!("../src/admin/health/log.rs"),
 ];
 

@@ -73,7 +73,7 @@ impl Site {
                 log,
                 node: "one".to_owned(),
                 lease: Duration::from_secs(60),
-                peers: None,
+                url: None,
             }),
             cells: self.cells,
             pepper: Some("a pepper that does not lie in the folder".into()),

@@ -23,7 +23,7 @@ fn options(data: &Path, server: &Server, cell: u32) -> ServiceOptions {
             log,
             node: "one".to_owned(),
             lease: Duration::from_secs(10),
-            peers: None,
+            url: None,
         }),
         pepper: Some("a pepper that does not lie in the folder".into()),
         ..ServiceOptions::for_tests(data)

@@ -27,15 +27,15 @@ fn endless(length: usize) -> String {
 
 /// An answer as it was received.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Raw {
-    status: u16,
+pub struct Raw {
+    pub status: u16,
     head: String,
     body: Vec<u8>,
 }
 
 impl Raw {
     /// The code of an error body; checks that the body is whole.
-    fn code(&self) -> String {
+    pub fn code(&self) -> String {
         let body: Value = serde_json::from_slice(&self.body).unwrap_or_default();
         for name in ["statusCode", "message", "timestamp", "code", "requestId"] {
             assert!(!body[name].is_null(), "{name} is missing: {self:?}");
@@ -52,13 +52,13 @@ impl Raw {
 }
 
 /// A connection, and the bytes received on it that were not read yet.
-struct Line {
+pub struct Line {
     stream: TcpStream,
     got: Vec<u8>,
 }
 
 impl Line {
-    async fn to(client: &Client) -> Self {
+    pub async fn to(client: &Client) -> Self {
         Self {
             stream: TcpStream::connect(client.url.trim_start_matches("http://"))
                 .await
@@ -68,12 +68,12 @@ impl Line {
     }
 
     /// Sends, as far as the other side accepts it.
-    async fn send(&mut self, text: impl AsRef<[u8]>) {
+    pub async fn send(&mut self, text: impl AsRef<[u8]>) {
         self.stream.write_all(text.as_ref()).await.ok();
     }
 
     /// The next answer; `None` if the connection ends without one.
-    async fn answer(&mut self) -> Option<Raw> {
+    pub async fn answer(&mut self) -> Option<Raw> {
         let whole = async {
             loop {
                 if let Some((raw, length)) = parsed(&self.got) {

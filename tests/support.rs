@@ -3,7 +3,6 @@
 //!
 //! Nothing here sleeps: a test that has to wait uses [`wait_until`].
 
-pub mod authority;
 pub mod bank;
 pub mod canary;
 pub mod client;

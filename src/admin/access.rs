@@ -9,8 +9,8 @@
 //! be written, nothing is done. If the second is missing (the process or the connection ended in between), the log says
 //! only `begun`, and the ledger itself shows what happened.
 //!
-//! With several nodes, the owner of the first cell performs operations that act, whichever node is asked, except those
-//! about the asked node alone ([`OWN`]).
+//! With several nodes, only the owner of the log does operations: any other node returns `not_owner`, except for those
+//! that read about the asked node ([`ANY_NODE`]).
 //!
 //! The body of such an operation is read completely first; then the operator is looked up again.
 //!
@@ -18,27 +18,38 @@
 //! entries at a rate ([`crate::http::audit_rate`]); what goes beyond it is counted.
 //!
 //! **Failure.** Operations that only check ([`Weight::Checks`]) proceed without their entries, with a line in the log:
-//! a full disk must not keep anybody from verifying or shipping the journal.
+//! a full disk must not keep anybody from verifying or shipping the journal, and a node that does not own the log
+//! verifies its copy and writes no entry. A hand-over has no second entry, because another node writes by then.
 
 use actix_web::body::{EitherBody, MessageBody};
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::Next;
-use actix_web::{
-    Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, ResponseError as _, web,
-};
-use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, ResponseError as _, web};
+use percent_encoding::percent_decode_str;
 
-use super::behalf::{self, Behalf, Said};
 use super::people::{self, Operator, Outcome, Power};
 use super::reasons::{read, said};
 use super::{ADMIN_KEY, OperatorDesk};
 use crate::http::errors::ApiError;
+use crate::http::node::Inside;
 use crate::http::words::{Mistake, Refusal, Wrong};
-use crate::http::{Door, Entrance, accept, caller, wire};
+use crate::http::{Door, accept, caller, wire};
 
-/// Operations that act on the asked node itself.
-const OWN: [&str; 3] = ["confirmClock", "changeLog", "releaseOutgoing"];
+/// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
+/// because it waits for all requests inside, and must not be one of them.
+const ANY_NODE: [&str; 10] = [
+    "readStatus",
+    "readClock",
+    "readLog",
+    "readJournal",
+    "readMemory",
+    "readNode",
+    "listCells",
+    "readBackup",
+    "verify",
+    "handOver",
+];
 
 /// How much of an operation the audit log records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,7 +126,8 @@ operations! {
     GET "/journal" readJournal: Read, Reads;
     GET "/memory" readMemory: Read, Reads;
     GET "/cells" listCells: Read, Reads;
-    POST "/cells/{cell}/hand-over" handOverCell: Act, Checks;
+    GET "/node" readNode: Read, Reads;
+    POST "/node/hand-over" handOver: Act, Checks;
     GET "/backup" readBackup: Read, Reads;
     POST "/backup" shipBackup: Act, Checks;
     GET "/outgoing" readOutgoing: Read, Reads;
@@ -152,23 +164,9 @@ impl Operation {
         })
     }
 
-    /// Whether it acts on the asked node itself, whichever node owns the cells.
-    pub(super) fn is_own(&self) -> bool {
-        OWN.contains(&self.id)
-    }
-
-    /// Its path with the subject filled in.
-    pub(super) fn at(&self, subject: &str) -> String {
-        let subject = utf8_percent_encode(subject, NON_ALPHANUMERIC).to_string();
-        let segments = self
-            .path
-            .split('/')
-            .map(|segment| match segment.strip_prefix('{') {
-                Some(_) => subject.as_str(),
-                None => segment,
-            });
-        let path: Vec<&str> = segments.collect();
-        format!("/admin{}", path.join("/"))
+    /// Whether any node does it, whichever owns the log.
+    fn is_any_nodes(&self) -> bool {
+        ANY_NODE.contains(&self.id)
     }
 
     /// The subject of a request: that of its path, and for a look at a list also the filter.
@@ -211,8 +209,6 @@ pub struct Acting {
     pub operation: &'static Operation,
     /// Whether a second person has approved it.
     pub approved: bool,
-    /// Whether another node has logged it and continues with this node's answer.
-    pub passed: bool,
 }
 
 impl FromRequest for Acting {
@@ -237,11 +233,8 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
             .map(|found| (desk, found)),
         None => Err(Refusal::NoAdminKey.into()),
     };
-    let (desk, acting) = match admitted {
-        Ok((desk, Admitted::Here(acting))) => (desk, acting),
-        Ok((_, Admitted::There(answer))) => {
-            return Ok(call.into_response(answer).map_into_right_body());
-        }
+    let (desk, (acting, inside)) = match admitted {
+        Ok(admitted) => admitted,
         Err(refusal) => {
             let answer = call.into_response(refusal.error_response());
             return Ok(answer.map_into_right_body());
@@ -251,32 +244,15 @@ pub(super) async fn authorize<B: MessageBody + 'static>(
     let answer = next.call(call).await?;
     // An operation that waits for a second person has its entry already.
     let waits = answer.status() == StatusCode::ACCEPTED;
-    if acting.entry > 0 && !waits {
+    if acting.entry > 0 && !waits && desk.door.is_owners() {
         ended(&desk.door, &acting, &answer).await;
     }
+    drop(inside);
     Ok(answer.map_into_left_body())
 }
 
-/// Where an admitted request continues.
-enum Admitted {
-    /// With its handler.
-    Here(Acting),
-    /// Nowhere: another node has answered it.
-    There(HttpResponse),
-}
-
-/// The operator whom this listener admits, or on whose behalf another node asks.
-fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behalf>), ApiError> {
-    let entrance = call.app_data::<web::Data<Door>>();
-    if entrance.is_some_and(|door| door.entrance == Entrance::Nodes) {
-        let behalf = Behalf::of(call.headers()).ok_or(Refusal::NoAdminKey)?;
-        let operator = match behalf.is_written() {
-            // The node that logged the operation has admitted the operator.
-            true => behalf.operator(),
-            false => people::still(door, &behalf.operator()).ok_or(Refusal::NoAdminKey)?,
-        };
-        return Ok((operator, Some(behalf)));
-    }
+/// The operator whom this listener admits.
+fn whoever(door: &Door, call: &ServiceRequest) -> Result<Operator, ApiError> {
     let given = caller::only(call.request(), &ADMIN_KEY);
     let known = given.and_then(|given| people::recognise(door, given));
     let Some(operator) = known else {
@@ -287,38 +263,31 @@ fn whoever(door: &Door, call: &ServiceRequest) -> Result<(Operator, Option<Behal
         return Err(Refusal::NoAdminKey.into());
     };
     wire::recognise(call.request());
-    Ok((operator, None))
+    Ok(operator)
 }
+
+/// Who acts, and the guard that counts the operation as one that this node serves.
+type Admitted = (Acting, Option<Inside>);
 
 /// Admits a request: identifies operator and operation, checks both, and writes the entry.
 async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiError> {
-    let (operator, behalf) = whoever(door, call)?;
+    let operator = whoever(door, call)?;
     let operation = Operation::of(call)?;
     super::refuse_unknown(call)?;
     accept::check(call.request(), Some(&super::PATHS))?;
+    let inside = match operation.is_any_nodes() {
+        true => None,
+        false => door.enter()?,
+    };
     let mut acting = Acting {
         subject: operation.subject_of(call),
         operator,
-        reason: behalf.as_ref().and_then(Behalf::reason),
+        reason: None,
         body: web::Bytes::new(),
         entry: 0,
         operation,
         approved: false,
-        passed: false,
     };
-    if let Some(behalf) = behalf.filter(Behalf::is_written) {
-        acting.body = read(call).await?;
-        let said = Said {
-            id: operation.id,
-            power: operation.power,
-            acts: operation.weight == Weight::Acts,
-            subject: &acting.subject,
-            body: &acting.body,
-        };
-        behalf::begun(door, &behalf, said).await?;
-        (acting.approved, acting.passed) = (behalf.is_approved(), true);
-        return Ok(Admitted::Here(acting));
-    }
     if !acting.operator.role.may(operation.power) {
         // A denied attempt gets an entry; a failure to write that entry does not change the answer.
         if let Err(why) = acting.note(door, Outcome::Denied).await {
@@ -333,23 +302,22 @@ async fn admit(door: &Door, call: &mut ServiceRequest) -> Result<Admitted, ApiEr
             acting.note(door, Outcome::Looked).await?;
         }
         // A check changes nothing, so it has entries within the operator's allowance for looks.
-        Weight::Checks if !door.audit_rate.admits(&acting.operator.name) => {}
+        Weight::Checks if !door.is_owners() || !door.audit_rate.admits(&acting.operator.name) => {}
         Weight::Checks => match acting.note(door, Outcome::Begun).await {
             Ok(entry) => acting.entry = entry,
             Err(why) => tracing::error!(%why, "a check could not be written into the audit log"),
         },
-        Weight::Acts => return acts(door, call, acting).await,
+        Weight::Acts => acting = acts(door, call, acting).await?,
     }
-    Ok(Admitted::Here(acting))
+    Ok((acting, inside))
 }
 
-/// Reads the whole body of an operation that acts and logs its beginning, or passes all of it to the owner of the first
-/// cell.
+/// Reads the whole body of an operation that acts, and logs its beginning.
 async fn acts(
     door: &Door,
     call: &mut ServiceRequest,
     mut acting: Acting,
-) -> Result<Admitted, ApiError> {
+) -> Result<Acting, ApiError> {
     acting.body = read(call).await?;
     // While the body arrived, the operator may have lost the credential or the role.
     acting.operator = people::still(door, &acting.operator)
@@ -361,15 +329,8 @@ async fn acts(
     if acting.reason.is_none() && must_say(door, &acting.operator) {
         return Err(Refusal::ReasonRequired.into());
     }
-    if let Some(node) = people::owner_elsewhere(door).filter(|_| !acting.operation.is_own()) {
-        let who = (&acting.operator, acting.reason.as_deref());
-        let answer = behalf::to_first(door, node, who, (call, &acting.body)).await?;
-        if let Some(answer) = answer {
-            return Ok(Admitted::There(answer));
-        }
-    }
     acting.entry = acting.note(door, Outcome::Begun).await?;
-    Ok(Admitted::Here(acting))
+    Ok(acting)
 }
 
 /// Whether an operator has to give a reason: always, once there are people. Before that, the configured admin key sets
@@ -493,7 +454,6 @@ mod tests {
         ] {
             let operation = OPERATIONS.iter().find(|it| it.id == id).unwrap();
             assert_eq!(operation.subject(path), subject);
-            assert_eq!(operation.subject(&operation.at(subject)), subject);
         }
     }
 }

@@ -17,7 +17,6 @@ use utoipa::ToSchema;
 
 use super::OperatorDesk;
 use super::access::Acting;
-use super::passing::in_realm;
 use super::storage::VerifyBody;
 use crate::http::body::OptionalBody;
 use crate::http::body::read::{line, text};
@@ -75,21 +74,18 @@ pub(crate) async fn change(
     }
 }
 
-async fn ordered(desk: &OperatorDesk, acting: &Acting, cvu: Cvu, order: ProfileOrder) -> Answer {
+async fn ordered(desk: &OperatorDesk, cvu: Cvu, order: ProfileOrder) -> Answer {
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    let work = async {
-        let view = change(engine, realm, Target::Account(account), order).await?;
-        let status = view.account.status.as_str();
-        tracing::warn!(
-            cvu_last4 = cvu.last4(),
-            status,
-            "an operator changed an account"
-        );
-        let cvu = cvu.to_string();
-        Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
-    };
-    in_realm(desk, acting, realm, work).await
+    let view = change(engine, realm, Target::Account(account), order).await?;
+    let status = view.account.status.as_str();
+    tracing::warn!(
+        cvu_last4 = cvu.last4(),
+        status,
+        "an operator changed an account"
+    );
+    let cvu = cvu.to_string();
+    Ok(json(StatusCode::OK, &StandingBody { cvu, status }))
 }
 
 /// Blocks outgoing movements of an account; money that comes in is still welcome.
@@ -114,7 +110,7 @@ pub async fn suspend(
     let reason = reason.ok_or_else(|| ApiError::field("reason", Mistake::Required))?;
     let code = code.unwrap_or(SuspensionCode::Other);
     let order = ProfileOrder::Suspend { reason, code };
-    ordered(&desk, &acting, cvu, order).await
+    ordered(&desk, cvu, order).await
 }
 
 /// Lets money out of a suspended account again.
@@ -126,12 +122,8 @@ pub async fn suspend(
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = StandingBody))
 )]
-pub async fn reactivate(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-) -> Answer {
-    ordered(&desk, &acting, read(&path)?, ProfileOrder::Reactivate).await
+pub async fn reactivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
+    ordered(&desk, read(&path)?, ProfileOrder::Reactivate).await
 }
 
 /// Replays the history of one account and compares it with index and actor.

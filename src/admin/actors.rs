@@ -14,8 +14,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
-use super::access::Acting;
-use super::passing::in_realm;
 use super::shapes::List;
 use crate::backup::names::hex;
 use crate::http::errors::ApiError;
@@ -202,13 +200,9 @@ async fn locate(desk: &OperatorDesk, cvu: &str) -> Result<(Cvu, RealmId, Account
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = ActorBody))
 )]
-pub async fn read(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-) -> Answer {
+pub async fn read(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let at = locate(&desk, &path).await?;
-    in_realm(&desk, &acting, at.1, shown(&desk, at)).await
+    shown(&desk, at).await
 }
 
 async fn shown(desk: &OperatorDesk, (cvu, realm, number): (Cvu, RealmId, AccountNo)) -> Answer {
@@ -259,20 +253,13 @@ struct PassivatedBody {
     params(("cvu" = String, Path, description = "22 digits", pattern = "^000[0-9]{19}$")),
     responses((status = 200, body = PassivatedBody))
 )]
-pub async fn passivate(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-) -> Answer {
+pub async fn passivate(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let (cvu, realm, number) = locate(&desk, &path).await?;
-    let work = async {
-        let target = Target::Account(number);
-        let gone = desk.door.engine.passivate(realm, target).await?;
-        let body = PassivatedBody {
-            cvu: cvu.to_string(),
-            passivated: gone,
-        };
-        Ok(json(StatusCode::OK, &body))
+    let target = Target::Account(number);
+    let gone = desk.door.engine.passivate(realm, target).await?;
+    let body = PassivatedBody {
+        cvu: cvu.to_string(),
+        passivated: gone,
     };
-    in_realm(&desk, &acting, realm, work).await
+    Ok(json(StatusCode::OK, &body))
 }

@@ -12,7 +12,8 @@ use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
     access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury, webhooks,
+    memory, node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury,
+    webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -50,7 +51,8 @@ use crate::server::document::numbers;
         treasury::list,
         status::show,
         cells::list,
-        cells::hand_over,
+        node::show,
+        node::hand_over,
         clock::show,
         clock::confirm,
         log::show,

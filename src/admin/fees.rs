@@ -4,15 +4,12 @@ use std::collections::BTreeSet;
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_actors::failure::Failure;
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::ProfileOrder;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::fees::{CHARGED, FeeRule};
 use caudal_ledger::ids::RealmId;
 
-use super::access::Acting;
-use super::passing::in_realm;
 use super::requests::{SetFees, rules};
 use super::shapes::ScheduleBody;
 use super::{OperatorDesk, accounts};
@@ -36,9 +33,6 @@ pub async fn can_be_charged(
 ) -> Result<(), ApiError> {
     let own = |fee: &&FeeRule| !CHARGED.contains(&fee.code.as_str());
     let mut missing: BTreeSet<_> = fees.iter().filter(own).map(|fee| &fee.code).collect();
-    if !missing.is_empty() {
-        types_are_known(door, realms).await?;
-    }
     for realm in realms {
         if missing.is_empty() {
             return Ok(());
@@ -61,17 +55,6 @@ pub async fn can_be_charged(
     }
 }
 
-/// Waits until every voucher type is known here that these realms have now: other nodes may serve some of them.
-async fn types_are_known(door: &Door, realms: &[RealmId]) -> Result<(), Failure> {
-    let engine = &door.engine;
-    let far = realms.iter().filter(|realm| engine.rests_for(**realm));
-    let cells: BTreeSet<_> = far.map(|realm| engine.cells().cell_of(*realm)).collect();
-    match &door.node {
-        Some(node) => node.caught_up(door, &Vec::from_iter(cells)).await,
-        None => Ok(()),
-    }
-}
-
 /// Sets the whole fee schedule of an account.
 #[utoipa::path(
     put,
@@ -82,27 +65,19 @@ async fn types_are_known(door: &Door, realms: &[RealmId]) -> Result<(), Failure>
     request_body(content = SetFees),
     responses((status = 200, body = ScheduleBody))
 )]
-pub async fn set(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-    sent: Body,
-) -> Answer {
+pub async fn set(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let cvu = Cvu::parse(&path).map_err(|why| ApiError::field("cvu", why))?;
     let SetFees { fees } = SetFees::read(sent)?;
     let engine = &desk.door.engine;
     let (realm, account) = engine.locate(cvu).await?;
-    let work = async {
-        let fees = rules(fees);
-        can_be_charged(&desk.door, &[realm], &fees).await?;
-        let order = ProfileOrder::ChangeFees(fees);
-        let view = accounts::change(engine, realm, Target::Account(account), order).await?;
-        tracing::info!(
-            cvu_last4 = cvu.last4(),
-            "fee schedule of an account changed"
-        );
-        let body = ScheduleBody::of(cvu, &view.account.fees);
-        Ok(json(StatusCode::OK, &body))
-    };
-    in_realm(&desk, &acting, realm, work).await
+    let fees = rules(fees);
+    can_be_charged(&desk.door, &[realm], &fees).await?;
+    let order = ProfileOrder::ChangeFees(fees);
+    let view = accounts::change(engine, realm, Target::Account(account), order).await?;
+    tracing::info!(
+        cvu_last4 = cvu.last4(),
+        "fee schedule of an account changed"
+    );
+    let body = ScheduleBody::of(cvu, &view.account.fees);
+    Ok(json(StatusCode::OK, &body))
 }

@@ -21,9 +21,9 @@ use serde::Serialize;
 
 use super::actors::{RealmFigures, reports};
 use super::backup::BackupBody;
-use super::cells::CellBody;
 use super::memory::MemoryBody;
 use super::{OperatorDesk, webhooks};
+use crate::http::Door;
 use crate::http::errors::ApiError;
 use crate::http::respond::json;
 
@@ -39,35 +39,13 @@ pub async fn livez() -> HttpResponse {
     json(StatusCode::OK, &serde_json::json!({"status": "alive"}))
 }
 
-/// Whether the service takes requests and its stores can be read and written; if not, why. This says more than
-/// `/readyz` of the public listener, which is open to everybody.
+/// Whether the service takes requests and its stores can be read and written; if not, why. Of several nodes, only the
+/// owner of the log takes requests. This says more than `/readyz` of the public listener, which is open to everybody.
 pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiError> {
     let door = &desk.door;
-    if !door.gate.is_open() {
-        return Err(Failure::ShuttingDown.into());
-    }
-    door.ready().map_err(ApiError::not_ready)?;
-    if let Some(node) = &door.node {
-        let followed = CellBody::all(&desk).into_iter();
-        let followed: Vec<_> = followed
-            .filter(|cell| !node.serves(cell.number()))
-            .collect();
-        let behind = |cell: &CellBody| CellBody::behind(&desk, node, cell.number());
-        if let Some(first) = followed.first() {
-            let numbers = followed.iter().map(CellBody::number);
-            let body = Following {
-                status: "ready",
-                part: if node.serves_any() {
-                    "owner"
-                } else {
-                    "follower"
-                },
-                owner: first.owner(),
-                behind: followed.iter().map(behind).fold(0, u64::max),
-                follows: numbers.filter(|_| !node.is_whole()).collect(),
-            };
-            return Ok(json(StatusCode::OK, &body));
-        }
+    fit(door)?;
+    if !door.is_owners() {
+        return Err(door.refusal());
     }
     let down = door.engine.down();
     if down.is_empty() {
@@ -76,19 +54,15 @@ pub async fn readyz(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiEr
     Ok(json(StatusCode::OK, &Limping::of(&down)))
 }
 
-/// The answer of a node that passes requests on to the owners of other cells: the owner of the first such cell, and the
-/// most commits that this node lacks of any of them.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Following<'a> {
-    status: &'static str,
-    part: &'static str,
-    owner: Option<&'a str>,
-    /// How many commits this node lacks.
-    behind: u64,
-    /// The numbers of the cells that this node only follows; omitted where there is one cell.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    follows: Vec<u32>,
+/// Whether this process does its part: it takes requests, or follows their owner.
+///
+/// # Errors
+/// The reason why it does not.
+pub(super) fn fit(door: &Door) -> Result<(), ApiError> {
+    if !door.gate.is_open() {
+        return Err(Failure::ShuttingDown.into());
+    }
+    door.ready().map_err(ApiError::not_ready)
 }
 
 /// The answer while a realm's supervisor has fallen: the other realms are served.

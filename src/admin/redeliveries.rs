@@ -10,8 +10,6 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::webhooks::{DeliveryId, Webhook, WebhookId, WebhookOrder};
 
 use super::OperatorDesk;
-use super::access::Acting;
-use super::passing::in_realm;
 use crate::http::body::Body;
 use crate::http::body::read::line;
 use crate::http::current;
@@ -61,14 +59,11 @@ async fn again(
     params(("id" = String, Path, description = "The id of a delivery, `dlv_…`")),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>, acting: Acting) -> Answer {
+pub async fn one(desk: web::Data<OperatorDesk>, path: web::Path<String>) -> Answer {
     let id = DeliveryId::parse(&path).ok_or(Rejection::DeliveryNotFound)?;
     let WebhookId { realm, number } = id.webhook;
-    let work = async {
-        let found = desk.door.engine.delivery(id).await?;
-        again(&desk, realm, number, (found.event, found.event), true).await
-    };
-    in_realm(&desk, &acting, realm, work).await
+    let found = desk.door.engine.delivery(id).await?;
+    again(&desk, realm, number, (found.event, found.event), true).await
 }
 
 request! {
@@ -91,18 +86,13 @@ request! {
     request_body(content = RedeliverByOperator),
     responses((status = 200, body = RedeliveryBody))
 )]
-pub async fn range(
-    desk: web::Data<OperatorDesk>,
-    path: web::Path<String>,
-    acting: Acting,
-    sent: Body,
-) -> Answer {
+pub async fn range(desk: web::Data<OperatorDesk>, path: web::Path<String>, sent: Body) -> Answer {
     let id = WebhookId::parse(&path).ok_or(Rejection::WebhookNotFound)?;
     let sent = RedeliverByOperator::read(sent)?;
-    in_realm(&desk, &acting, id.realm, ranged(&desk, id, sent)).await
+    ranged(&desk, id, sent).await
 }
 
-/// Redelivers a range in a realm that this node serves.
+/// Redelivers a range.
 async fn ranged(
     desk: &OperatorDesk,
     WebhookId { realm, number }: WebhookId,

@@ -25,10 +25,12 @@ struct StatusBody {
     /// When the service started.
     started_at: String,
     uptime_seconds: u64,
-    /// Whether requests and writes are taken.
+    /// Whether requests and writes are taken; of a node that does not own the log, whether it follows the owner.
     ready: bool,
     /// Why not.
     reason: Option<String>,
+    /// Whether this node owns the log; always where there are no others.
+    owner: bool,
     clock_in_doubt: bool,
     /// Whether transfers and webhooks are held, after a restore to the past: see `/admin/outgoing`.
     outgoing_held: bool,
@@ -148,13 +150,14 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
     let stopped = |row: &&webhooks::Row| matches!(row.status, "parked" | "gone");
     let memory = MemoryBody::now(&desk);
     let backup = BackupBody::now(&desk);
-    let ready = health::readyz(desk.clone()).await;
+    let ready = health::fit(&desk.door);
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
         started_at: desk.started_at.to_string(),
         uptime_seconds: desk.started.elapsed().as_secs(),
         ready: ready.is_ok(),
         reason: ready.err().map(|why| why.to_string()),
+        owner: desk.door.is_owners(),
         clock_in_doubt: engine.clock_doubt().is_some(),
         outgoing_held: desk.door.outgoing.is_held(),
         restored: desk.door.outgoing.since().cloned(),

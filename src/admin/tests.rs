@@ -109,7 +109,7 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 27] = [
+const PATHS: [(&str, &str); 28] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
@@ -131,7 +131,8 @@ const PATHS: [(&str, &str); 27] = [
     ("GET", "/admin/journal"),
     ("GET", "/admin/memory"),
     ("GET", "/admin/cells"),
-    ("POST", "/admin/cells/0/hand-over"),
+    ("GET", "/admin/node"),
+    ("POST", "/admin/node/hand-over"),
     ("GET", "/admin/backup"),
     ("POST", "/admin/backup"),
     ("GET", "/admin/outgoing"),

@@ -11,7 +11,6 @@ use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
 use anyhow::{Context as _, bail};
 use caudal::clock::GuardedClock;
-use caudal::http::Entrance;
 use caudal::http::audit_rate::AuditRate;
 use caudal::http::bulk::BulkSlots;
 use caudal::http::bytes::Deadlines;
@@ -212,7 +211,6 @@ fn listening(layout: Layout, door: &Door) -> Listening {
         head: door.deadlines.head,
         answer: wire::ANSWER_PATIENCE,
         grace: GRACE,
-        tls: None,
     }
 }
 
@@ -277,7 +275,6 @@ impl Site {
             logs: Arc::default(),
             proxies: Arc::default(),
             node: None,
-            entrance: Entrance::Clients,
         };
         let listener = TcpListener::bind(("127.0.0.1", 0))?;
         let how = listening(layout, &door);

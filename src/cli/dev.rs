@@ -174,7 +174,7 @@ fn cell(url: SecretString) -> Result<CellLog, Exit> {
         log: log.map_err(|why| Exit::usage(format!("--log: {why}")))?,
         node: "dev".to_owned(),
         lease: LEASE,
-        peers: None,
+        url: None,
     })
 }
 

@@ -1,21 +1,22 @@
-//! Settings of the cell: where its log is, if not on this machine's disk.
+//! Settings of the log: where it is, if not on this machine's disk, and of this node.
 
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use caudal_postgres::Settings as Log;
 use secrecy::SecretString;
 use serde::Deserialize;
+use url::Url;
 
 use super::{ConfigError, Settings, Wrong, is_empty};
-use crate::http::tls::Files;
-use crate::service::{CellLog, LEASE, Peers, read_file};
+use crate::service::{CellLog, LEASE};
 
+/// The longest public URL of a node, in bytes.
+const PUBLIC_BYTES_MAX: usize = 256;
 /// The longest name of a node, in bytes.
 const NODE_BYTES_MAX: usize = 64;
 
-/// The log, the node and its peers.
+/// The log and the node.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Cell {
@@ -29,47 +30,8 @@ pub(super) struct Cell {
     pub(super) node: Option<String>,
     /// How long the right to append lasts without renewal, in seconds.
     pub(super) lease_seconds: u64,
-    /// The address where this node listens to the others; without it there are no others.
-    pub(super) listen: Option<SocketAddr>,
-    /// The address where the others reach it, if that is not where it listens.
-    pub(super) address: Option<String>,
-    /// The file of the secret that nodes show each other.
-    pub(super) secret_file: Option<PathBuf>,
-    /// The certificates by which nodes authenticate each other.
-    pub(super) tls: Tls,
-}
-
-/// The files of the nodes' certificates: all three, or none.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(super) struct Tls {
-    /// This node's certificate.
-    certificate_file: Option<PathBuf>,
-    /// Its key.
-    key_file: Option<PathBuf>,
-    /// The authorities that other nodes' certificates are checked against.
-    authority_file: Option<PathBuf>,
-}
-
-impl Tls {
-    /// The files, if they are set; their contents are read at the start.
-    fn files(&self, wrong: &mut Wrong) -> Option<Files> {
-        let set = |file: &Option<PathBuf>| file.clone().filter(|file| !file.as_os_str().is_empty());
-        let all = [&self.certificate_file, &self.key_file, &self.authority_file].map(set);
-        match all {
-            [None, None, None] => None,
-            [Some(certificate), Some(key), Some(authority)] => Some(Files {
-                certificate,
-                key,
-                authority,
-            }),
-            _ => {
-                let why = "needs certificate_file, key_file and authority_file, all three of them";
-                wrong.add("cell.tls", why);
-                None
-            }
-        }
-    }
+    /// Where clients, or the load balancer, reach this node; without it there are no others.
+    pub(super) public_url: Option<String>,
 }
 
 impl Default for Cell {
@@ -80,10 +42,7 @@ impl Default for Cell {
             log_authorities: None,
             node: None,
             lease_seconds: LEASE.as_secs(),
-            listen: None,
-            address: None,
-            secret_file: None,
-            tls: Tls::default(),
+            public_url: None,
         }
     }
 }
@@ -106,15 +65,7 @@ impl Cell {
     pub(super) fn elsewhere(&self, pepper: bool, wrong: &mut Wrong) -> Option<CellLog> {
         wrong.range("cell.lease_seconds", self.lease_seconds, 2, 60);
         let url = self.log.as_ref().filter(|url| !is_empty(url));
-        if url.is_none() && self.listen.is_some() {
-            let why = "is set without cell.log: nodes share a log, and the journal on a disk is one node's";
-            wrong.add("cell.listen", why);
-        }
-        let tls = self.tls.files(wrong);
-        if tls.is_some() && self.listen.is_none() {
-            let why = "is set without cell.listen: it is for connections between nodes";
-            wrong.add("cell.tls", why);
-        }
+        let public_url = self.public(url.is_some(), wrong);
         url?;
         if !pepper {
             let why = "is not set: with cell.log the data folder can be lost, and with it the pepper that is \
@@ -134,45 +85,30 @@ impl Cell {
             log,
             node,
             lease: Duration::from_secs(self.lease_seconds),
-            peers: self.peers(tls, wrong),
+            url: public_url,
         })
     }
 
-    /// The settings for finding other nodes, if there may be any.
-    fn peers(&self, tls: Option<Files>, wrong: &mut Wrong) -> Option<Peers> {
-        let listen = self.listen?;
-        let address = self.address.clone().filter(|address| !address.is_empty());
-        let named = address.as_deref().and_then(|it| it.rsplit_once(':'));
-        if address.is_some() && !named.is_some_and(|(host, port)| is_place(host, port)) {
-            wrong.add("cell.address", "is not of the form HOST:PORT");
+    /// Where clients reach this node, if there may be others.
+    fn public(&self, shared: bool, wrong: &mut Wrong) -> Option<String> {
+        let name = "cell.public_url";
+        let url = self.public_url.as_deref().filter(|url| !url.is_empty())?;
+        if !shared {
+            let why = "is set without cell.log: nodes share a log, and the journal on a disk is one node's";
+            wrong.add(name, why);
         }
-        let Some(file) = &self.secret_file else {
-            let why = "is not set: with cell.listen the nodes need a secret that they share";
-            wrong.add("cell.secret_file", why);
-            return None;
-        };
-        let secret = match read_file(file) {
-            Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).trim().to_owned(),
-            Ok(None) => {
-                wrong.add("cell.secret_file", format!("{} is missing", file.display()));
-                return None;
-            }
-            Err(why) => {
-                wrong.add("cell.secret_file", why.to_string());
-                return None;
-            }
-        };
-        let secret = wrong.secret("cell.secret_file", Some(&secret.into()));
-        if secret.is_none() {
-            wrong.add("cell.secret_file", format!("{} is empty", file.display()));
+        let read = Url::parse(url).ok();
+        let whole = read.filter(|url| matches!(url.scheme(), "http" | "https"));
+        let bare = whole.filter(|url| {
+            let secret = !url.username().is_empty() || url.password().is_some();
+            !secret && url.path() == "/" && url.query().is_none() && url.fragment().is_none()
+        });
+        if bare.is_none() || url.len() > PUBLIC_BYTES_MAX {
+            let why = "has to be the address of this node as clients or the load balancer reach it, such as \
+                       http://10.0.0.1:8080, without a path";
+            wrong.add(name, why);
         }
-        let secret = secret?;
-        Some(Peers {
-            listen,
-            address,
-            secret,
-            tls,
-        })
+        Some(url.trim_end_matches('/').to_owned())
     }
 }
 
@@ -205,12 +141,6 @@ impl Settings {
         let data = self.data.as_deref();
         data.filter(|data| !data.as_os_str().is_empty())
     }
-}
-
-/// Whether a host and a port look valid.
-fn is_place(host: &str, port: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
-    !host.is_empty() && host.chars().all(plain) && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
 /// The name of this machine; `unnamed` if it cannot be read.

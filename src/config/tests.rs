@@ -460,54 +460,32 @@ fn traces_go_to_a_whole_address_in_a_program_that_can_send_them() {
 }
 
 #[test]
-fn nodes_need_a_log_and_a_secret_that_they_share() {
-    let dir = tempfile::tempdir().unwrap();
-    let file = |name: &str, text: &str| {
-        let path = dir.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        format!("secret_file = \"{}\"", path.display())
-    };
+fn nodes_need_a_log_and_say_where_clients_reach_them() {
     let log = "log = \"postgres://u@db/books\"";
-    let cell = format!("pepper = \"{NOTICES}\"\n[cell]\n{log}\nlisten = \"10.0.0.1:8083\"");
-    let right = file("right", &format!("{NOTICES}\n"));
-    let text = enough(&format!("{cell}\n{right}\naddress = \"one.internal:8083\""));
-    let found = options(&text, &[]).unwrap().cell.unwrap();
-    assert!(!format!("{found:?}").contains(NOTICES));
-    let peers = found.peers.unwrap();
-    assert_eq!(peers.address.as_deref(), Some("one.internal:8083"));
-    assert_eq!(peers.tls, None);
-    let tls = "[cell.tls]\ncertificate_file = \"/c\"\nkey_file = \"/k\"\nauthority_file = \"/a\"";
-    let text = enough(&format!("{cell}\n{right}\n{tls}"));
-    let peers = options(&text, &[]).unwrap().cell.unwrap().peers.unwrap();
-    assert_eq!(peers.tls.unwrap().authority, PathBuf::from("/a"));
-    let (short, empty) = (file("short", "short"), file("empty", "\n"));
-    let wrong = [
-        (cell.clone(), "cell.secret_file is not set"),
-        (format!("{cell}\n{short}"), "cell.secret_file is too short"),
-        (format!("{cell}\n{empty}"), "empty is empty"),
-        (
-            format!("{cell}\nsecret_file = \"/no/such\""),
-            "/no/such is missing",
-        ),
-        (
-            format!("{cell}\n{right}\naddress = \"one.internal\""),
-            "cell.address is not of the form",
-        ),
-        (
-            format!("[cell]\nlisten = \"10.0.0.1:8083\"\n{right}"),
-            "cell.listen is set without cell.log",
-        ),
-        (
-            format!("{cell}\n{right}\n[cell.tls]\nkey_file = \"/k\""),
-            "cell.tls needs certificate_file, key_file and authority_file",
-        ),
-        (
-            format!("[cell]\n{tls}"),
-            "cell.tls is set without cell.listen",
-        ),
-    ];
-    for (text, expected) in wrong {
-        let why = options(&enough(&text), &[]).err().unwrap();
-        assert!(why.contains(expected), "{expected}: {why}");
+    let node = |log: &str, url: &str| {
+        let text = format!("pepper = \"{NOTICES}\"\n[cell]\n{log}\npublic_url = \"{url}\"");
+        options(&enough(&text), &[])
+    };
+    for (url, read) in [
+        ("http://10.0.0.1:8080", Some("http://10.0.0.1:8080")),
+        ("https://node1.internal/", Some("https://node1.internal")),
+        ("", None),
+    ] {
+        let cell = node(log, url).unwrap().cell.unwrap();
+        assert_eq!(cell.url.as_deref(), read);
     }
+    let long = format!("http://{}", "n".repeat(256));
+    for bad in [
+        "10.0.0.1:8080",
+        "ftp://node1",
+        "http://node1/v1",
+        "http://u:p@node1",
+        "http://node1/?a=b",
+        &long,
+    ] {
+        let why = node(log, bad).err().unwrap();
+        assert!(why.contains("cell.public_url has to be"), "{bad}: {why}");
+    }
+    let why = node("", "http://node1").err().unwrap();
+    assert!(why.contains("is set without cell.log"), "{why}");
 }

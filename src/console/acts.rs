@@ -1,15 +1,13 @@
 //! Acts of operators at the console, and their looks at personal data: all of it is in the audit log.
 //!
 //! **Order.** As at the admin API: the entry that an act begins is durable before the act, and a second entry says
-//! how it ended. Without the first, nothing is done. Of several nodes the owner of the first cell carries out the
-//! acts on a realm or on the platform, and writes their entries.
+//! how it ended. Without the first, nothing is done. Of several nodes only the owner of the log does them.
 
 use caudal_actors::failure::Failure;
 use caudal_ledger::people::audit::REASON_MAX;
 
 use super::visit::{Sent, Visit};
 use crate::admin::access::Came;
-use crate::admin::elsewhere::passed;
 use crate::admin::people::{Outcome, Power, audit};
 use crate::http::errors::ApiError;
 use crate::http::words::Refusal;
@@ -28,8 +26,6 @@ pub struct Act<'a> {
     pub power: Power,
     /// Whether it needs a reason, and may be done only once its first entry is durable.
     pub grave: bool,
-    /// The body of that operation, if the owner of the first cell has to do the act, whichever node is asked.
-    pub body: Option<&'a str>,
 }
 
 /// How an act ended.
@@ -66,7 +62,6 @@ impl Visit {
             subject,
             power: Power::Read,
             grave: false,
-            body: None,
         };
         self.note(&act, "", Outcome::Looked).await?;
         Ok(())
@@ -79,7 +74,6 @@ impl Visit {
             subject: action,
             power,
             grave: false,
-            body: None,
         };
         self.may(&act).await
     }
@@ -123,31 +117,19 @@ impl Sent {
         self.between(act, async { (work.await, None) }).await
     }
 
-    /// Has the owner of the first cell do the act, where that is another node.
-    async fn elsewhere(
-        &self,
-        act: &Act<'_>,
-        reason: &str,
-        body: &str,
-    ) -> Result<Option<bool>, ApiError> {
-        let (desk, who) = (&self.visit.desk, &self.visit.session.who);
-        passed(desk, who, act.action, (act.subject, reason), body).await
-    }
-
     async fn between(
         &self,
         act: Act<'_>,
         work: impl Future<Output = (Result<Ended, ApiError>, Option<Came>)>,
     ) -> Result<Ended, ApiError> {
+        let _inside = match act.grave {
+            true => self.visit.desk.door.enter()?,
+            false => None,
+        };
         let reason = match act.grave {
             true => self.reason(),
             false => Ok(String::new()),
         };
-        if let (Some(body), Ok(reason)) = (act.body, &reason)
-            && let Some(asked) = self.elsewhere(&act, reason, body).await?
-        {
-            return Ok(if asked { Ended::Asked } else { Ended::Done });
-        }
         self.visit.may(&act).await?;
         let reason = reason?;
         let (door, who) = (&self.visit.desk.door, &self.visit.session.who);
@@ -160,10 +142,7 @@ impl Sent {
             false => Ok(None),
         };
         let of = match begun {
-            Ok(of) => {
-                self.begun.set(of.map_or(0, |of| of));
-                of
-            }
+            Ok(of) => of,
             Err(why) if act.grave => return Err(why.into()),
             // A full disk must not keep operators from verifying or shipping the journal.
             Err(why) => {

@@ -14,7 +14,7 @@ use super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
 use super::visit::{Sent, Visit};
 use super::words::Word;
 use crate::admin::approvals::{About, ChangeBody, bank_changes};
-use crate::admin::elsewhere::vote;
+use crate::admin::forms::vote;
 use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 use crate::http::words::Mistake;
@@ -198,7 +198,6 @@ async fn voted(sent: &Sent, number: &str) -> Result<Option<String>, ApiError> {
         subject: number,
         power: Power::Approve,
         grave: true,
-        body: Some("{}"),
     };
     let reason = sent.reason()?;
     let (desk, who) = (&sent.visit.desk, &sent.visit.session.who);

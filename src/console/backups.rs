@@ -22,7 +22,6 @@ pub async fn ship(sent: Sent) -> HttpResponse {
         subject: "backup",
         power: Power::Act,
         grave: false,
-        body: None,
     };
     let shipped = async {
         if let Some(backup) = &sent.visit.desk.door.backup {

@@ -24,7 +24,6 @@ pub async fn verify(sent: Sent) -> HttpResponse {
         subject: "verify",
         power: Power::Read,
         grave: false,
-        body: None,
     };
     let visit = &sent.visit;
     let mut found = None;

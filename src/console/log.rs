@@ -31,7 +31,6 @@ pub async fn change(sent: Sent) -> HttpResponse {
         subject: "log",
         power: Power::Act,
         grave: true,
-        body: None,
     };
     let work = async {
         match asked(&sent) {

@@ -139,10 +139,13 @@ impl Visit {
 
     /// A page with a status.
     pub fn show_as(&self, status: StatusCode, page: &Page) -> HttpResponse {
-        let parts = Part::ALL.map(|(part, place, word)| (place, self.say(word), part == page.part));
+        let alone = self.desk.door.node.is_none();
+        let parts = Part::ALL.into_iter();
+        let parts = parts.filter(|(part, ..)| !(alone && *part == Part::Node));
+        let parts = parts.map(|(part, place, word)| (place, self.say(word), part == page.part));
         let whole = Whole {
             frame: self.frame(&page.title, Some(page.at)),
-            parts: parts.into(),
+            parts: parts.collect(),
             page,
         };
         written(status, &whole)

@@ -228,6 +228,8 @@ pub enum Part {
     Actors,
     /// The journal and its verification.
     Journal,
+    /// The nodes of the log, where there are several.
+    Node,
     /// The second place of the journal.
     Backups,
     /// The log's settings.
@@ -238,7 +240,7 @@ pub enum Part {
 
 impl Part {
     /// Every part with its address and its name.
-    pub const ALL: [(Self, &'static str, Word); 13] = [
+    pub const ALL: [(Self, &'static str, Word); 14] = [
         (Self::Overview, "/console/", Word::Overview),
         (Self::Search, "/console/search", Word::Search),
         (Self::Tenants, "/console/tenants", Word::Tenants),
@@ -253,6 +255,7 @@ impl Part {
         (Self::Webhooks, "/console/webhooks", Word::Webhooks),
         (Self::Actors, "/console/actors", Word::Actors),
         (Self::Journal, "/console/journal", Word::Journal),
+        (Self::Node, "/console/node", Word::Nodes),
         (Self::Backups, "/console/backups", Word::Backups),
         (Self::Log, "/console/log", Word::Log),
         (Self::Audit, "/console/audit", Word::Audit),

@@ -5,7 +5,6 @@
 //!
 //! **Bounds.** A form may have [`FORM_BYTES_MAX`] and take the time of any body.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::future::{Ready, ready};
 use std::pin::Pin;
@@ -36,6 +35,13 @@ pub const SESSION: &str = "caudal_session";
 pub const LANGUAGE: &str = "caudal_language";
 /// The cookie of the theme.
 pub const THEME: &str = "caudal_theme";
+/// The pages that a node shows whether it owns the log or not; the last is that of the nodes.
+pub const ANY_NODE: [&str; 4] = [
+    "/console/journal",
+    "/console/backups",
+    "/console/logout",
+    "/console/node",
+];
 /// The longest address to which logging in leads back, in characters.
 const BACK_MAX: usize = 1024;
 
@@ -141,6 +147,33 @@ impl ResponseError for Stranger {
     }
 }
 
+/// The answer for a page that only the owner of the log has: a redirection to the page of the nodes; within a page, if
+/// true.
+#[derive(Debug)]
+struct Standby(bool);
+
+impl std::fmt::Display for Standby {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("this node does not own the log")
+    }
+}
+
+impl ResponseError for Standby {
+    fn status_code(&self) -> StatusCode {
+        match self.0 {
+            true => StatusCode::SERVICE_UNAVAILABLE,
+            false => StatusCode::SEE_OTHER,
+        }
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let name = if self.0 { "hx-redirect" } else { "location" };
+        HttpResponse::build(self.status_code())
+            .insert_header((name, "/console/node"))
+            .finish()
+    }
+}
+
 /// The address to go to after logging in: only a page of the console.
 pub fn back(text: Option<&String>) -> String {
     let sane = |text: &&String| {
@@ -191,6 +224,13 @@ impl Visit {
         };
         let session = session.of(who);
         crate::http::wire::recognise(request);
+        if !desk.door.is_owners() && !ANY_NODE.contains(&request.path()) {
+            let part = request.headers().contains_key("hx-request");
+            return Err(match asks {
+                true => Standby(part).into(),
+                false => desk.door.refusal().into(),
+            });
+        }
         Ok(Self {
             console: console.clone(),
             desk: desk.clone(),
@@ -298,8 +338,6 @@ pub struct Sent {
     pub visit: Visit,
     /// The fields of the form.
     pub fields: BTreeMap<String, String>,
-    /// The number of the act's first entry in the audit log; 0 before there is one.
-    pub begun: Cell<u64>,
 }
 
 /// Whether a browser says that a request comes from a page of another service. A client that says nothing is no
@@ -358,11 +396,7 @@ impl FromRequest for Sent {
             if foreign || !visit.session.is_token(given) {
                 return Err(Foreign(visit.looks.tongue).into());
             }
-            Ok(Self {
-                visit,
-                fields,
-                begun: Cell::new(0),
-            })
+            Ok(Self { visit, fields })
         })
     }
 }

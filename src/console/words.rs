@@ -375,7 +375,7 @@ texts! {
     NoBackup = "Sin copia", "None";
     NoBackupHint = "El diario no se copia a ningún lado. Configure backup.to en el servicio.",
         "The journal is kept nowhere besides. Set backup.to in the settings of the service.";
-    ShippedElsewhere = "La copia la hace el nodo que tiene la celda 0", "The node that owns cell 0 ships";
+    ShippedElsewhere = "La copia la hace el nodo dueño del registro", "The node that owns the log ships";
     Failing = "Falla", "Failing";
     Place = "Lugar", "Place";
     Store = "Almacén", "Store";
@@ -387,6 +387,22 @@ texts! {
     Objects = "Objetos escritos", "Objects written";
     Failures = "Rondas fallidas", "Failed rounds";
     ShipNow = "Copiar ahora", "Ship now";
+
+    // Nodes.
+    Nodes = "Nodos", "Nodes";
+    ThisNode = "Este nodo", "This node";
+    OwnsLog = "Es dueño del registro", "Owns the log";
+    LogOwner = "Dueño", "Owner";
+    PublicUrl = "Dirección para clientes", "Address for clients";
+    Epoch = "Época", "Epoch";
+    LeaseLeftMs = "La concesión dura (ms)", "Lease left (ms)";
+    CommitsBehind = "Confirmaciones que le faltan", "Commits behind";
+    SeenMsAgo = "Visto hace (ms)", "Seen ago (ms)";
+    Present = "Presente", "Present";
+    NoNodes = "No hay otros nodos: el diario está en el disco de este servicio.",
+        "There are no other nodes: the journal is on the disk of this service.";
+    StandbyHint = "Este nodo no es el dueño del registro: las demás páginas están en la consola del dueño.",
+        "This node does not own the log: the other pages are at the console of the owner.";
 
     // The audit log, and what takes two.
     Approvals = "Aprobaciones", "Approvals";

@@ -3,21 +3,19 @@
 //! **Bounds.** [`BODY_BYTES_MAX`] for every body whose operation sets no other limit; [`BODY_DEADLINE`] for all of it
 //! to arrive.
 //!
-//! **Order.** An order begins when its body is here. Until then a stop of the service, or a hand-over of the realm's
-//! cell, does not wait for the client: the request gets 503, and nothing was done.
+//! **Order.** An order begins when its body is here. Until then a stop of the service, or a hand-over of the log, does
+//! not wait for the client: the request gets 503, and nothing was done.
 
 use std::time::Duration;
 
 use actix_web::dev::Payload;
 use actix_web::http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, web};
-use caudal_actors::failure::Failure;
+use actix_web::{FromRequest, HttpRequest, web};
 use futures_util::StreamExt as _;
 
 use super::Door;
 use super::errors::ApiError;
 use super::words::Refusal;
-use crate::keys::Identity;
 
 /// The largest body, in bytes.
 pub const BODY_BYTES_MAX: usize = 64 * 1024;
@@ -66,8 +64,7 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
         let deadline = door
             .as_ref()
             .map_or(BODY_DEADLINE, |door| door.deadlines.body);
-        let request = request.clone();
-        let encoded = refuse_encoded(&request);
+        let encoded = refuse_encoded(request);
         let mut payload = payload.take();
         Box::pin(async move {
             encoded?;
@@ -78,9 +75,7 @@ impl<const MAX: usize> FromRequest for Bytes<MAX> {
             let bytes = tokio::select! {
                 biased;
                 bytes = tokio::time::timeout(deadline, read) => bytes,
-                () = no_longer_served(&request, door.as_ref()) => {
-                    return Err(Failure::ShuttingDown.into());
-                }
+                why = no_longer_served(door.as_ref()) => return Err(why),
             };
             let bytes = bytes.map_err(|_| Refusal::BodyTooSlow)??;
             Ok(Self(bytes.freeze()))
@@ -137,16 +132,15 @@ pub fn is_json(request: &HttpRequest) -> bool {
     essence.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Waits until this process takes no more requests, or no more requests of the caller's realm.
-async fn no_longer_served(request: &HttpRequest, door: Option<&web::Data<Door>>) {
+/// Waits until this process takes no more requests, or another node owns the log; returns the error for it.
+async fn no_longer_served(door: Option<&web::Data<Door>>) -> ApiError {
     let Some(door) = door else {
         return std::future::pending().await;
     };
     loop {
         door.gate.closed().await;
-        let realm = request.extensions().get::<Identity>().map(|it| it.realm);
-        if !door.gate.is_open() || realm.is_some_and(|realm| !door.serves(realm)) {
-            return;
+        if !door.gate.is_open() || !door.is_owners() {
+            return door.refusal();
         }
     }
 }

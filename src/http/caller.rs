@@ -65,8 +65,7 @@ impl Caller {
         scopes::check_events(&known.key, types)
     }
 
-    /// Whether a long answer to this caller goes on: the service takes requests and owns the cell, and the key
-    /// works.
+    /// Whether a long answer to this caller goes on: the service takes requests and owns the log, and the key works.
     ///
     /// # Errors
     /// [`Failure::ShuttingDown`] where one of these no longer holds.
@@ -74,7 +73,7 @@ impl Caller {
         let (door, engine) = (&self.door, self.engine());
         let key = engine.key(&self.identity.key);
         let works = key.is_some_and(|known| known.key.works_at(engine.now()));
-        match works && door.gate.is_open() && door.serves(self.realm()) {
+        match works && door.gate.is_open() && door.is_owners() {
             true => Ok(()),
             false => Err(Failure::ShuttingDown),
         }

@@ -202,6 +202,7 @@ rows! {
     // The service.
     overloaded Tenants: "Too much is waiting; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     shutting_down Tenants: "The service is stopping; nothing was done.", "Repeat the request after `Retry-After` seconds.";
+    not_owner Tenants: "This node is a standby; nothing was done. `Caudal-Owner` has the URL of the node that serves, unless none does yet.", "Repeat the same request at that URL, or at any other node; pause briefly between two tries.";
     read_only Tenants: "The service cannot write; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";
     realm_closed Tenants: "The realm is being moved; nothing was done.", "Repeat the request after `Retry-After` seconds.";
     clock_in_doubt Tenants: "The clock of the machine contradicts the journal; nothing was done. Reads go on.", "Repeat the request after `Retry-After` seconds.";

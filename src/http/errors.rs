@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{self, ContentType};
+use actix_web::http::header::{self, ContentType, HeaderName};
 use actix_web::{HttpResponse, ResponseError};
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::BankError;
@@ -26,6 +26,9 @@ use super::words::ledger::{self, alias_is_taken};
 use super::words::{Mistake, Refusal, Say, Wrong};
 
 pub use super::words::FieldError;
+
+/// The header with the public URL of the node that owns the log.
+pub const OWNER: HeaderName = HeaderName::from_static("caudal-owner");
 
 /// The body of every error.
 #[derive(Clone, PartialEq, Debug, Serialize, ToSchema)]
@@ -126,18 +129,6 @@ impl ApiError {
             why: Why::NotReady {
                 failure: failure.clone(),
                 why: said,
-            },
-            ..failure.into()
-        }
-    }
-
-    /// 503 for work that another node does, or none does yet; `why` says whom to ask, or is that node's own answer.
-    pub fn not_here(why: String) -> Self {
-        let failure = Failure::ShuttingDown;
-        Self {
-            why: Why::NotReady {
-                failure: failure.clone(),
-                why,
             },
             ..failure.into()
         }
@@ -269,6 +260,9 @@ impl ResponseError for ApiError {
         }
         if let Why::Refused(Refusal::NoMethod { methods }) = &self.why {
             answer.insert_header((header::ALLOW, methods.clone()));
+        }
+        if let Why::Refused(Refusal::NotOwner { url }) = &self.why {
+            answer.insert_header((OWNER, url.clone()));
         }
         let mut answer = answer.body(super::text::json(&body));
         answer.extensions_mut().insert(Code(self.code().into()));

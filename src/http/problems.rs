@@ -59,7 +59,7 @@ pub const EVERY: [Problem; 5] = [
         ..problem(
             "503",
             "Unavailable",
-            "The service is overloaded, shutting down or cannot write; try again after `Retry-After` seconds.",
+            "The service is overloaded, shutting down or cannot write, or this node is a standby (`not_owner`: nothing was done; `Caudal-Owner` has the URL of the node that serves); try again after `Retry-After` seconds.",
         )
     },
 ];

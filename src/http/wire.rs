@@ -1,6 +1,6 @@
 //! The connections of a listener, between the socket and the HTTP library.
 //!
-//! **Shape.** [`listen`] serves an application over [`Wire`]s: [`line::Line`]s that watch the bytes that pass. A
+//! **Shape.** [`listen`] serves an application over [`Wire`]s: connections that watch the bytes that pass. A
 //! [`scan::Scanner`] follows the framing of the incoming bytes and stops what the library would let pass; a
 //! [`seats::Seat`] counts the connection; two clocks run only while the client is waited for.
 //!
@@ -21,7 +21,6 @@
 //! service stops, a client that takes nothing for [`STOP_PATIENCE`] is cut off. If this process itself stood still,
 //! it cuts off no client that has read meanwhile.
 
-pub mod line;
 mod listen;
 pub mod scan;
 pub mod seats;
@@ -34,10 +33,10 @@ use std::time::Duration;
 
 use actix_web::web::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use crate::memory::UnreadAnswer;
-use line::Line;
 pub use listen::{Listening, listen};
 use scan::{Refusal, Scanner};
 use seats::Seat;
@@ -95,7 +94,7 @@ enum Closing {
 /// A connection of a listener, as the HTTP library reads and writes it.
 #[derive(Debug)]
 pub struct Wire {
-    io: Line,
+    io: TcpStream,
     seat: Seat,
     patience: Patience,
     scan: Scanner,
@@ -115,8 +114,8 @@ pub struct Wire {
 }
 
 impl Wire {
-    fn new(io: Line, seat: Seat, patience: Patience) -> Self {
-        let socket = io.socket();
+    fn new(io: TcpStream, seat: Seat, patience: Patience) -> Self {
+        let socket = &io;
         // A socket that refuses these options is broken, and its first use reports that.
         rustix::net::sockopt::set_socket_send_buffer_size(socket, SEND_BUFFER_BYTES).ok();
         let millis = u32::try_from(patience.answer.as_millis()).unwrap_or(u32::MAX);
@@ -148,7 +147,7 @@ impl Wire {
             let (now, seen) = (Instant::now(), stall.seen);
             stall.seen = self.sent;
             // There is room for more: the client has read, and only this process has not yet got to write.
-            let taken = self.io.socket().poll_write_ready(cx).is_ready();
+            let taken = self.io.poll_write_ready(cx).is_ready();
             let hurry = self.seat.stopping() || self.seat.unread().is_short();
             if hurry && seen == self.sent && !taken {
                 return true;
@@ -188,7 +187,7 @@ impl Wire {
     /// Resets the connection, so that the kernel keeps nothing of it either.
     fn cut(&mut self) -> io::Error {
         // If it cannot be reset, it is closed.
-        self.io.socket().set_zero_linger().ok();
+        self.io.set_zero_linger().ok();
         self.seat.count_cut();
         io::Error::new(io::ErrorKind::TimedOut, "the client does not read")
     }

@@ -38,7 +38,7 @@ use crate::http::rate::{Rate, RateLimit, SlowRate};
 use crate::http::strangers::Strangers;
 use crate::http::streams::{StreamOptions, Streams};
 use crate::http::wire::{Bounds, ConnectionLimits, Listening};
-use crate::http::{Door, Entrance, Hooks};
+use crate::http::{Door, Hooks};
 use crate::keys::{Keyring, RootKey};
 use crate::measures::banks::counted;
 use crate::measures::{Measures, hooks};
@@ -165,7 +165,7 @@ fn operate(
     door: &Door,
     strangers: Arc<Strangers>,
     listen_at: SocketAddr,
-) -> Result<(Arc<OperatorDesk>, admin::Running, Arc<Console>), StartError> {
+) -> Result<(admin::Running, Arc<Console>), StartError> {
     let listener = listen(listen_at, "admin_listen")?;
     let desk = OperatorDesk::new(Door {
         strangers,
@@ -176,7 +176,7 @@ fn operate(
     let beside = move |config: &mut ServiceConfig| Arc::clone(&shared).routes(config);
     let admin = admin::start(&desk, listener, beside);
     let failed = |why| StartError::io("starting the admin listener", why);
-    Ok((desk, admin.map_err(failed)?, console))
+    Ok((admin.map_err(failed)?, console))
 }
 
 /// Starts the public listener, with the routes that a caller adds.
@@ -199,7 +199,7 @@ impl Parts {
         can_listen(&options)?;
         let held = hold(&options)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
-        let (opened, ahead) = nodes::open(&options, &pepper)?;
+        let (opened, ahead) = nodes::open(&options)?;
         let (cells, all) = (opened.cells, opened.records);
         folder::remember(&options.data, &pepper)?;
         let stores = cells.all().map(Arc::downgrade).collect();
@@ -234,16 +234,15 @@ impl Parts {
             logs: opened.logs,
             proxies: options.limits.proxies.as_slice().into(),
             node: opened.node,
-            entrance: Entrance::Clients,
         };
         let operators = strangers(admin::CONNECTIONS);
-        let (desk, admin, console) = operate(&door, operators, options.admin_listen)?;
+        let (admin, console) = operate(&door, operators, options.admin_listen)?;
         let bounds = bounds(options.limits, room, &door);
         let patience = (options.deadlines.head, options.answer, options.grace);
         let how = listening(bounds, workers(options.workers), patience);
         let public = serve(&door, options.listen, &how, options.extra)?;
         notify(sandbox.as_ref(), public.addr)?;
-        let (nodes, catch_up) = begin(ahead, &desk, (options.catch_up, &how))?;
+        let (nodes, catch_up) = begin(ahead, &door, options.catch_up);
         let watched = |plan| memory::watch(&door.engine, plan, &door.unread);
         let watch = options.memory.map(watched);
         Ok(Self {
@@ -284,7 +283,7 @@ impl Parts {
         self.upkeep.abort();
         stop(&self.public.handle, gracefully, self.grace).await;
         if let Some(nodes) = self.nodes {
-            nodes.end().await;
+            nodes.end();
         }
         let closed = if gracefully {
             self.door.engine.close()
@@ -318,7 +317,6 @@ fn listening(
         head,
         answer,
         grace,
-        tls: None,
     }
 }
 
@@ -348,19 +346,19 @@ fn further(extra: server::Extra) -> impl Fn(&mut ServiceConfig) + Clone + Send +
     }
 }
 
-/// Answers other nodes, where there may be any; otherwise reading of the banks' lists begins now.
+/// Takes the log when it is free, where there may be other nodes; otherwise reading of the banks' lists begins now.
 fn begin(
     ahead: Option<nodes::Ahead>,
-    desk: &Arc<OperatorDesk>,
-    (lists, how): (Option<Duration>, &Listening),
-) -> Result<(Option<nodes::Running>, Option<JoinHandle<()>>), StartError> {
-    let Some(ahead) = ahead else {
-        let engine = &desk.door.engine;
-        let start = |every| catch_up::start(Arc::clone(engine), every);
-        return Ok((None, lists.map(start)));
-    };
-    let nodes = ahead.begin(desk, (lists, how))?;
-    Ok((Some(nodes), None))
+    door: &Door,
+    lists: Option<Duration>,
+) -> (Option<nodes::Running>, Option<JoinHandle<()>>) {
+    match ahead {
+        Some(ahead) => (Some(ahead.begin(door, lists)), None),
+        None => {
+            let start = |every| catch_up::start(Arc::clone(&door.engine), every);
+            (None, lists.map(start))
+        }
+    }
 }
 
 /// The rate limits, if there are any.

@@ -7,7 +7,6 @@
 //! **Failure.** A folder with another store, or with commits that the log lacks, is refused and not changed. A folder
 //! whose store is gone is filled from the log.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,13 +18,11 @@ use caudal_storage::moving::Keeper;
 use caudal_storage::{
     DurableStore, Member, OpenError, Part, Projection, Records, Store, StoreOptions,
 };
-use secrecy::SecretString;
 
 use super::StartError;
 use super::folder::{self, PLACE, STORE};
 use crate::backup::names::hex;
 use crate::http::node::Membership;
-use crate::http::tls::Files;
 
 /// How long a lease lasts by default.
 pub const LEASE: Duration = Duration::from_secs(5);
@@ -41,8 +38,8 @@ pub struct CellLog {
     pub node: String,
     /// How long the node's right to append lasts without renewal.
     pub lease: Duration,
-    /// How this node and the others find each other; without it, this node is the cell's only one.
-    pub peers: Option<Peers>,
+    /// Where clients, or the load balancer, reach this node; without it, this node is the only one.
+    pub url: Option<String>,
 }
 
 impl CellLog {
@@ -52,19 +49,6 @@ impl CellLog {
         of.log.cell = of.log.cell.strict_add(cell);
         of
     }
-}
-
-/// How the nodes of a cell find each other.
-#[derive(Clone, Debug)]
-pub struct Peers {
-    /// Where this node listens to the others; port 0 picks a free one.
-    pub listen: SocketAddr,
-    /// The address where the others reach this node, as HOST:PORT; by default the address where it listens.
-    pub address: Option<String>,
-    /// The secret that nodes show each other: at least 32 characters.
-    pub secret: SecretString,
-    /// The certificates by which nodes authenticate each other; without them their connections are not encrypted.
-    pub tls: Option<Files>,
 }
 
 /// An opened store with its handles.
@@ -150,7 +134,7 @@ fn join(
     let part = match member {
         Some(member) => Part::Node {
             name: Arc::clone(&member.name),
-            address: Arc::clone(&member.address),
+            url: Arc::clone(&member.url),
             lease: member.lease,
         },
         None => Part::Owner {

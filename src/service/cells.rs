@@ -3,16 +3,14 @@
 //! copy.
 //!
 //! **Order.** The first cell is opened first, because its facts name the store of each other cell. A new cell is
-//! created before a fact announces it; until then it holds nothing. With several nodes, any node may create the log of
-//! a new cell, and the owner of the first cell records the fact ([`announce`]) before it serves.
+//! created before a fact announces it; until then it holds nothing.
 //!
-//! **Failure.** The service refuses a cell that is missing or holds a different store, and changes nothing; a missing copy is filled from its log. It also refuses to run with fewer cells than
-//! exist, because a realm may live in any of them. With several nodes, another node may be writing meanwhile, so cells
-//! that do not fit are checked again for [`SETTLES`].
+//! **Failure.** The service refuses a cell that is missing or holds a different store, and changes nothing; a missing
+//! copy is filled from its log. It also refuses to run with fewer cells than exist, because a realm may live in any of
+//! them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
@@ -22,12 +20,10 @@ use caudal_ledger::tenants::Platform;
 use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::time::Timestamp;
 use caudal_postgres::Status;
-use caudal_storage::{Member, OpenError, Projection, Records, Store, StoreError, StoreOptions};
+use caudal_storage::{OpenError, Projection, Records, Store, StoreError, StoreOptions};
 
 use super::cell::{self, Opened};
-use super::turning::{Turns, turns};
 use super::{CellLog, ServiceOptions, StartError, folder};
-use crate::http::node::Membership;
 use crate::portable::import;
 
 /// The smallest in-memory table, in bytes, of a store that shares the setting with others.
@@ -35,11 +31,6 @@ const TABLE_MIN: usize = 64 << 10;
 
 /// The stores of all cells, and handles to the records of the first cell and of each other cell.
 pub type Gathered = (Cells, Records, Vec<Records>);
-
-/// How long a node keeps checking cells that do not fit: another node may be about to write the missing fact.
-const SETTLES: Duration = Duration::from_secs(5);
-/// The pause between two such checks.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// The folder of a cell: the data folder, if it is the first one.
 pub(super) fn place(data: &Path, cell: u32) -> PathBuf {
@@ -72,6 +63,10 @@ pub(super) fn check(options: &ServiceOptions) -> Result<(), StartError> {
                 it.cells
             )
         }
+        it if it.cells > 1 && it.cell.as_ref().is_some_and(|log| log.url.is_some()) => format!(
+            "storage.cells is {}, and cell.public_url is set: nodes share one log, so there is one cell",
+            it.cells
+        ),
         _ => return Ok(()),
     };
     Err(StartError::Setting(why))
@@ -128,13 +123,8 @@ pub(super) struct All {
     pub(super) cells: Cells,
     /// A handle to the records of each other cell.
     pub(super) records: Vec<Records>,
-    /// This node's membership in each other cell, if there may be other nodes, with the turns that the cell's store
-    /// reports.
-    pub(super) members: Vec<(Member, Turns)>,
     /// The figures of the other cells' logs, if those are in a database.
     pub(super) logs: Vec<Arc<Status>>,
-    /// The number of each other cell, and the id of its store.
-    pub(super) others: Arc<[(u32, String)]>,
 }
 
 /// Opens the other cells of a folder whose first cell is already open: the cells that the first one knows, and new ones
@@ -143,11 +133,7 @@ pub(super) struct All {
 /// # Errors
 /// When a cell is missing, holds another store, or does not open; when the folder has more cells
 /// than are configured.
-pub(super) fn open(
-    options: &ServiceOptions,
-    first: Arc<dyn Store>,
-    membership: Option<&Membership>,
-) -> Result<All, StartError> {
+pub(super) fn open(options: &ServiceOptions, first: Arc<dyn Store>) -> Result<All, StartError> {
     let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
     if let Some((last, _)) = platform.cells().last()
         && last >= options.cells
@@ -159,53 +145,32 @@ pub(super) fn open(
         )));
     }
     let (mut stores, mut records) = (Vec::new(), Vec::new());
-    let (mut members, mut ids, mut logs) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ids, mut logs) = (Vec::new(), Vec::new());
     for cell in 1..options.cells {
         let known = platform.cells().find(|(number, _)| *number == cell);
         let known = known.map(|(_, id)| id.to_owned());
-        let mut storage = share(&options.storage, options.cells);
-        let turns = membership.map(|_| turns(&mut storage));
+        let storage = share(&options.storage, options.cells);
         let opened = match (&options.cell, &known) {
             (None, Some(id)) => known_one(&options.data, (cell, id), &storage)?,
             (None, None) => new_one(options, cell, storage)?,
-            (Some(log), _) => copied_one(
-                (options, log),
-                cell,
-                storage,
-                (membership, known.as_deref()),
-            )?,
+            (Some(log), _) => copied_one((options, log), cell, storage, known.as_deref())?,
         };
         let id = opened.id.ok_or_else(|| nameless(&options.data, cell))?;
         ids.push((cell, id));
-        members.extend(opened.member.zip(turns));
         logs.extend(opened.log);
         stores.push(opened.store);
         records.push(opened.records);
     }
-    let others: Arc<[(u32, String)]> = ids.into();
-    let gathered = || {
-        let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
-        fit(&platform, &others, &stores)?;
-        gather(&platform, Arc::clone(&first), stores.clone())
-    };
-    let since = Instant::now();
-    let cells = loop {
-        match gathered() {
-            Err(_) if membership.is_some() && since.elapsed() < SETTLES => {
-                std::thread::sleep(LOOK_AGAIN);
-            }
-            done => break done?,
-        }
-    };
-    if membership.is_none() && !others.is_empty() {
-        announce(first.as_ref(), &others, options.clock.now())?;
+    let (platform, _) = PlatformActor::load(first.as_ref()).map_err(|why| unread(&why))?;
+    fit(&platform, &ids, &stores)?;
+    let cells = gather(&platform, Arc::clone(&first), stores)?;
+    if !ids.is_empty() {
+        announce(first.as_ref(), &ids, options.clock.now())?;
     }
     Ok(All {
         cells,
         records,
-        members,
         logs,
-        others,
     })
 }
 
@@ -364,12 +329,12 @@ fn copied_one(
     (service, log): (&ServiceOptions, &CellLog),
     cell: u32,
     options: StoreOptions,
-    (membership, known): (Option<&Membership>, Option<&str>),
+    known: Option<&str>,
 ) -> Result<Opened, StartError> {
     let place = place(&service.data, cell);
     folder::prepare(&place)?;
     let log = Some(log.of(cell));
-    cell::open(&place, options, log, (membership, known))
+    cell::open(&place, options, log, (None, known))
 }
 
 /// Creates a cell that the first cell does not know yet.
@@ -411,7 +376,7 @@ mod tests {
             ..ServiceOptions::for_tests(dir.path())
         };
         let (first, _) = folder::open(dir.path(), StoreOptions::small(), Arc::new(Rows)).unwrap();
-        let all = open(&options, first, None).unwrap();
+        let all = open(&options, first).unwrap();
         all.cells.close().unwrap();
         drop(all);
         let set = StoreOptions {

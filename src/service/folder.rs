@@ -482,15 +482,6 @@ pub(super) fn notice_secret(pepper: &[u8]) -> SecretString {
     mark.into()
 }
 
-/// The secret that nodes of one cell show each other. Nodes with another secret, or another pepper, are strangers, so a
-/// node that would reject every key is found out before it takes over.
-pub(super) fn nodes_secret(pepper: &[u8], secret: &SecretString) -> SecretString {
-    let key = hmac::Key::new(hmac::HMAC_SHA256, pepper);
-    let text = format!("caudal nodes {}", secret.expose_secret());
-    let mark = URL_SAFE_NO_PAD.encode(hmac::sign(&key, text.as_bytes()));
-    mark.into()
-}
-
 /// A small file; `None` when it is not there.
 ///
 /// # Errors

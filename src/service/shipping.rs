@@ -1,20 +1,17 @@
-//! Ships the journals of all cells to the backup's destination; with several nodes, the owner of the first cell ships
-//! them.
+//! Ships the journal to the backup's destination; with several nodes, the owner of the log ships it.
 //!
-//! **Order.** A cell that this node owns is complete here once its store has written everything that was begun before;
-//! a barrier reports that. The barrier counts only if no other node could own the cell until then. A copy of another
-//! node's cell is complete once it has reached the end that its log reported.
+//! **Order.** The owner's copy is complete once its store has written everything that was begun before; a barrier
+//! reports that. The barrier counts only if no other node could own the log until then.
 //!
-//! **Bounds.** Waits for a cell at most [`CATCH_UP`].
+//! **Bounds.** Waits for the store at most [`CATCH_UP`].
 //!
-//! **Failure.** A closed store receives nothing more, so if this node owned its cell, everything is here.
+//! **Failure.** A closed store receives nothing more, so if this node owned the log, everything is here.
 
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use caudal_actors::cells::FIRST;
 use caudal_actors::engine::Engine;
 use caudal_storage::{Records, Store, StoreError};
 use tokio::sync::oneshot;
@@ -26,9 +23,9 @@ use crate::backup::level::{Alone, Level};
 use crate::backup::run;
 use crate::http::node::Node;
 
-/// How long to wait for a cell to have everything that its log had.
+/// How long to wait for the store to have everything that the log had.
 const CATCH_UP: Duration = Duration::from_secs(5);
-/// The pause between two looks at whether a cell has caught up.
+/// The pause between two looks at whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Begins to ship the journals, if a backup is configured.
@@ -78,36 +75,31 @@ impl OfNode {
         self.stores.get(usize::try_from(cell).ok()?)?.upgrade()
     }
 
-    /// Whether this node owns a cell, and no other can.
-    fn owns(&self, cell: u32) -> bool {
-        let seat = self.node.seat(cell);
-        seat.is_some_and(|seat| seat.member().is_sure())
+    /// Whether this node owns the log, and no other can.
+    fn owns(&self) -> bool {
+        self.node.member().is_sure()
     }
 
-    /// Checks that this node holds everything that a cell's log had at `since`, an instant in the past; the error says
-    /// why not.
+    /// Checks that this node holds everything that the log had at `since`, an instant in the past; the error says why
+    /// not.
     async fn has_all(&self, cell: u32, since: Instant) -> Result<(), String> {
         let left = CATCH_UP.checked_sub(since.elapsed());
         let gone = || "its store is gone".to_owned();
-        if self.owns(cell) {
-            let done = written(&*self.store(cell).ok_or_else(gone)?);
-            let wrote =
-                match tokio::time::timeout(left.map_or(Duration::ZERO, |left| left), done).await {
-                    Ok(Ok(wrote)) => wrote,
-                    Ok(Err(_)) => Err(StoreError::Closed),
-                    Err(_) => return Err("its log does not take what is written".to_owned()),
-                };
-            match wrote {
-                // No other node could have written until now.
-                Ok(_) | Err(StoreError::Closed) if self.owns(cell) => return Ok(()),
-                Ok(_) | Err(StoreError::Closed | StoreError::NotOwner { .. }) => {}
-                Err(why) => return Err(why.to_string()),
-            }
+        if !self.owns() {
+            return Err("another node owns the log".to_owned());
         }
-        let store = self.store(cell).ok_or_else(gone)?;
-        let at = self.node.has_all_as_of(&*store, cell);
-        let lacks = || "its copy here has not caught up with its log".to_owned();
-        at.filter(|at| *at >= since).map(drop).ok_or_else(lacks)
+        let done = written(&*self.store(cell).ok_or_else(gone)?);
+        let done = tokio::time::timeout(left.map_or(Duration::ZERO, |left| left), done);
+        let wrote = match done.await {
+            Ok(wrote) => wrote.unwrap_or(Err(StoreError::Closed)),
+            Err(_) => return Err("its log does not take what is written".to_owned()),
+        };
+        match wrote {
+            // No other node could have written until now.
+            Ok(_) | Err(StoreError::Closed) if self.owns() => Ok(()),
+            Ok(_) => Err("another node owns the log".to_owned()),
+            Err(why) => Err(why.to_string()),
+        }
     }
 }
 
@@ -120,19 +112,15 @@ fn written(store: &dyn Store) -> oneshot::Receiver<Result<caudal_storage::Commit
 
 impl Level for OfNode {
     fn ships(&self) -> bool {
-        self.node.serves(FIRST)
+        self.node.serves()
     }
 
     fn shipper(&self) -> Option<Arc<str>> {
-        self.node.owner_of(FIRST)
+        self.node.owner()
     }
 
-    fn age(&self, cell: u32) -> Option<Duration> {
-        if self.owns(cell) {
-            return Some(Duration::ZERO);
-        }
-        let at = self.node.has_all_as_of(&*self.store(cell)?, cell)?;
-        Some(at.elapsed())
+    fn age(&self, _: u32) -> Option<Duration> {
+        self.owns().then_some(Duration::ZERO)
     }
 
     fn level(&self, cell: u32) -> Later<'_, ()> {

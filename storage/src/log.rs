@@ -27,7 +27,7 @@ use crate::api::{CommitNo, StoreError, StreamId};
 use crate::journal::format::{Record, RecordBuilder, genesis};
 
 pub use crate::journal::format::Hash;
-pub use nodes::{Presence, RESERVED, Seen, Standing};
+pub use nodes::{OFFER, Presence, RESERVED, Seen, Standing};
 pub(crate) use tail::CommitWatch;
 
 /// The id of a log: 16 random bytes, unique, unchanged for its life and the same in every copy.

@@ -4,7 +4,7 @@ use super::browser::{Browser, credential, order, token};
 use crate::support::{TestService, json};
 
 /// Every page that can be opened by itself.
-pub const PAGES: [&str; 14] = [
+pub const PAGES: [&str; 15] = [
     "/console/",
     "/console/search",
     "/console/tenants",
@@ -15,6 +15,7 @@ pub const PAGES: [&str; 14] = [
     "/console/actors",
     "/console/journal",
     "/console/backups",
+    "/console/node",
     "/console/log",
     "/console/audit",
     "/console/approvals",

@@ -112,6 +112,7 @@ function pages({ first, sent, hook, voucher, cases, request }) {
     actors: "/console/actors",
     journal: "/console/journal",
     backups: "/console/backups",
+    node: "/console/node",
     log: "/console/log",
     audit: "/console/audit",
     approvals: "/console/approvals",

@@ -126,25 +126,37 @@ impl Look {
         ids.filter_map(|one| one["pid"].as_i64()).collect()
     }
 
-    /// The node that owns the cell, according to one of them.
+    /// The node that owns the log, according to one of them.
     async fn owner(&self, asked: usize) -> usize {
         let admin = Client::new(self.text(&format!("/nodes/{asked}/adminUrl")), None);
-        wait_until("somebody owns the cell", LONG, async || {
-            let call = admin.get("/admin/cells");
-            let cells = call.header("x-admin-key", self.text("/adminKey"));
-            let cells = cells.answer().await?;
-            let owner = cells.json[0]["owner"].as_str()?;
+        wait_until("somebody owns the log", LONG, async || {
+            let call = admin.get("/admin/node");
+            let known = call.header("x-admin-key", self.text("/adminKey"));
+            let known = known.answer().await?;
+            let owner = known.json["owner"].as_str()?;
             (0..3).find(|n| self.text(&format!("/nodes/{n}/name")) == owner)
         })
         .await
     }
 }
 
-/// Posts a voucher, retrying as often as necessary.
-async fn post(client: &Client, cvu: &str, id: &str) {
+/// Has a client ask the node that an answer names, from now on.
+fn follow(client: &mut Client, answer: &reqwest::Response) {
+    if let Some(owner) = answer.headers().get("caudal-owner") {
+        owner.to_str().unwrap().clone_into(&mut client.url);
+    }
+}
+
+/// Posts a voucher, retrying as often as necessary at the node that owns the log by then.
+async fn post(first: &Client, cvu: &str, id: &str) {
+    let mut client = first.clone();
     wait_until("it is posted", LONG, async || {
         let call = client.voucher(cvu, "IN", "1.00", id).key(id).raw();
-        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        let Ok(answer) = call.timeout(PATIENCE).send().await else {
+            client.url.clone_from(&first.url);
+            return None;
+        };
+        follow(&mut client, &answer);
         match answer.status().as_u16() {
             201 => Some(()),
             409 | 503 => None,
@@ -154,11 +166,16 @@ async fn post(client: &Client, cvu: &str, id: &str) {
     .await;
 }
 
-/// The available amount, asked for as often as necessary: while the cell moves, the answer is 503.
-async fn available(client: &Client, cvu: &str) -> String {
+/// The available amount, asked for as often as necessary.
+async fn available(first: &Client, cvu: &str) -> String {
+    let mut client = first.clone();
     wait_until("the balance", LONG, async || {
         let call = client.get(&format!("/v1/accounts/{cvu}/balance")).raw();
-        let answer = call.timeout(PATIENCE).send().await.ok()?;
+        let Ok(answer) = call.timeout(PATIENCE).send().await else {
+            client.url.clone_from(&first.url);
+            return None;
+        };
+        follow(&mut client, &answer);
         match answer.status().as_u16() {
             200 => {
                 let balance: Value = answer.json().await.ok()?;

@@ -17,14 +17,13 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::task::JoinHandle;
 
-use super::{account, types};
+use super::{account, port, types};
 use crate::support::bank::Bank;
 use crate::support::processes::signal;
 use crate::support::{Client, canary, wait_until};
 use work::{Known, Tenant};
 
 const ADMIN_KEY: &str = "1f6d0c4e8b2a97535c1e60aa7d42f9b8";
-const SECRET: &str = "9a3c5e7f1b2d4f6081a3c5e7091b2d4f";
 pub const NODES: usize = 3;
 const LEASE: u64 = 5;
 /// How long any step may take: many processes share the machine.
@@ -99,12 +98,12 @@ pub struct Site {
     nodes: Vec<Option<Process>>,
     dir: TempDir,
     hosts: Vec<Host>,
+    /// The port of each node, which stays the same over its starts.
+    ports: Vec<u16>,
     starts: usize,
-    /// How many cells there are, each with a log of its own.
-    cells: usize,
+    clients: usize,
     known: Arc<Known>,
-    /// One tenant in each cell.
-    tenants: Vec<Tenant>,
+    tenant: Tenant,
     work: Vec<JoinHandle<()>>,
 }
 
@@ -129,29 +128,24 @@ pub fn number(name: &str, usual: usize) -> usize {
 impl Site {
     /// Starts nodes on these hosts, and clients that post until the end.
     pub async fn start(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        Self::parted(log, bank, hosts, 1).await
-    }
-
-    /// Starts nodes on these hosts with so many cells, each with a log of its own and a tenant, and
-    /// clients.
-    pub async fn parted(log: String, bank: Bank, hosts: Vec<Host>, cells: usize) -> Self {
-        let mut site = Self::empty(log, bank, hosts, cells);
+        let mut site = Self::empty(log, bank, hosts);
         site.all(NODES).await;
         site
     }
 
-    fn empty(log: String, bank: Bank, hosts: Vec<Host>, cells: usize) -> Self {
+    fn empty(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
         Self {
             log,
             elsewhere: true,
             bank,
             dir: TempDir::new().unwrap(),
             nodes: hosts.iter().map(|_| None).collect(),
+            ports: hosts.iter().map(|_| port()).collect(),
             hosts,
             starts: 0,
-            cells,
-            known: Arc::new(Known::of(NODES, cells)),
-            tenants: Vec::new(),
+            clients: number("CAUDAL_NODE_CLIENTS", 16),
+            known: Arc::new(Known::of(NODES)),
+            tenant: Tenant::default(),
             work: Vec::new(),
         }
     }
@@ -161,17 +155,13 @@ impl Site {
         for n in 0..first {
             self.begin(n).await;
         }
-        for cell in 0..self.cells {
-            let tenant = self.tenant(cell).await;
-            self.tenants.push(tenant);
-        }
+        self.tenant = self.tenant().await;
         self.work();
     }
 
-    /// Creates a tenant in a cell, with its types and accounts.
-    async fn tenant(&self, cell: usize) -> Tenant {
-        let body = json!({"name": format!("in {cell}"), "cell": cell});
-        let tenant = self.order("/admin/tenants", body).await;
+    /// Creates a tenant, with its types and accounts.
+    async fn tenant(&self) -> Tenant {
+        let tenant = self.order("/admin/tenants", json!({"name": "uno"})).await;
         let path = format!("/admin/tenants/{}/keys", tenant["id"].as_str().unwrap());
         let key = self.order(&path, json!({"mode": "test"})).await;
         let key = key["key"].as_str().unwrap().to_owned();
@@ -232,24 +222,41 @@ impl Site {
         assert_eq!(ended.await.code(), Some(0));
     }
 
-    /// Has the owner hand the first cell over to a node, or to any other, and waits until that one
-    /// serves.
+    /// Has the owner hand the log over to a node, or to any other, and waits until that one serves.
     pub async fn hand_over(&self, to: Option<usize>) {
-        self.hand_over_in(0, to).await;
-    }
-
-    /// Has the owner hand a cell over to a node, or to any other, and waits until that one serves.
-    pub async fn hand_over_in(&self, cell: usize, to: Option<usize>) {
         let before = wait_until("it is handed over", LONG, async || {
-            let owner = self.owner_in(cell, usize::MAX).await;
-            let before = self.cell(owner, cell).await?["epoch"].as_u64()?;
+            let owner = self.owner_but(usize::MAX).await;
+            let before = self.node(owner).await?["epoch"].as_u64()?;
             let to = to.map(|n| format!("node-{n}"));
-            let path = format!("/admin/cells/{cell}/hand-over");
-            let given = self.ask(owner, "POST", &path, Some(json!({"to": to})));
+            let path = "/admin/node/hand-over";
+            let given = self.ask(owner, "POST", path, Some(json!({"to": to})));
             given.await?["to"].is_string().then_some(before)
         })
         .await;
-        self.later(cell, before).await;
+        wait_until("somebody serves in a new epoch", LONG, async || {
+            let owner = self.owner_but(usize::MAX).await;
+            let shown = self.node(owner).await?;
+            (shown["owns"] == true && shown["epoch"].as_u64()? > before).then_some(())
+        })
+        .await;
+    }
+
+    /// Where a node listens, as HOST:PORT.
+    pub fn place(&self, n: usize) -> String {
+        format!("{}:{}", self.hosts[n].address, self.ports[n])
+    }
+
+    /// From now on so many clients know nothing but this address.
+    pub async fn behind(&mut self, url: &str, clients: usize) {
+        self.rest().await;
+        self.known.behind(url);
+        self.clients = clients;
+        self.work();
+    }
+
+    /// How many requests were refused with 503 and repeated, and how many broke off, since the balancer is there.
+    pub fn refusals(&self) -> (usize, usize) {
+        self.known.refusals()
     }
 
     /// Kills a node.
@@ -260,23 +267,20 @@ impl Site {
     }
 
     fn settings(&self, n: usize) -> PathBuf {
-        let secret = self.dir.path().join("secret");
-        fs::write(&secret, SECRET).unwrap();
         let file = self.dir.path().join(format!("node-{n}.toml"));
-        let free = format!("{}:0", self.hosts[n].address);
+        let host = &self.hosts[n].address;
+        let listen = format!("{host}:{}", self.ports[n]);
         let cell = format!(
             "[cell]\nlog = \"{log}\"\nnode = \"node-{n}\"\n\
-             lease_seconds = {LEASE}\nlisten = \"{free}\"\nsecret_file = \"{secret}\"\n",
+             lease_seconds = {LEASE}\npublic_url = \"http://{listen}\"\n",
             log = self.log,
-            secret = secret.display(),
         );
         let text = format!(
-            "data = \"{data}\"\nlisten = \"{free}\"\nadmin_listen = \"{free}\"\nadmin_key = \"{ADMIN_KEY}\"\n\
+            "data = \"{data}\"\nlisten = \"{listen}\"\nadmin_listen = \"{host}:0\"\nadmin_key = \"{ADMIN_KEY}\"\n\
              pepper = \"7d42f9b81f6d0c4e8b2a97535c1e60aa\"\nworkers = 1\nbank_catch_up_seconds = 0\n\
-             [storage]\ncells = {cells}\n{cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
+             {cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
              collector = \"{collector}\"\nplain_http = true\n",
             data = self.dir.path().join(format!("node-{n}")).display(),
-            cells = self.cells,
             cell = if self.elsewhere { &cell } else { "" },
             bank = self.bank.client().url,
             user = sandbox::USERNAME,
@@ -361,23 +365,20 @@ impl Site {
         .await
     }
 
-    /// The state of a cell, as a node shows it.
-    async fn cell(&self, n: usize, cell: usize) -> Option<Value> {
-        let cells = self.ask(n, "GET", "/admin/cells", None).await?;
-        cells.get(cell).cloned()
+    /// What a node knows of all of them.
+    async fn node(&self, n: usize) -> Option<Value> {
+        self.ask(n, "GET", "/admin/node", None).await
     }
 
-    /// The node that serves the first cell, once that is another than `not`.
+    /// The node that serves, once that is another than `not`.
     pub async fn owner_but(&self, not: usize) -> usize {
-        self.owner_in(0, not).await
-    }
-
-    /// The node that serves a cell, once that is another than `not`.
-    pub async fn owner_in(&self, cell: usize, not: usize) -> usize {
         wait_until("somebody serves", LONG, async || {
             for n in self.there().filter(|n| *n != not) {
-                let shown = self.cell(n, cell).await;
-                if shown.is_some_and(|shown| shown["owns"] == true) {
+                if self
+                    .node(n)
+                    .await
+                    .is_some_and(|shown| shown["owns"] == true)
+                {
                     return Some(n);
                 }
             }
@@ -386,41 +387,24 @@ impl Site {
         .await
     }
 
-    /// Waits until a node serves a cell in a later epoch than this.
-    async fn later(&self, cell: usize, epoch: u64) {
-        wait_until("somebody serves in a new epoch", LONG, async || {
-            let owner = self.owner_in(cell, usize::MAX).await;
-            let shown = self.cell(owner, cell).await?;
-            (shown["owns"] == true && shown["epoch"].as_u64()? > epoch).then_some(())
-        })
-        .await;
-    }
-
     /// Waits until all nodes follow to the end of the log and see each other.
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
-            let shown = self.ask(self.there().next()?, "GET", "/admin/cells", None);
-            let cells = shown.await?;
+            let shown = self.node(self.there().next()?).await?;
             if !self.elsewhere {
-                return (cells[0]["owns"] == true).then_some(());
+                return (shown["owns"] == true).then_some(());
             }
-            let whole = |cell: &Value| {
-                let nodes = cell["nodes"].as_array()?.iter();
-                let there = nodes.filter(|node| node["present"] == true);
-                let all = there.count() == self.there().count();
-                (all && cell["owner"].is_string()).then_some(())
-            };
-            (0..self.cells).try_for_each(|cell| whole(&cells[cell]))
+            let nodes = shown["nodes"].as_array()?.iter();
+            let there = nodes.filter(|node| node["present"] == true);
+            let all = there.count() == self.there().count();
+            (all && shown["owner"].is_string()).then_some(())
         })
         .await;
     }
 
-    /// The journal of each cell, as a node shows it.
-    async fn journals(&self, n: usize) -> Option<Vec<Value>> {
-        let all = self.ask(n, "GET", "/admin/journal", None).await?;
-        let cells = all["cells"].as_array()?.clone();
-        // If there is only one cell, the answer itself describes its journal.
-        Some(if cells.is_empty() { vec![all] } else { cells })
+    /// The journal, as a node shows it.
+    async fn journal(&self, n: usize) -> Option<Value> {
+        self.ask(n, "GET", "/admin/journal", None).await
     }
 
     /// Waits until every node has the whole journal, while nobody writes.
@@ -428,9 +412,7 @@ impl Site {
         wait_until("no node lacks anything", LONG, async || {
             let mut ends = BTreeSet::new();
             for n in self.there() {
-                let journals = self.journals(n).await?;
-                let end = |journal: &Value| journal["lastCommit"].as_u64();
-                ends.insert(journals.iter().map(end).collect::<Option<Vec<_>>>()?);
+                ends.insert(self.journal(n).await?["lastCommit"].as_u64()?);
             }
             (ends.len() == 1).then_some(())
         })

@@ -15,7 +15,6 @@ use super::money::{Heard, not_found, value};
 use super::read_slots::{Books, Cost};
 use super::{Asker, DEADLINE, Engine, Realms};
 use crate::banks::{self, Collectors, NoBank, RealmBank, Relation, Voice};
-use crate::cells::FIRST;
 use crate::failure::Failure;
 use crate::ports::{BankGateway as _, BankMovement, Collector, Found, Notice, Way};
 use crate::realms::{RealmMessage, lookout};
@@ -210,28 +209,6 @@ impl Engine {
             Err(Failure::Rejected(_)) => Ok(Heard::Ignored),
             heard => heard,
         }
-    }
-
-    /// The cell of the realm that should hear a notice, whichever node serves it; `None` if nothing here tells the
-    /// realm. A notice for no realm belongs to the first cell.
-    ///
-    /// # Errors
-    /// Those of every reading door.
-    pub async fn cell_of(&self, notice: Notice) -> Result<Option<u32>, Failure> {
-        let realm = match &notice {
-            Notice::Received { cvu, .. } => realm_in(cvu),
-            Notice::Left(left) => realm_in(&left.cvu),
-            Notice::Returned { realm, .. } | Notice::Unreadable { realm, .. } => Some(*realm),
-            Notice::Settled { origin, .. } | Notice::Reversed { origin, .. } => {
-                let origin = *origin;
-                let find = move |books: &Books| books.of_origin(origin);
-                let found = self.look(RealmId(0), Cost::Point, find).await?;
-                found.map(|(realm, _)| realm)
-            }
-            Notice::Created | Notice::Other { .. } => return Ok(Some(FIRST)),
-        };
-        let known = realm.filter(|realm| self.realms.relation(*realm).is_some());
-        Ok(known.map(|realm| self.cells.cell_of(realm)))
     }
 
     async fn hear(

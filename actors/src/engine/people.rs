@@ -9,9 +9,9 @@ use actix::{Actor as _, ArbiterHandle};
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::people::PeopleOrder;
 use caudal_ledger::people::approvals::ApprovalOrder;
-use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter, Outcome};
+use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Entry, Index, SortOrder, StoreError};
+use caudal_storage::{Index, SortOrder, StoreError};
 
 use super::read_slots::Cost;
 use super::{DEADLINE, Engine, Realms, wait};
@@ -27,8 +27,6 @@ use crate::reply::Reply;
 pub const LOOKED_MAX: usize = 10_000;
 /// How many entries are read at once.
 const READ: usize = 512;
-/// How many entries may follow the entry of a begun operation that is to be continued.
-pub const BEGUN_BEHIND: usize = 512;
 
 /// An entry of the audit log with its place in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -195,52 +193,6 @@ impl Engine {
         let read = move |store: &dyn Index| page(store, &query);
         self.scan(RealmId(0), cost, read).await
     }
-
-    /// An entry of the audit log, as this node has it; `None` if there is none with this sequence.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or the read gets no turn in time.
-    pub async fn audited(&self, sequence: u64) -> Result<Option<AuditEntry>, Failure> {
-        let read = move |store: &dyn Index| Ok(from(store, sequence, 1)?.pop());
-        self.scan(RealmId(0), Cost::Point, read).await
-    }
-
-    /// The entry of the audit log with which an operation was begun, as this node has it. `None` if the entry is no
-    /// such beginning, a later entry ends the operation, or more than [`BEGUN_BEHIND`] entries follow it.
-    ///
-    /// # Errors
-    /// When the store cannot be read, or the read gets no turn in time.
-    pub async fn begun(&self, sequence: u64) -> Result<Option<AuditEntry>, Failure> {
-        let read = move |store: &dyn Index| begun(store, sequence);
-        self.scan(RealmId(0), Cost::Page, read).await
-    }
-}
-
-/// At most `limit` entries from a sequence on, oldest first.
-fn from(store: &dyn Index, sequence: u64, limit: usize) -> Result<Vec<AuditEntry>, StoreError> {
-    let head = store.head(AUDIT_STREAM)?.map_or(0, |head| head.seq);
-    if sequence == 0 || sequence > head {
-        return Ok(Vec::new());
-    }
-    let found = store.read(AUDIT_STREAM, sequence, head, SortOrder::Ascending, limit)?;
-    let noted = |entry: &Entry| {
-        let AuditFact::Noted(noted) = decode(&entry.body)?;
-        Ok(noted)
-    };
-    found.iter().map(noted).collect()
-}
-
-fn begun(store: &dyn Index, sequence: u64) -> Result<Option<AuditEntry>, StoreError> {
-    let all = from(store, sequence, BEGUN_BEHIND + 2)?;
-    let Some((first, behind)) = all.split_first() else {
-        return Ok(None);
-    };
-    let ends = |it: &AuditEntry| match it.outcome {
-        Outcome::Done { of, .. } | Outcome::Failed { of, .. } => of == sequence,
-        Outcome::Begun | Outcome::Looked | Outcome::Denied | Outcome::Asked { .. } => false,
-    };
-    let open = first.outcome == Outcome::Begun && !behind.iter().any(ends);
-    Ok(Some(first.clone()).filter(|_| open && behind.len() <= BEGUN_BEHIND))
 }
 
 fn page(store: &dyn Index, query: &AuditQuery) -> Result<AuditPage, StoreError> {

@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use super::{ApprovalBody, entry, number, shown};
 use crate::admin::access::{Acting, Made, OPERATIONS};
-use crate::admin::behalf::together;
 use crate::admin::people::{Operator, Outcome, Power};
 use crate::admin::{OperatorDesk, cases, keys, tenants};
 use crate::http::Door;
@@ -170,6 +169,11 @@ async fn carry_out(
         .ok()?
         .ok()?;
     serde_json::from_slice(&body).ok()
+}
+
+/// The name of two people: the one who asked, and the one who approved.
+fn together(asked: &str, approved: &str) -> String {
+    format!("{asked} + {approved}")
 }
 
 /// Runs an approved operation in the name of both the person who asked and the approver.

@@ -21,7 +21,6 @@ use super::{CaseBody, no_case, of_suspense, of_transfer, of_unbooked};
 use crate::admin::OperatorDesk;
 use crate::admin::access::Acting;
 use crate::admin::approvals::{self, ApprovalBody};
-use crate::admin::passing::in_realm;
 use crate::bodies::transfers::{TransferBody, transfer};
 use crate::http::body::Body;
 use crate::http::current;
@@ -196,15 +195,9 @@ pub async fn decide(
 /// Decides a case, at once or once a second person has approved.
 pub async fn decided(desk: &OperatorDesk, id: &str, acting: &Acting, sent: Body) -> Answer {
     let id = CaseId::parse(id).ok_or(Rejection::CaseNotFound)?;
-    let realm = match id {
-        CaseId::Transfer(id) => id.0.realm,
-        CaseId::Suspense(id) => id.realm,
-        CaseId::Unbooked(id) => id.realm,
-    };
-    in_realm(desk, acting, realm, settled(desk, id, acting, sent)).await
+    settled(desk, id, acting, sent).await
 }
 
-/// Decides a case in a realm that this node serves.
 async fn settled(desk: &OperatorDesk, id: CaseId, acting: &Acting, sent: Body) -> Answer {
     let body = match id {
         CaseId::Transfer(id) => {
@@ -255,9 +248,6 @@ pub async fn transfer_decided(
 ) -> Answer {
     let id = TransferId::parse(id).ok_or(Rejection::TransferNotFound)?;
     let VoucherId { realm, .. } = id.0;
-    let work = async {
-        let decided = of_transfer_by(desk, acting, id, sent).await?;
-        Ok(decided.map(|view| transfer(realm, &view)).answer())
-    };
-    in_realm(desk, acting, realm, work).await
+    let decided = of_transfer_by(desk, acting, id, sent).await?;
+    Ok(decided.map(|view| transfer(realm, &view)).answer())
 }

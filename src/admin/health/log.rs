@@ -1,9 +1,9 @@
-//! Metrics of logs that are in a database, and of this node's role in the cells.
+//! Metrics of logs that are in a database, and of this node.
 
 use caudal_postgres::Figures;
 
 use super::{OperatorDesk, Page};
-use crate::admin::cells::{CellBody, GAUGES, counters};
+use crate::admin::node::{GAUGES, NodesBody, counters};
 use crate::http::node::Node;
 
 /// A figure of the log of a cell: name, kind, help, value.
@@ -59,19 +59,13 @@ const LOG: [Figure; 7] = [
     ),
 ];
 
-/// This node's state in each cell, and its counters.
+/// This node's state, and its counters.
 fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
-    let cells = CellBody::all(desk);
+    let nodes = NodesBody::now(desk);
     for (name, help, figure) in GAUGES {
-        let values = cells.iter().map(|cell| figure(cell, desk, node));
-        page.of_cells((name, "gauge", help), values);
-    }
-    if let Some(until) = node.tls().and_then(|tls| tls.until()) {
-        page.gauge(
-            "cell_certificate_until_seconds",
-            "Until when this node's certificate is valid, in seconds since 1970; absent without one.",
-            until.millis() / 1000,
-        );
+        if let Some(value) = figure(&nodes) {
+            page.gauge(name, help, value);
+        }
     }
     for (name, help, figure) in counters(node) {
         page.counter(name, help, figure);

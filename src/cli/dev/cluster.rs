@@ -17,7 +17,7 @@ mod tell;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ const NODES: usize = 3;
 const SERVERS: usize = 2;
 /// The distance between the ports of two nodes, unless free ports are picked.
 const PORTS_APART: u16 = 10;
-/// The pause between two looks at the processes and at the cell's owner.
+/// The pause between two looks at the processes and at the log's owner.
 const LOOK: Duration = Duration::from_secs(1);
 /// The folder of the bank.
 const BANK: &str = "bank";
@@ -79,8 +79,6 @@ struct Cluster {
     trouble: Option<String>,
     bank: Option<sandbox::Running>,
     bank_url: String,
-    /// The index of the node that gets the bank's notices.
-    heard: Option<usize>,
     owner: Option<(String, u64)>,
     secrets: Secrets,
     tenant: Option<nodes::Tenant>,
@@ -122,7 +120,7 @@ impl Cluster {
         primary.start(&[]).map_err(failed)?;
         let standby = primary.standby(&dir(2), &server(1)).map_err(failed)?;
         primary.waits_for(ANY, 1).map_err(failed)?;
-        let secrets = Secrets::new(&folder.path)?;
+        let secrets = Secrets::new()?;
         let bank = bank(&folder.path, plan.bank_listen, &secrets.notices)?;
         let mut cluster = Self {
             nodes: Vec::new(),
@@ -132,7 +130,6 @@ impl Cluster {
             trouble: None,
             bank_url: bank.url(),
             bank: Some(bank),
-            heard: None,
             owner: None,
             secrets,
             tenant: None,
@@ -141,7 +138,7 @@ impl Cluster {
         };
         line.set_message("starting the nodes");
         for n in 0..NODES {
-            let listen = apart(plan.listen, n)?;
+            let listen = fixed(apart(plan.listen, n)?)?;
             let admin_listen = apart(plan.admin_listen, n)?;
             let node = Node::new(&cluster.folder.path, n, listen, admin_listen);
             cluster.nodes.push(node);
@@ -152,7 +149,7 @@ impl Cluster {
         }
         line.set_message("making the demo tenant");
         cluster.tenant = Some(nodes::introduce(&cluster.nodes, &cluster.secrets).await?);
-        cluster.tell_bank()?;
+        cluster.follow_owner().await?;
         line.finish_and_clear();
         cluster.write()?;
         cluster.greet()?;
@@ -169,18 +166,21 @@ impl Cluster {
         node.begin(&log, &self.bank_url, &self.secrets)
     }
 
-    /// Points the bank at the first node that runs: any node passes notices on.
-    fn tell_bank(&mut self) -> Result<(), Exit> {
-        let runs = self.nodes.iter().position(Node::runs);
-        let node = runs.and_then(|n| self.nodes.get(n));
-        if let (Some(node), Some(bank)) = (node, &self.bank)
-            && (self.heard != runs || self.restart)
-        {
+    /// Finds the owner, and points the bank's notices at it; returns the owner if it is another one, or in a new epoch.
+    async fn follow_owner(&mut self) -> Result<Option<(String, u64)>, Exit> {
+        let Some(owner) = nodes::owner(&self.nodes, &self.secrets).await else {
+            return Ok(None);
+        };
+        if self.owner.as_ref() == Some(&owner) {
+            return Ok(None);
+        }
+        let node = self.nodes.iter().find(|node| node.name == owner.0);
+        if let (Some(node), Some(bank)) = (node, &self.bank) {
             let url = format!("{}{}", node.url, notices::PATH);
             bank.notify(Some(&url), None).map_err(Exit::failed)?;
         }
-        self.heard = runs;
-        Ok(())
+        self.owner = Some(owner.clone());
+        Ok(Some(owner))
     }
 
     /// Watches all processes until a failure.
@@ -193,13 +193,9 @@ impl Cluster {
             for n in 0..NODES {
                 self.look_at_node(n)?;
             }
-            let owner = nodes::owner(&self.nodes, &self.secrets).await;
-            if let Some((name, epoch)) = &owner
-                && owner != self.owner
-            {
-                say(&format!("{name} owns the cell, in epoch {epoch}"))?;
+            if let Some((name, epoch)) = self.follow_owner().await? {
+                say(&format!("{name} owns the log, in epoch {epoch}"))?;
             }
-            self.owner = owner.or(self.owner.take());
         }
     }
 
@@ -238,7 +234,6 @@ impl Cluster {
             self.complain(why)?;
         }
         if news.is_some() {
-            self.tell_bank()?;
             self.write()?;
         }
         Ok(())
@@ -257,7 +252,7 @@ impl Cluster {
                 say(&format!("{name}, which took writes, ended {ended}"))?;
             } else {
                 say(&format!(
-                    "{name}, the standby, ended {ended}: orders wait and get 503, because nothing is acknowledged \
+                    "{name}, the standby, ended {ended}: orders get 503, because nothing is acknowledged \
                      that has one copy"
                 ))?;
             }
@@ -281,7 +276,7 @@ impl Cluster {
             if !self.told.contains(&self.other()) {
                 self.promote()?;
             } else if news {
-                say("no server is left: orders wait and get 503")?;
+                say("no server is left: orders get 503")?;
             }
         }
         match self.restart {
@@ -338,7 +333,7 @@ impl Cluster {
     /// Ends all processes in order.
     async fn stop(&mut self) -> Result<(), Exit> {
         let owner = self.owner.as_ref().map(|(name, _)| name.clone());
-        // The owner last: it releases the cell, and no other node has to take it.
+        // The owner last: it releases the log, and no other node has to take it.
         self.nodes
             .sort_by_key(|node| owner.as_ref() == Some(&node.name));
         for node in &mut self.nodes {
@@ -380,6 +375,15 @@ fn apart(mut first: SocketAddr, n: usize) -> Result<SocketAddr, Exit> {
         first.set_port(port.ok_or_else(none)?);
     }
     Ok(first)
+}
+
+/// An address with a port that is free now, where any port will do: a node tells clients its address before it listens.
+fn fixed(address: SocketAddr) -> Result<SocketAddr, Exit> {
+    let free = || TcpListener::bind(address)?.local_addr();
+    match address.port() {
+        0 => free().map_err(|why| Exit::failed(format!("{address}: {why}"))),
+        _ => Ok(address),
+    }
 }
 
 fn bank(

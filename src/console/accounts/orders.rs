@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 use actix_web::{HttpResponse, web};
 use caudal_actors::realms::Target;
 use caudal_ledger::accounts::{Account, ProfileOrder, Status, SuspensionCode};
-use caudal_ledger::cvu::Cvu;
 use caudal_ledger::people::audit::REASON_MAX;
-use serde_json::json;
 
 use super::super::acts::Act;
 use super::super::places::found;
@@ -17,7 +15,6 @@ use super::super::view::{Block, Field, Form, Takes};
 use super::super::visit::{Place, Sent, Visit};
 use super::super::words::Word;
 use crate::admin::accounts;
-use crate::admin::elsewhere::in_realm;
 use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 use crate::http::words::{Mistake, Refusal};
@@ -85,33 +82,13 @@ async fn ordered(sent: &Sent, key: &str) -> Result<(), ApiError> {
         _ => return Err(Refusal::NoPage.into()),
     };
     let (place, target, key) = found(&sent.visit, key).await?;
-    // Other nodes are asked by the account's CVU, and this one has none.
-    let door = &sent.visit.desk.door;
-    let here = door.is_owners() && door.serves(place.realm);
-    if Cvu::parse(&key).is_err() && !here {
-        let cell = door.engine.cells().cell_of(place.realm);
-        return Err(ApiError::not_here(format!(
-            "an account without a CVU is acted on at a node that owns cell 0 and cell {cell}: hand one of them over, and ask there"
-        )));
-    }
-    let body = match action {
-        "suspendAccountByOperator" => json!({"code": sent.fields.get("code")}).to_string(),
-        _ => "{}".to_owned(),
-    };
     let act = Act {
         action,
         subject: &key,
         power: Power::Act,
         grave: true,
-        body: Some(&body),
     };
-    let visit = &sent.visit;
-    // If a required reason is missing, nothing is done.
-    let reason = sent.reason().unwrap_or_else(|_| String::new());
     let work = changed(sent, (&place, target), action);
-    let of = (&visit.session.who, place.realm);
-    let about = (key.as_str(), reason.as_str());
-    let work = in_realm(&visit.desk, of, (action, &sent.begun), (about, &body), work);
     sent.does(act, Box::pin(work)).await
 }
 

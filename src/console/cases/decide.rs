@@ -11,7 +11,7 @@ use super::super::show::seen;
 use super::super::view::{Block, Field, Form, Takes};
 use super::super::visit::{Sent, Visit};
 use super::super::words::Word;
-use crate::admin::elsewhere::decide_case;
+use crate::admin::forms::decide_case;
 use crate::admin::people::Power;
 use crate::http::errors::ApiError;
 
@@ -111,7 +111,6 @@ pub async fn decide(sent: Sent, path: web::Path<String>) -> HttpResponse {
         subject: &path,
         power: Power::Act,
         grave: true,
-        body: Some(&body),
     };
     match sent
         .does_or_asks(act, Box::pin(decided(&sent, &path, &body)))
@@ -142,6 +141,6 @@ fn body(sent: &Sent) -> String {
 async fn decided(sent: &Sent, id: &str, body: &str) -> Result<Ended, ApiError> {
     let (visit, reason) = (&sent.visit, sent.reason()?);
     let who = &visit.session.who;
-    let asked = decide_case(&visit.desk, who, (id, &reason), (body, &sent.begun)).await?;
+    let asked = decide_case(&visit.desk, who, (id, &reason), body).await?;
     Ok(if asked { Ended::Asked } else { Ended::Done })
 }

@@ -11,7 +11,6 @@ use super::super::view::{Block, Cell, Field, Form, Page, Part, Table, Takes};
 use super::super::visit::{Sent, Visit};
 use super::super::words::Word;
 use super::said;
-use crate::admin::elsewhere::in_realm;
 use crate::admin::people::Power;
 use crate::http::current;
 use crate::http::errors::ApiError;
@@ -90,7 +89,6 @@ pub async fn redeliver(sent: Sent, path: web::Path<String>) -> HttpResponse {
         subject: &path,
         power: Power::Act,
         grave: true,
-        body: Some("{}"),
     };
     match sent.does(act, Box::pin(redelivered(&sent, &path))).await {
         Ok(()) => sent.visit.done(&format!("/console/deliveries/{path}")),
@@ -99,18 +97,8 @@ pub async fn redeliver(sent: Sent, path: web::Path<String>) -> HttpResponse {
 }
 
 async fn redelivered(sent: &Sent, text: &str) -> Result<(), ApiError> {
-    let (visit, reason) = (&sent.visit, sent.reason()?);
-    let id = known(visit, text)?;
-    let of = (&visit.session.who, id.webhook.realm);
-    let about = ((text, reason.as_str()), "{}");
-    in_realm(
-        &visit.desk,
-        of,
-        ("redeliverByOperator", &sent.begun),
-        about,
-        again(visit, id),
-    )
-    .await
+    let visit = &sent.visit;
+    again(visit, known(visit, text)?).await
 }
 
 async fn again(visit: &Visit, id: DeliveryId) -> Result<(), ApiError> {

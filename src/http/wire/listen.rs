@@ -17,10 +17,8 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Server};
 use tokio::net::TcpStream;
 
-use super::line::Line;
 use super::seats::{Bounds, Seats};
 use super::{Patience, Wire};
-use crate::http::tls::Tls;
 
 /// How long an idle connection is kept.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(75);
@@ -42,8 +40,6 @@ pub struct Listening {
     pub answer: Duration,
     /// How long requests in flight have to finish when it stops, in whole seconds.
     pub grace: Duration,
-    /// How connections are encrypted, where they are.
-    pub tls: Option<Arc<Tls>>,
 }
 
 /// Serves the application that the factory makes, once for each thread. The caller handles signals.
@@ -69,7 +65,6 @@ where
         answer: how.answer,
     };
     let share = bounds.share(how.workers);
-    let tls = how.tls.clone();
     let builder = Server::build();
     let stop = builder.graceful_shutdown_signal();
     let builder = builder
@@ -78,7 +73,7 @@ where
         .shutdown_timeout(how.grace.as_secs())
         .disable_signals();
     let serve = move || {
-        let (factory, stop, tls) = (factory.clone(), stop.clone(), tls.clone());
+        let (factory, stop) = (factory.clone(), stop.clone());
         let seats = Rc::new(Seats::new(Arc::clone(&bounds), share));
         let app = factory().into_factory();
         let app = app.map_err(|why| why.into().error_response());
@@ -103,25 +98,11 @@ where
         fn_service(move |io: TcpStream| {
             let from = io.peer_addr().ok();
             let seat = Rc::clone(&seats).wait(from);
-            let tls = tls.clone();
             async move {
                 let seat = seat.await;
                 let seat = seat
                     .ok_or_else(|| DispatchError::Io(io::Error::other("too many connections")))?;
-                let line = match tls {
-                    None => Line::Plain(io),
-                    Some(tls) => {
-                        let taken = tokio::select! {
-                            biased;
-                            taken = tls.accept(io, from, patience.head) => taken,
-                            () = seat.given_up() => {
-                                Err(io::Error::other("it made room in its handshake"))
-                            }
-                        };
-                        Line::Tls(Box::new(taken.map_err(DispatchError::Io)?))
-                    }
-                };
-                Ok((Wire::new(line, seat, patience), Protocol::Http1, from))
+                Ok((Wire::new(io, seat, patience), Protocol::Http1, from))
             }
         })
         .and_then(http)

@@ -15,12 +15,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::future::poll_fn;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
@@ -340,18 +339,6 @@ impl Seat {
     /// Whether the connection is asked to make room.
     pub fn has_to_leave(&self) -> bool {
         self.place.leaving.get()
-    }
-
-    /// Waits until the connection is asked to make room.
-    pub async fn given_up(&self) {
-        poll_fn(|context| {
-            self.wait(context.waker());
-            match self.has_to_leave() {
-                true => Poll::Ready(()),
-                false => Poll::Pending,
-            }
-        })
-        .await;
     }
 
     /// Whether the service stops.

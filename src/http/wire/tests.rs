@@ -50,11 +50,7 @@ impl Pair {
             answer: ANSWER_PATIENCE,
         };
         Self {
-            wire: Wire::new(
-                Line::Plain(TcpStream::from_std(server).unwrap()),
-                seat,
-                patience,
-            ),
+            wire: Wire::new(TcpStream::from_std(server).unwrap(), seat, patience),
             client,
             read: 0,
         }
@@ -103,8 +99,7 @@ impl Pair {
         self.read = self.wire.sent;
         let since = std::time::Instant::now();
         // The clock must not move by itself, as it would if the runtime had nothing to do.
-        let room =
-            |wire: &Wire, cx: &mut Context<'_>| wire.io.socket().poll_write_ready(cx).is_ready();
+        let room = |wire: &Wire, cx: &mut Context<'_>| wire.io.poll_write_ready(cx).is_ready();
         while !poll_fn(|cx| Poll::Ready(room(&self.wire, cx))).await {
             assert!(since.elapsed() < HANG);
             tokio::task::yield_now().await;
@@ -280,7 +275,6 @@ async fn an_order_is_not_begun_when_its_client_left_while_it_was_in_the_socket()
         head: HANG,
         answer: ANSWER_PATIENCE,
         grace: Duration::ZERO,
-        tls: None,
     };
     let server = listen(app, listener, &how).unwrap();
     let handle = server.handle();

@@ -111,6 +111,14 @@ pub enum Refusal {
         "too many test calls to webhooks of this realm: {burst} at once, then one every {seconds} s; wait and try again",
         "Demasiadas llamadas de prueba a webhooks: {burst} seguidas y luego una cada {seconds} s; espere y reintente";
 
+    // Who answers.
+    NotOwner { url: String } = SERVICE_UNAVAILABLE, "not_owner",
+        "this node does not own the log, and nothing was done: repeat the request at {url}",
+        "Este nodo no es el dueño del registro y no se hizo nada: repita la solicitud en {url}";
+    NoOwner = SERVICE_UNAVAILABLE, "not_owner",
+        "no node owns the log at this moment, and nothing was done: repeat the request",
+        "Ningún nodo es dueño del registro en este momento y no se hizo nada: repita la solicitud";
+
     // How the request comes.
     HeadTooLarge { most: usize } = REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large",
         "the head of the request is larger than {most} bytes",

@@ -71,11 +71,17 @@ const NEXT: AnswerHeader = AnswerHeader {
     about: "What to send as `cursor` for the next page; absent on the last.",
     kind: Type::String,
 };
-const HEADERS: [AnswerHeader; 8] = [
+const OWNER: AnswerHeader = AnswerHeader {
+    name: "Caudal-Owner",
+    about: "With `not_owner`: the URL of the node that serves, where the same request is to be repeated; absent while none does.",
+    kind: Type::String,
+};
+const HEADERS: [AnswerHeader; 9] = [
     REQUEST_ID,
     REPLAYED,
     ETAG,
     RETRY_AFTER,
+    OWNER,
     TOTAL,
     NEXT,
     LOOKED_ROWS,
@@ -90,6 +96,9 @@ impl AnswerHeader {
             .insert(self.name.to_owned(), RefOr::Ref(place));
     }
 }
+
+/// The status of an error that a standby returns.
+const UNAVAILABLE: &str = "503";
 
 /// Writes the shared parts once, and gives each operation those that it has.
 pub fn share(document: &mut OpenApi) {
@@ -111,6 +120,9 @@ pub fn share(document: &mut OpenApi) {
         REQUEST_ID.mention(&mut answer);
         if problem.later {
             RETRY_AFTER.mention(&mut answer);
+        }
+        if problem.status == UNAVAILABLE {
+            OWNER.mention(&mut answer);
         }
         components
             .responses

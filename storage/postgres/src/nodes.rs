@@ -49,12 +49,12 @@ pub(crate) async fn offer(core: &Core, cell: i64, epoch: i64, to: &str) -> Resul
 /// Reports that a node is present.
 pub(crate) async fn report(core: &Core, cell: i64, node: &Presence) -> Result<(), LogError> {
     let applied = number(node.applied.0)?;
-    let (name, address) = (&*node.name, &*node.address);
+    let (name, url) = (&*node.name, &*node.url);
     let (process, kept) = (node.process.cast_signed(), millis(NAME_KEPT)?);
     let params: Params<'_> = &[
         (&cell, Type::INT8),
         (&name, Type::TEXT),
-        (&address, Type::TEXT),
+        (&url, Type::TEXT),
         (&applied, Type::INT8),
         (&process, Type::INT8),
         (&kept, Type::INT8),
@@ -107,12 +107,12 @@ pub(crate) async fn standing(core: &Core, cell: i64) -> Result<Standing, LogErro
 fn seen(row: &Row) -> Result<Option<Seen>, LogError> {
     let name: Option<String> = column(row, 7)?;
     let Some(name) = name else { return Ok(None) };
-    let address: String = column(row, 8)?;
+    let url: String = column(row, 8)?;
     let (ago, process): (i64, i64) = (column(row, 10)?, column(row, 11)?);
     Ok(Some(Seen {
         node: Presence {
             name: Arc::from(name),
-            address: Arc::from(address),
+            url: Arc::from(url),
             applied: CommitNo(count(row, 9)?),
             process: process.cast_unsigned(),
         },

@@ -11,7 +11,7 @@
 //! take the cell if the count is still the same.
 
 /// The version of the tables. A server with tables of another version is refused.
-pub(crate) const VERSION: i64 = 3;
+pub(crate) const VERSION: i64 = 4;
 
 /// The tables, in the order in which they are created; the version comes last.
 pub(crate) const TABLES: [&str; 5] = [
@@ -24,10 +24,10 @@ pub(crate) const TABLES: [&str; 5] = [
      epoch BIGINT NOT NULL, previous BYTEA NOT NULL, hash BYTEA NOT NULL, length BIGINT NOT NULL, \
      body BYTEA NOT NULL, PRIMARY KEY (cell, first_commit))",
     "CREATE TABLE IF NOT EXISTS caudal_node (\
-     cell BIGINT NOT NULL, node TEXT NOT NULL, address TEXT NOT NULL, applied BIGINT NOT NULL, \
+     cell BIGINT NOT NULL, node TEXT NOT NULL, url TEXT NOT NULL, applied BIGINT NOT NULL, \
      process BIGINT NOT NULL, seen TIMESTAMPTZ NOT NULL, PRIMARY KEY (cell, node))",
     "CREATE TABLE IF NOT EXISTS caudal_schema (one BIGINT PRIMARY KEY, version BIGINT NOT NULL)",
-    "INSERT INTO caudal_schema (one, version) VALUES (1, 3) ON CONFLICT (one) DO NOTHING",
+    "INSERT INTO caudal_schema (one, version) VALUES (1, 4) ON CONFLICT (one) DO NOTHING",
 ];
 
 /// The timeline on which a server writes, in the first eight digits: each promotion begins a later one. Only PostgreSQL
@@ -97,11 +97,11 @@ pub(crate) const OFFER: &str = "UPDATE caudal_cell SET owner = $3, \
      lease_ms = $4, changes = changes + 1 WHERE cell = $1 AND epoch = $2";
 
 /// Reports that a node is present, unless another process has done so under its name within the given time, before or
-/// after now (the server's clock may have been set). `$1` cell, `$2` node, `$3` address, `$4` the last commit that it has
+/// after now (the server's clock may have been set). `$1` cell, `$2` node, `$3` URL, `$4` the last commit that it has
 /// applied, `$5` process, `$6` milliseconds.
-pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, applied, process, seen) \
+pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, url, applied, process, seen) \
      VALUES ($1, $2, $3, $4, $5, now()) ON CONFLICT (cell, node) \
-     DO UPDATE SET address = $3, applied = $4, process = $5, seen = now() \
+     DO UPDATE SET url = $3, applied = $4, process = $5, seen = now() \
      WHERE caudal_node.process = $5 \
      OR caudal_node.seen NOT BETWEEN now() - $6 * INTERVAL '1 millisecond' \
      AND now() + $6 * INTERVAL '1 millisecond'";
@@ -109,7 +109,7 @@ pub(crate) const REPORT: &str = "INSERT INTO caudal_node (cell, node, address, a
 /// The owner of a cell and the nodes that were seen recently: one row per node, or a single row without one. `$1` cell,
 /// `$2` milliseconds, `$3` how many nodes at most.
 pub(crate) const STANDING: &str = "SELECT c.epoch, c.owner, c.lease_ms, c.changes, \
-     c.last_commit, c.hash, c.acknowledged, n.node, n.address, n.applied, \
+     c.last_commit, c.hash, c.acknowledged, n.node, n.url, n.applied, \
      CAST(EXTRACT(EPOCH FROM (now() - n.seen)) * 1000 AS BIGINT), n.process \
      FROM caudal_cell c LEFT JOIN caudal_node n ON n.cell = c.cell \
      AND n.seen > now() - $2 * INTERVAL '1 millisecond' \

@@ -274,7 +274,7 @@ fn offers(logs: &dyn Logs) {
     for (name, applied) in [("one", 2), ("two", 1), ("two", 3)] {
         let node = Presence {
             name: Arc::from(name),
-            address: Arc::from(format!("{name}:1")),
+            url: Arc::from(format!("http://{name}")),
             applied: CommitNo(applied),
             process: 7,
         };
@@ -290,7 +290,7 @@ fn offers(logs: &dyn Logs) {
     assert_eq!((standing.epoch, standing.tail), (epoch, tail));
     assert_eq!(standing.owner.as_deref(), Some("one"));
     assert_eq!(
-        standing.address_after(Duration::ZERO).map(AsRef::as_ref),
+        standing.url_after(Duration::ZERO).map(AsRef::as_ref),
         Some("one:1")
     );
     assert!(standing.left.is_some_and(|left| left <= LONG));

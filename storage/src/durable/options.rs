@@ -49,8 +49,8 @@ pub enum Part {
     Node {
         /// The node's name, unique among the nodes of the cell.
         name: Arc<str>,
-        /// The address at which other nodes reach it.
-        address: Arc<str>,
+        /// The URL at which clients reach it.
+        url: Arc<str>,
         /// How long the lease lasts; engines round up to what they can keep.
         lease: Duration,
     },

@@ -22,17 +22,17 @@ const CLAIM_PAUSE: Duration = Duration::from_millis(100);
 /// How a node announces itself to the others, and when it last did.
 pub(crate) struct Sign {
     pub(crate) name: Arc<str>,
-    address: Arc<str>,
+    url: Arc<str>,
     process: u64,
     shown: Option<Instant>,
 }
 
 impl Sign {
-    /// The sign of the named node, which others reach at this address.
-    pub(crate) fn new(name: &Arc<str>, address: &Arc<str>) -> Self {
+    /// The sign of the named node, which clients reach at this URL.
+    pub(crate) fn new(name: &Arc<str>, url: &Arc<str>) -> Self {
         Self {
             name: Arc::clone(name),
-            address: Arc::clone(address),
+            url: Arc::clone(url),
             process: RandomState::new().hash_one(std::process::id()),
             shown: None,
         }
@@ -59,7 +59,7 @@ impl Sign {
     fn presence(&self, applied: CommitNo) -> Presence {
         Presence {
             name: Arc::clone(&self.name),
-            address: Arc::clone(&self.address),
+            url: Arc::clone(&self.url),
             applied,
             process: self.process,
         }

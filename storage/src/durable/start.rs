@@ -134,10 +134,10 @@ fn behind<T: Send + Sync + 'static>(of: &Arc<T>, work: fn(&T)) -> Box<dyn FnOnce
 
 /// Announces a node to the others under its name; nothing else announces itself.
 fn announced(cell: &mut Cell, part: &Part) -> Result<Option<Sign>, OpenError> {
-    let Part::Node { name, address, .. } = part else {
+    let Part::Node { name, url, .. } = part else {
         return Ok(None);
     };
-    let sign = Sign::new(name, address);
+    let sign = Sign::new(name, url);
     sign.claim(cell).map_err(OpenError::Log)?;
     cell.take_only_acknowledged();
     Ok(Some(sign))

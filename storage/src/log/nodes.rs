@@ -2,7 +2,7 @@
 //!
 //! **Bounds.** At most [`NODES_MAX`] nodes are listed, the most recently seen ones.
 //!
-//! **Failure.** None of this decides who may append: it is for passing requests on, and for operators.
+//! **Failure.** None of this decides who may append: it tells clients and operators where the owner is.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,8 +24,8 @@ pub const NODES_MAX: usize = 64;
 pub struct Presence {
     /// The node's name, unique among the nodes.
     pub name: Arc<str>,
-    /// The address at which other nodes reach it.
-    pub address: Arc<str>,
+    /// The URL at which clients reach it.
+    pub url: Arc<str>,
     /// How far its rows reach.
     pub applied: CommitNo,
     /// The process that reports: drawn anew at each start. Two processes with one name are two nodes.
@@ -72,13 +72,11 @@ impl Standing {
         self.owner.as_ref().filter(|_| lasts)
     }
 
-    /// The address of the owner, if its lease has not expired since; the information is `ago` old.
-    pub fn address_after(&self, ago: Duration) -> Option<&Arc<str>> {
+    /// The URL of the owner, if its lease has not expired since; the information is `ago` old.
+    pub fn url_after(&self, ago: Duration) -> Option<&Arc<str>> {
         let owner = self.owner_after(ago)?;
         let mut known = self.nodes.iter().map(|seen| &seen.node);
-        known
-            .find(|node| node.name == *owner)
-            .map(|node| &node.address)
+        known.find(|node| node.name == *owner).map(|node| &node.url)
     }
 }
 
@@ -91,7 +89,7 @@ mod tests {
         let name: Arc<str> = Arc::from("one");
         let node = Presence {
             name: Arc::clone(&name),
-            address: Arc::from("here"),
+            url: Arc::from("here"),
             applied: CommitNo(1),
             process: 1,
         };
@@ -117,8 +115,8 @@ mod tests {
                 there,
                 "{left:?} {ago:?}"
             );
-            let address = standing.address_after(ago).map(|it| &**it);
-            assert_eq!(address, there.then_some("here"), "{left:?} {ago:?}");
+            let url = standing.url_after(ago).map(|it| &**it);
+            assert_eq!(url, there.then_some("here"), "{left:?} {ago:?}");
         }
         let nobodys = Standing {
             owner: None,
@@ -129,6 +127,6 @@ mod tests {
             nodes: Vec::new(),
             ..standing(Some(ms(10)))
         };
-        assert_eq!(unseen.address_after(ms(0)), None);
+        assert_eq!(unseen.url_after(ms(0)), None);
     }
 }

@@ -123,7 +123,7 @@ fn a_node_that_follows_takes_in_only_what_the_owner_has_acknowledged() {
     // The second record is visible. A server that fails now may lose it: nobody has acknowledged it.
     let part = Part::Node {
         name: Arc::from("two"),
-        address: Arc::from("two:1"),
+        url: Arc::from("http://two"),
         lease: LEASE,
     };
     let follower = join(&dir.path().join("two"), &log, &part).unwrap();

@@ -31,7 +31,7 @@ impl Node {
         };
         let part = Part::Node {
             name: Arc::from(name),
-            address: Arc::from(format!("{name}:1")),
+            url: Arc::from(format!("http://{name}")),
             lease: LEASE,
         };
         let log = Box::new(log.handle());
@@ -105,7 +105,7 @@ fn a_node_takes_a_free_cell_when_it_may_and_gives_it_to_the_one_that_is_named() 
     });
     assert_eq!(known.owner.as_deref(), Some("one"));
     assert_eq!(
-        known.address_after(Duration::ZERO).map(AsRef::as_ref),
+        known.url_after(Duration::ZERO).map(AsRef::as_ref),
         Some("one:1")
     );
     // Back and forth, each time with everything written before.
@@ -136,7 +136,7 @@ fn a_second_node_of_one_name_does_not_start() {
     let one = Node::join(&dir.path().join("a folder"), "one", &log);
     let part = Part::Node {
         name: Arc::from("one"),
-        address: Arc::from("elsewhere:1"),
+        url: Arc::from("http://elsewhere"),
         lease: LEASE,
     };
     let place = dir.path().join("another folder");

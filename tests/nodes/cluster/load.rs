@@ -1,8 +1,9 @@
-//! Clients that post to several nodes and retry, each time at the next node.
+//! Clients that post and repeat what was refused, at the node that the refusal names.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
@@ -15,7 +16,7 @@ use crate::support::{Client, SOON, wait_until};
 pub struct Done {
     /// Vouchers that were acknowledged: account and external id.
     pub acknowledged: BTreeSet<(String, String)>,
-    /// Answers other than 201, and connections that broke.
+    /// Answers other than 201 and `not_owner`, and connections that broke.
     pub errors: Vec<String>,
 }
 
@@ -24,10 +25,9 @@ struct Seen {
     errors: Mutex<Vec<String>>,
     count: AtomicUsize,
     over: AtomicBool,
-    avoided: AtomicUsize,
 }
 
-/// Clients that post with idempotency keys and retry, each time at the next node.
+/// Clients that post with idempotency keys and follow the owner.
 pub struct Load {
     seen: Arc<Seen>,
     clients: Vec<JoinHandle<()>>,
@@ -38,24 +38,17 @@ impl Load {
     pub async fn begin(nodes: &Cluster, count: usize) -> Self {
         let mut accounts = Vec::new();
         for _ in 0..4 {
-            let cvu = account(&nodes.client(0)).await;
-            accounts.push((nodes.key.clone(), cvu));
+            accounts.push(account(&nodes.client(0)).await);
         }
-        Self::of(nodes, accounts, count)
-    }
-
-    /// Starts `count` clients on these accounts, each given by a key and its CVU.
-    pub fn of(nodes: &Cluster, accounts: Vec<(String, String)>, count: usize) -> Self {
         let seen = Arc::new(Seen {
             acknowledged: Mutex::default(),
             errors: Mutex::default(),
             count: AtomicUsize::new(0),
             over: AtomicBool::new(false),
-            avoided: AtomicUsize::new(usize::MAX),
         });
         let clients = (0..count).map(|n| {
-            let (key, cvu) = accounts[n % accounts.len()].clone();
-            let client = Client::new("", Some(&key));
+            let cvu = accounts[n % accounts.len()].clone();
+            let client = Client::new("", Some(&nodes.key));
             tokio::spawn(post(
                 Arc::clone(&seen),
                 Arc::clone(&nodes.urls),
@@ -78,11 +71,6 @@ impl Load {
         .await;
     }
 
-    /// From now on no client sends a request to this node.
-    pub fn avoids(&self, node: usize) {
-        self.seen.avoided.store(node, Ordering::Release);
-    }
-
     /// Stops the clients once every request is answered.
     pub async fn end(self) -> Done {
         self.seen.over.store(true, Ordering::Release);
@@ -103,6 +91,8 @@ impl Load {
 
 /// Statuses of answers that no retry changes.
 const REFUSED: [u16; 4] = [400, 401, 403, 404];
+/// The pause of a client that knows of no owner.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Posts one voucher after another.
 async fn post(
@@ -111,26 +101,37 @@ async fn post(
     mut client: Client,
     (cvu, mut at): (String, usize),
 ) {
-    let count = urls.lock().unwrap().len();
+    let all = urls.lock().unwrap().clone();
+    let next = |at: &mut usize| {
+        *at += 1;
+        all[*at % all.len()].clone()
+    };
+    client.url = next(&mut at);
     while !seen.over.load(Ordering::Acquire) {
         let id = format!("load-{}", fresh());
         loop {
-            at = (at + 1) % count;
-            if at == seen.avoided.load(Ordering::Acquire) {
-                tokio::task::yield_now().await;
-                continue;
-            }
-            client.url = urls.lock().unwrap()[at].clone();
             let answer = client.voucher(&cvu, "IN", "1.00", &id).key(&id);
             match answer.answer().await {
                 Some(answer) if answer.status == 201 => break,
                 Some(answer) if REFUSED.contains(&answer.status) => panic!("{}", answer.text),
+                Some(answer) if answer.json["code"] == "not_owner" => {
+                    let owner = answer.headers.get("caudal-owner");
+                    let same = owner.is_none_or(|owner| *owner == *client.url);
+                    if same {
+                        tokio::time::sleep(PAUSE).await;
+                    }
+                    client.url = match owner {
+                        Some(owner) => owner.to_str().unwrap().to_owned(),
+                        None => next(&mut at),
+                    };
+                }
                 Some(answer) => seen.errors.lock().unwrap().push(answer.text),
-                None => seen
-                    .errors
-                    .lock()
-                    .unwrap()
-                    .push(format!("node {at} broke off")),
+                None => {
+                    let broke = format!("{} broke off", client.url);
+                    seen.errors.lock().unwrap().push(broke);
+                    client.url = next(&mut at);
+                    tokio::time::sleep(PAUSE).await;
+                }
             }
         }
         let mut done = seen.acknowledged.lock().unwrap();

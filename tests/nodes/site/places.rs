@@ -12,7 +12,7 @@ impl Site {
     /// Starts one node whose log is in its folder, and clients that post until the end; the log may later move into
     /// this database, and then other nodes may join.
     pub async fn on_disk(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
-        let mut site = Self::empty(log, bank, hosts, 1);
+        let mut site = Self::empty(log, bank, hosts);
         site.elsewhere = false;
         site.all(1).await;
         site

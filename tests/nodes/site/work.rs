@@ -1,18 +1,18 @@
-//! Clients of a site's tenants that post and retry, what they know, and how long nothing was acknowledged.
+//! Clients of a site's tenant that post and repeat, what they know, and how long nothing was acknowledged.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{LONG, PATIENCE, Site, number};
+use super::{LONG, PATIENCE, Site};
 use crate::support::client::fresh;
 use crate::support::{Client, wait_until};
 
-/// A tenant whose realm lies in the cell of the same number.
-#[derive(Clone)]
+/// A tenant: its key and its accounts.
+#[derive(Clone, Default)]
 pub(super) struct Tenant {
     pub(super) key: String,
     pub(super) cvus: Vec<String>,
@@ -25,43 +25,58 @@ pub(super) struct Known {
     pub(super) urls: Mutex<Vec<String>>,
     /// Each voucher that was acknowledged: its external id, its account and its own id.
     pub(super) done: Mutex<BTreeMap<String, (String, String)>>,
-    /// The times of the acknowledgements, in each cell.
-    acknowledged: Mutex<Vec<Vec<Instant>>>,
+    /// The times of the acknowledgements.
+    acknowledged: Mutex<Vec<Instant>>,
+    /// The only address that clients know, if there is a balancer.
+    balancer: Mutex<Option<String>>,
+    refused: AtomicUsize,
+    broken: AtomicUsize,
     over: AtomicBool,
 }
 
 impl Known {
-    /// An empty state for so many nodes and cells.
-    pub(super) fn of(nodes: usize, cells: usize) -> Self {
+    /// An empty state for so many nodes.
+    pub(super) fn of(nodes: usize) -> Self {
         Self {
             urls: Mutex::new(vec![String::new(); nodes]),
-            acknowledged: Mutex::new(vec![Vec::new(); cells]),
             ..Self::default()
         }
     }
 
     /// The address of a node that clients know, in turns.
     fn next(&self, turn: usize) -> String {
+        if let Some(balancer) = self.balancer.lock().unwrap().clone() {
+            return balancer;
+        }
         let urls = self.urls.lock().unwrap();
         let known: Vec<_> = urls.iter().filter(|url| !url.is_empty()).collect();
         known[turn % known.len()].clone()
     }
 
-    /// How many vouchers were acknowledged in these cells.
-    fn count(&self, cells: &[usize]) -> usize {
-        let known = self.acknowledged.lock().unwrap();
-        cells.iter().map(|cell| known[*cell].len()).sum()
+    pub(super) fn behind(&self, balancer: &str) {
+        *self.balancer.lock().unwrap() = Some(balancer.to_owned());
+        self.refused.store(0, Ordering::Release);
+        self.broken.store(0, Ordering::Release);
+    }
+
+    pub(super) fn refusals(&self) -> (usize, usize) {
+        let of = |count: &AtomicUsize| count.load(Ordering::Acquire);
+        (of(&self.refused), of(&self.broken))
+    }
+
+    /// How many vouchers were acknowledged.
+    fn count(&self) -> usize {
+        self.acknowledged.lock().unwrap().len()
     }
 }
 
 impl Site {
-    /// Starts clients that post for all tenants at the same time.
+    /// Starts clients that post at the same time.
     pub(super) fn work(&mut self) {
         self.known.over.store(false, Ordering::Release);
-        for worker in 0..number("CAUDAL_NODE_CLIENTS", 16) {
-            let cell = worker % self.tenants.len();
-            let (known, tenant) = (Arc::clone(&self.known), self.tenants[cell].clone());
-            let work = post(known, tenant, (cell, worker));
+        for worker in 0..self.clients {
+            let (known, tenant) = (Arc::clone(&self.known), self.tenant.clone());
+            let work = post(known, tenant, worker);
             self.work.push(tokio::task::spawn_local(work));
         }
     }
@@ -77,28 +92,17 @@ impl Site {
 
     /// Waits until `more` further vouchers are acknowledged.
     pub async fn more(&self, more: usize) {
-        self.more_in(&self.all_cells(), more).await;
-    }
-
-    /// Waits until the tenants of these cells have `more` further vouchers acknowledged.
-    pub async fn more_in(&self, cells: &[usize], more: usize) {
-        let until = self.known.count(cells) + more;
+        let until = self.known.count() + more;
         wait_until("more is acknowledged", LONG, async || {
-            (self.known.count(cells) >= until).then_some(())
+            (self.known.count() >= until).then_some(())
         })
         .await;
     }
 
     /// The longest time from `since` on in which nothing was acknowledged.
     pub fn pause(&self, since: Instant) -> Duration {
-        self.pause_in(&self.all_cells(), since)
-    }
-
-    /// The longest time from `since` on in which the tenants of these cells had nothing acknowledged.
-    pub fn pause_in(&self, cells: &[usize], since: Instant) -> Duration {
         let known = self.known.acknowledged.lock().unwrap();
-        let found = cells.iter().flat_map(|cell| &known[*cell]);
-        let mut found: Vec<_> = found.filter(|at| **at > since).collect();
+        let mut found: Vec<_> = known.iter().filter(|at| **at > since).collect();
         found.sort_unstable();
         let mut last = &since;
         let mut longest = Duration::ZERO;
@@ -108,39 +112,59 @@ impl Site {
         }
         longest
     }
-
-    fn all_cells(&self) -> Vec<usize> {
-        (0..self.cells).collect()
-    }
 }
+
+/// The pause of a client that was refused and knows nobody else to ask.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Posts one voucher after another, each until it is acknowledged. That includes the last one: a voucher that is
 /// given up could still reach the log while the nodes are being compared.
-async fn post(known: Arc<Known>, tenant: Tenant, (cell, worker): (usize, usize)) {
+async fn post(known: Arc<Known>, tenant: Tenant, worker: usize) {
     let mut client = Client::new("", Some(&tenant.key));
     let mut at = worker;
+    known.next(at).clone_into(&mut client.url);
     for n in 0_usize.. {
         if known.over.load(Ordering::Acquire) {
             return;
         }
         let id = format!("{worker}-{n}-{}", fresh());
         let cvu = &tenant.cvus[(worker + n) % tenant.cvus.len()];
-        let voucher = wait_until("a voucher is acknowledged", LONG, async || {
-            at += 1;
-            known.next(at).clone_into(&mut client.url);
+        let since = Instant::now();
+        let voucher = loop {
+            assert!(since.elapsed() < LONG, "{id} is never acknowledged");
             let call = client.voucher(cvu, "IN", "1.00", &id).key(&id).raw();
-            let answer = call.timeout(PATIENCE).send().await.ok()?;
-            let status = answer.status().as_u16();
-            let body: Value = answer.json().await.ok()?;
-            match status {
-                201 => Some(body["id"].as_str().unwrap().to_owned()),
-                409 | 503 => None,
-                _ => panic!("{status}: {body}"),
+            let answer = call.timeout(PATIENCE).send().await.ok();
+            let owner = answer.as_ref().and_then(|it| {
+                let owner = it.headers().get("caudal-owner")?;
+                Some(owner.to_str().unwrap().to_owned())
+            });
+            let body = match answer {
+                Some(answer) => {
+                    let status = answer.status().as_u16();
+                    answer.json::<Value>().await.ok().map(|body| (status, body))
+                }
+                None => None,
+            };
+            match body {
+                Some((201, body)) => break body["id"].as_str().unwrap().to_owned(),
+                Some((409 | 503, body)) if body["code"] != "outcome_unknown" => {
+                    known.refused.fetch_add(1, Ordering::AcqRel);
+                }
+                // A balancer breaks off with an answer of its own.
+                Some((409 | 502 | 503 | 504, _)) | None => {
+                    known.broken.fetch_add(1, Ordering::AcqRel);
+                }
+                Some((status, body)) => panic!("{status}: {body}"),
             }
-        })
-        .await;
+            let other = owner.filter(|owner| *owner != client.url);
+            if other.is_none() {
+                tokio::time::sleep(PAUSE).await;
+                at += 1;
+            }
+            client.url = other.unwrap_or_else(|| known.next(at));
+        };
         let mut done = known.done.lock().unwrap();
         done.insert(id, (cvu.clone(), voucher));
-        known.acknowledged.lock().unwrap()[cell].push(Instant::now());
+        known.acknowledged.lock().unwrap().push(Instant::now());
     }
 }

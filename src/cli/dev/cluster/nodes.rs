@@ -21,12 +21,10 @@ use super::super::TENANT;
 const START_MAX: Duration = Duration::from_secs(120);
 /// The longest wait for a node to end by itself.
 const STOP_MAX: Duration = Duration::from_secs(15);
-/// The longest wait for a node's answer about the cell's owner.
+/// The longest wait for a node's answer about the owner.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
 /// The pause between two looks.
 const LOOK: Duration = Duration::from_millis(50);
-/// The file of the secret that nodes show each other.
-const SECRET: &str = "nodes.secret";
 /// The log message of a node that has started.
 const THERE: &str = "takes requests";
 /// The part of a node's log that is shown when it does not start, in characters.
@@ -37,23 +35,18 @@ pub(super) struct Secrets {
     /// The credential of their admin API.
     pub(super) admin_key: SecretString,
     pepper: SecretString,
-    nodes: SecretString,
     /// The secret with which the bank signs its notices.
     pub(super) notices: SecretString,
 }
 
 impl Secrets {
-    /// Draws the secrets, and writes that of the nodes to a file in the folder.
-    pub(super) fn new(folder: &Path) -> Result<Self, Exit> {
-        let secrets = Self {
+    /// Draws the secrets.
+    pub(super) fn new() -> Result<Self, Exit> {
+        Ok(Self {
             admin_key: format!("cdl_admin_{}", new_secret()?).into(),
             pepper: new_secret()?.into(),
-            nodes: new_secret()?.into(),
             notices: new_secret()?.into(),
-        };
-        // Written only once, because a node may read it at any time.
-        fs::write(folder.join(SECRET), secrets.nodes.expose_secret()).map_err(Exit::failed)?;
-        Ok(secrets)
+        })
     }
 }
 
@@ -143,7 +136,7 @@ impl Node {
         format!(
             "data = {data}\nlisten = \"{listen}\"\nadmin_listen = \"{admin}\"\nadmin_key = {admin_key}\n\
              pepper = {pepper}\nbank_catch_up_seconds = 30\n\n\
-             [cell]\nlog = {log}\nnode = {node}\nlisten = \"127.0.0.1:0\"\nsecret_file = {secret}\n\n\
+             [cell]\nlog = {log}\nnode = {node}\npublic_url = \"http://{listen}\"\n\n\
              [bank.test]\nbase_url = {bank}\nusername = \"{user}\"\npassword = \"{password}\"\n\
              notice_secret = {notices}\n",
             data = path(&self.data),
@@ -153,7 +146,6 @@ impl Node {
             pepper = hidden(&secrets.pepper),
             log = text(log),
             node = text(&self.name),
-            secret = path(&self.folder.join(SECRET)),
             bank = text(bank),
             user = sandbox::USERNAME,
             password = sandbox::PASSWORD,
@@ -257,15 +249,14 @@ impl Node {
     }
 }
 
-/// The owner of the cell and its epoch, according to a running node.
+/// The owner of the log and its epoch, according to a running node.
 pub(super) async fn owner(nodes: &[Node], secrets: &Secrets) -> Option<(String, u64)> {
     for node in nodes.iter().filter(|node| node.runs()) {
         let remote = Remote::to(&node.admin_url, secrets.admin_key.clone()).ok()?;
-        let asked = remote.ask_within(Method::GET, "/admin/cells", None, Some(ANSWER_MAX));
-        let Ok(cells) = asked.await else { continue };
-        let of = |name| cells.get(0).and_then(|cell| cell.get(name));
-        let owner = of("owner").and_then(Value::as_str);
-        let epoch = of("epoch").and_then(Value::as_u64);
+        let asked = remote.ask_within(Method::GET, "/admin/node", None, Some(ANSWER_MAX));
+        let Ok(known) = asked.await else { continue };
+        let owner = known.get("owner").and_then(Value::as_str);
+        let epoch = known.get("epoch").and_then(Value::as_u64);
         if let Some((name, epoch)) = owner.zip(epoch) {
             return Some((name.to_owned(), epoch));
         }
@@ -287,7 +278,7 @@ async fn order(nodes: &[Node], secrets: &Secrets, path: &str, body: Value) -> Re
                     Err(why) => why,
                 }
             }
-            None => Exit::failed("no node owns the cell"),
+            None => Exit::failed("no node owns the log"),
         };
         if began.elapsed() > START_MAX {
             return Err(why);

@@ -79,8 +79,10 @@ impl Cluster {
             true => "stays",
             false => "is removed then",
         };
-        let (first, database) = (self.nodes.first(), self.servers.get(self.primary));
-        let (Some(first), Some(database)) = (first, database) else {
+        let owner = self.owner.as_ref().map(|(name, _)| name);
+        let owner = self.nodes.iter().find(|node| Some(&node.name) == owner);
+        let first = owner.or(self.nodes.first());
+        let (Some(first), Some(database)) = (first, self.servers.get(self.primary)) else {
             return Ok(());
         };
         let of = |name: &str| format!(r#"$(sed -n 's/.*"{name}": *"\([^"]*\)".*/\1/p' {kept})"#);
@@ -103,18 +105,19 @@ impl Cluster {
   keys          in {kept}
   the log       psql '{database}'
 
-Open an account at one node:
+Open an account at the node that owns the log:
 
   KEY={key}
   curl -sS {url}/v1/accounts -H "x-api-key: $KEY" -H 'content-type: application/json' \
     -H 'idempotency-key: first' -d '{{"cuit": "20123456786", "holderName": "Ada Lovelace"}}'
 
-Any other shows it, too. See who owns the cell:
+Any other node is a standby: it returns 503 `not_owner`, with the owner's address in the header `Caudal-Owner`. See who owns
+the log:
 
   CAUDAL_ADMIN_KEY={admin_key} \
-    caudal cell status --admin-url {admin_url}
+    caudal node status --admin-url {admin_url}
 
-Kill the owner (`kill -9` and its pid): another node goes on when the lease of 5 seconds is over, and requests wait.
+Kill the owner (`kill -9` and its pid): another node goes on when the lease of 5 seconds is over.
 Kill the server that takes writes: its standby is promoted, and the nodes go on there.
 What happens is told below; each request has a line in the log of its node, beside the node's folder.
 "#,
