@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
@@ -13,6 +13,7 @@ import httpx
 
 from .errors import CaudalError, NoAnswerError
 from .generated import Client
+from .nodes import Nodes, Route
 from .operations import MODULES, Operations
 from .retries import Retries
 
@@ -40,7 +41,7 @@ class _Page(Protocol[T]):
 class Caudal(Operations):
     """A client of one realm: a tenant's live or test mode, as the key is. Threads may share it.
 
-    url: Where the service is, for instance `http://127.0.0.1:8080`.
+    url: Where the service is, for instance `http://127.0.0.1:8080`; a list for a service with several nodes.
     key: The API key.
     timeout: How long one attempt may take, in seconds.
     transport: In place of the network.
@@ -48,7 +49,7 @@ class Caudal(Operations):
 
     def __init__(
         self,
-        url: str,
+        url: str | Sequence[str],
         key: str,
         *,
         retries: Retries = Retries(),
@@ -56,8 +57,12 @@ class Caudal(Operations):
         transport: httpx.BaseTransport | None = None,
     ):
         self._retries = retries
-        self._generated = Client(base_url=url, raise_on_unexpected_status=True)
-        self._http = httpx.Client(base_url=url, headers={"x-api-key": key}, timeout=timeout, transport=transport)
+        self._nodes = Nodes(url)
+        self._generated = Client(base_url=self._nodes.urls[0], raise_on_unexpected_status=True)
+        # Redirects are not followed: the key goes to the given URLs only.
+        self._http = httpx.Client(
+            headers={"x-api-key": key}, timeout=timeout, transport=transport, follow_redirects=False
+        )
 
     def close(self) -> None:
         """Closes its connections."""
@@ -108,20 +113,23 @@ class Caudal(Operations):
             key = values["idempotency_key"] = str(uuid.uuid4())
         request = module._get_kwargs(*args, **values)
         repeatable = request["method"] == "get" or key is not None or named or is_try
-        attempt, waited = 1, 0.0
+        path, route = request.pop("url"), Route(self._nodes)
+        attempt, begun = 1, time.monotonic()
         while True:
             failure: CaudalError | NoAnswerError
             try:
-                response = self._http.request(**request)
+                response = self._http.request(url=route.url + path, **request)
                 if response.is_success:
+                    route.answered()
                     data = module._parse_response(client=self._generated, response=response)
                     replayed = response.headers.get("Idempotent-Replayed") == "true"
                     return Answer(data, response.status_code, response.headers, replayed)
                 failure = CaudalError(response, key)
             except httpx.TransportError as why:
                 failure = NoAnswerError(why, key)
-            pause = self._retries.before(failure, repeatable, attempt, waited)
+            further = route.goes_on(failure)
+            pause = self._retries.before(failure, repeatable, attempt, time.monotonic() - begun, further)
             if pause is None:
                 raise failure
             time.sleep(pause)
-            attempt, waited = attempt + 1, waited + pause
+            attempt += 0 if further else 1

@@ -19,6 +19,7 @@ class CaudalError(Exception):
     errors: Each field that is wrong, with a message.
     details: The figures of a refusal, by code.
     retry_after: After how many seconds the service asks to be tried again.
+    owner: The URL of the node that serves, if this one does not (`not_owner`) and knows it.
     idempotency_key: The key of the request: with it, the same order can be tried again later, and is executed once.
     """
 
@@ -31,18 +32,21 @@ class CaudalError(Exception):
         self.errors: list[dict[str, Any]] = body.get("errors") or []
         self.details: dict[str, Any] = body.get("details") or {}
         self.retry_after: float | None = _seconds(response.headers.get("Retry-After"))
+        self.owner: str | None = response.headers.get("Caudal-Owner")
         self.idempotency_key = idempotency_key
         super().__init__(f"{self.status} {self.code}: {self.message}")
 
 
 class NoAnswerError(Exception):
-    """Nothing came back, or not whole: whether the order was executed is not known.
+    """Nothing came back, or not whole: whether the order was executed is not known, unless it was never sent.
 
     idempotency_key: The key of the request: with it, the same order can be tried again later, and is executed once.
+    sent: Whether the order may have reached the service; not if there was no connection.
     """
 
     def __init__(self, cause: Exception, idempotency_key: str | None = None):
         self.idempotency_key = idempotency_key
+        self.sent = not isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout)
         super().__init__(f"no answer from the service: {cause}")
 
 

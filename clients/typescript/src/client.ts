@@ -5,6 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { CaudalError, NoAnswerError } from "./errors.js";
 import { operations as table } from "./generated/operations.js";
 import type { operations } from "./generated/schema.js";
+import { Nodes, Route } from "./nodes.js";
 import { pauseBefore, type Retries, USUAL } from "./retries.js";
 
 /** The name of an operation, as the API's document has it. */
@@ -61,8 +62,8 @@ export interface Answer<D> {
 
 /** How a client is made. */
 export interface CaudalOptions {
-  /** Where the service is, for instance `http://127.0.0.1:8080`. */
-  url: string;
+  /** Where the service is, for instance `http://127.0.0.1:8080`; a list for a service with several nodes. */
+  url: string | readonly string[];
   /** The API key. */
   key: string;
   /** Bounds of trying again; what is absent is as usual. */
@@ -86,8 +87,10 @@ export interface Caudal extends Methods {}
 
 export class Caudal {
   readonly #options: CaudalOptions & { timeoutMs: number; retries: Retries };
+  readonly #nodes: Nodes;
 
   constructor(options: CaudalOptions) {
+    this.#nodes = new Nodes(options.url);
     this.#options = { timeoutMs: 30_000, ...options, retries: { ...USUAL, ...options.retries } };
   }
 
@@ -99,18 +102,22 @@ export class Caudal {
    * @throws {NoAnswerError} No attempt was answered.
    */
   async answer<N extends OperationName>(name: N, ...[input]: Arguments<N>): Promise<Answer<Output<N>>> {
-    const { url, method, key, repeatable, body, headers, signal } = this.#request(name, (input ?? {}) as Loose);
+    const { path, method, key, repeatable, body, headers, signal } = this.#request(name, (input ?? {}) as Loose);
     const { retries, timeoutMs } = this.#options;
     const ask = this.#options.fetch ?? fetch;
-    for (let attempt = 1, waited = 0; ; attempt += 1) {
+    const route = new Route(this.#nodes);
+    const begun = performance.now();
+    for (let attempt = 1; ; ) {
       signal?.throwIfAborted();
       let failure: CaudalError | NoAnswerError;
       try {
         const limit = AbortSignal.timeout(timeoutMs);
         const within = signal ? AbortSignal.any([signal, limit]) : limit;
-        const response = await ask(url, { method, headers, body, signal: within });
+        // Redirects are not followed: the key goes to the given URLs only.
+        const response = await ask(route.url + path, { method, headers, body, signal: within, redirect: "manual" });
         const text = await response.text();
         if (response.ok) {
+          route.answered();
           const data = (text === "" ? undefined : JSON.parse(text)) as Output<N>;
           const replayed = response.headers.get("Idempotent-Replayed") === "true";
           return { data, status: response.status, headers: response.headers, replayed };
@@ -120,9 +127,11 @@ export class Caudal {
         signal?.throwIfAborted();
         failure = new NoAnswerError(cause, key);
       }
-      const pause = pauseBefore(failure, repeatable, attempt, waited, retries);
+      const further = route.goesOn(failure);
+      const elapsedMs = performance.now() - begun;
+      const pause = pauseBefore(failure, { repeatable, attempt, elapsedMs, further }, retries);
       if (pause === undefined) throw failure;
-      waited += pause;
+      if (!further) attempt += 1;
       await sleep(pause, undefined, signal ? { signal } : {});
     }
   }
@@ -151,9 +160,9 @@ export class Caudal {
       if (value === undefined || value === "") throw new TypeError(`${name} needs ${part}`);
       return encodeURIComponent(String(value));
     });
-    const url = new URL(this.#options.url.replace(/\/$/, "") + filled);
+    const query = new URLSearchParams();
     for (const [parameter, value] of Object.entries(parameters)) {
-      if (value !== undefined && value !== null) url.searchParams.set(parameter, String(value));
+      if (value !== undefined && value !== null) query.set(parameter, String(value));
     }
     const isTry = parameters["dryRun"] === true;
     const named = typeof body === "object" && body !== null && "idExterno" in body && body.idExterno != null;
@@ -163,7 +172,8 @@ export class Caudal {
     if (key !== undefined) headers["Idempotency-Key"] = key;
     if (ifMatch !== undefined) headers["If-Match"] = ifMatch;
     const repeatable = method === "GET" || key !== undefined || named || isTry;
-    return { url, method, key, repeatable, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
+    const target = query.size === 0 ? filled : `${filled}?${query}`;
+    return { path: target, method, key, repeatable, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
   }
 }
 

@@ -22,6 +22,8 @@ export class CaudalError extends Error {
   readonly details: Record<string, unknown>;
   /** After how many milliseconds the service asks to be tried again. */
   readonly retryAfterMs: number | undefined;
+  /** The URL of the node that serves, if this one does not (`not_owner`) and knows it. */
+  readonly owner: string | undefined;
   /** The key of the request: with it, the same order can be tried again later, and is executed once. */
   readonly idempotencyKey: string | undefined;
 
@@ -34,18 +36,26 @@ export class CaudalError extends Error {
     this.errors = body?.errors ?? [];
     this.details = body?.details ?? {};
     this.retryAfterMs = millis(response.headers.get("Retry-After"));
+    this.owner = response.headers.get("Caudal-Owner") ?? undefined;
     this.idempotencyKey = idempotencyKey;
   }
 }
 
-/** Nothing came back, or not whole: whether the order was executed is not known. */
+/** What the platform says when there was no connection over which anything could be sent. */
+const UNSENT = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "UND_ERR_CONNECT_TIMEOUT"]);
+
+/** Nothing came back, or not whole: whether the order was executed is not known, unless it was never sent. */
 export class NoAnswerError extends Error {
   override readonly name = "NoAnswerError";
+  /** Whether the order may have reached the service; not if there was no connection. */
+  readonly sent: boolean;
   /** The key of the request: with it, the same order can be tried again later, and is executed once. */
   readonly idempotencyKey: string | undefined;
 
   constructor(cause: unknown, idempotencyKey?: string) {
     super(`no answer from the service: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    const why = cause instanceof Error ? (cause.cause as { code?: unknown } | undefined) : undefined;
+    this.sent = !(typeof why?.code === "string" && UNSENT.has(why.code));
     this.idempotencyKey = idempotencyKey;
   }
 }

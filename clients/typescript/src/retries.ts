@@ -4,20 +4,20 @@ import { CaudalError, type NoAnswerError } from "./errors.js";
 
 /** The bounds of trying again. */
 export interface Retries {
-  /** How often a request is sent at most; 1 is never again. */
+  /** How often a request is tried at most; 1 is never again. An attempt goes to each base URL at most once. */
   attempts: number;
   /** The pause before the second attempt, in milliseconds; each further one is twice as long. */
   pauseMs: number;
-  /** All pauses of a call together are no longer, in milliseconds. */
+  /** Nothing is sent later than this many milliseconds after the call began. */
   patienceMs: number;
 }
 
-/** Five attempts, within half a minute. */
-export const USUAL: Retries = { attempts: 5, pauseMs: 200, patienceMs: 30_000 };
+/** Eight attempts, within a minute. */
+export const USUAL: Retries = { attempts: 8, pauseMs: 200, patienceMs: 60_000 };
 
 /** Whether a request that failed so may be sent again. `repeatable`: a second one changes nothing more. */
 function mayRepeat(failure: CaudalError | NoAnswerError, repeatable: boolean): boolean {
-  if (!(failure instanceof CaudalError)) return repeatable;
+  if (!(failure instanceof CaudalError)) return repeatable || !failure.sent;
   switch (failure.status) {
     case 429:
     case 503:
@@ -35,17 +35,27 @@ function mayRepeat(failure: CaudalError | NoAnswerError, repeatable: boolean): b
   }
 }
 
-/** How long to wait before the next attempt; undefined if there is none. */
+/** Where a call is. */
+export interface Progress {
+  /** A second request changes nothing more than the first. */
+  repeatable: boolean;
+  /** The number of the attempt that failed, from 1. */
+  attempt: number;
+  /** The milliseconds since the call began. */
+  elapsedMs: number;
+  /** The request goes to a further base URL in the same attempt. */
+  further: boolean;
+}
+
+/** How long to wait before the request is sent again; undefined if it is not. */
 export function pauseBefore(
   failure: CaudalError | NoAnswerError,
-  repeatable: boolean,
-  attempt: number,
-  waitedMs: number,
+  { repeatable, attempt, elapsedMs, further }: Progress,
   retries: Retries,
 ): number | undefined {
-  if (attempt >= retries.attempts || !mayRepeat(failure, repeatable)) return undefined;
-  const own = retries.pauseMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
+  if (!mayRepeat(failure, repeatable) || (!further && attempt >= retries.attempts)) return undefined;
+  const own = further ? 0 : retries.pauseMs * 2 ** (attempt - 1) * (0.75 + Math.random() / 2);
   const asked = failure instanceof CaudalError ? (failure.retryAfterMs ?? 0) : 0;
   const pause = Math.max(own, asked);
-  return waitedMs + pause > retries.patienceMs ? undefined : pause;
+  return elapsedMs + pause > retries.patienceMs ? undefined : pause;
 }
