@@ -1,5 +1,6 @@
 //! The log against real servers, which the tests start and break themselves.
 
+mod clock;
 mod faults;
 mod proxy;
 mod refusals;

@@ -1,4 +1,4 @@
-//! A proxy between a log and its server that loses messages on command.
+//! A proxy between a log and its server that loses messages, or ends for good, on command.
 //!
 //! **Order.** It looks for the append statement in the client's bytes. A loss ends the connection,
 //! as a network failure does.
@@ -22,12 +22,13 @@ pub(crate) enum Lost {
     Late,
 }
 
-#[derive(Default)]
 struct State {
     next: Option<Lost>,
     /// The connection to the server, the request, and the thread that reads the answer.
     late: Vec<(TcpStream, Vec<u8>, JoinHandle<()>)>,
     losses: u32,
+    /// The connections to clients; `None` once the proxy has ended.
+    clients: Option<Vec<TcpStream>>,
 }
 
 /// The proxy; it ends with the process.
@@ -41,11 +42,20 @@ impl Proxy {
     pub(crate) fn new(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let state = Arc::new(Mutex::new(State::default()));
+        let state = Arc::new(Mutex::new(State {
+            next: None,
+            late: Vec::new(),
+            losses: 0,
+            clients: Some(Vec::new()),
+        }));
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming() {
                 let client = client.unwrap();
+                match &mut shared.lock().unwrap().clients {
+                    Some(clients) => clients.push(client.try_clone().unwrap()),
+                    None => continue,
+                }
                 let Ok(server) = TcpStream::connect(("127.0.0.1", server)) else {
                     continue;
                 };
@@ -59,6 +69,14 @@ impl Proxy {
     /// Loses the next append.
     pub(crate) fn lose(&self, what: Lost) {
         self.state.lock().unwrap().next = Some(what);
+    }
+
+    /// Ends all connections and lets none through any more: for the server, the client is dead.
+    pub(crate) fn end(&self) {
+        let clients = self.state.lock().unwrap().clients.take();
+        for client in clients.into_iter().flatten() {
+            drop(client.shutdown(Shutdown::Both));
+        }
     }
 
     /// How many appends were lost.
