@@ -106,12 +106,6 @@ enum Command {
         folder: PathBuf,
     },
     Bench(Box<caudal_bench::Args>),
-    #[command(name = caudal_bench::counted::COMMAND, hide = true)]
-    BenchCounted(caudal_bench::counted::Args),
-    #[command(name = caudal_bench::reopen::COMMAND, hide = true)]
-    BenchReopen(caudal_bench::reopen::Args),
-    #[command(name = caudal_bench::killed::COMMAND, hide = true)]
-    BenchKilled(caudal_bench::killed::Args),
 }
 
 /// A catalogue of the document.
@@ -193,9 +187,6 @@ pub fn run() -> ExitCode {
         Command::Completions { shell } => shell::completions(shell, Cli::command()),
         Command::Man { folder } => shell::manual(&folder, Cli::command()),
         Command::Bench(args) => bench(&args),
-        Command::BenchCounted(args) => caudal_bench::counted::run(&args).map_err(Exit::failed),
-        Command::BenchReopen(args) => caudal_bench::reopen::run(&args).map_err(Exit::failed),
-        Command::BenchKilled(args) => caudal_bench::killed::run(&args).map_err(Exit::failed),
     };
     let code = match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -2,7 +2,6 @@
 
 mod cuts;
 mod documents;
-mod large;
 mod people;
 mod shell;
 

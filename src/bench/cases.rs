@@ -1,205 +1,237 @@
-//! The cases side by side: each at each number of connections, in rounds that each begin with another case, so that a
-//! machine that gets slower or faster does not favour one of them.
+//! The cases, one after the other, each at each number of connections. Vouchers on accounts that are not in memory have
+//! a store of their own, most of whose accounts do not fit in memory.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
 use super::audit::{self, Audit};
-use super::case::{Bulk, Case};
-use super::draw::{Mix, Over};
-use super::figures::{Thousandths, median};
-use super::load::{self, End, Job, Way};
-use super::rows::{Round, Row};
+use super::draw::Mix;
+use super::figures::{Thousandths, grouped, per_second, scaled};
+use super::flush;
+use super::load::{self, End, Job, Measured};
+use super::machine;
 use super::site::{Layout, Site};
 use super::tally::Tally;
 
-/// How many accounts are funded concurrently.
-const FUNDING: usize = 512;
+/// One in this many accounts fits in memory where they are to be read first.
+const RESIDENT: u64 = 20;
+
+/// What is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, clap::ValueEnum)]
+pub(crate) enum Case {
+    /// A request that does nothing.
+    #[default]
+    Empty,
+    /// A small write that the disk flushes.
+    Flush,
+    /// A voucher on any of many CVUs.
+    Spread,
+    /// A voucher on the same CVU as all others.
+    Hot,
+    /// A transfer between any two CVUs, which makes two vouchers.
+    Transfer,
+    /// Many vouchers in one request, on many CVUs.
+    Bulk,
+    /// Many vouchers in one request, on one CVU.
+    BulkHot,
+    /// A balance.
+    Balance,
+    /// A voucher on an account that is probably not in memory.
+    Cold,
+}
+
+impl Case {
+    fn title(self, bulk: usize) -> String {
+        match self {
+            Self::Empty => "empty request".to_owned(),
+            Self::Flush => "flush of the disk".to_owned(),
+            Self::Spread => "voucher, many CVUs".to_owned(),
+            Self::Hot => "voucher, one CVU".to_owned(),
+            Self::Transfer => "transfer, two vouchers".to_owned(),
+            Self::Bulk => format!("bulk of {bulk}, many CVUs"),
+            Self::BulkHot => format!("bulk of {bulk}, one CVU"),
+            Self::Balance => "balance".to_owned(),
+            Self::Cold => "voucher, account not in memory".to_owned(),
+        }
+    }
+
+    fn mix(self, plan: &Plan) -> Mix {
+        let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
+        match self {
+            // Flushes are not requests.
+            Self::Empty | Self::Flush => Mix::Empty,
+            Self::Spread | Self::Cold => Mix::Spread(accounts),
+            Self::Hot => Mix::Hot(accounts),
+            // Includes the CVU of the hot cases, so that there are always two accounts.
+            Self::Transfer => Mix::Transfers(accounts.saturating_add(1)),
+            Self::Bulk => Mix::Bulk(plan.bulk, accounts),
+            Self::BulkHot => Mix::BulkHot(plan.bulk, accounts),
+            Self::Balance => Mix::Balances(accounts),
+        }
+    }
+}
 
 /// The cases and their load.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The cases.
-    pub cases: Vec<Case>,
+pub(crate) struct Plan {
+    pub(crate) cases: Vec<Case>,
     /// The numbers of concurrent clients, with one row of the table for each.
-    pub connections: Vec<usize>,
-    /// How often each is run.
-    pub rounds: usize,
+    pub(crate) connections: Vec<usize>,
     /// How long each run lasts, before and while it counts.
-    pub time: (Duration, Duration),
+    pub(crate) time: (Duration, Duration),
     /// The number of accounts over which vouchers and balances are spread.
-    pub accounts: u64,
-    /// The sizes of bulks.
-    pub bulk: Bulk,
-    /// Threads.
-    pub layout: Layout,
+    pub(crate) accounts: u64,
+    /// The number of vouchers in a bulk.
+    pub(crate) bulk: usize,
+    pub(crate) layout: Layout,
 }
 
 /// The results of all cases.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Compared {
-    /// The rows.
-    pub rows: Vec<Row>,
-    /// The rate on one CVU divided by that on many, in the same round, at the most connections.
-    pub hot_to_spread: Option<Thousandths>,
-    /// The rate of vouchers in bulk over many CVUs divided by that of single ones, likewise.
-    pub bulk_to_spread: Option<Thousandths>,
-    /// The rate of transfers divided by that of single vouchers, likewise; a transfer makes two vouchers.
-    pub transfer_to_spread: Option<Thousandths>,
-    /// The number of wrong answers.
-    pub wrong_answers: u64,
-    /// The first wrong answer.
-    pub first_wrong: Option<String>,
-    /// The audit of the ledger.
-    pub audit: Audit,
+pub(crate) struct Found {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) wrong_answers: u64,
+    pub(crate) first_wrong: Option<String>,
+    /// The check of each store.
+    pub(crate) audits: Vec<Audit>,
 }
 
-impl Compared {
-    /// The row of a case at the most connections.
-    pub fn at_most_connections(&self, case: Case) -> Option<&Row> {
-        let rows = self.rows.iter().filter(|row| row.case == case);
-        rows.max_by_key(|row| row.connections)
+/// A row of the table.
+#[derive(Clone, Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Row {
+    #[serde(skip)]
+    pub(crate) case: Case,
+    pub(crate) name: String,
+    pub(crate) connections: usize,
+    /// Answers, or flushes, a second.
+    pub(crate) per_second: u64,
+    pub(crate) vouchers_per_second: u64,
+    pub(crate) p50_nanos: u64,
+    pub(crate) p99_nanos: u64,
+    /// The rate of vouchers, or else of answers, by that of empty requests on as many connections.
+    pub(crate) to_empty: Option<Thousandths>,
+    pub(crate) flushes_per_second: u64,
+    /// The mean duration of a write with its flush.
+    pub(crate) mean_flush_nanos: u64,
+    /// CPU time of the service per voucher, or else per answer.
+    pub(crate) cpu_nanos: u64,
+    /// The share of the machine that other processes used meanwhile.
+    pub(crate) taken_by_others: Thousandths,
+}
+
+impl Row {
+    fn of(case: Case, name: String, connections: usize, run: &Measured) -> Self {
+        let (answers, nanos) = (run.times.count(), run.nanos());
+        let flushes = run.grew(|stats| stats.flushes);
+        let units = if run.vouchers > 0 {
+            run.vouchers
+        } else {
+            answers
+        };
+        Self {
+            case,
+            name,
+            connections,
+            per_second: per_second(answers, nanos),
+            vouchers_per_second: per_second(run.vouchers, nanos),
+            p50_nanos: run.times.quantile(500),
+            p99_nanos: run.times.quantile(990),
+            to_empty: None,
+            flushes_per_second: per_second(flushes, nanos),
+            mean_flush_nanos: scaled(run.grew(|stats| stats.flush_us), 1000, flushes),
+            cpu_nanos: scaled(machine::of_service(&run.cpu()), 1, units),
+            taken_by_others: run.taken_by_others(),
+        }
     }
 
-    /// The highest rate of vouchers in a large bulk, at any number of connections.
-    pub fn best_bulk(&self) -> Option<u64> {
-        let large = |row: &&Row| matches!(row.case, Case::BulkLarge | Case::BulkHot);
-        let rates = self.rows.iter().filter(large);
-        rates.map(|row| row.vouchers_per_second).max()
+    /// Vouchers a second, or answers if there are none.
+    pub(crate) const fn rate(&self) -> u64 {
+        if self.vouchers_per_second > 0 {
+            self.vouchers_per_second
+        } else {
+            self.per_second
+        }
     }
 }
 
-type Run = (Case, usize, Round);
-
-/// Runs all cases on a new store in a folder.
+/// Runs all cases on new stores in a folder.
 ///
 /// # Errors
 /// When the service fails.
-pub async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Compared> {
+pub(crate) async fn run(folder: &Path, plan: &Plan) -> anyhow::Result<Found> {
+    let mut found = Found::default();
+    if plan.cases.contains(&Case::Flush) {
+        super::say("flushes of the disk");
+        let (times, nanos) = flush::measure(folder, plan.time.1)?;
+        found.rows.push(Row {
+            case: Case::Flush,
+            name: Case::Flush.title(plan.bulk),
+            connections: 1,
+            per_second: per_second(times.count(), nanos),
+            p50_nanos: times.quantile(500),
+            p99_nanos: times.quantile(990),
+            ..Row::default()
+        });
+    }
+    let (cold, others): (Vec<_>, Vec<_>) = plan.cases.iter().partition(|it| **it == Case::Cold);
+    run_on(&folder.join("warm"), plan.layout, &others, plan, &mut found).await?;
+    let resident = usize::try_from(plan.accounts / RESIDENT)?.max(1);
+    let layout = Layout {
+        resident: Some(resident),
+        ..plan.layout
+    };
+    run_on(&folder.join("cold"), layout, &cold, plan, &mut found).await?;
+    let empty = found.rows.iter().filter(|row| row.case == Case::Empty);
+    let empty: Vec<_> = empty.map(|row| (row.connections, row.rate())).collect();
+    for row in found.rows.iter_mut().filter(|it| it.case != Case::Flush) {
+        let same = empty.iter().find(|(n, _)| *n == row.connections);
+        row.to_empty = same.map(|(_, rate)| Thousandths::ratio(row.rate(), *rate));
+    }
+    Ok(found)
+}
+
+/// Runs some of the cases on a new store, and checks it.
+async fn run_on(
+    folder: &Path,
+    layout: Layout,
+    cases: &[Case],
+    plan: &Plan,
+    found: &mut Found,
+) -> anyhow::Result<()> {
+    let cases: Vec<_> = cases.iter().filter(|it| **it != Case::Flush).collect();
+    if cases.is_empty() {
+        return Ok(());
+    }
     let all = plan.accounts.saturating_add(1);
-    super::say(&format!("opening {all} accounts"));
-    let site = Site::build(folder, plan.layout, all).await?;
-    let mut tally = fund(&site, plan, all).await?;
-    let (mut wrong_answers, mut first_wrong) = (0_u64, None);
-    let mut runs: Vec<Run> = Vec::new();
-    for round in 0..plan.rounds {
+    super::say(&format!("opening {} accounts", grouped(all)));
+    let site = Site::build(folder, layout, all).await?;
+    let mut tally = Tally::new(all);
+    if cases.contains(&&Case::Transfer) {
+        tally = site.fund(tally).await?;
+    }
+    for case in cases {
         for connections in &plan.connections {
-            let mut cases = plan.cases.clone();
-            let begin = round.checked_rem(cases.len()).unwrap_or(0);
-            cases.rotate_left(begin);
-            let from = runs.len();
-            for case in cases {
-                let of = plan.rounds;
-                let title = case.title(plan.bulk);
-                let round = round.saturating_add(1);
-                super::say(&format!("round {round} of {of}: {title} × {connections}"));
-                let job = Job {
-                    way: Way::Http(site.addr),
-                    connections: *connections,
-                    mix: mix(case, plan),
-                    end: End::After(plan.time.0, plan.time.1),
-                };
-                let (measured, known) = load::run(&site, job, tally).await?;
-                tally = known;
-                wrong_answers += measured.wrong;
-                runs.push((case, *connections, Round::of(case, &measured)));
-                first_wrong = first_wrong.or(measured.first_wrong);
-            }
-            compare(runs.get_mut(from..).unwrap_or_default());
+            let title = case.title(plan.bulk);
+            super::say(&format!("{title} × {connections}"));
+            let end = End::After(plan.time.0, plan.time.1);
+            let job = Job::new(&site, *connections, case.mix(plan), end);
+            let (measured, known) = load::run(&site, job, tally).await?;
+            tally = known;
+            found.wrong_answers += measured.wrong;
+            found
+                .rows
+                .push(Row::of(*case, title, *connections, &measured));
+            found.first_wrong = found.first_wrong.take().or(measured.first_wrong);
         }
     }
     super::say("checking the ledger");
-    let (store, realm) = (std::sync::Arc::clone(site.engine.store()), site.realm);
-    let checked = actix_web::web::block(move || audit::ledger(store.as_ref(), realm, &tally));
-    let audit = checked.await??;
-    let held = site.close().await?;
-    drop(held);
-    Ok(Compared {
-        hot_to_spread: to_spread(Case::Hot, &runs),
-        bulk_to_spread: to_spread(Case::BulkLarge, &runs),
-        transfer_to_spread: to_spread(Case::Transfer, &runs),
-        rows: rows(plan, &runs),
-        wrong_answers,
-        first_wrong,
-        audit,
-    })
-}
-
-/// Funds the accounts, if there is a case of transfers.
-async fn fund(site: &Site, plan: &Plan, accounts: u64) -> anyhow::Result<Tally> {
-    let tally = Tally::new(accounts);
-    if !plan.cases.contains(&Case::Transfer) {
-        return Ok(tally);
-    }
-    let job = Job {
-        way: Way::Engine(site.realm),
-        connections: FUNDING,
-        mix: Mix::Fund,
-        end: End::Answers {
-            warm_up: 0,
-            of: accounts,
-        },
-    };
-    let (measured, tally) = load::run(site, job, tally).await?;
-    let wrong = measured.first_wrong;
-    anyhow::ensure!(wrong.is_none(), "funding an account: {wrong:?}");
-    Ok(tally)
-}
-
-fn mix(case: Case, plan: &Plan) -> Mix {
-    let accounts = usize::try_from(plan.accounts).unwrap_or(usize::MAX);
-    let Bulk { small, large } = plan.bulk;
-    match case {
-        Case::Noop => Mix::Noop,
-        Case::Spread => Mix::Spread(accounts),
-        Case::Hot => Mix::Hot(accounts),
-        Case::Bulk => Mix::Bulk(small, Over::Many(accounts)),
-        Case::BulkLarge => Mix::Bulk(large, Over::Many(accounts)),
-        Case::BulkHot => Mix::Bulk(large, Over::One(accounts)),
-        Case::Balance => Mix::Balances(accounts),
-        Case::Mix => Mix::Mixed(accounts),
-        // Includes the CVU of the hot cases, so that there are always two accounts.
-        Case::Transfer => Mix::Transfers(accounts.saturating_add(1)),
-    }
-}
-
-/// Sets the ratios of the runs with one round and one number of connections.
-fn compare(runs: &mut [Run]) {
-    let noop = runs.iter().find(|(case, ..)| *case == Case::Noop);
-    let noop = noop.map_or(0, |(_, _, round)| round.rate);
-    for (_, _, round) in runs {
-        round.ratio = Thousandths::ratio(round.rate, noop);
-    }
-}
-
-fn rows(plan: &Plan, runs: &[Run]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for case in &plan.cases {
-        for connections in &plan.connections {
-            let same = runs
-                .iter()
-                .filter(|(c, n, _)| c == case && n == connections);
-            let rounds: Vec<&Round> = same.map(|(_, _, round)| round).collect();
-            let name = case.title(plan.bulk);
-            rows.push(Row::of((*case, name), *connections, &rounds));
-        }
-    }
-    rows
-}
-
-/// The rate of a case divided by that of single vouchers in the same round, at the most connections.
-fn to_spread(case: Case, runs: &[Run]) -> Option<Thousandths> {
-    let most = runs.iter().map(|(_, connections, _)| *connections).max()?;
-    let rates = |of: Case| {
-        let same = runs.iter().filter(move |(c, n, _)| *c == of && *n == most);
-        same.map(|(_, _, round)| round.rate)
-    };
-    let ratios = rates(case)
-        .zip(rates(Case::Spread))
-        .map(|(rate, spread)| Thousandths::ratio(rate, spread).0);
-    let ratios: Vec<u64> = ratios.collect();
-    (!ratios.is_empty()).then(|| Thousandths(median(ratios)))
+    let (store, realm) = (Arc::clone(site.engine.store()), site.realm);
+    let checked = actix_web::web::block(move || audit::ledger(store.as_ref(), &[(realm, &tally)]));
+    found.audits.push(checked.await??);
+    site.close().await
 }

@@ -16,16 +16,13 @@ const ANSWER_BYTES_MAX: usize = 8 * 1024 * 1024;
 const BULK_ENDS: (&str, &str) = (r#"{"mode":"independent","items":["#, "]}");
 
 /// The path of the handler that does nothing; it is as long as that of a posting.
-pub const NOOP_PATH: &str = "/bench/noop/0000000000000000000/0000000000000000";
+pub const EMPTY_PATH: &str = "/bench/empty/000000000000000000/0000000000000000";
 
-/// A request with places to be patched.
+/// A request with places to be patched: of the marks below, in their order.
 #[derive(Debug)]
 struct Template {
     bytes: Vec<u8>,
-    cvu: Option<usize>,
-    other: Option<usize>,
-    amount: Option<usize>,
-    id: Option<usize>,
+    places: [Option<usize>; 4],
 }
 
 const CVU_MARK: &str = "CCCCCCCCCCCCCCCCCCCCCC";
@@ -35,11 +32,9 @@ const ID_MARK: &str = "IIIIIIIIIIIIIIII";
 
 impl Template {
     fn new(text: String) -> Self {
+        let marks = [CVU_MARK, OTHER_MARK, AMOUNT_MARK, ID_MARK];
         Self {
-            cvu: text.find(CVU_MARK),
-            other: text.find(OTHER_MARK),
-            amount: text.find(AMOUNT_MARK),
-            id: text.find(ID_MARK),
+            places: marks.map(|mark| text.find(mark)),
             bytes: text.into_bytes(),
         }
     }
@@ -60,12 +55,13 @@ impl Template {
         out.extend_from_slice(&self.bytes);
         let out = out.get_mut(start..).unwrap_or_default();
         let cvu = |account| cvus.get(account).map_or("", String::as_str).as_bytes();
-        patch(out, self.cvu, cvu(order.account));
-        patch(out, self.other, cvu(order.other));
-        digits(out, self.amount, order.centavos / 100, 2);
-        let cents = self.amount.map(|at| at.saturating_add(3));
+        let [of, to, amount, id] = self.places;
+        patch(out, of, cvu(order.account));
+        patch(out, to, cvu(order.other));
+        digits(out, amount, order.centavos / 100, 2);
+        let cents = amount.map(|at| at.saturating_add(3));
         digits(out, cents, order.centavos % 100, 2);
-        digits(out, self.id, order.id, ID_DIGITS);
+        digits(out, id, order.id, ID_DIGITS);
     }
 }
 
@@ -81,7 +77,7 @@ fn head_of(method: &str, path: &str, key: &str) -> String {
 /// The requests of a run.
 #[derive(Debug)]
 pub struct Requests {
-    noop: Template,
+    empty: Template,
     post: Template,
     balance: Template,
     transfer: Template,
@@ -122,7 +118,7 @@ impl Requests {
             r#"{{"cvu":"{CVU_MARK}","voucherTypeCode":"{voucher_type}","amount":{AMOUNT_MARK},"idExterno":"bench-{ID_MARK}"}}"#
         );
         Self {
-            noop: Template::request("POST", NOOP_PATH, key, Some(&body)),
+            empty: Template::request("POST", EMPTY_PATH, key, Some(&body)),
             post: Template::request("POST", &path, key, Some(&body)),
             balance: Template::request("GET", &balance, key, None),
             transfer: Template::request("POST", "/v1/transfers", key, Some(&transfer)),
@@ -146,14 +142,16 @@ impl Requests {
     /// Writes a request.
     pub fn write(&self, asked: &Asked, out: &mut Vec<u8>) {
         out.clear();
-        let template = match asked.order.kind {
-            Kind::Noop => &self.noop,
+        let template = match asked.kind {
+            Kind::Empty => &self.empty,
             Kind::Post => &self.post,
             Kind::Balance => &self.balance,
             Kind::Transfer => &self.transfer,
-            Kind::Bulk => return self.write_bulk(&asked.items, out),
+            Kind::Bulk => return self.write_bulk(&asked.orders, out),
         };
-        template.write(&asked.order, &self.cvus, out);
+        for order in &asked.orders {
+            template.write(order, &self.cvus, out);
+        }
     }
 
     fn write_bulk(&self, items: &[BenchOrder], out: &mut Vec<u8>) {
@@ -200,18 +198,12 @@ impl Connection {
         Ok((status, self.buffer.get(body..end).unwrap_or_default()))
     }
 
-    /// Sends the text of a request; returns the status, the cursor of the next page, and the body.
-    pub async fn get(&mut self, request: &str) -> io::Result<(u16, Option<String>, &[u8])> {
+    /// Sends the text of a request; returns the status and the body.
+    pub async fn get(&mut self, request: &str) -> io::Result<(u16, &[u8])> {
         self.out.clear();
         self.out.extend_from_slice(request.as_bytes());
         let (status, body, end) = self.exchange().await?;
-        let next = value_of(
-            self.buffer.get(..body).unwrap_or_default(),
-            b"x-next-cursor:",
-        );
-        let next = next.map(str::to_owned);
-        let body = self.buffer.get(body..end).unwrap_or_default();
-        Ok((status, next, body))
+        Ok((status, self.buffer.get(body..end).unwrap_or_default()))
     }
 
     /// Sends the prepared bytes; returns the status and the range of the body.
@@ -238,6 +230,13 @@ impl Connection {
     }
 }
 
+/// Whether every one of this many items of a bulk was recorded, by the end of its answer.
+pub fn all_recorded(body: &[u8], items: usize) -> bool {
+    let end =
+        format!(r#""summary":{{"recorded":{items},"replayed":0,"rejected":0,"notPosted":0}}}}"#);
+    body.ends_with(end.as_bytes())
+}
+
 /// The status and the range of the body; `None` while the head is incomplete.
 fn head(bytes: &[u8]) -> Option<(u16, usize, usize)> {
     let end = bytes.windows(4).position(|w| w == b"\r\n\r\n")?;
@@ -262,16 +261,17 @@ fn value_of<'a>(head: &'a [u8], name: &[u8]) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn text(requests: &Requests, kind: Kind, items: Vec<BenchOrder>) -> String {
-        let order = BenchOrder {
+    fn text(requests: &Requests, kind: Kind, ids: &[u64]) -> String {
+        let order = |id: &u64| BenchOrder {
             kind,
             account: 0,
             other: 1,
             centavos: 1205,
-            id: 77,
+            id: *id,
         };
+        let orders = ids.iter().map(order).collect();
         let mut out = b"what was asked before".to_vec();
-        requests.write(&Asked { order, items }, &mut out);
+        requests.write(&Asked { kind, orders }, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -279,21 +279,21 @@ mod tests {
     fn requests_are_patched_in_place() {
         let cvus = ["0000999100000000000017", "0000999100000000000024"].map(str::to_owned);
         let requests = Requests::new("cdl_test_k", "BENCH_IN", cvus.to_vec());
-        let post = text(&requests, Kind::Post, vec![]);
+        let post = text(&requests, Kind::Post, &[77]);
         let (head, body) = post.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("POST /v1/accounts/0000999100000000000017/comprobantes HTTP/1.1"));
         assert!(head.ends_with(&format!("content-length: {}", body.len())));
         let right =
             r#"{"voucherTypeCode":"BENCH_IN","amount":12.05,"idExterno":"bench-0000000000000077"}"#;
         assert_eq!(body, right);
-        let noop = text(&requests, Kind::Noop, vec![]);
-        assert!(noop.ends_with(right), "{noop}");
-        assert_eq!(noop.len(), post.len());
-        let balance = text(&requests, Kind::Balance, vec![]);
+        let empty = text(&requests, Kind::Empty, &[77]);
+        assert!(empty.ends_with(right), "{empty}");
+        assert_eq!(empty.len(), post.len());
+        let balance = text(&requests, Kind::Balance, &[77]);
         assert!(
             balance.starts_with("GET /v1/accounts/0000999100000000000017/balance HTTP/1.1\r\n")
         );
-        let transfer = text(&requests, Kind::Transfer, vec![]);
+        let transfer = text(&requests, Kind::Transfer, &[77]);
         assert!(transfer.ends_with(
             r#"{"fromCvu":"0000999100000000000017","to":{"cvu":"0000999100000000000024"},"amount":12.05,"idExterno":"bench-0000000000000077"}"#
         ), "{transfer}");
@@ -302,14 +302,7 @@ mod tests {
     #[test]
     fn a_bulk_has_all_its_items_and_the_right_length() {
         let requests = Requests::new("k", "BENCH_IN", vec!["0000999100000000000017".to_owned()]);
-        let item = |id| BenchOrder {
-            kind: Kind::Post,
-            account: 0,
-            other: 0,
-            centavos: 9999,
-            id,
-        };
-        let bulk = text(&requests, Kind::Bulk, vec![item(4), item(5)]);
+        let bulk = text(&requests, Kind::Bulk, &[4, 5]);
         let (head, body) = bulk.split_once("\r\n\r\n").unwrap();
         assert!(head.starts_with("POST /v1/comprobantes/batch HTTP/1.1\r\n"));
         assert!(head.ends_with(&format!("content-length: {}", body.len())));
@@ -321,8 +314,14 @@ mod tests {
             .iter()
             .map(|item| item["idExterno"].as_str().unwrap())
             .collect();
-        assert_eq!(ids, [item(4).external_id(), item(5).external_id()]);
-        assert_eq!(body["items"][1]["amount"].to_string(), item(5).amount());
+        assert_eq!(ids, ["bench-0000000000000004", "bench-0000000000000005"]);
+        assert_eq!(body["items"][1]["amount"].to_string(), "12.05");
+    }
+
+    #[test]
+    fn a_bulk_is_recorded_as_a_whole() {
+        let body = br#"{"results":[{},{}],"summary":{"recorded":2,"replayed":0,"rejected":0,"notPosted":0}}"#;
+        assert!(all_recorded(body, 2) && !all_recorded(body, 3) && !all_recorded(b"{}", 2));
     }
 
     #[test]

@@ -2,9 +2,6 @@
 
 use super::figures::scaled;
 
-/// The deposit of each account before money moves between accounts, in centavos.
-pub const FUNDS: u64 = 10_000_000_000;
-
 /// Digits of the number in an external id.
 pub const ID_DIGITS: usize = 16;
 
@@ -12,7 +9,7 @@ pub const ID_DIGITS: usize = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// The handler that does nothing.
-    Noop,
+    Empty,
     /// A voucher.
     Post,
     /// A balance.
@@ -44,7 +41,7 @@ impl BenchOrder {
         match self.kind {
             Kind::Post => 1,
             Kind::Transfer => 2,
-            Kind::Noop | Kind::Balance | Kind::Bulk => 0,
+            Kind::Empty | Kind::Balance | Kind::Bulk => 0,
         }
     }
 
@@ -59,54 +56,32 @@ impl BenchOrder {
     }
 }
 
-/// The accounts that vouchers are for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Over {
-    /// Any of the first accounts, up to this number.
-    Many(usize),
-    /// This one.
-    One(usize),
-}
-
 /// The kinds of requests, with the accounts they are for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mix {
     /// The handler that does nothing.
-    Noop,
+    Empty,
     /// Vouchers on any of the first accounts, up to this number.
     Spread(usize),
     /// Vouchers on this account.
     Hot(usize),
-    /// This many vouchers in one request.
-    Bulk(usize, Over),
+    /// This many vouchers in one request, on any of the first accounts, up to this number.
+    Bulk(usize, usize),
+    /// This many vouchers in one request, on this account.
+    BulkHot(usize, usize),
     /// Transfers between any two of the first accounts, up to this number.
     Transfers(usize),
     /// Balances of any of the first accounts, up to this number.
     Balances(usize),
-    /// Four balances for each voucher, over the first accounts, up to this number.
-    Mixed(usize),
-    /// [`FUNDS`] for one account after the other.
-    Fund,
 }
 
 /// One drawn request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The request; only the kind is used for a bulk.
-    pub order: BenchOrder,
-    /// The items of a bulk.
-    pub items: Vec<BenchOrder>,
-}
-
-impl Asked {
-    /// The postings: the items of a bulk, or else the order itself.
-    pub fn orders(&self) -> &[BenchOrder] {
-        if self.order.kind == Kind::Bulk {
-            &self.items
-        } else {
-            std::slice::from_ref(&self.order)
-        }
-    }
+    /// What is asked.
+    pub kind: Kind,
+    /// The orders: one, or the items of a bulk.
+    pub orders: Vec<BenchOrder>,
 }
 
 /// Draws requests.
@@ -115,7 +90,6 @@ pub struct Draw {
     mix: Mix,
     state: u64,
     next_id: u64,
-    drawn: usize,
 }
 
 impl Draw {
@@ -125,7 +99,6 @@ impl Draw {
             mix,
             state: next_id ^ 0x5eed,
             next_id,
-            drawn: 0,
         }
     }
 
@@ -146,13 +119,6 @@ impl Draw {
         let drawn = self.random() >> 32;
         let accounts = u64::try_from(accounts).unwrap_or(u64::MAX);
         usize::try_from(scaled(drawn, accounts, 1 << 32)).unwrap_or(0)
-    }
-
-    fn of(&mut self, over: Over) -> usize {
-        match over {
-            Over::Many(accounts) => self.any(accounts),
-            Over::One(account) => account,
-        }
     }
 
     /// An order; one that changes the ledger gets an external id of its own.
@@ -180,42 +146,29 @@ impl Draw {
         }
     }
 
+    fn of_any(&mut self, kind: Kind, accounts: usize) -> BenchOrder {
+        let account = self.any(accounts);
+        self.order(kind, account)
+    }
+
     /// The next request.
     pub fn ask(&mut self) -> Asked {
-        let drawn = self.drawn;
-        self.drawn = drawn.saturating_add(1);
-        let mut items = Vec::new();
-        let order = match self.mix {
-            Mix::Noop => self.order(Kind::Noop, 0),
-            Mix::Hot(account) => self.order(Kind::Post, account),
-            Mix::Transfers(accounts) => self.transfer(accounts),
-            Mix::Fund => BenchOrder {
-                centavos: FUNDS,
-                ..self.order(Kind::Post, drawn)
-            },
-            Mix::Bulk(size, over) => {
-                items.reserve_exact(size);
-                for _ in 0..size {
-                    let account = self.of(over);
-                    items.push(self.order(Kind::Post, account));
-                }
-                self.order(Kind::Bulk, 0)
+        let (kind, orders) = match self.mix {
+            Mix::Empty => (Kind::Empty, vec![self.order(Kind::Empty, 0)]),
+            Mix::Spread(accounts) => (Kind::Post, vec![self.of_any(Kind::Post, accounts)]),
+            Mix::Hot(account) => (Kind::Post, vec![self.order(Kind::Post, account)]),
+            Mix::Transfers(accounts) => (Kind::Transfer, vec![self.transfer(accounts)]),
+            Mix::Balances(accounts) => (Kind::Balance, vec![self.of_any(Kind::Balance, accounts)]),
+            Mix::Bulk(size, accounts) => {
+                let items = (0..size).map(|_| self.of_any(Kind::Post, accounts));
+                (Kind::Bulk, items.collect())
             }
-            Mix::Spread(accounts) => {
-                let account = self.any(accounts);
-                self.order(Kind::Post, account)
-            }
-            Mix::Balances(accounts) => {
-                let account = self.any(accounts);
-                self.order(Kind::Balance, account)
-            }
-            Mix::Mixed(accounts) => {
-                let posts = self.any(5) == 0;
-                let account = self.any(accounts);
-                self.order(if posts { Kind::Post } else { Kind::Balance }, account)
+            Mix::BulkHot(size, account) => {
+                let items = (0..size).map(|_| self.order(Kind::Post, account));
+                (Kind::Bulk, items.collect())
             }
         };
-        Asked { order, items }
+        Asked { kind, orders }
     }
 }
 
@@ -225,19 +178,19 @@ mod tests {
 
     #[test]
     fn no_external_id_comes_twice_and_nobody_sends_to_itself() {
-        let mut draw = Draw::new(Mix::Bulk(50, Over::Many(7)), 3);
+        let mut draw = Draw::new(Mix::Bulk(50, 7), 3);
         let (one, two) = (draw.ask(), draw.ask());
-        let ids: Vec<u64> = [one.orders(), two.orders()]
+        let ids: Vec<u64> = [one.orders.clone(), two.orders]
             .concat()
             .iter()
             .map(|o| o.id)
             .collect();
         assert_eq!(ids, (3..103).collect::<Vec<_>>());
-        assert!(one.orders().iter().all(|order| order.account < 7));
+        assert!(one.orders.iter().all(|order| order.account < 7));
         assert_eq!(draw.next_id(), 103);
         let mut draw = Draw::new(Mix::Transfers(2), 0);
         for _ in 0..20 {
-            let BenchOrder { account, other, .. } = draw.ask().order;
+            let BenchOrder { account, other, .. } = draw.ask().orders[0];
             assert!(account < 2 && other < 2 && account != other);
         }
     }

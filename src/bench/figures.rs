@@ -39,13 +39,6 @@ pub fn per_second(count: u64, nanos: u64) -> u64 {
     scaled(count, 1_000_000_000, nanos)
 }
 
-/// The median; 0 if there are no values.
-pub fn median(values: impl IntoIterator<Item = u64>) -> u64 {
-    let mut values: Vec<u64> = values.into_iter().collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or(0)
-}
-
 /// Whole numbers with a space between thousands.
 pub fn grouped(value: u64) -> String {
     let digits = value.to_string();
@@ -64,82 +57,33 @@ pub fn micros(nanos: u64) -> String {
     format!("{}.{}", grouped(nanos / 1000), nanos / 100 % 10)
 }
 
-/// Milliseconds as seconds with two decimals.
-pub fn seconds(nanos: u64) -> String {
-    let hundredths = nanos / 10_000_000;
-    format!("{}.{:02}", hundredths / 100, hundredths % 100)
-}
-
-/// Bytes as mebibytes.
-pub fn mebibytes(bytes: u64) -> String {
-    grouped(bytes.saturating_add(1 << 19) >> 20)
-}
-
 /// The nanoseconds of a duration.
 pub fn nanos(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The number of histogram buckets for each power of two.
-const STEPS: u64 = 32;
-const STEP_BITS: u32 = 5;
-
-/// Counts of durations in buckets that are 3 % wide: fixed memory, no sorting.
+/// Durations in nanoseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Histogram {
-    buckets: Vec<u64>,
-    count: u64,
-}
+pub struct Times(Vec<u64>);
 
-fn bucket(value: u64) -> u64 {
-    match value.checked_ilog2() {
-        Some(power) if power >= STEP_BITS => {
-            let shift = power.saturating_sub(STEP_BITS);
-            let step = (value >> shift) & (STEPS - 1);
-            u64::from(shift).saturating_add(1).saturating_mul(STEPS) | step
-        }
-        Some(_) | None => value,
-    }
-}
-
-/// The smallest value of a bucket.
-fn floor(bucket: u64) -> u64 {
-    match (bucket / STEPS).checked_sub(1) {
-        None => bucket,
-        Some(shift) => (STEPS | (bucket % STEPS))
-            .saturating_mul(1_u64.wrapping_shl(u32::try_from(shift).unwrap_or(0))),
-    }
-}
-
-impl Histogram {
-    /// Counts a duration.
+impl Times {
+    /// Adds a duration.
     pub fn add(&mut self, nanos: u64) {
-        let at = usize::try_from(bucket(nanos)).unwrap_or(usize::MAX);
-        if at >= self.buckets.len() {
-            self.buckets.resize(at.saturating_add(1), 0);
-        }
-        if let Some(count) = self.buckets.get_mut(at) {
-            *count += 1;
-        }
-        self.count += 1;
+        self.0.push(nanos);
     }
 
-    /// The number of counted durations.
-    pub const fn count(&self) -> u64 {
-        self.count
+    /// How many there are.
+    pub fn count(&self) -> u64 {
+        u64::try_from(self.0.len()).unwrap_or(u64::MAX)
     }
 
-    /// The duration that this many of a thousand do not exceed (to the width of a bucket).
+    /// The shortest duration that this many of a thousand do not exceed.
     pub fn quantile(&self, thousandths: u64) -> u64 {
-        let rank = scaled(self.count, thousandths, 1000).max(1);
-        let mut seen = 0_u64;
-        for (at, count) in (0_u64..).zip(&self.buckets) {
-            seen += *count;
-            if seen >= rank {
-                return floor(at.saturating_add(1));
-            }
-        }
-        0
+        let mut sorted = self.0.clone();
+        sorted.sort_unstable();
+        let rank = scaled(self.count(), thousandths, 1000).saturating_sub(1);
+        let rank = usize::try_from(rank).unwrap_or(usize::MAX);
+        sorted.get(rank).copied().unwrap_or(0)
     }
 }
 
@@ -148,27 +92,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_falls_into_a_bucket_that_holds_it() {
-        let mut last = 0;
-        for value in (0..5000).chain([u64::from(u32::MAX), 1 << 40, (1 << 40) + (1 << 36)]) {
-            let bucket = bucket(value);
-            assert!(
-                floor(bucket) <= value && value < floor(bucket + 1),
-                "{value}"
-            );
-            assert!(bucket >= last);
-            last = bucket;
-        }
-    }
-
-    #[test]
-    fn quantiles_are_within_a_bucket() {
-        let mut times = Histogram::default();
-        (1..=1000).for_each(|n| times.add(n * 1000));
-        for (of, right) in [(500, 500_000), (990, 990_000), (1000, 1_000_000)] {
-            let found = times.quantile(of);
-            assert!(found >= right && found <= right + right / 16, "{found}");
-        }
+    fn quantiles_do_not_depend_on_the_order() {
+        let mut times = Times::default();
+        (1..=1000).rev().for_each(|n| times.add(n));
+        assert_eq!(
+            [1, 500, 990, 1000].map(|of| times.quantile(of)),
+            [1, 500, 990, 1000]
+        );
+        assert_eq!(Times::default().quantile(500), 0);
     }
 
     #[test]
@@ -178,8 +109,6 @@ mod tests {
         assert_eq!(grouped(1_234_567), "1 234 567");
         assert_eq!(grouped(999), "999");
         assert_eq!(micros(1_234_567), "1 234.5");
-        assert_eq!(seconds(1_239_000_000), "1.23");
-        assert_eq!(median([3, 1, 2]), 2);
         let json = serde_json::to_string(&Thousandths(450)).unwrap();
         assert_eq!(json, "0.450");
     }

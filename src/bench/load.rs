@@ -11,28 +11,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use caudal_actors::engine::Engine;
-use caudal_actors::realms::{Adjustment, Target, TypeRef};
-use caudal_actors::reply::Given;
-use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::RealmId;
-use caudal_ledger::money::Amount;
-use caudal_ledger::text::ExternalId;
-use caudal_ledger::voucher_types::TypeCode;
-use caudal_ledger::vouchers::Outcome;
 use caudal_storage::Stats;
 use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 
-use super::bulk::{self, Acknowledged};
-use super::client::{Connection, Requests};
+use super::client::{Connection, Requests, all_recorded};
 use super::draw::{Asked, BenchOrder, Draw, Kind, Mix};
-use super::figures::{Histogram, Thousandths, grouped, nanos, per_second};
-use super::machine::{self, Actors, Cpu};
-use super::site::{Site, VOUCHER_TYPE, asker};
+use super::figures::{Thousandths, Times, nanos};
+use super::machine::{self, Cpu, LOAD_THREAD};
+use super::site::Site;
 use super::tally::Tally;
 
-/// The name of the load's thread.
-pub const THREAD: &str = "bench-load";
 /// The longest wait for answers before a run ends anyway.
 const LAST_MAX: Duration = Duration::from_secs(60);
 /// The bytes of an unexpected answer that are shown.
@@ -44,37 +33,39 @@ pub enum End {
     /// After a time that does not count, and one that does; each lasts at least until there were as many answers as
     /// there are connections.
     After(Duration, Duration),
-    /// After this many answers, of which the first do not count.
-    Answers {
-        /// How many do not count.
-        warm_up: u64,
-        /// How many there are in all.
-        of: u64,
-    },
-}
-
-/// The interface through which requests are sent.
-#[derive(Clone)]
-pub enum Way {
-    /// HTTP.
-    Http(SocketAddr),
-    /// HTTP, with each connection pausing this long after an answer.
-    Calm(SocketAddr, Duration),
-    /// The interface of the actors.
-    Engine(RealmId),
+    /// After this many answers.
+    Answers(u64),
 }
 
 /// One run of load.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Job {
-    /// The interface.
-    pub way: Way,
+    /// Where the requests go.
+    pub to: SocketAddr,
+    /// The tenant's requests.
+    pub requests: Arc<Requests>,
     /// The number of concurrent clients.
     pub connections: usize,
     /// The requests.
     pub mix: Mix,
     /// The end of the run.
     pub end: End,
+    /// How long each connection pauses after an answer.
+    pub pause: Duration,
+}
+
+impl Job {
+    /// The requests of a site's own tenant.
+    pub fn new(site: &Site, connections: usize, mix: Mix, end: End) -> Self {
+        Self {
+            to: site.addr,
+            requests: Arc::clone(&site.requests),
+            connections,
+            mix,
+            end,
+            pause: Duration::ZERO,
+        }
+    }
 }
 
 /// A reading between two answers.
@@ -82,8 +73,6 @@ pub struct Job {
 pub struct Reading {
     /// The time of the reading.
     pub at: Instant,
-    /// Answers so far.
-    pub answers: u64,
     /// CPU of all threads.
     pub cpu: Cpu,
     /// CPU of the whole machine, in nanoseconds.
@@ -94,27 +83,15 @@ pub struct Reading {
     pub memory: u64,
 }
 
-impl Reading {
-    /// The share of the machine that other processes used between two readings.
-    pub fn taken_by_others(&self, to: &Self) -> Thousandths {
-        let own = machine::spent(&self.cpu, &to.cpu);
-        let own = own
-            .values()
-            .fold(0, |sum: u64, nanos| sum.saturating_add(*nanos));
-        let others = to.busy.saturating_sub(self.busy).saturating_sub(own);
-        let processors = u64::try_from(machine::processors()).unwrap_or(1);
-        let whole = nanos(to.at.duration_since(self.at)).saturating_mul(processors);
-        Thousandths::ratio(others, whole)
-    }
-}
-
 /// The results of a run.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Measured {
     /// Times of the answers that count.
-    pub times: Histogram,
-    /// The readings at the beginning and end of the counted part; for a run by answers also at each tenth in between.
-    pub readings: Vec<Reading>,
+    pub times: Times,
+    /// The reading at the beginning of the counted part.
+    pub from: Reading,
+    /// The reading at its end.
+    pub to: Reading,
     /// Vouchers acknowledged by those answers.
     pub vouchers: u64,
     /// The number of wrong answers.
@@ -123,169 +100,149 @@ pub struct Measured {
     pub first_wrong: Option<String>,
 }
 
+impl Measured {
+    /// How long the counted part lasted, in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        nanos(self.to.at.duration_since(self.from.at))
+    }
+
+    /// How much a figure of the store grew in the counted part.
+    pub fn grew(&self, of: fn(&Stats) -> u64) -> u64 {
+        of(&self.to.stats).saturating_sub(of(&self.from.stats))
+    }
+
+    /// The CPU time of each thread in the counted part.
+    pub fn cpu(&self) -> Cpu {
+        machine::spent(&self.from.cpu, &self.to.cpu)
+    }
+
+    /// The share of the machine that other processes used in the counted part.
+    pub fn taken_by_others(&self) -> Thousandths {
+        let own: u64 = self.cpu().values().sum();
+        let busy = self.to.busy.saturating_sub(self.from.busy);
+        let processors = u64::try_from(machine::processors()).unwrap_or(1);
+        Thousandths::ratio(
+            busy.saturating_sub(own),
+            self.nanos().saturating_mul(processors),
+        )
+    }
+}
+
 /// Sends requests until the end of the run.
 ///
 /// # Errors
 /// When a connection cannot be made or breaks.
 pub async fn run(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
-    start(site, &site.requests, job, tally, false).await
-}
-
-/// Sends requests until the end of the run, and reports each tenth.
-///
-/// # Errors
-/// As [`run`].
-pub async fn run_telling(site: &Site, job: Job, tally: Tally) -> anyhow::Result<(Measured, Tally)> {
-    start(site, &site.requests, job, tally, true).await
-}
-
-/// Sends a given tenant's requests until the end of the run.
-///
-/// # Errors
-/// As [`run`].
-pub async fn run_as(
-    site: &Site,
-    requests: &Arc<Requests>,
-    job: Job,
-    tally: Tally,
-) -> anyhow::Result<(Measured, Tally)> {
-    start(site, requests, job, tally, false).await
-}
-
-async fn start(
-    site: &Site,
-    requests: &Arc<Requests>,
-    job: Job,
-    tally: Tally,
-    tells: bool,
-) -> anyhow::Result<(Measured, Tally)> {
-    let (sender, ended) = oneshot::channel();
     let engine = Arc::clone(&site.engine);
-    let requests = Arc::clone(requests);
-    let actors = site.actors.clone();
-    // Requests of a tenant other than the site's own are a flood.
-    let (pinned, floods) = (site.pinned, !Arc::ptr_eq(&requests, &site.requests));
+    apart(move || Ok(here(job, tally, engine))).await
+}
+
+/// Does the same on this thread, which is one of [`apart`].
+///
+/// # Errors
+/// As [`run`].
+pub async fn here(
+    job: Job,
+    tally: Tally,
+    engine: Arc<Engine>,
+) -> anyhow::Result<(Measured, Tally)> {
+    Run::new(job, tally, engine).run().await
+}
+
+/// Runs a future on a thread of the load's name, on a runtime of its own.
+///
+/// # Errors
+/// When the thread cannot be started, or the work fails.
+pub async fn apart<T, F>(
+    work: impl FnOnce() -> anyhow::Result<F> + Send + 'static,
+) -> anyhow::Result<T>
+where
+    T: Send + 'static,
+    F: Future<Output = anyhow::Result<T>>,
+{
+    let (sender, ended) = oneshot::channel();
     let body = move || {
-        if let Some(Err(why)) = pinned.map(|pin| pin.ask(floods)) {
-            drop(sender.send(Err(why)));
-            return;
-        }
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build();
-        let outcome = runtime.map_err(anyhow::Error::from).and_then(|runtime| {
-            let local = LocalSet::new();
-            let run = Run::new((job, tells), tally, engine, (requests, actors));
-            runtime.block_on(local.run_until(run.run()))
-        });
-        drop(sender.send(outcome));
+        let outcome = || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            LocalSet::new().block_on(&runtime, async { work()?.await })
+        };
+        drop(sender.send(outcome()));
     };
-    let thread = std::thread::Builder::new().name(THREAD.to_owned());
+    let thread = std::thread::Builder::new().name(LOAD_THREAD.to_owned());
     thread.spawn(body)?;
     ended.await.context("the thread of the load is gone")?
 }
 
-/// Posts a voucher through the actors' interface.
-///
-/// # Errors
-/// When it is not recorded, or had been recorded before.
-pub async fn post(
-    engine: &Engine,
-    realm: RealmId,
-    target: Target,
-    order: &BenchOrder,
-) -> anyhow::Result<()> {
-    let order = Adjustment {
-        target,
-        voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
-        amount: Amount::parse(&order.amount())?,
-        external_id: ExternalId::parse(&order.external_id())?,
-        description: None,
-        external_date: None,
-        dry_run: false,
-    };
-    match engine.post(realm, order, asker()).await? {
-        Given::Value(Outcome::Recorded(_)) => Ok(()),
-        other => anyhow::bail!("not recorded: {other:?}"),
-    }
-}
-
 struct Run {
     job: Job,
-    /// Whether each tenth is reported.
-    tells: bool,
     engine: Arc<Engine>,
-    requests: Arc<Requests>,
-    actors: Actors,
     stop: Cell<bool>,
     counts: Cell<bool>,
     issued: Cell<u64>,
     answers: Cell<u64>,
-    next_reading: Cell<u64>,
     draw: RefCell<Draw>,
     tally: RefCell<Tally>,
-    measured: RefCell<Measured>,
+    counted: RefCell<Counted>,
+}
+
+/// What is counted while a run lasts.
+#[derive(Default)]
+struct Counted {
+    times: Times,
+    vouchers: u64,
+    wrong: u64,
+    first_wrong: Option<String>,
 }
 
 impl Run {
-    fn new(
-        (job, tells): (Job, bool),
-        tally: Tally,
-        engine: Arc<Engine>,
-        (requests, actors): (Arc<Requests>, Actors),
-    ) -> Rc<Self> {
-        let next_reading = match job.end {
-            End::After(..) => u64::MAX,
-            End::Answers { warm_up, .. } => warm_up,
-        };
+    fn new(job: Job, tally: Tally, engine: Arc<Engine>) -> Rc<Self> {
         let draw = RefCell::new(Draw::new(job.mix, tally.asked));
+        let counts = Cell::new(matches!(job.end, End::Answers(_)));
         Rc::new(Self {
             job,
-            tells,
             engine,
-            requests,
-            actors,
             stop: Cell::new(false),
-            counts: Cell::new(false),
+            counts,
             issued: Cell::new(0),
             answers: Cell::new(0),
-            next_reading: Cell::new(next_reading),
             draw,
             tally: RefCell::new(tally),
-            measured: RefCell::default(),
+            counted: RefCell::default(),
         })
     }
 
     async fn run(self: Rc<Self>) -> anyhow::Result<(Measured, Tally)> {
         let mut asking = Vec::with_capacity(self.job.connections);
         for _ in 0..self.job.connections {
+            let connection = Connection::open(self.job.to).await.context("connecting")?;
             let run = Rc::clone(&self);
-            let connection = match &self.job.way {
-                Way::Http(to) | Way::Calm(to, _) => {
-                    Some(Connection::open(*to).await.context("connecting")?)
-                }
-                Way::Engine(_) => None,
-            };
-            asking.push(tokio::task::spawn_local(async move {
-                match connection {
-                    Some(connection) => run.by_http(connection).await,
-                    None => run.by_engine().await,
-                }
-            }));
+            asking.push(tokio::task::spawn_local(run.ask(connection)));
         }
+        let mut readings = (self.read(), None);
         if let End::After(warm_up, measured) = self.job.end {
             self.last(warm_up).await;
-            self.read();
+            readings.0 = self.read();
             self.counts.set(true);
             self.last(measured).await;
             self.counts.set(false);
-            self.read();
+            readings.1 = Some(self.read());
             self.stop.set(true);
         }
         for one in asking {
             one.await.context("a connection of the load panicked")??;
         }
-        Ok((self.measured.take(), self.tally.take()))
+        let counted = self.counted.take();
+        let measured = Measured {
+            times: counted.times,
+            from: readings.0,
+            to: readings.1.unwrap_or_else(|| self.read()),
+            vouchers: counted.vouchers,
+            wrong: counted.wrong,
+            first_wrong: counted.first_wrong,
+        };
+        Ok((measured, self.tally.take()))
     }
 
     /// Waits for the given time, and for at least one answer on each connection.
@@ -299,71 +256,39 @@ impl Run {
         }
     }
 
-    async fn by_http(self: Rc<Self>, mut connection: Connection) -> anyhow::Result<()> {
+    async fn ask(self: Rc<Self>, mut connection: Connection) -> anyhow::Result<()> {
         while let Some(asked) = self.next() {
             let start = Instant::now();
-            match connection.ask(&self.requests, &asked).await {
+            let answer = connection.ask(&self.job.requests, &asked).await;
+            let took = start.elapsed();
+            let right = match &answer {
+                Ok((status, body)) => match asked.kind {
+                    Kind::Empty | Kind::Post | Kind::Transfer => *status == 201,
+                    Kind::Balance => *status == 200,
+                    Kind::Bulk => *status == 200 && all_recorded(body, asked.orders.len()),
+                },
+                Err(_) => false,
+            };
+            self.answered(&asked, took, right, || match &answer {
                 Ok((status, body)) => {
-                    let took = start.elapsed();
-                    let acknowledged = match (asked.order.kind, status) {
-                        (Kind::Noop | Kind::Post | Kind::Transfer, 201) | (Kind::Balance, 200) => {
-                            Acknowledged::All
-                        }
-                        (Kind::Bulk, 200) => bulk::acknowledged(body, asked.items.len()),
-                        _ => Acknowledged::Nothing,
-                    };
-                    self.answered(&asked, took, &acknowledged, || {
-                        let shown = body.get(..SHOWN).unwrap_or(body);
-                        format!("{status} {}", String::from_utf8_lossy(shown))
-                    });
-                    if let Way::Calm(_, pause) = self.job.way {
-                        tokio::time::sleep(pause).await;
-                    }
+                    let shown = body.get(..SHOWN).unwrap_or(body);
+                    format!("{status} {}", String::from_utf8_lossy(shown))
                 }
-                Err(why) => {
-                    self.answered(&asked, start.elapsed(), &Acknowledged::Nothing, || {
-                        why.to_string()
-                    });
-                    return Err(why).context("a connection of the load broke");
-                }
+                Err(why) => why.to_string(),
+            });
+            answer.context("a connection of the load broke")?;
+            if !self.job.pause.is_zero() {
+                tokio::time::sleep(self.job.pause).await;
             }
         }
         Ok(())
-    }
-
-    async fn by_engine(self: Rc<Self>) -> anyhow::Result<()> {
-        while let Some(asked) = self.next() {
-            let start = Instant::now();
-            let answer = self.ask_engine(&asked.order).await;
-            let wrong = answer.as_ref().err().map(ToString::to_string);
-            let acknowledged = wrong
-                .as_ref()
-                .map_or(Acknowledged::All, |_| Acknowledged::Nothing);
-            self.answered(&asked, start.elapsed(), &acknowledged, || {
-                wrong.unwrap_or_default()
-            });
-        }
-        Ok(())
-    }
-
-    async fn ask_engine(&self, order: &BenchOrder) -> anyhow::Result<()> {
-        let Way::Engine(realm) = self.job.way else {
-            return Ok(());
-        };
-        let target = Target::Cvu(Cvu::parse(self.requests.cvu(order.account))?);
-        match order.kind {
-            Kind::Noop => Ok(()),
-            Kind::Transfer | Kind::Bulk => anyhow::bail!("asked by HTTP alone"),
-            Kind::Balance => Ok(self.engine.balance(realm, target).await.map(drop)?),
-            Kind::Post => post(&self.engine, realm, target, order).await,
-        }
     }
 
     fn next(&self) -> Option<Asked> {
         let issued = self.issued.get();
         let over = match self.job.end {
             End::After(..) => self.stop.get(),
-            End::Answers { of, .. } => issued >= of,
+            End::Answers(of) => issued >= of,
         };
         if over {
             return None;
@@ -375,81 +300,35 @@ impl Run {
         Some(asked)
     }
 
-    fn answered(
-        &self,
-        asked: &Asked,
-        took: Duration,
-        acknowledged: &Acknowledged,
-        shown: impl FnOnce() -> String,
-    ) {
+    /// Counts an answer; nobody knows whether anything was done by one that is not right.
+    fn answered(&self, asked: &Asked, took: Duration, right: bool, shown: impl FnOnce() -> String) {
         let mut tally = self.tally.borrow_mut();
-        let mut vouchers = 0_u64;
-        for (place, order) in asked.orders().iter().enumerate() {
-            let done = acknowledged.done(place);
-            tally.note(order, done);
-            if done {
-                vouchers += order.vouchers();
-            }
+        for order in &asked.orders {
+            tally.note(order, right);
         }
         drop(tally);
-        let mut measured = self.measured.borrow_mut();
-        if *acknowledged != Acknowledged::All {
-            measured.wrong += 1;
-            measured
-                .first_wrong
-                .get_or_insert_with(|| match acknowledged {
-                    Acknowledged::Partly(_, first) => first.clone(),
-                    Acknowledged::All | Acknowledged::Nothing => shown(),
-                });
+        let mut counted = self.counted.borrow_mut();
+        if !right {
+            counted.wrong += 1;
+            counted.first_wrong.get_or_insert_with(shown);
         }
         if self.counts.get() {
-            measured.times.add(nanos(took));
-            measured.vouchers += vouchers;
+            counted.times.add(nanos(took));
+            if right {
+                let vouchers = asked.orders.iter().map(BenchOrder::vouchers);
+                counted.vouchers += vouchers.sum::<u64>();
+            }
         }
-        drop(measured);
-        let answers = self.answers.get().saturating_add(1);
-        self.answers.set(answers);
-        if answers >= self.next_reading.get() {
-            self.read_tenth();
-        }
+        self.answers.set(self.answers.get().saturating_add(1));
     }
 
-    fn read_tenth(&self) {
-        let End::Answers { warm_up, of } = self.job.end else {
-            return;
-        };
-        self.read();
-        self.counts.set(true);
-        let done = u64::try_from(self.measured.borrow().readings.len()).unwrap_or(u64::MAX);
-        if self.tells && done > 1 {
-            self.tell(done.saturating_sub(1));
-        }
-        let next = super::figures::scaled(of.saturating_sub(warm_up), done, 10);
-        let next = if done > 10 { u64::MAX } else { next };
-        self.next_reading.set(next.saturating_add(warm_up));
-    }
-
-    /// Reports the progress and the rate of the last tenth.
-    fn tell(&self, tenth: u64) {
-        if let [.., from, to] = self.measured.borrow().readings.as_slice() {
-            let rate = per_second(
-                to.answers.saturating_sub(from.answers),
-                nanos(to.at.duration_since(from.at)),
-            );
-            let (all, rate) = (grouped(to.answers), grouped(rate));
-            super::say(&format!("tenth {tenth} of 10: {all} in all, {rate}/s"));
-        }
-    }
-
-    fn read(&self) {
-        let reading = Reading {
+    fn read(&self) -> Reading {
+        Reading {
             at: Instant::now(),
-            answers: self.answers.get(),
-            cpu: self.actors.cpu(),
+            cpu: machine::cpu(),
             busy: machine::busy(),
             stats: self.engine.stats(),
-            memory: machine::memory().0,
-        };
-        self.measured.borrow_mut().readings.push(reading);
+            memory: machine::memory(),
+        }
     }
 }

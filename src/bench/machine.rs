@@ -1,78 +1,26 @@
-//! The machine's figures for this process: CPU time of each thread, memory, bytes on disk.
+//! The machine's figures for this process: CPU time of each thread, and memory.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
 
 /// CPU time by the name of the thread, in nanoseconds; threads of one name are summed.
 pub type Cpu = BTreeMap<String, u64>;
 
-/// Nanoseconds of a clock tick, for kernels without scheduler statistics.
+/// The name of the thread that sends the load.
+pub const LOAD_THREAD: &str = "bench-load";
+
+/// Nanoseconds of a clock tick.
 const TICK: u64 = 10_000_000;
 
-/// The runtime's threads that run actors, each with its name; the runtime's others serve HTTP.
-#[derive(Clone, Debug, Default)]
-pub struct Actors(BTreeMap<OsString, String>);
-
-/// The prefix of the names of actors' threads.
-const ACTORS: &str = "actors";
-/// The name of the couriers' thread, the last one that an engine starts.
-const COURIERS: &str = "couriers";
-
-/// The common name of the threads that serve HTTP.
-pub const HTTP: &str = "http";
-
-/// The system's name of every thread of the runtime, whatever it does.
-const RUNTIME: &str = "actix-rt";
-
-impl Actors {
-    /// All threads of the runtime at this moment.
-    pub fn now() -> Self {
-        let runtime = threads()
-            .into_iter()
-            .filter(|(_, name, _)| name.starts_with(RUNTIME));
-        Self(
-            runtime
-                .map(|(task, ..)| (task, ACTORS.to_owned()))
-                .collect(),
-        )
+/// The CPU time of every living thread so far.
+pub fn cpu() -> Cpu {
+    let mut cpu = Cpu::new();
+    for (name, nanos) in threads() {
+        let numbered = |c: char| c.is_ascii_digit() || c == '-';
+        let sum = cpu.entry(name.trim_end_matches(numbered).to_owned());
+        *sum.or_default() += nanos;
     }
-
-    /// Adds the threads that an engine has started since with this many actors' threads, by their number.
-    #[must_use]
-    pub fn and_since(mut self, arbiters: usize) -> Self {
-        let mut since: Vec<_> = Self::now().0.into_keys().collect();
-        since.retain(|task| !self.0.contains_key(task));
-        // The kernel assigns rising numbers.
-        since.sort_by_key(|task| task.to_string_lossy().parse::<u64>().ok());
-        for (at, task) in since.into_iter().enumerate() {
-            let name = match at < arbiters {
-                true => format!("{ACTORS} {at}"),
-                false => COURIERS.to_owned(),
-            };
-            self.0.insert(task, name);
-        }
-        self
-    }
-
-    /// The CPU time of every living thread, by its role.
-    pub fn cpu(&self) -> Cpu {
-        let mut cpu = Cpu::new();
-        for (task, name, nanos) in threads() {
-            let numbered = |c: char| c.is_ascii_digit() || c == '-';
-            let duty = match (name.starts_with(RUNTIME), self.0.get(&task)) {
-                (true, Some(name)) => name,
-                (true, None) => HTTP,
-                (false, _) => name.trim_end_matches(numbered),
-            };
-            let sum = cpu.entry(duty.to_owned()).or_default();
-            *sum += nanos;
-        }
-        cpu
-    }
+    cpu
 }
 
 /// The CPU time of the whole machine since it was started, in nanoseconds.
@@ -91,31 +39,17 @@ pub fn busy() -> u64 {
     sum.saturating_mul(TICK)
 }
 
-/// Number, name and CPU time of every living thread.
-fn threads() -> Vec<(OsString, String, u64)> {
+/// Name and CPU time of every living thread.
+fn threads() -> Vec<(String, u64)> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
     let known = tasks.flatten().filter_map(|task| {
         let path = task.path();
         let name = fs::read_to_string(path.join("comm")).ok()?;
-        let nanos = scheduled(&path).or_else(|| ticked(&path)).unwrap_or(0);
-        Some((task.file_name(), name.trim().to_owned(), nanos))
+        let text = fs::read_to_string(path.join("schedstat")).ok()?;
+        let nanos = text.split_whitespace().next()?.parse().ok()?;
+        Some((name.trim().to_owned(), nanos))
     });
     known.collect()
-}
-
-fn scheduled(task: &Path) -> Option<u64> {
-    let text = fs::read_to_string(task.join("schedstat")).ok()?;
-    text.split_whitespace().next()?.parse().ok()
-}
-
-fn ticked(task: &Path) -> Option<u64> {
-    let text = fs::read_to_string(task.join("stat")).ok()?;
-    // The name may hold anything, but it ends at the last parenthesis.
-    let (_, rest) = text.rsplit_once(')')?;
-    let mut fields = rest.split_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let system: u64 = fields.next()?.parse().ok()?;
-    Some(user.saturating_add(system).saturating_mul(TICK))
 }
 
 /// The CPU time between two readings.
@@ -127,49 +61,18 @@ pub fn spent(before: &Cpu, after: &Cpu) -> Cpu {
     after.iter().map(since).filter(|(_, n)| *n > 0).collect()
 }
 
-/// The CPU time of the actors, couriers included.
-pub fn of_actors(spent: &Cpu) -> u64 {
-    let actors = spent.iter();
-    let actors = actors.filter(|(name, _)| name.starts_with(ACTORS) || *name == COURIERS);
-    actors.fold(0, |sum, (_, nanos)| sum.saturating_add(*nanos))
+/// The CPU time of all threads but the load's.
+pub fn of_service(spent: &Cpu) -> u64 {
+    let service = spent.iter().filter(|(name, _)| *name != LOAD_THREAD);
+    service.fold(0, |sum, (_, nanos)| sum.saturating_add(*nanos))
 }
 
-/// Memory of this process in bytes: now, and at its highest.
-pub fn memory() -> (u64, u64) {
+/// Resident memory of this process, in bytes.
+pub fn memory() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let of = |name: &str| {
-        let line = status.lines().find_map(|line| line.strip_prefix(name));
-        let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
-        kib.unwrap_or(0).saturating_mul(1024)
-    };
-    (of("VmRSS:"), of("VmHWM:"))
-}
-
-/// Bytes that a folder takes on the disk.
-pub fn disk_bytes(folder: &Path) -> u64 {
-    let Ok(items) = fs::read_dir(folder) else {
-        return 0;
-    };
-    items
-        .flatten()
-        .filter_map(|item| {
-            let meta = item.metadata().ok()?;
-            Some(if meta.is_dir() {
-                disk_bytes(&item.path())
-            } else {
-                meta.blocks().saturating_mul(512)
-            })
-        })
-        .fold(0, u64::saturating_add)
-}
-
-/// Bytes that this process can still write to the disk of a folder.
-///
-/// # Errors
-/// When the system does not report them.
-pub fn free_bytes(folder: &Path) -> io::Result<u64> {
-    let disk = rustix::fs::statvfs(folder)?;
-    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kib.unwrap_or(0).saturating_mul(1024)
 }
 
 /// The number of processors.

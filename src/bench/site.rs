@@ -4,8 +4,8 @@
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroU32;
 use std::path::Path;
-use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::rt::task::JoinHandle;
 use actix_web::{HttpResponse, web};
@@ -32,34 +32,41 @@ use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
 use caudal_actors::ports::obedient::ObedientBank;
+use caudal_actors::realms::{Adjustment, Target, TypeRef};
 use caudal_actors::records::projection::Rows;
 use caudal_actors::reply::Given;
 use caudal_ledger::accounts::Holder;
 use caudal_ledger::cuit::{Cuit, CuitError};
+use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
 use caudal_ledger::ids::{AccountNo, RealmId};
 use caudal_ledger::kyc::Kyc;
+use caudal_ledger::money::Amount;
 use caudal_ledger::tenants::Mode;
+use caudal_ledger::text::ExternalId;
 use caudal_ledger::voucher_types::{CreateVoucherType, Sense, TypeCode};
-use caudal_storage::{DurableStore, Store};
+use caudal_ledger::vouchers::Outcome;
+use caudal_storage::{DurableStore, StoreOptions};
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
-use super::client::{NOOP_PATH, Requests};
-use super::machine::Actors;
-use super::pin::Pin;
+use super::client::{EMPTY_PATH, Requests};
+use super::draw::{BenchOrder, Kind};
+use super::tally::Tally;
 
 /// The code of the voucher type that is posted.
-pub const VOUCHER_TYPE: &str = "BENCH_IN";
-const PEPPER: &[u8] = b"the pepper of a bench";
+const VOUCHER_TYPE: &str = "BENCH_IN";
+/// The secret of its keys and signatures.
+pub const PEPPER: &[u8] = b"the pepper of a bench";
+/// The tenant.
 const TENANT: &str = "tnt_bench";
 /// The second tenant.
-pub const NEIGHBOUR: &str = "tnt_neighbour";
+const NEIGHBOUR: &str = "tnt_neighbour";
 /// The most accounts that are opened concurrently.
-const OPENING: usize = 1024;
-/// Progress is reported each time this many accounts have been opened.
-const TOLD: u64 = 500_000;
-/// How long the threads that served a store may take to release it.
-const LET_GO: Duration = Duration::from_secs(60);
+const OPENING: usize = 512;
+/// The deposit of each account before money moves between accounts, in centavos.
+const FUNDS: u64 = 10_000_000_000;
+/// The most accounts that are funded concurrently.
+const FUNDING: usize = 512;
 
 /// A bank that answers at once.
 #[derive(Debug)]
@@ -68,27 +75,20 @@ struct Bank;
 impl ObedientBank for Bank {}
 
 /// An answer as long as that of a posting.
-const NOOP_ANSWER: &str = concat!(
-    r#"{"id":"cmp_00000000000000000000000000","cvu":"0000999100000000000017","sequence":1,"#,
-    r#""ledgerType":"credit","amount":"12.34","availableAfter":"12.34","heldAfter":"0.00","#,
-    r#""totalAfter":"12.34","voucherTypeCode":"BENCH_IN","voucherTypeName":"Bench in","#,
-    r#""idExterno":"bench-0000000000000000","referenceType":"adjustment","#,
-    r#""referenceId":"cmp_00000000000000000000000000","description":null,"#,
-    r#""createdAt":"2026-01-01T00:00:00.000Z"}"#
-);
+const EMPTY_ANSWER: &[u8] = &[b' '; 430];
 
-async fn noop(_: web::Bytes) -> HttpResponse {
+async fn empty(_: web::Bytes) -> HttpResponse {
     HttpResponse::Created()
         .content_type("application/json")
-        .body(NOOP_ANSWER)
+        .body(EMPTY_ANSWER)
 }
 
 fn extra(routes: &mut web::ServiceConfig) {
-    routes.route(NOOP_PATH, web::post().to(noop));
+    routes.route(EMPTY_PATH, web::post().to(empty));
 }
 
 /// How the service is laid out.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Layout {
     /// Threads that serve HTTP.
     pub workers: usize,
@@ -98,85 +98,40 @@ pub struct Layout {
     pub memory: Option<u64>,
     /// The most accounts in memory; `None` for the engine's default.
     pub resident: Option<usize>,
+    /// The rate limit of each tenant; `None` is no limit.
+    pub rate: Option<Rate>,
 }
 
-/// The actors over a store, and how long opening took.
-pub struct Opened {
-    /// The actors.
-    pub engine: Arc<Engine>,
-    /// Nanoseconds until the store was open.
-    pub store_nanos: u64,
-    /// Nanoseconds until the actors were started.
-    pub engine_nanos: u64,
-}
-
-/// Opens the store in a folder and starts the actors.
+/// Opens the store in a folder and starts the actors over it.
 ///
 /// # Errors
 /// When the store does not open.
-pub fn open(folder: &Path, layout: Layout) -> anyhow::Result<Opened> {
-    open_measured(folder, layout, &Measures::new()?)
-}
-
-/// Does the same with metrics.
-fn open_measured(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Result<Opened> {
-    let start = Instant::now();
-    let memory = layout.memory.map(Plan::of);
+pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Result<Arc<Engine>> {
     let mut options = EngineOptions {
         arbiters: layout.arbiters,
         ..EngineOptions::default()
     };
-    let mut storage = caudal_storage::StoreOptions {
+    let mut storage = StoreOptions {
         times: measures.store(),
-        ..caudal_storage::StoreOptions::default()
+        ..StoreOptions::default()
     };
-    if let Some(plan) = memory {
+    if let Some(plan) = layout.memory.map(Plan::of) {
         plan.lay_out(&mut options, &mut storage);
     }
     options.resident = layout.resident.unwrap_or(options.resident);
-    let store = open_store(folder, storage)?;
-    let store_nanos = super::figures::nanos(start.elapsed());
+    let store = DurableStore::open(folder, storage, Arc::new(Rows));
+    let store = store.with_context(|| format!("opening {}", folder.display()))?;
     let banks = Arc::new(|_: &Relation| {
         let bank: Arc<dyn BankGateway> = Arc::new(Bank);
         Ok(bank)
     });
     let sink = Arc::new(HttpSink::new(Reach::loopback(), Sealer::new(PEPPER)?)?);
-    let clock = Arc::new(GuardedClock::of_machine());
     let held = Outgoing::free().watch();
     let outside = Outside { banks, sink, held };
+    let clock = Arc::new(GuardedClock::of_machine());
     let cells = Cells::one(store);
     let engine = Engine::timed(cells, clock, outside, options, measures.actors())?;
-    Ok(Opened {
-        engine: Arc::new(engine),
-        store_nanos,
-        engine_nanos: super::figures::nanos(start.elapsed()),
-    })
-}
-
-/// Opens the store in a folder without actors.
-///
-/// # Errors
-/// When it does not open.
-pub fn open_store(
-    folder: &Path,
-    options: caudal_storage::StoreOptions,
-) -> anyhow::Result<Arc<DurableStore>> {
-    let store = DurableStore::open(folder, options, Arc::new(Rows));
-    store.with_context(|| format!("opening {}", folder.display()))
-}
-
-/// The realm of the bench's tenant.
-///
-/// # Errors
-/// When the store has none.
-pub fn realm(engine: &Engine) -> anyhow::Result<RealmId> {
-    realm_of(engine, TENANT)
-}
-
-fn realm_of(engine: &Engine, id: &str) -> anyhow::Result<RealmId> {
-    let platform = engine.platform();
-    let tenant = platform.tenants.get(id);
-    Ok(tenant.context("the store has no tenant of the bench")?.test)
+    Ok(Arc::new(engine))
 }
 
 /// The service, running.
@@ -190,10 +145,6 @@ pub struct Site {
     pub addr: SocketAddr,
     /// The requests to it.
     pub requests: Arc<Requests>,
-    /// The threads of its actors.
-    pub actors: Actors,
-    /// The processors of its clients, if they are pinned.
-    pub pinned: Option<Pin>,
     server: Running,
     upkeep: JoinHandle<()>,
     watch: Option<JoinHandle<()>>,
@@ -220,35 +171,15 @@ impl Site {
     /// # Errors
     /// When anything of it fails.
     pub async fn build(folder: &Path, layout: Layout, accounts: u64) -> anyhow::Result<Self> {
-        Self::build_limited(folder, layout, accounts, None).await
-    }
-
-    /// Does the same with a rate limit for each tenant, if one is given.
-    ///
-    /// # Errors
-    /// When anything of it fails.
-    pub async fn build_limited(
-        folder: &Path,
-        layout: Layout,
-        accounts: u64,
-        rate: Option<Rate>,
-    ) -> anyhow::Result<Self> {
         let memory = layout.memory.map(Plan::of);
-        let before = Actors::now();
         // With metrics, as in a service, so that their cost is in every figure.
         let measures = Arc::new(Measures::new()?);
-        let engine = open_measured(folder, layout, &measures)?.engine;
+        let engine = open(folder, layout, &measures)?;
         let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
-        let actors = before.and_since(layout.arbiters);
         let keyring = Arc::new(Keyring::new(PEPPER));
-        let key = tenant(&engine, &keyring, TENANT).await?;
-        let realm = realm(&engine)?;
-        // Open fewer concurrently when few accounts may be in memory: all accounts that are being opened are in memory.
-        let opening = layout
-            .resident
-            .map_or(OPENING, |most| (most / 8).clamp(1, OPENING));
-        let cvus = register(&engine, realm, accounts, opening).await?;
+        let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
+        let cvus = register(&engine, realm, accounts).await?;
         let door = Door {
             calendar: Arc::default(),
             engine: Arc::clone(&engine),
@@ -266,7 +197,9 @@ impl Site {
             log_every: 1,
             audit_rate: Arc::new(AuditRate::new(NonZeroU32::MIN)),
             strangers: Arc::default(),
-            rate: rate.map(|it| Arc::new(RateLimit::new(None, Some(it)))),
+            rate: layout
+                .rate
+                .map(|it| Arc::new(RateLimit::new(None, Some(it)))),
             measures,
             memory,
             unread: Arc::default(),
@@ -285,66 +218,89 @@ impl Site {
             realm,
             addr: server.addr,
             requests: Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)),
-            actors,
             server,
             upkeep,
             watch,
-            pinned: None,
         })
     }
 
-    /// Adds a second tenant with this many accounts, and returns its requests.
+    /// Adds a second tenant with this many accounts, and returns its realm and its requests.
     ///
     /// # Errors
     /// When anything of it fails.
-    pub async fn neighbour(&self, accounts: u64) -> anyhow::Result<Arc<Requests>> {
-        let key = tenant(&self.engine, &self.keyring, NEIGHBOUR).await?;
-        let realm = realm_of(&self.engine, NEIGHBOUR)?;
-        let cvus = register(&self.engine, realm, accounts, OPENING).await?;
-        Ok(Arc::new(Requests::new(&key, VOUCHER_TYPE, cvus)))
+    pub async fn neighbour(&self, accounts: u64) -> anyhow::Result<(RealmId, Arc<Requests>)> {
+        let (realm, key) = tenant(&self.engine, &self.keyring, NEIGHBOUR).await?;
+        let cvus = register(&self.engine, realm, accounts).await?;
+        let requests = Requests::new(&key, VOUCHER_TYPE, cvus);
+        Ok((realm, Arc::new(requests)))
     }
 
-    /// Stops serving and closes the store. The returned handle shows when the last thread has released it.
+    /// Credits each account through the actors' interface, more than requests can.
+    ///
+    /// # Errors
+    /// When a deposit is not recorded.
+    pub async fn fund(&self, mut tally: Tally) -> anyhow::Result<Tally> {
+        let orders = (0..tally.lines.len()).zip(tally.asked..);
+        let orders: Vec<_> = orders
+            .map(|(account, id)| BenchOrder {
+                kind: Kind::Post,
+                account,
+                other: account,
+                centavos: FUNDS,
+                id,
+            })
+            .collect();
+        let posting = futures_util::stream::iter(&orders).map(|order| self.post(order));
+        let funded = posting.buffer_unordered(FUNDING);
+        funded.try_collect::<()>().await?;
+        for order in &orders {
+            tally.note(order, true);
+            tally.asked = order.id.saturating_add(1);
+        }
+        Ok(tally)
+    }
+
+    async fn post(&self, order: &BenchOrder) -> anyhow::Result<()> {
+        let order = Adjustment {
+            target: Target::Cvu(Cvu::parse(self.requests.cvu(order.account))?),
+            voucher_type: TypeRef::Code(TypeCode::parse(VOUCHER_TYPE)?),
+            amount: Amount::parse(&order.amount())?,
+            external_id: ExternalId::parse(&order.external_id())?,
+            description: None,
+            external_date: None,
+            dry_run: false,
+        };
+        match self.engine.post(self.realm, order, asker()).await? {
+            Given::Value(Outcome::Recorded(_)) => Ok(()),
+            other => bail!("not recorded: {other:?}"),
+        }
+    }
+
+    /// Stops serving and closes the store.
     ///
     /// # Errors
     /// When the store does not close.
-    pub async fn close(self) -> anyhow::Result<Weak<dyn Store>> {
-        let held = Arc::downgrade(self.engine.store());
+    pub async fn close(self) -> anyhow::Result<()> {
         self.server.handle.stop(true).await;
         self.upkeep.abort();
         if let Some(watch) = self.watch {
             watch.abort();
         }
         let engine = self.engine;
-        web::block(move || engine.close()).await??;
-        Ok(held)
+        Ok(web::block(move || engine.close()).await??)
     }
-}
-
-/// Waits until nothing holds a store any more, so that its folder can be opened again.
-///
-/// # Errors
-/// When that takes too long.
-pub fn wait_let_go(held: &Weak<dyn Store>) -> anyhow::Result<()> {
-    let start = Instant::now();
-    while held.strong_count() > 0 {
-        if start.elapsed() > LET_GO {
-            bail!("the store of the run is still held");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    Ok(())
 }
 
 /// A caller without an idempotency key, whose answer is not kept.
-pub fn asker<T>() -> Asker<T> {
+fn asker<T>() -> Asker<T> {
     Asker {
         keyed: None,
         request_id: "bench".to_owned(),
     }
 }
 
-async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<String> {
+/// Creates a tenant, and returns its test realm and a key to it.
+async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<(RealmId, String)> {
     let new = NewTenant {
         name: "Bench".to_owned(),
         ..NewTenant::plain(id)
@@ -352,9 +308,10 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
     let create = PlatformOrder::CreateTenant(new, 0);
     engine.administer(create).await?;
     let issued = keyring.issue(id, Mode::Test, None)?;
-    engine
-        .administer(PlatformOrder::IssueKey(issued.record))
-        .await?;
+    let issue = PlatformOrder::IssueKey(issued.record);
+    engine.administer(issue).await?;
+    let created = engine.platform().tenants.get(id).map(|tenant| tenant.test);
+    let realm = created.context("a tenant is not there")?;
     let order = CreateVoucherType {
         code: TypeCode::parse(VOUCHER_TYPE)?,
         name: "Bench in".to_owned(),
@@ -362,10 +319,8 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         description: None,
         category: None,
     };
-    engine
-        .create_type(realm_of(engine, id)?, order, asker())
-        .await?;
-    Ok(issued.text)
+    engine.create_type(realm, order, asker()).await?;
+    Ok((realm, issued.text))
 }
 
 fn cuit(number: u64) -> anyhow::Result<Cuit> {
@@ -396,34 +351,19 @@ fn registration(number: u64) -> anyhow::Result<Registration> {
     })
 }
 
-/// Opens accounts, with a bounded number of them concurrently, and returns their CVUs.
-async fn register(
-    engine: &Engine,
-    realm: RealmId,
-    accounts: u64,
-    opening: usize,
-) -> anyhow::Result<Vec<String>> {
+/// Opens accounts, a bounded number of them concurrently, and returns their CVUs.
+async fn register(engine: &Engine, realm: RealmId, accounts: u64) -> anyhow::Result<Vec<String>> {
     let one = |number: u64| async move {
         let registration = registration(number)?;
         let opened = engine.register(realm, registration, true, None, asker());
-        let opened = opened
-            .await
-            .with_context(|| format!("opening account {number}"))?;
-        let cvu = match opened {
-            Given::Value(view) => view.account.cvu,
-            Given::Kept { .. } => None,
+        let cvu = match opened.await {
+            Ok(Given::Value(view)) => view.account.cvu,
+            Ok(Given::Kept { .. }) => None,
+            Err(why) => bail!("opening account {number}: {why}"),
         };
         let cvu = cvu.with_context(|| format!("account {number} has no CVU"))?;
-        if accounts >= TOLD && number.is_multiple_of(accounts / 10) {
-            super::say(&format!(
-                "{} accounts are open",
-                super::figures::grouped(number)
-            ));
-        }
         anyhow::Ok(cvu.to_string())
     };
-    let opening = futures_util::stream::iter(1..=accounts)
-        .map(one)
-        .buffered(opening);
-    opening.try_collect().await
+    let opening = futures_util::stream::iter(1..=accounts).map(one);
+    opening.buffered(OPENING).try_collect().await
 }

@@ -30,8 +30,6 @@ fn every_command_has_a_page_of_the_manual() {
     }
     let serve = fs::read_to_string(pages.join("caudal-serve.1")).unwrap();
     assert!(serve.contains("CAUDAL_CONFIG"), "{serve}");
-    // Commands for internal use have no page.
-    assert!(!pages.join("caudal-bench-reopen.1").exists());
 }
 
 #[test]

@@ -4,10 +4,10 @@
 #
 #   tests/rigs/console.sh [ACCOUNTS] [TENANTS] [VOUCHERS]      (1000000, 200 and as many vouchers as accounts without them)
 #
-# Needs a release build, node 20 and 3 GiB of disk.
+# Needs a release build (`cargo build --release --bin caudal --package caudal-tools`), node 20 and 3 GiB of disk.
 #
-# PROGRAM is the program (that of a release build without it). The store is made by `caudal bench`, which opens the accounts at
-# the actors' own door and posts by HTTP; SITE is its folder, which is used again where it is there (a
+# PROGRAM is the program (that of a release build without it). The store is made by `caudal-tools growth` next to it, which
+# opens the accounts at the actors' own door and posts by HTTP; SITE is its folder, which is used again where it is there (a
 # new one beside the program without it, removed at the end).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -26,15 +26,10 @@ mkdir -p "$site"
 step() { echo "$SECONDS s: $*"; }
 
 if [ ! -d "$site/data" ]; then
-    rm -rf "$site"/caudal-bench-* "$site/making"
-    "$program" bench --keep --dir "$site" --rounds 0 --load "$((vouchers - vouchers / 10))" --load-accounts "$accounts" \
-        --hot "$((vouchers / 10))" >"$site/bench.out"
-    mkdir "$site/making"
-    mv "$site"/caudal-bench-*/load "$site/making/store"
-    # as src/bench/site.rs has it
-    printf 'the pepper of a bench' >"$site/making/pepper"
-    chmod 600 "$site/making/pepper"
-    mv "$site/making" "$site/data"
+    rm -rf "$site"/caudal-bench-*
+    "$(dirname "$program")/caudal-tools" growth --keep --dir "$site" --accounts "$accounts" \
+        --vouchers "$((vouchers - vouchers / 10))" --hot "$((vouchers / 10))" >"$site/growth.out"
+    mv "$site"/caudal-bench-*/data "$site/data"
     step "$accounts accounts and $vouchers vouchers are there"
 fi
 # Not the addresses of an earlier run.

@@ -13,11 +13,11 @@ const GIVE_WAY: i32 = 19;
 
 /// A division of the machine's processors.
 #[derive(Clone, Copy, Debug)]
-pub struct Pin {
+pub(super) struct Pin {
     service: CpuSet,
     clients: CpuSet,
     /// The number of the service's processors.
-    pub workers: usize,
+    pub(super) workers: usize,
 }
 
 impl Pin {
@@ -25,7 +25,7 @@ impl Pin {
     ///
     /// # Errors
     /// When there are fewer than two, or the system does not report them.
-    pub fn halves() -> anyhow::Result<Self> {
+    pub(super) fn halves() -> anyhow::Result<Self> {
         let may = sched_getaffinity(None)?;
         let all: Vec<usize> = (0..CpuSet::MAX_CPU).filter(|it| may.is_set(*it)).collect();
         ensure!(all.len() > 1, "--pin needs two processors, there is one");
@@ -46,7 +46,7 @@ impl Pin {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn serve(&self) -> anyhow::Result<()> {
+    pub(super) fn serve(&self) -> anyhow::Result<()> {
         Ok(sched_setaffinity(None, &self.service)?)
     }
 
@@ -54,7 +54,7 @@ impl Pin {
     ///
     /// # Errors
     /// When the system refuses.
-    pub fn ask(&self, floods: bool) -> anyhow::Result<()> {
+    pub(super) fn ask(&self, floods: bool) -> anyhow::Result<()> {
         sched_setaffinity(None, &self.clients)?;
         if floods {
             nice(GIVE_WAY)?;
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn every_processor_is_the_services_or_the_clients() {
         let Ok(pin) = Pin::halves() else {
-            assert_eq!(crate::machine::processors(), 1);
+            assert_eq!(caudal_bench::machine::processors(), 1);
             return;
         };
         // In a thread of its own, so that other tests keep their processors.

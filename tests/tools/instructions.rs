@@ -1,24 +1,41 @@
-//! `caudal bench --instructions`: the instructions of one answer, compared with the recorded figure.
+//! The instructions of one answer, compared with the recorded figure.
 //!
 //! **Shape.** Each case of [`Counted`] runs twice under callgrind, with different numbers of answers; the difference in
 //! instructions divided by the difference in answers is the cost of one, independent of other activity on the machine.
 //! `instructions.table` has the figure of each case and of the functions that take most of it.
 //!
 //! **Bounds.** A case that costs over [`WORSE`] percent more than its figure fails, and the report names the functions
-//! that grew. If a case costs that much less, its figure should be rewritten (`--instructions-to`), so that the gain is
+//! that grew. If a case costs that much less, its figure should be rewritten (`--to`), so that the gain is
 //! kept.
 //!
 //! **Failure.** Without valgrind nothing is counted, and the report says so. Counts depend on the build and the
 //! machine: the table is of a release build on x86-64.
 
+mod callgrind;
+pub(crate) mod counted;
+
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
-use std::path::Path;
+use std::fmt;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-use super::callgrind::{self, Profile};
-use super::counted::{self, Counted};
+use caudal_bench::{Folder, say};
+
+use crate::Options;
+use callgrind::Profile;
+use counted::Counted;
+
+/// Count the instructions of an answer of each kind, and compare them with the table of this program
+///
+/// Needs valgrind. It is a failure if one costs more than 5 % more.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Write the counts to a file as a new table, and compare nothing
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+}
 
 /// How much more than its figure a case may cost, in percent.
 const WORSE: u64 = 5;
@@ -30,11 +47,11 @@ const PARTS: u64 = 100;
 const NAMED: usize = 8;
 /// The comment above the table.
 const HEADER: &str = "# Instructions of one answer, by case: all of them, then the functions with a hundredth or more.\n\
-    # Written by `caudal bench --instructions --instructions-to FILE` of a release build on x86-64.\n";
+    # Written by `caudal-tools instructions --to FILE` of a release build on x86-64.\n";
 
 /// The cost of one answer of each case: in total, and by function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table(BTreeMap<String, Costs>);
+struct Table(BTreeMap<String, Costs>);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Costs {
@@ -47,7 +64,7 @@ impl Table {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn kept() -> anyhow::Result<Self> {
+    fn kept() -> anyhow::Result<Self> {
         Self::parse(include_str!("instructions.table"))
     }
 
@@ -122,7 +139,7 @@ impl fmt::Display for Table {
 
 /// Each case with its figure.
 #[derive(Clone, Debug)]
-pub struct Compared(Vec<Line>);
+struct Compared(Vec<Line>);
 
 #[derive(Clone, Debug)]
 struct Line {
@@ -135,7 +152,7 @@ struct Line {
 
 impl Compared {
     /// Whether every case stays within its limit.
-    pub fn holds(&self) -> bool {
+    fn holds(&self) -> bool {
         self.0.iter().all(|line| !line.worse)
     }
 }
@@ -195,9 +212,9 @@ fn count_one(folder: &Path, case: Counted) -> anyhow::Result<Costs> {
     let program = std::env::current_exe().context("the program itself")?;
     let (few, many) = case.answers();
     let run = |answers: u64| {
-        super::say(&format!("counting {answers} of {}", case.name()));
+        say(&format!("counting {answers} of {}", case.name()));
         let stores = folder.join("counted");
-        let args = [counted::COMMAND, case.name(), &answers.to_string()].map(str::to_owned);
+        let args = ["counted", case.name(), &answers.to_string()].map(str::to_owned);
         let args = [&args[..], &[stores.display().to_string()]].concat();
         let profile = callgrind::count(&program, &args, &folder.join("callgrind.out"))?;
         std::fs::remove_dir_all(&stores)
@@ -223,32 +240,32 @@ fn between(few: &Profile, many: &Profile, answers: u64) -> Costs {
     }
 }
 
-/// Counts, compares, and writes the report, and the table if requested. Returns whether every case passes.
+/// Counts, compares, and prints; writes the table if requested. Returns whether every case passes.
 ///
 /// # Errors
 /// When a run fails, or the table cannot be read or written.
-pub fn run(folder: &Path, to: Option<&Path>) -> anyhow::Result<(bool, String)> {
+pub(crate) fn run(args: &Args, options: &Options) -> anyhow::Result<bool> {
+    let mut out = std::io::stdout().lock();
     if !callgrind::is_here() {
-        return Ok((
-            true,
-            "instructions: not run, valgrind is not installed\n".to_owned(),
-        ));
+        writeln!(out, "instructions: not run, valgrind is not installed")?;
+        return Ok(true);
     }
+    let folder = Folder::new(options.dir.as_deref(), options.keep)?;
     let kept = Table::kept()?;
     // To write a table, count as often as allowed, because no count is low enough to stop early.
-    let enough = if to.is_some() {
-        &Table::default()
-    } else {
-        &kept
+    let enough = match args.to {
+        Some(_) => &Table::default(),
+        None => &kept,
     };
-    let now = count(folder, enough)?;
+    let now = count(&folder.path, enough)?;
     let compared = kept.compare(&now);
-    let mut text = compared.to_string();
-    if let Some(to) = to {
-        std::fs::write(to, now.to_string()).with_context(|| format!("writing {}", to.display()))?;
-        writeln!(text, "the table is in {}", to.display())?;
-    }
-    Ok((compared.holds() || to.is_some(), text))
+    write!(out, "{compared}")?;
+    let Some(to) = &args.to else {
+        return Ok(compared.holds());
+    };
+    std::fs::write(to, now.to_string()).with_context(|| format!("writing {}", to.display()))?;
+    writeln!(out, "the table is in {}", to.display())?;
+    Ok(true)
 }
 
 #[cfg(test)]

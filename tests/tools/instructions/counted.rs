@@ -2,7 +2,7 @@
 //!
 //! **Shape.** One connection, one thread for requests and one for actors, so that every group of the journal has one
 //! commit and two runs do the same. The rest of a run (start, accounts, end) costs the same for any number of answers,
-//! so the difference between two runs is that of the answers alone. See [`super::guard`].
+//! so the difference between two runs is that of the answers alone. See [`super`].
 //!
 //! **Bounds.** How often the HTTP library looks for a complete request is chance, and costs up to 9,000 instructions
 //! per answer. So cases that cost less than 150,000, such as a balance in memory, are not counted.
@@ -11,18 +11,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 
-use super::client::Connection;
-use super::draw::{Mix, Over};
-use super::load::{self, End, Job, Measured, Way};
-use super::site::{Layout, Site};
-use super::tally::Tally;
+use caudal_bench::client::Connection;
+use caudal_bench::draw::Mix;
+use caudal_bench::load::{self, End, Job};
+use caudal_bench::on_system;
+use caudal_bench::site::{Layout, Site};
+use caudal_bench::tally::Tally;
 
-/// The name of the hidden command.
-pub const COMMAND: &str = "bench-counted";
-
-/// Makes a store in a folder and gives so many answers of one kind: for `caudal bench --instructions` alone.
+/// Makes a store in a folder and gives so many answers of one kind: only for `caudal-tools instructions`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Of which kind.
     #[arg(value_enum)]
     counted: Counted,
@@ -36,13 +34,13 @@ pub struct Args {
 ///
 /// # Errors
 /// When the service fails, or an answer is not the right one.
-pub fn run(args: &Args) -> anyhow::Result<()> {
-    super::on_system(answer(&args.dir, args.counted, args.answers))
+pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
+    on_system(answer(&args.dir, args.counted, args.answers))
 }
 
 /// What is asked.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, clap::ValueEnum)]
-pub enum Counted {
+pub(super) enum Counted {
     /// One voucher on an account in memory.
     Voucher,
     /// An internal transfer between two accounts in memory.
@@ -56,9 +54,9 @@ pub enum Counted {
 }
 
 /// Vouchers of a bulk.
-pub const BULK: usize = 1000;
+const BULK: usize = 1000;
 /// Movements of a page.
-pub const PAGE: u64 = 50;
+const PAGE: u64 = 50;
 /// The accounts, except in the activation case.
 const ACCOUNTS: u64 = 32;
 /// The accounts that are loaded in turn, and how many of them may be in memory.
@@ -68,7 +66,7 @@ const BEFORE: u64 = 8;
 
 impl Counted {
     /// All cases.
-    pub const ALL: [Self; 5] = [
+    pub(super) const ALL: [Self; 5] = [
         Self::Voucher,
         Self::Transfer,
         Self::Bulk,
@@ -77,7 +75,7 @@ impl Counted {
     ];
 
     /// Its name in the table and on the command line.
-    pub const fn name(self) -> &'static str {
+    pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Voucher => "voucher",
             Self::Transfer => "transfer",
@@ -88,7 +86,7 @@ impl Counted {
     }
 
     /// The number of answers in the shorter and in the longer run.
-    pub const fn answers(self) -> (u64, u64) {
+    pub(super) const fn answers(self) -> (u64, u64) {
         match self {
             Self::Voucher | Self::Activation => (500, 3500),
             Self::Transfer | Self::Page => (300, 1500),
@@ -108,7 +106,7 @@ impl Counted {
         match self {
             Self::Voucher => Mix::Spread(accounts),
             Self::Transfer => Mix::Transfers(accounts),
-            Self::Bulk => Mix::Bulk(BULK, Over::Many(accounts)),
+            Self::Bulk => Mix::Bulk(BULK, accounts),
             Self::Activation | Self::Page => Mix::Balances(accounts),
         }
     }
@@ -118,39 +116,30 @@ async fn answer(folder: &Path, counted: Counted, answers: u64) -> anyhow::Result
     let layout = Layout {
         workers: 1,
         arbiters: 1,
-        memory: None,
         resident: (counted == Counted::Activation).then_some(COLD.1),
+        ..Layout::default()
     };
     let accounts = counted.accounts();
     let site = Site::build(folder, layout, accounts).await?;
     let mut tally = Tally::new(accounts);
     for _ in 0..BEFORE {
-        tally = ask(&site, Way::Engine(site.realm), Mix::Fund, accounts, tally).await?;
+        tally = site.fund(tally).await?;
     }
-    let http = Way::Http(site.addr);
     if counted == Counted::Page {
-        ask(&site, http, Mix::Hot(0), PAGE, tally).await?;
+        ask(&site, Mix::Hot(0), PAGE, tally).await?;
         pages(&site, answers).await?;
     } else {
-        ask(&site, http, counted.mix(), answers, tally).await?;
+        ask(&site, counted.mix(), answers, tally).await?;
     }
-    drop(site.close().await?);
-    Ok(())
+    site.close().await
 }
 
-async fn ask(site: &Site, way: Way, mix: Mix, answers: u64, tally: Tally) -> anyhow::Result<Tally> {
-    let job = Job {
-        way,
-        connections: 1,
-        mix,
-        end: End::Answers {
-            warm_up: 0,
-            of: answers,
-        },
-    };
-    let (Measured { first_wrong, .. }, tally) = load::run(site, job, tally).await?;
-    ensure!(first_wrong.is_none(), "a wrong answer: {first_wrong:?}");
-    Ok(tally)
+async fn ask(site: &Site, mix: Mix, answers: u64, tally: Tally) -> anyhow::Result<()> {
+    let job = Job::new(site, 1, mix, End::Answers(answers));
+    let (measured, _) = load::run(site, job, tally).await?;
+    let wrong = measured.first_wrong;
+    ensure!(wrong.is_none(), "a wrong answer: {wrong:?}");
+    Ok(())
 }
 
 async fn pages(site: &Site, answers: u64) -> anyhow::Result<()> {
@@ -161,7 +150,7 @@ async fn pages(site: &Site, answers: u64) -> anyhow::Result<()> {
     let request = site.requests.get(&path);
     let mut connection = Connection::open(site.addr).await.context("connecting")?;
     for _ in 0..answers {
-        let (status, _, body) = connection.get(&request).await?;
+        let (status, body) = connection.get(&request).await?;
         ensure!(
             status == 200,
             "{path}: {status} {}",
@@ -179,7 +168,7 @@ mod tests {
     fn each_kind_is_answered_as_often_as_it_is_asked() {
         for counted in Counted::ALL {
             let folder = tempfile::tempdir().unwrap();
-            super::super::on_system(answer(folder.path(), counted, 3)).unwrap();
+            on_system(answer(folder.path(), counted, 3)).unwrap();
         }
     }
 }

@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context as _, bail, ensure};
 
 /// The instructions that each function executed itself, without those of the functions that it called.
-pub type Profile = BTreeMap<String, u64>;
+pub(super) type Profile = BTreeMap<String, u64>;
 
 /// Functions that spin until another thread arrives: their number of iterations is chance.
 const WAITING: [&str; 3] = [
@@ -17,7 +17,7 @@ const WAITING: [&str; 3] = [
 ];
 
 /// Whether valgrind can be run.
-pub fn is_here() -> bool {
+pub(super) fn is_here() -> bool {
     let mut asked = Command::new("valgrind");
     asked.arg("--version").stdout(Stdio::null());
     asked.status().is_ok_and(|status| status.success())
@@ -27,7 +27,7 @@ pub fn is_here() -> bool {
 ///
 /// # Errors
 /// When valgrind cannot be run, or the program fails.
-pub fn count(program: &Path, args: &[String], out: &Path) -> anyhow::Result<Profile> {
+pub(super) fn count(program: &Path, args: &[String], out: &Path) -> anyhow::Result<Profile> {
     let mut command = Command::new("valgrind");
     command
         .args(["--tool=callgrind", "--quiet", "--compress-strings=no"])
@@ -49,7 +49,7 @@ pub fn count(program: &Path, args: &[String], out: &Path) -> anyhow::Result<Prof
 ///
 /// # Errors
 /// When the text has another format, or its total is not the sum of its lines.
-pub fn parse(text: &str) -> anyhow::Result<Profile> {
+pub(super) fn parse(text: &str) -> anyhow::Result<Profile> {
     let mut profile = Profile::new();
     let (mut function, mut called, mut total) = (String::new(), false, None);
     for line in text.lines() {
