@@ -14,7 +14,6 @@ pub(crate) mod approvals;
 mod audit;
 mod backup;
 mod cases;
-mod cells;
 mod clock;
 mod document;
 mod fees;
@@ -227,7 +226,6 @@ fn operations(config: &mut web::ServiceConfig) {
         .service(at("/webhooks/deliveries/{id}/redeliver", "POST").post(redeliveries::one))
         .service(at("/treasury", "GET").get(treasury::list))
         .service(at("/status", "GET").get(status::show))
-        .service(at("/cells", "GET").get(cells::list))
         .service(at("/node", "GET").get(node::show))
         .service(at("/node/hand-over", "POST").post(node::hand_over))
         .service(at("/clock", "GET").get(clock::show))

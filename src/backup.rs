@@ -7,15 +7,14 @@
 //! STORE/full/FIRST-LAST-HASH.zst   a run of about 16 MiB of records
 //! STORE/tail/FIRST-LAST-HASH.zst   what came since, a few seconds each
 //! STORE/pepper.check               by which a wrong pepper is recognised
-//! STORE/cells/N/full/…, tail/…     the same of cell N, where there are several
-//! STORE/end                        which backup this is, and the last commit of each cell with its hash
+//! STORE/end                        which backup this is, and the last commit with its hash
 //! ```
-//! `STORE` is the id of the store, that of its first cell. `FIRST` and `LAST` are the numbers of commits, and `HASH` is
+//! `STORE` is the id of the store. `FIRST` and `LAST` are the numbers of commits, and `HASH` is
 //! that of the last record. Once enough tails have gathered, one full object replaces them, and they are removed.
 //!
 //! **Order.** An object is written whole or not at all, and never over another, except that `end` is replaced after
 //! each shipment ([`end`]). The names, compared with the journal, say where shipping continues, so a shipper may die
-//! anywhere. Cells are shipped in an order in which the depot is consistent at every moment ([`fleet`]).
+//! anywhere.
 //!
 //! **Failure.** There is no manifest to trust: restore and verification follow the chain of hashes from the first
 //! record, and refuse one that ends before what `end` says. A depot with records that the journal lacks is never
@@ -24,16 +23,13 @@
 pub mod chain;
 pub mod depot;
 pub mod end;
-pub mod fits;
-pub mod fleet;
-pub mod level;
 pub mod names;
 pub mod object;
 pub mod restore;
 pub mod run;
 pub mod ship;
+pub mod shipment;
 pub mod since;
-pub mod verify;
 
 use caudal_storage::log::Sealed;
 use caudal_storage::{CommitNo, OpenError, StoreError};

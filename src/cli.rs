@@ -7,7 +7,6 @@
 mod admin;
 mod approvals;
 mod backup;
-mod cell;
 mod dev;
 mod health;
 mod listen;
@@ -62,9 +61,6 @@ enum Command {
     /// Issue, list, rotate and revoke API keys of a running service
     #[command(subcommand)]
     Key(admin::Key),
-    /// Show the cells of a running service, and move tenants between them
-    #[command(subcommand)]
-    Cell(cell::Cell),
     /// Show the nodes of a running service's log, and hand it from one to another
     #[command(subcommand)]
     Node(node::Node),
@@ -75,7 +71,7 @@ enum Command {
     #[command(subcommand)]
     Approvals(approvals::Approvals),
     Audit(Box<people::AuditArgs>),
-    /// Show how much a running service logs, and change it for a while; move, compare and heal the log of a cell
+    /// Show how much a running service logs, and change it for a while
     #[command(subcommand)]
     Log(log::Log),
     Status(status::Args),
@@ -169,7 +165,6 @@ pub fn run() -> ExitCode {
         Command::SandboxBank(args) => sandbox_bank::run(args),
         Command::Tenant(errand) => admin::tenant(errand),
         Command::Key(errand) => admin::key(errand),
-        Command::Cell(errand) => cell::run(errand),
         Command::Node(errand) => node::run(errand),
         Command::Admin(errand) => people::admin(errand),
         Command::Approvals(errand) => approvals::run(errand),

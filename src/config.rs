@@ -21,6 +21,7 @@ use std::time::Duration;
 use caudal_actors::engine;
 use caudal_actors::realms::KEYS_KEPT;
 use caudal_ledger::deliveries::Schedule;
+use caudal_ledger::ids::Shard;
 use caudal_sandbox as sandbox;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::Deserialize;
@@ -84,6 +85,7 @@ pub struct Settings {
     admin_key_enabled: bool,
     pepper: Option<SecretString>,
     workers: usize,
+    shard: u16,
     shutdown_grace_seconds: u64,
     bank_catch_up_seconds: u64,
     idempotency_days: u32,
@@ -147,6 +149,7 @@ impl Default for Settings {
             admin_key_enabled: true,
             pepper: None,
             workers: 0,
+            shard: 0,
             shutdown_grace_seconds: service::GRACE.as_secs(),
             bank_catch_up_seconds: service::CATCH_UP.as_secs(),
             idempotency_days: IDEMPOTENCY_DAYS,
@@ -240,6 +243,7 @@ impl Settings {
         let admin_key = self.administration(&mut wrong);
         let pepper = wrong.secret("pepper", self.pepper.as_ref());
         wrong.range("workers", self.workers, 0, 1024);
+        wrong.range("shard", self.shard, 0, Shard::MAX);
         wrong.range(
             "shutdown_grace_seconds",
             self.shutdown_grace_seconds,
@@ -267,6 +271,7 @@ impl Settings {
             listen: self.listen,
             admin_listen: self.admin_listen,
             workers: self.workers,
+            shard: Shard::new(self.shard).unwrap_or_default(),
             engine: engine::EngineOptions {
                 arbiters: self.actors.threads,
                 spread: self.actors.spread,
@@ -277,7 +282,6 @@ impl Settings {
             },
             storage: self.storage.options(),
             cell,
-            cells: self.storage.cells,
             banking,
             secrets,
             admin_key_enabled: self.admin_key_enabled,

@@ -95,8 +95,8 @@ pub struct Door {
     pub backup: Option<Arc<Backup>>,
     /// Whether outgoing calls are held, after a restore to the past.
     pub outgoing: Arc<Outgoing>,
-    /// The figures of the cells' logs, by the numbers of the cells; none where they are on this machine's disk.
-    pub logs: Arc<[Arc<caudal_postgres::Status>]>,
+    /// The figures of the log; none where it is on this machine's disk.
+    pub log: Option<Arc<caudal_postgres::Status>>,
     /// Peers whose word is believed about whom they ask for.
     pub proxies: Arc<[IpNet]>,
     /// This node, where several share the log.
@@ -145,10 +145,7 @@ impl Door {
             if self.engine.clock_doubt().is_some() {
                 return Err(Unready::Clock);
             }
-            self.engine
-                .cells()
-                .all()
-                .try_for_each(|store| store.ready())?;
+            self.engine.store().ready()?;
         }
         self.waits().map_or(Ok(()), |why| Err(Unready::Waits(why)))
     }

@@ -1,11 +1,14 @@
 //! API keys: their format, their creation, and how a request is identified by one.
 //!
-//! `cdl_live_<id>_<secret><check>`: 10 characters of id, 43 of secret (256 bits, base64url), 6 of
-//! check (CRC-32), so that a typing error is refused before anything is looked up. Only the
+//! `cdl_live_<id>_<secret><check>`: 13 characters of id, of which the first three are the shard in lower-case hexadecimal
+//! digits, so that a load balancer finds the shard by the beginning of a key; 43 of secret (256 bits, base64url), 6 of
+//! check (CRC-32), so that a typing error is refused before anything is looked up. A key of another shard is unknown
+//! here, like any that was never issued. Only the
 //! HMAC-SHA-256 of the secret under the server's pepper is kept: with 256 random bits a slow hash
 //! would protect nothing and would be a lever for denial of service.
 //!
-//! The credentials of the people who run the service are created and stored in the same way, and begin with `cdl_op_`.
+//! The credentials of the people who run the service are created and stored in the same way, and begin with `cdl_op_`;
+//! their ids have 10 characters, and no shard.
 
 mod root;
 
@@ -18,7 +21,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use caudal_actors::engine::Engine;
 use caudal_actors::platform::KnownKey;
 use caudal_ledger::chain::Digest;
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{RealmId, Shard};
 use caudal_ledger::people::{Credential, Person};
 use caudal_ledger::tenants::{ApiKey, Mode};
 use caudal_ledger::time::Timestamp;
@@ -26,6 +29,8 @@ use caudal_ledger::time::Timestamp;
 pub use root::RootKey;
 
 const ID_CHARS: usize = 10;
+/// The characters of the shard, which begin the id of a tenant's key.
+const SHARD_CHARS: usize = 3;
 const SECRET_CHARS: usize = 43;
 const CHECK_CHARS: usize = 6;
 /// The word in place of the mode in the credential of a person.
@@ -64,6 +69,7 @@ impl Identity {
 /// Creates and checks keys under one pepper.
 pub struct Keyring {
     pepper: hmac::Key,
+    shard: Shard,
 }
 
 impl std::fmt::Debug for Keyring {
@@ -81,15 +87,21 @@ pub struct Issued {
 }
 
 impl Keyring {
-    /// A keyring under a pepper of any length; 32 random bytes are recommended.
-    pub fn new(pepper: &[u8]) -> Self {
+    /// A keyring of a shard under a pepper of any length; 32 random bytes are recommended.
+    pub fn new(pepper: &[u8], shard: Shard) -> Self {
         Self {
             pepper: hmac::Key::new(hmac::HMAC_SHA256, pepper),
+            shard,
         }
     }
 
-    /// A new secret under a new id: returns the id, the whole text, and the stored digest.
-    fn make(&self, kind: &str) -> anyhow::Result<(String, String, Digest)> {
+    /// The shard whose keys it issues.
+    pub const fn shard(&self) -> Shard {
+        self.shard
+    }
+
+    /// A new secret under a new id that begins with `prefix`: returns the id, the whole text, and the stored digest.
+    fn make(&self, kind: &str, prefix: &str) -> anyhow::Result<(String, String, Digest)> {
         let mut random = [0_u8; 32 + ID_CHARS];
         rand::fill(&mut random).map_err(|_| anyhow::anyhow!("no randomness"))?;
         let (secret, id) = random.split_at(32);
@@ -99,7 +111,7 @@ impl Keyring {
             let letter = ID_ALPHABET.get(at).expect("a letter for five bits");
             char::from(*letter)
         };
-        let id: String = id.iter().map(letter).collect();
+        let id: String = prefix.chars().chain(id.iter().map(letter)).collect();
         let secret = URL_SAFE_NO_PAD.encode(secret);
         let body = format!("cdl_{kind}_{id}_{secret}");
         let text = format!("{body}{}", check(&body));
@@ -111,7 +123,7 @@ impl Keyring {
     /// # Errors
     /// When the machine provides no randomness.
     pub fn credential(&self) -> anyhow::Result<(String, Credential)> {
-        let (id, text, mac) = self.make(OPERATOR)?;
+        let (id, text, mac) = self.make(OPERATOR, "")?;
         Ok((text, Credential { id, mac }))
     }
 
@@ -135,7 +147,7 @@ impl Keyring {
     /// # Errors
     /// When the machine provides no randomness.
     pub fn issue(&self, tenant: &str, mode: Mode, label: Option<String>) -> anyhow::Result<Issued> {
-        let (id, text, mac) = self.make(mode.as_str())?;
+        let (id, text, mac) = self.make(mode.as_str(), &self.shard.to_string())?;
         let record = ApiKey {
             id,
             tenant: tenant.to_owned(),
@@ -219,7 +231,11 @@ fn parse(text: &str) -> Option<(&str, &str, &str)> {
     let rest = text.strip_prefix("cdl_")?;
     let (kind, rest) = rest.split_once('_')?;
     let (id, secret_and_check) = rest.split_once('_')?;
-    if !text.is_ascii() || id.len() != ID_CHARS {
+    let chars = match kind {
+        OPERATOR => ID_CHARS,
+        _ => ID_CHARS.saturating_add(SHARD_CHARS),
+    };
+    if !text.is_ascii() || id.len() != chars {
         return None;
     }
     if secret_and_check.len() != SECRET_CHARS.saturating_add(CHECK_CHARS) {
@@ -236,12 +252,15 @@ mod tests {
 
     #[test]
     fn a_key_reads_back_and_any_changed_character_is_refused() {
-        let ring = Keyring::new(b"pepper");
+        let ring = Keyring::new(b"pepper", Shard::default());
         let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
         let (kind, id, secret) = parse(&issued.text).unwrap();
         assert_eq!((kind, id), ("test", issued.record.id.as_str()));
         assert_eq!(ring.mac(secret), issued.record.mac);
-        assert_ne!(Keyring::new(b"other").mac(secret), issued.record.mac);
+        assert_ne!(
+            Keyring::new(b"other", Shard::default()).mac(secret),
+            issued.record.mac
+        );
         for at in 0..issued.text.len() {
             let mut bytes = issued.text.clone().into_bytes();
             bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
@@ -255,6 +274,24 @@ mod tests {
             "ñ",
         ] {
             assert_eq!(parse(text), None);
+        }
+    }
+
+    #[test]
+    fn a_key_begins_with_its_shard_and_a_credential_with_none() {
+        for (number, begins) in [
+            (0, "cdl_test_000"),
+            (26, "cdl_test_01a"),
+            (4095, "cdl_test_fff"),
+        ] {
+            let ring = Keyring::new(b"pepper", Shard::new(number).unwrap());
+            let issued = ring.issue("tnt_1", Mode::Test, None).unwrap();
+            assert!(issued.text.starts_with(begins), "{}", issued.text);
+            assert_eq!(id_of(&issued.text), Some(issued.record.id.as_str()));
+            assert!(issued.text.starts_with(&prefix(&issued.record)));
+            let (text, credential) = ring.credential().unwrap();
+            assert!(text.starts_with(&format!("cdl_op_{}_", credential.id)));
+            assert_eq!(credential.id.len(), ID_CHARS);
         }
     }
 }

@@ -262,7 +262,7 @@ async fn keep(engine: &Engine, plan: Plan, unread: &Unread) {
             let living = residency.living();
             unread.set_most(plan.unread_max(taken));
             cache = plan.cache(cache, taken, living);
-            engine.cells().keep_cached(cache);
+            engine.store().keep_cached(cache);
             residency.set_most(plan.next(living, taken));
         }
         rt::time::sleep(EVERY).await;

@@ -1,4 +1,4 @@
-//! The composition root: one folder, a store for each of its cells, the actors that use them, and the listeners.
+//! The composition root: one folder, its store, the actors that use it, and the listeners.
 //!
 //! **Shape.** [`Service::start`] runs everything on a thread and an actix system of its own, so that
 //! any runtime, or none, may call it, and several services live in one process. `caudal dev`,
@@ -14,13 +14,10 @@ mod assembly;
 mod banks;
 mod catch_up;
 mod cell;
-mod cells;
 mod descriptors;
 mod folder;
 mod listening;
-pub mod moving;
 mod nodes;
-mod places;
 mod secrets;
 mod shipping;
 
@@ -38,6 +35,7 @@ use caudal_actors::failure::Failure;
 use caudal_actors::platform::NewTenant;
 use caudal_actors::ports::Clock;
 use caudal_ledger::calendar::Calendar;
+use caudal_ledger::ids::Shard;
 use caudal_ledger::tenants::{Mode, Tenant};
 use caudal_storage::OpenError;
 use secrecy::SecretString;
@@ -57,14 +55,13 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE};
-pub use cells::{for_restore as cell_for_restore, open_known as open_cells};
+pub use cell::{CellLog, LEASE, place_of};
 pub use folder::new_secret;
 pub use folder::{
-    BANK, BackupChoice, Restoring, clear, hold, is_restored, knows_a_store, list_since, pepper_mark,
+    BANK, BackupChoice, Restoring, clear, for_restore, hold, is_restored, knows_a_store,
+    list_since, open as open_folder, pepper_mark,
 };
 pub use folder::{read as read_file, write as write_file};
-pub use places::copy_in;
 
 /// How long requests in flight have to finish when the service stops.
 pub const GRACE: Duration = Duration::from_secs(20);
@@ -127,15 +124,14 @@ pub struct ServiceOptions {
     pub admin_listen: SocketAddr,
     /// How many threads the public listener has; 0 is one per processor.
     pub workers: usize,
+    /// The number of this service among the shards, in the ids and keys that it makes.
+    pub shard: Shard,
     /// How the actors are laid out.
     pub engine: engine::EngineOptions,
     /// Limits of the store.
     pub storage: caudal_storage::StoreOptions,
     /// Where the store's log is, when it is not the store's own journal.
     pub cell: Option<CellLog>,
-    /// How many cells there are, including the first one. Each has a store of its own, and each tenant lives in one of
-    /// them. With `cell`, each also has a log of its own in that database.
-    pub cells: u32,
     /// Which bank the service talks to.
     pub banking: Banking,
     /// The folder of the secrets that bank relations of tenants name.
@@ -195,10 +191,10 @@ impl ServiceOptions {
             listen: free,
             admin_listen: free,
             workers: 0,
+            shard: Shard::default(),
             engine: engine::EngineOptions::default(),
             storage: caudal_storage::StoreOptions::default(),
             cell: None,
-            cells: 1,
             banking: Banking::Sandbox {
                 listen: free,
                 data: Some(data.join(BANK)),

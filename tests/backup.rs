@@ -10,7 +10,6 @@ mod since;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::slice::from_ref;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -19,10 +18,9 @@ use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot::{self, Depot, Later, Listed};
 use caudal::backup::end::{BackupId, Choice};
-use caudal::backup::fleet::{Fleet, Known};
-use caudal::backup::level::{Alone, Level};
 use caudal::backup::run::Plan;
 use caudal::backup::ship::Cut;
+use caudal::backup::shipment::{Known, Shipment};
 use caudal_actors::records::projection::Rows;
 use caudal_storage::log::LogId;
 use caudal_storage::{DurableStore, Store as _, StoreOptions};
@@ -315,20 +313,18 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
         // each life makes a little progress, or none
         let depot: Arc<dyn Depot> = Dying::over(&to, 1 + deaths % 12);
         let life = async {
-            let level: Arc<dyn Level> = Arc::new(Alone);
-            let cells = (from_ref(&records), level);
             let known = Known {
                 pepper_check: Some(b"m"),
                 choice: &chosen,
-                shipped: Vec::new(),
+                shipped: None,
             };
-            let mut fleet = Fleet::begin(&depot, cells, small, known).await?;
-            while fleet.step().await? {}
-            Ok::<_, BackupError>(fleet.stands())
+            let mut shipment = Shipment::begin(&depot, records.clone(), small, known).await?;
+            while shipment.step().await? {}
+            Ok::<_, BackupError>(shipment.reached())
         };
         match life.await {
-            Ok(stands) => {
-                assert_eq!(stands[0].reached, Some(end));
+            Ok(reached) => {
+                assert_eq!(reached, end);
                 done = true;
             }
             Err(BackupError::Depot { .. }) => deaths += 1,
@@ -338,13 +334,13 @@ async fn a_backup_that_dies_at_any_operation_goes_on_where_it_was() {
     }
     assert!(deaths > 5, "{deaths}");
     let depot = depot::open(text(&to), false).unwrap();
-    let whole = chain::whole(depot.as_ref(), None, false).await.unwrap();
+    let kept = chain::kept(depot.as_ref(), None, false).await.unwrap();
     let mut all = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>, _: u64| {
         all.extend_from_slice(record.bytes());
         Ok(true)
     };
-    let walked = chain::walk(depot.as_ref(), &whole.first, &mut take, &mut |_| ()).await;
+    let walked = chain::walk(depot.as_ref(), &kept, &mut take, &mut |_| ()).await;
     assert_eq!(walked.unwrap().hash, end.tail().hash);
     let mut own = Vec::new();
     let mut take = |record: &caudal_storage::log::Sealed<'_>| {

@@ -79,7 +79,6 @@ mod monitoring;
 #[cfg(test)]
 mod movements;
 #[cfg(test)]
-mod moving;
 #[cfg(test)]
 mod nodes;
 #[cfg(test)]

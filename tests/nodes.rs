@@ -8,7 +8,6 @@ mod dev;
 mod elsewhere;
 mod frozen;
 mod full;
-mod growth;
 mod partitions;
 mod processes;
 mod promotions;

@@ -3,6 +3,7 @@
 mod closed;
 pub mod dying;
 mod rows;
+mod shards;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,21 +52,6 @@ pub async fn worked(service: &TestService) -> Vec<String> {
     }
     posted.is(201);
     cvus
-}
-
-/// Posts `parts` batches of fifty small vouchers, whose ids begin with a name that no others have.
-pub async fn batches(client: &Client, cvu: &str, name: &str, parts: u32) {
-    for part in 0..parts {
-        let items: Vec<_> = (0..50)
-            .map(|item| {
-                json!({"cvu": cvu, "voucherTypeCode": "IN", "amount": "0.10",
-                    "idExterno": format!("{name}-{part}-{item}")})
-            })
-            .collect();
-        let body = json!({"mode": "independent", "items": items});
-        let sent = client.post("/v1/comprobantes/batch", &body);
-        sent.await.is(200);
-    }
 }
 
 /// Everything that both families show of a realm.

@@ -118,6 +118,12 @@ pub struct OnCollector {
 }
 
 impl OnCollector {
+    /// The realm to which money belongs that no account here explains: the first of a mode on the account. It counts
+    /// whether the realm is served or not, so that no second one takes the same money.
+    pub fn keeper(&self, mode: Mode) -> Option<RealmId> {
+        self.realms_of(mode).first().copied()
+    }
+
     /// The realms of a mode.
     pub fn realms_of(&self, mode: Mode) -> BTreeSet<RealmId> {
         let realms = self.realms.iter().copied();
@@ -127,6 +133,35 @@ impl OnCollector {
 
 /// All collector accounts by their places. Realms without a bank are on none.
 pub type Collectors = BTreeMap<String, Arc<OnCollector>>;
+
+/// The collector accounts as of the last change of the platform, for whoever has to ask about other realms.
+#[derive(Clone, Debug, Default)]
+pub struct Known(Arc<RwLock<Arc<Collectors>>>);
+
+impl Known {
+    /// Takes up which realms are on which account.
+    pub fn set(&self, collectors: Collectors) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(collectors);
+    }
+
+    /// All of them.
+    pub fn now(&self) -> Arc<Collectors> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The collector account of a realm; `None` without a bank.
+    pub fn of(&self, realm: RealmId) -> Option<Arc<OnCollector>> {
+        let all = self.now();
+        let mut all = all.values();
+        all.find(|on| on.realms.contains(&realm)).cloned()
+    }
+
+    /// Whether money belongs to this realm that came through its bank and that no account here explains.
+    pub fn keeps(&self, realm: RealmId) -> bool {
+        let on = self.of(realm);
+        on.is_some_and(|on| on.keeper(realm.mode()) == Some(realm))
+    }
+}
 
 /// Finds which realms are on which collector account.
 pub fn collectors<'a>(banks: impl IntoIterator<Item = (RealmId, &'a RealmBank)>) -> Collectors {

@@ -36,7 +36,7 @@ pub mod webhooks;
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use actix::{Arbiter, ArbiterHandle};
 use caudal_ledger::accounts::ProfileOrder;
@@ -51,8 +51,7 @@ use dashmap::DashMap;
 use tokio::sync::{Notify, oneshot, watch};
 
 use crate::accounts::{AccountView, BalanceView, Versions};
-use crate::banks::{Collectors, RealmBank};
-use crate::cells::Cells;
+use crate::banks::{self, RealmBank};
 use crate::failure::Failure;
 use crate::lanes::{Lane, Traffic};
 use crate::mailbox::Mailbox;
@@ -95,7 +94,7 @@ pub struct Asker<T> {
 
 /// All of the actors, and the door to them.
 pub struct Engine {
-    cells: Cells,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     keys: Keys,
     /// Replaced when the engine wakes.
@@ -106,8 +105,6 @@ pub struct Engine {
     state: Arc<RwLock<Arc<Platform>>>,
     /// How many facts about platform and people had been read while the engine rested.
     seen: AtomicU64,
-    /// At how many of these facts a realm could not be started, and when.
-    unstarted: Mutex<Option<(u64, Instant)>>,
     realms: Arc<Realms>,
     read_slots: read_slots::ReadSlots,
     bank_reads: bank_reads::BankReads,
@@ -121,7 +118,7 @@ pub struct Engine {
 impl std::fmt::Debug for Engine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Engine")
-            .field("cells", &self.cells)
+            .field("store", &self.store)
             .finish_non_exhaustive()
     }
 }
@@ -137,7 +134,7 @@ pub struct Outside {
 }
 
 struct Realms {
-    cells: Cells,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     /// When the store was opened, in milliseconds.
     opened: AtomicU64,
@@ -154,21 +151,18 @@ struct Realms {
     treasury_patience: Duration,
     arbiters: Vec<ArbiterHandle>,
     spread: bool,
-    /// By cell: realms that write in one cell do not wait for those in another.
-    traffic: DashMap<u32, Arc<Traffic>>,
+    traffic: Arc<Traffic>,
     pace: Arc<Pace>,
     supervisors: DashMap<RealmId, Supervised>,
-    collectors: RwLock<Arc<Collectors>>,
-    /// The cells whose realms do not act here, because another node owns them. Held while realms are taken up.
-    rests: Mutex<BTreeSet<u32>>,
-    /// The banks of realms that lie in those cells, if there are several cells.
-    elsewhere: DashMap<RealmId, Arc<RealmBank>>,
+    collectors: banks::Known,
+    /// Whether the realms do not act here, because another node owns the log. Held while realms are taken up.
+    rests: Mutex<bool>,
     /// The open realms of the platform that was taken up last, or is being taken up.
     known: RwLock<BTreeSet<RealmId>>,
     /// Held while a state of the platform is taken up, so that states are taken up one after the other.
     publishing: Mutex<()>,
-    /// By cell: held while the cell wakes or comes to rest.
-    waking: DashMap<u32, Arc<tokio::sync::Mutex<()>>>,
+    /// Held while the realms wake or come to rest.
+    waking: Arc<tokio::sync::Mutex<()>>,
 }
 
 /// A realm: its present supervisor, and the parts that outlive supervisors.
@@ -221,28 +215,28 @@ impl Engine {
     ) -> Result<Self, Failure> {
         let (_, held) = watch::channel(false);
         let outside = Outside { banks, sink, held };
-        Self::timed(Cells::one(store), clock, outside, options, Times::default())
+        Self::timed(store, clock, outside, options, Times::default())
     }
 
-    /// The same over several cells, with handles that record how long messages wait.
+    /// The same, with handles that record how long messages wait.
     ///
     /// # Errors
     /// As [`Self::carrying`].
     pub fn timed(
-        cells: Cells,
+        store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         outside: Outside,
         options: EngineOptions,
         times: Times,
     ) -> Result<Self, Failure> {
-        let loaded = PlatformActor::load(cells.platform().as_ref())?;
-        clock.begin(clock::known(&cells, &loaded.0)?);
+        let loaded = PlatformActor::load(store.as_ref())?;
+        clock.begin(clock::known(store.as_ref(), &loaded.0)?);
         let arbiters = (0..options.arbiters)
             .map(|_| Arbiter::new().handle())
             .collect();
         let couriers = (options.arbiters > 0).then(|| Arbiter::new().handle());
         let realms = Arc::new(Realms {
-            cells: cells.clone(),
+            store: Arc::clone(&store),
             opened: AtomicU64::new(clock.now().millis()),
             clock: Arc::clone(&clock),
             outside,
@@ -258,15 +252,14 @@ impl Engine {
             treasury_patience: options.treasury_patience,
             arbiters,
             spread: options.spread,
-            traffic: DashMap::new(),
+            traffic: Arc::default(),
             pace: Arc::new(Pace::new(options.pace)),
             supervisors: DashMap::new(),
-            collectors: RwLock::default(),
-            rests: Mutex::new(turns::at_first(&cells, options.rests)),
-            elsewhere: DashMap::new(),
+            collectors: banks::Known::default(),
+            rests: Mutex::new(options.rests),
             known: RwLock::default(),
             publishing: Mutex::default(),
-            waking: DashMap::new(),
+            waking: Arc::default(),
         });
         let keys = Keys::default();
         let first = Arc::new(loaded.0.clone());
@@ -278,7 +271,7 @@ impl Engine {
         let staff = RwLock::new(realms.office()?);
         let treasury = RwLock::new(realms.treasury());
         Ok(Self {
-            cells,
+            store,
             clock,
             keys,
             platform,
@@ -286,7 +279,6 @@ impl Engine {
             staff,
             state,
             seen: AtomicU64::new(0),
-            unstarted: Mutex::default(),
             realms,
             read_slots: read_slots::ReadSlots::default(),
             bank_reads: bank_reads::BankReads::new(options.bank_reads),
@@ -311,19 +303,14 @@ impl Engine {
         Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The stores of this process.
-    pub fn cells(&self) -> &Cells {
-        &self.cells
-    }
-
     /// How many accounts of all realms are in memory, and how many may be.
     pub fn residency(&self) -> &Residency {
         &self.realms.residency
     }
 
-    /// The store with the platform's facts: for tests and benches, where it holds everything.
+    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
-        self.cells.platform()
+        &self.store
     }
 
     fn tell(&self, realm: RealmId, message: impl Into<RealmMessage>) -> Result<(), Failure> {

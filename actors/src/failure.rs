@@ -98,7 +98,7 @@ impl From<StoreError> for Failure {
             StoreError::Poisoned(_) | StoreError::Unreadable(_) | StoreError::Deposed => {
                 Self::OutcomeUnknown
             }
-            // The commit was not taken: the owner of the cell has to be asked.
+            // The commit was not taken: the owner of the log has to be asked.
             StoreError::Closed | StoreError::NotOwner { .. } => Self::ShuttingDown,
             StoreError::Corrupt(why) => {
                 tracing::error!(%why, "storage is damaged");

@@ -48,7 +48,7 @@ pub const COMMITS_MAX: usize = 4096;
 /// The most bytes of entries and hints that may wait in one lane.
 pub const BYTES_MAX: usize = 32 << 20;
 
-/// Which realms have written lately, over all lanes of a cell.
+/// Which realms have written lately, over all lanes of a store.
 #[derive(Debug)]
 pub struct Traffic {
     start: Instant,

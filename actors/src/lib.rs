@@ -16,7 +16,6 @@
 
 pub mod accounts;
 pub mod banks;
-pub mod cells;
 pub mod courier;
 pub mod engine;
 pub mod failure;

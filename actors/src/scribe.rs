@@ -20,6 +20,7 @@ use caudal_ledger::time::Timestamp;
 use caudal_storage::{Commit, Entry, Store, StoreError, StreamId};
 use tokio::sync::{Notify, Semaphore, oneshot};
 
+use crate::banks::Known;
 use crate::failure::Failure;
 use crate::hold::Hold;
 use crate::lanes::Lane;
@@ -60,6 +61,8 @@ pub struct Shared {
     pub bank: Arc<dyn BankGateway>,
     /// Holds the realm's departures back.
     pub hold: Arc<Hold>,
+    /// The collector accounts, and which realms are on each.
+    pub collectors: Known,
     /// Bounds the calls about transfers, returns and enrolments that the realm may have under way at the bank.
     pub bank_slots: Arc<Semaphore>,
     /// The accounts of the realm that wait to be read.

@@ -23,7 +23,6 @@ use tokio::sync::watch;
 
 use crate::accounts::{AccountView, Placed};
 use crate::banks::{NoBank, Relation};
-use crate::cells::Cells;
 use crate::engine::{Asker, Engine, EngineOptions, Outside};
 use crate::platform::{NewTenant, PlatformOrder, TenantChange};
 use crate::ports::webhooks::Nobody;
@@ -40,9 +39,9 @@ mod cold;
 mod courier;
 mod crashes;
 mod crowds;
-mod elsewhere;
 mod full_store;
 mod harness;
+mod homes;
 mod lists;
 mod lives;
 mod looks;
@@ -87,7 +86,7 @@ const TENANT: &str = "tnt_1";
 
 /// Makes a tenant and two types.
 async fn furnish(engine: &Engine) {
-    let create = PlatformOrder::CreateTenant(NewTenant::plain(TENANT), 0);
+    let create = PlatformOrder::CreateTenant(NewTenant::plain(TENANT));
     engine.administer(create).await.unwrap();
     for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
         let order = CreateVoucherType {
@@ -113,14 +112,6 @@ impl World {
     }
 
     fn over(store: Arc<FaultyStore>, bank: Arc<TestBank>, clock: Arc<TestClock>) -> Self {
-        Self::beside(Vec::new(), (store, bank, clock))
-    }
-
-    /// The same with these cells beside the one that holds everything.
-    fn beside(
-        others: Vec<Arc<dyn Store>>,
-        (store, bank, clock): (Arc<FaultyStore>, Arc<TestBank>, Arc<TestClock>),
-    ) -> Self {
         let banks = {
             let bank = Arc::clone(&bank);
             // The tenant's other realm has no bank: one account of two would be shared.
@@ -142,9 +133,9 @@ impl World {
         };
         let (sink, held) = (Arc::new(Nobody), watch::channel(false).1);
         let outside = Outside { banks, sink, held };
-        let cells = Cells::several(Arc::<FaultyStore>::clone(&store), others);
         let clock_of = Arc::<TestClock>::clone(&clock);
-        let engine = Engine::timed(cells, clock_of, outside, options, Times::default());
+        let held_store = Arc::<FaultyStore>::clone(&store);
+        let engine = Engine::timed(held_store, clock_of, outside, options, Times::default());
         Self {
             store,
             bank,

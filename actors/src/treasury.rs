@@ -33,11 +33,10 @@ use caudal_ledger::ids::RealmId;
 use caudal_ledger::money::Money;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::treasury::{Coverage, Totals};
-use caudal_storage::StoreError;
+use caudal_storage::{Store, StoreError};
 use tokio::time::Instant;
 
 use crate::banks::{OnCollector, RealmBank};
-use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::mailbox::{Asked, Queued};
 use crate::ports::{BankError, BankGateway as _, BankReply, Clock, Collector};
@@ -187,7 +186,7 @@ impl CollectorDesk {
 
 /// The actor of the treasury, with the last answer of each bank.
 pub struct Treasury {
-    cells: Cells,
+    store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     standings: Standings,
     journal: Journal,
@@ -200,14 +199,14 @@ impl Treasury {
     /// A treasury that has not asked any bank yet. It asks each bank at most once in `every`; a snapshot waits
     /// `patience` for the bank.
     pub fn new(
-        cells: Cells,
+        store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         standings: Standings,
         journal: Journal,
         (every, patience): (Duration, Duration),
     ) -> Self {
         Self {
-            cells,
+            store,
             clock,
             standings,
             journal,
@@ -229,7 +228,7 @@ impl Treasury {
         why: Silence,
     ) -> Result<Snapshot, Failure> {
         let as_of = self.clock.now();
-        let sides = ledgers(&self.cells, realms)?;
+        let sides = ledgers(self.store.as_ref(), realms)?;
         Ok(Snapshot {
             as_of,
             totals: sum(sides.values()),
@@ -276,12 +275,12 @@ impl Treasury {
             return;
         };
         self.desk(on).asked = Some(Instant::now());
-        let cells = self.cells.clone();
+        let store = Arc::clone(&self.store);
         let realms: Vec<_> = on.realms.iter().copied().collect();
         let sides = Rc::new(RefCell::new(None));
         let seen = Rc::clone(&sides);
         let question = async move {
-            let asking = || *seen.borrow_mut() = Some(ledgers(&cells, &realms));
+            let asking = || *seen.borrow_mut() = Some(ledgers(store.as_ref(), &realms));
             bank.balance(&asking, &request_id).await
         };
         let (of, again) = (Arc::clone(on), Arc::clone(on));
@@ -316,15 +315,9 @@ impl Treasury {
     }
 }
 
-/// The ledger's side of realms: the realms of one cell as of one commit of that cell.
-fn ledgers(cells: &Cells, realms: &[RealmId]) -> Result<Sides, StoreError> {
-    let mut sides = Sides::new();
-    for (cell, store) in cells.numbered() {
-        let here = realms.iter().copied();
-        let here: Vec<_> = here.filter(|it| cells.cell_of(*it) == cell).collect();
-        sides.extend(reads::totals_of(store.as_ref(), &here)?);
-    }
-    Ok(sides)
+/// The ledger's side of realms, as of one commit.
+fn ledgers(store: &dyn Store, realms: &[RealmId]) -> Result<Sides, StoreError> {
+    Ok(reads::totals_of(store, realms)?.into_iter().collect())
 }
 
 /// The sums of several realms as one.

@@ -80,21 +80,6 @@ pub struct Report {
 }
 
 impl Report {
-    /// Adds the report of a cell. The commit number is the first cell's.
-    pub fn takes(&mut self, cell: u32, other: Self) {
-        if cell == 0 {
-            self.commit = other.commit;
-        }
-        let named = other.differences.into_iter().map(|what| match cell {
-            0 => what,
-            cell => format!("cell {cell}: {what}"),
-        });
-        self.adds(Self {
-            differences: named.collect(),
-            ..other
-        });
-    }
-
     /// Adds the findings of another piece of work about the same commits.
     fn adds(&mut self, other: Self) {
         self.entries += other.entries;
@@ -272,20 +257,16 @@ fn name((realm, account): At) -> String {
 /// # Errors
 /// When the store cannot be read.
 pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
-    let mut report = Report::default();
-    for (cell, held) in engine.cells().clone().numbered() {
-        let held = std::sync::Arc::clone(held);
-        // One thread, so that the others are left to clients.
-        let work = tokio::task::spawn_blocking(move || {
-            let mut always = || true;
-            let one = Hands::One(&mut always);
-            all((RuleSets::ALL, one), (held.as_ref(), false), &mut |_| {})
-        });
-        let (found, histories) = work.await.map_err(|_| Failure::Bug)??;
-        report.takes(cell, found);
-        if engine.rests(cell) {
-            continue;
-        }
+    let held = std::sync::Arc::clone(engine.store());
+    // One thread, so that the others are left to clients.
+    let work = tokio::task::spawn_blocking(move || {
+        let mut always = || true;
+        let one = Hands::One(&mut always);
+        all((RuleSets::ALL, one), (held.as_ref(), false), &mut |_| {})
+    });
+    let (mut report, histories) = work.await.map_err(|_| Failure::Bug)??;
+    // Where another node owns the log, there are no actors here.
+    if !engine.is_at_rest() {
         for (at, history) in histories {
             live(engine, at, &history, &mut report).await?;
         }
@@ -299,11 +280,11 @@ pub async fn engine(engine: &Engine) -> Result<Report, Failure> {
 /// # Errors
 /// When the store cannot be read, or there is no such account.
 pub async fn one(engine: &Engine, realm: RealmId, number: AccountNo) -> Result<Report, Failure> {
-    let held = engine.cells().of(realm);
+    let held = std::sync::Arc::clone(engine.store());
     let work = tokio::task::spawn_blocking(move || alone(held.as_ref(), (realm, number)));
     let (mut report, history) = work.await.map_err(|_| Failure::Bug)??;
-    // If another node serves the realm, there is no actor here.
-    if !engine.rests_for(realm) {
+    // Where another node owns the log, there is no actor here.
+    if !engine.is_at_rest() {
         live(engine, (realm, number), &history, &mut report).await?;
     }
     Ok(report)

@@ -5,15 +5,14 @@
 //! it knows with another CUIT. So a client id must never come to mean another account, even if a store begins anew or
 //! an older copy of it is put back, while the bank remembers earlier requests.
 //!
-//! **Shape.** A digest of the tenant, the holder's CUIT, the mark that distinguishes the accounts of one holder
+//! **Shape.** A digest of the tenant, the mode, the holder's CUIT, the mark that distinguishes the accounts of one holder
 //! ([`Mark`]), and the number of ids already taken. All of that is the client's own. So a client that opens the same
 //! account again, after a restore or in a new store with the same tenants, gets the CVU that the account had and not a
 //! second one, and nobody gets the CVU of another client.
 //!
-//! **Bounds.** A client id has at most 12 digits, and its first digits are the realm's number, by which money for an
-//! unknown CVU is assigned to a realm. That leaves [`DRAWS`] numbers to draw from, so two accounts may draw the same
-//! one. If they belong to one holder, the ledger notices it; if not, the bank refuses it. Either way the next number is
-//! drawn.
+//! **Bounds.** A client id has at most 12 digits, so there are [`DRAWS`] of them, and two accounts may draw the same one.
+//! If they belong to one holder, the ledger notices it; if not, the bank refuses it. Either way the next number is
+//! drawn. A client id says nothing of the realm: the realm of a CVU is in the index.
 //!
 //! **Order.** The drawn id is on disk before the bank is asked. It is never computed anew for an account that waits or
 //! has a CVU.
@@ -21,10 +20,10 @@
 use crate::chain::Canonical;
 use crate::cuit::Cuit;
 use crate::cvu::Cvu;
-use crate::ids::{AccountNo, RealmId};
+use crate::ids::{AccountNo, Mode};
 
-/// How many client ids a realm has.
-pub const DRAWS: u64 = RealmId::CLIENTS - 1;
+/// How many client ids there are: all numbers of at most 12 digits but 0.
+pub const DRAWS: u64 = 999_999_999_999;
 /// How many accounts without a code a holder may have before further ones are distinguished by their numbers.
 pub const UNCODED_MAX: usize = 100;
 
@@ -45,10 +44,10 @@ pub enum Mark<'a> {
 /// The account for which a client id is drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Client<'a> {
-    /// The realm of the account: the leading digits of the id.
-    pub realm: RealmId,
     /// The id of the tenant.
     pub tenant: &'a str,
+    /// Which of the tenant's realms the account is in: one bank may serve both.
+    pub mode: Mode,
     /// The holder's CUIT: the bank ties a client id to one.
     pub cuit: Cuit,
     /// The mark among the holder's accounts.
@@ -62,6 +61,7 @@ impl Client<'_> {
         let form = Canonical::default()
             .text("client")
             .text(self.tenant)
+            .text(self.mode.as_str())
             .text(self.cuit.as_str());
         let form = match self.mark {
             Mark::Code(code) => form.text("code").text(code),
@@ -73,22 +73,13 @@ impl Client<'_> {
         };
         let digest = form.number(i64::from(taken)).digest();
         let drawn = u64::from_be_bytes(digest.first()) % DRAWS;
-        u64::from(self.realm.0)
-            .strict_mul(RealmId::CLIENTS)
-            .strict_add(drawn.strict_add(1))
+        drawn.strict_add(1)
     }
 }
 
 /// The client id in a CVU.
 pub fn client_in(cvu: &Cvu) -> Option<u64> {
     cvu.as_str().get(9..21)?.parse().ok()
-}
-
-/// The realm with which the client id in a CVU begins; `None` if the number does not fit a realm. Whether such a realm
-/// exists is not checked.
-pub fn realm_in(cvu: &Cvu) -> Option<RealmId> {
-    let realm = client_in(cvu)?.checked_div(RealmId::CLIENTS)?;
-    u32::try_from(realm).ok().map(RealmId)
 }
 
 #[cfg(test)]
@@ -101,8 +92,8 @@ mod tests {
 
     fn client<'a>(tenant: &'a str, cuit: &str, mark: Mark<'a>) -> Client<'a> {
         Client {
-            realm: RealmId(12),
             tenant,
+            mode: Mode::Live,
             cuit: Cuit::parse(cuit).unwrap(),
             mark,
         }
@@ -123,24 +114,20 @@ mod tests {
                 for taken in 0..20 {
                     let id = client(tenant, cuit, mark).id(taken);
                     assert!(seen.insert(id), "{mark:?} {tenant} {cuit} {taken}");
-                    assert_eq!(id / 10_000_000, 12);
-                    assert_ne!(id % 10_000_000, 0);
+                    assert!((1..=DRAWS).contains(&id));
                 }
             }
         }
-        // The bank keeps it, so a later version must not compute another one.
-        assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 120_036_969);
-        assert_eq!(client("tnt_1", ANA, Mark::Code("shop")).id(0), 126_142_340);
-    }
-
-    #[test]
-    fn the_largest_fits_in_twelve_digits() {
-        let largest = Client {
-            realm: RealmId(99_999),
+        let test = Client {
+            mode: Mode::Test,
             ..client("tnt_1", ANA, Mark::Uncoded)
         };
-        for taken in 0..1_000 {
-            assert!(largest.id(taken) < 1_000_000_000_000);
-        }
+        assert!(seen.insert(test.id(0)), "one bank may serve both modes");
+        // The bank keeps it, so a later version must not compute another one.
+        assert_eq!(client("tnt_1", ANA, Mark::Uncoded).id(0), 907_280_189_007);
+        assert_eq!(
+            client("tnt_1", ANA, Mark::Code("shop")).id(0),
+            9_397_941_454
+        );
     }
 }

@@ -277,23 +277,6 @@ pub enum PlatformFact {
         /// Its state from here on.
         state: RealmState,
     },
-    /// There is another cell from here on; or, after a copy of all cells became an installation of its own, a cell has
-    /// another store from here on.
-    CellAdded {
-        /// Its number, from 1.
-        cell: u32,
-        /// The id of its store, in hexadecimal digits.
-        store: String,
-    },
-    /// A realm is placed in a cell other than the first.
-    RealmPlaced {
-        /// The id of the tenant.
-        id: String,
-        /// The mode of its realm.
-        mode: Mode,
-        /// The number of the cell.
-        cell: u32,
-    },
 }
 
 /// A call to the bank, for the auditor: the request, the answer, and how long it took.

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::chain::Canonical;
 use crate::text::ExternalId;
 
-pub use realm::{Mode, REALM_MAX, RealmId};
+pub use realm::{Mode, REALM_MAX, RealmId, Shard};
 pub use tag::Tag;
 
 /// The number of an account in its realm, from 1: the wallet account id.
@@ -29,13 +29,13 @@ impl AccountNo {
     /// The id of the record of an account's CVU: `realm × 10,000,000 + account`, unique in the realm.
     pub fn cvu_record(self, realm: RealmId) -> u64 {
         u64::from(realm.0)
-            .saturating_mul(RealmId::CLIENTS)
+            .saturating_mul(RealmId::RECORDS)
             .saturating_add(self.0)
     }
 
     /// The account of a realm whose [`Self::cvu_record`] is `id`; `None` if no account can have it.
     pub fn of_cvu_record(id: u64, realm: RealmId) -> Option<Self> {
-        let before = u64::from(realm.0).checked_mul(RealmId::CLIENTS)?;
+        let before = u64::from(realm.0).checked_mul(RealmId::RECORDS)?;
         let number = id.checked_sub(before)?;
         (1..=Self::MAX).contains(&number).then_some(Self(number))
     }

@@ -264,19 +264,12 @@ pub enum Rejection {
     /// The id belongs to another tenant.
     #[error("a tenant with this id exists already")]
     TenantTaken,
-    /// No realm numbers are left for another tenant: [`crate::ids::REALM_MAX`].
-    #[error(
-        "there is no number left for the realms of another tenant; make it in another installation"
-    )]
+    /// No realm numbers are left for another tenant in this shard: [`crate::ids::REALM_MAX`].
+    #[error("there is no number left for the realms of another tenant; make it in another shard")]
     TooManyTenants,
     /// The realm is being filled from a file.
     #[error("the realm is being filled from a file; import that to its end first")]
     RealmImporting,
-    /// There is no cell of that number.
-    #[error(
-        "there is no such cell; the list of the cells shows them, and `storage.cells` says how many there are"
-    )]
-    CellNotFound,
     /// The key does not exist.
     #[error("key not found")]
     KeyNotFound,
@@ -450,7 +443,6 @@ codes! {
     TenantTaken = "tenant_taken";
     TooManyTenants = "too_many_tenants";
     RealmImporting = "realm_importing";
-    CellNotFound = "cell_not_found";
     KeyNotFound = "key_not_found";
     KeyNotActive = "key_not_active";
     TooManyKeys = "too_many_keys";

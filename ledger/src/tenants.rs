@@ -1,6 +1,5 @@
 //! Tenants, their two realms, their settings and their keys.
 
-pub mod cells;
 pub mod four_eyes;
 pub mod moves;
 pub mod orders;

@@ -38,14 +38,13 @@ use crate::http::{Door, accept, caller, wire};
 
 /// Operations that any node does: they tell of the asked node, or check its copy. A hand-over is refused by its handler,
 /// because it waits for all requests inside, and must not be one of them.
-const ANY_NODE: [&str; 10] = [
+const ANY_NODE: [&str; 9] = [
     "readStatus",
     "readClock",
     "readLog",
     "readJournal",
     "readMemory",
     "readNode",
-    "listCells",
     "readBackup",
     "verify",
     "handOver",
@@ -125,7 +124,6 @@ operations! {
     PUT "/log" changeLog: Act, Acts;
     GET "/journal" readJournal: Read, Reads;
     GET "/memory" readMemory: Read, Reads;
-    GET "/cells" listCells: Read, Reads;
     GET "/node" readNode: Read, Reads;
     POST "/node/hand-over" handOver: Act, Checks;
     GET "/backup" readBackup: Read, Reads;

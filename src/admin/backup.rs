@@ -1,19 +1,15 @@
-//! The state of the backup: how far the journals are shipped.
-
-use std::sync::Arc;
+//! The state of the backup: how far the journal is shipped.
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_storage::Store;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::OperatorDesk;
-use crate::backup::run::{CellProgress, Progress};
+use crate::backup::run::Progress;
 use crate::http::respond::json;
 
-/// Where the journal is kept besides, and how far that is behind: of all cells, where there are several, but for what is
-/// the number of a commit, which is of the first one. Figures count since the start of the process.
+/// Where the journal is kept besides, and how far that is behind. Figures count since the start of the process.
 #[derive(Debug, Default, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Backup)]
@@ -24,8 +20,8 @@ pub(super) struct BackupBody {
     store: Option<String>,
     /// How often the tail is shipped, in seconds.
     tail_seconds: Option<u64>,
-    /// The node that ships all cells, which is the owner of cell 0; null where there are no other nodes, or none is known
-    /// to own it. On any other node what follows is null but for what that node did itself.
+    /// The node that ships, which is the owner of the log; null where there are no other nodes, or none is known to own
+    /// it. On any other node what follows is null but for what that node did itself.
     shipped_by: Option<String>,
     /// The last commit that is there; null until that is known.
     commit: Option<u64>,
@@ -44,25 +40,6 @@ pub(super) struct BackupBody {
     failures: Option<u64>,
     /// Why the last round failed; null when it did not. It is tried again by itself.
     pub(super) error: Option<String>,
-    /// Each cell, the first one first, where there are several and this node ships; else none.
-    cells: Vec<CellBackupBody>,
-}
-
-/// How far the backup of a cell is behind.
-#[derive(Debug, Default, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = BackupOfCell)]
-struct CellBackupBody {
-    /// The number of the cell.
-    cell: u32,
-    /// The last commit that is there; null until that is known.
-    commit: Option<u64>,
-    /// The last durable commit of the cell.
-    last_commit: u64,
-    /// How old the oldest commit is that is not there, in seconds at most; 0 when all are.
-    lag_seconds: u64,
-    /// How many bytes of the journal are not there, roughly.
-    lag_bytes: u64,
 }
 
 impl BackupBody {
@@ -78,20 +55,7 @@ impl BackupBody {
     }
 
     fn of(desk: &OperatorDesk, progress: Progress) -> Self {
-        let told = |((cell, store), it): ((u32, &Arc<dyn Store>), &CellProgress)| CellBackupBody {
-            cell,
-            commit: it.commit,
-            last_commit: store.applied().0,
-            lag_seconds: it.lag.as_secs(),
-            lag_bytes: it.lag_bytes,
-        };
-        let stores = desk.door.engine.cells().numbered();
-        let cells: Vec<_> = stores.zip(&progress.cells).map(told).collect();
         Self {
-            cells: match progress.ships && cells.len() > 1 {
-                true => cells,
-                false => Vec::new(),
-            },
             to: Some(progress.place),
             store: Some(progress.store),
             tail_seconds: Some(progress.every.as_secs()),
@@ -111,56 +75,44 @@ impl BackupBody {
         }
     }
 
-    /// The same as metrics: name, help, and one value per cell with its number, or a single one without; empty when no
-    /// backup is configured.
+    /// The same as metrics: name, help and value; empty when no backup is configured.
     pub(super) fn figures(&self) -> Vec<Figure> {
-        let of_cells = |all: Option<u64>, of: fn(&CellBackupBody) -> Option<u64>| -> Values {
-            match self.cells.is_empty() {
-                true => all.map(|value| (None, value)).into_iter().collect(),
-                false => {
-                    let cells = self.cells.iter();
-                    let known = cells.filter_map(|it| Some((Some(it.cell), of(it)?)));
-                    known.collect()
-                }
-            }
-        };
-        let one = |value: Option<u64>| value.map(|value| (None, value)).into_iter().collect();
-        let all: [Figure; 5] = [
+        let all = [
             (
                 "backup_lag_seconds",
                 "Age of the oldest commit that the backup lacks, at most; 0 when it has all.",
-                of_cells(self.lag_seconds, |it| Some(it.lag_seconds)),
+                self.lag_seconds,
             ),
             (
                 "backup_lag_bytes",
                 "Bytes of the journal that the backup lacks.",
-                of_cells(self.lag_bytes, |it| Some(it.lag_bytes)),
+                self.lag_bytes,
             ),
             (
                 "backup_commit",
                 "The last commit of the backup.",
-                of_cells(self.commit, |it| it.commit),
+                self.commit,
             ),
             (
                 "backup_objects",
                 "Objects that were written since the start.",
-                one(self.objects),
+                self.objects,
             ),
             (
                 "backup_failures",
                 "Rounds of the backup that failed since the start.",
-                one(self.failures),
+                self.failures,
             ),
         ];
-        let known = all.into_iter().filter(|(_, _, values)| !values.is_empty());
-        known.collect()
+        let known = all.into_iter();
+        known
+            .filter_map(|(name, help, value)| Some((name, help, value?)))
+            .collect()
     }
 }
 
-/// Values of a figure, by the number of the cell where there are several.
-pub(super) type Values = Vec<(Option<u32>, u64)>;
-/// A figure: name, help, values.
-pub(super) type Figure = (&'static str, &'static str, Values);
+/// A figure: name, help, value.
+pub(super) type Figure = (&'static str, &'static str, u64);
 
 /// Shows where the journal is kept besides, and how far that is behind.
 #[utoipa::path(

@@ -11,9 +11,8 @@ use utoipa::openapi::{OpenApi, Ref, RefOr};
 use utoipa::{OpenApi as _, PartialSchema as _, ToSchema as _};
 
 use super::{
-    access, accounts, actors, approvals, audit, backup, cases, cells, clock, fees, keys, log,
-    memory, node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury,
-    webhooks,
+    access, accounts, actors, approvals, audit, backup, cases, clock, fees, keys, log, memory,
+    node, outgoing, reasons, redeliveries, staff, status, storage, tenants, treasury, webhooks,
 };
 use crate::http::catalogue::{Audience, ErrorCode, codes_for};
 use crate::http::errors::ErrorBody;
@@ -50,7 +49,6 @@ use crate::server::document::numbers;
         redeliveries::one,
         treasury::list,
         status::show,
-        cells::list,
         node::show,
         node::hand_over,
         clock::show,

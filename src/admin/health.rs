@@ -104,11 +104,8 @@ pub async fn metrics(desk: web::Data<OperatorDesk>) -> HttpResponse {
     for (name, help, figure) in MemoryBody::now(&desk).figures() {
         page.gauge(name, help, figure);
     }
-    for (name, help, values) in BackupBody::now(&desk).figures() {
-        page.family(name, "gauge", help);
-        for (cell, value) in values {
-            page.sample(name, &of_cell(cell), value);
-        }
+    for (name, help, value) in BackupBody::now(&desk).figures() {
+        page.gauge(name, help, value);
     }
     log::figures(&mut page, &desk);
     let named = Named::of(&desk.door.engine.platform());
@@ -202,22 +199,11 @@ impl Page {
         }
     }
 
-    /// One sample per cell, labelled with its number unless there is only one cell. Unknown values are left out.
-    fn of_cells<T: Display>(
-        &mut self,
-        (name, kind, help): (&str, &str, &str),
-        values: impl IntoIterator<Item = Option<T>>,
-    ) {
-        let values: Vec<_> = values.into_iter().collect();
-        let several = values.len() > 1;
-        let known = (0..).zip(values);
-        let known = known.filter_map(|(cell, value)| Some((cell, value?)));
-        let mut known = known.peekable();
-        if known.peek().is_some() {
+    /// A figure of any kind, if it is known.
+    fn figure(&mut self, (name, kind, help): (&str, &str, &str), value: Option<impl Display>) {
+        if let Some(value) = value {
             self.family(name, kind, help);
-        }
-        for (cell, value) in known {
-            self.sample(name, &of_cell(several.then_some(cell)), value);
+            self.sample(name, "", value);
         }
     }
 
@@ -225,11 +211,6 @@ impl Page {
         self.family(name, "counter", help);
         self.sample(name, "", value);
     }
-}
-
-/// The labels of a cell's sample; none where there is only one cell.
-fn of_cell(cell: Option<u32>) -> String {
-    cell.map_or_else(String::new, |cell| format!("{{cell=\"{cell}\"}}"))
 }
 
 fn clock(page: &mut Page, desk: &OperatorDesk) {
@@ -445,7 +426,7 @@ mod tests {
         let mut platform = Platform::default();
         for number in 0..TENANTS_MAX + 3 {
             let new = NewTenant::plain(format!("tnt_{number}"));
-            let facts = platform.decide(PlatformOrder::CreateTenant(new, 0), Timestamp::default());
+            let facts = platform.decide(PlatformOrder::CreateTenant(new), Timestamp::default());
             for fact in facts.unwrap() {
                 platform.apply(&fact);
             }

@@ -2,7 +2,6 @@
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web};
-use caudal_storage::Stats;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -27,7 +26,7 @@ pub(super) struct MemoryBody {
     /// What is kept of the index's files to find rows in them; it grows with what is stored.
     pub filter_bytes: u64,
     /// The cache of the index's blocks as they are searched: now, and at most now; less while the process is at its
-    /// limit. Of all cells together, as rows and filters are.
+    /// limit.
     pub block_cache_bytes: u64,
     pub block_cache_bytes_max: u64,
     /// sled's cache of the pages of small runs of the index, at most.
@@ -37,14 +36,7 @@ pub(super) struct MemoryBody {
 impl MemoryBody {
     /// The current figures.
     pub(super) fn now(desk: &OperatorDesk) -> Self {
-        let stores: Vec<_> = desk
-            .door
-            .engine
-            .cells()
-            .all()
-            .map(|it| it.stats())
-            .collect();
-        let sum = |of: fn(&Stats) -> u64| stores.iter().map(of).sum();
+        let stats = desk.door.engine.store().stats();
         let residency = desk.door.engine.residency();
         let plan = desk.door.memory;
         Self {
@@ -52,10 +44,10 @@ impl MemoryBody {
             taken_bytes: memory::taken(),
             accounts: residency.living(),
             accounts_max: residency.most(),
-            table_bytes: sum(|it| it.index_table_bytes),
-            filter_bytes: sum(|it| it.index_filter_bytes),
-            block_cache_bytes: sum(|it| it.block_cache_bytes),
-            block_cache_bytes_max: sum(|it| it.block_cache_bytes_max),
+            table_bytes: stats.index_table_bytes,
+            filter_bytes: stats.index_filter_bytes,
+            block_cache_bytes: stats.block_cache_bytes,
+            block_cache_bytes_max: stats.block_cache_bytes_max,
             page_cache_bytes_max: plan.map(|plan| plan.page_cache),
         }
     }

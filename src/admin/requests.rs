@@ -6,7 +6,6 @@ use caudal_ledger::cvu::Cbu;
 use caudal_ledger::fees::FeeRule;
 use caudal_ledger::limits::{Change, LimitsChange, TotalLimitsChange};
 use caudal_ledger::money::Money;
-use caudal_ledger::tenants::cells::CELLS_MAX;
 use caudal_ledger::tenants::{
     BankRelation, BankRelations, FourEyes, Policy, SECRET_NAME_MAX, Serving, is_secret_name,
 };
@@ -32,12 +31,6 @@ const PERCENT_DECIMALS_MAX: usize = 6;
 const TAX_PERCENT: u32 = 21;
 /// The longest URL, user and path, in characters.
 const TEXT_MAX: usize = 500;
-/// The largest number of a cell.
-pub(super) const CELL_MAX: u64 = 15;
-const _: () = assert!(
-    CELLS_MAX == 16,
-    "the document says which cells there may be"
-);
 /// The largest PSP code.
 const PSP_MAX: u64 = 9_999;
 
@@ -56,8 +49,6 @@ request! {
         => |fields| distinct(fields, fees.as_deref());
         /// Its banks; the platform's when absent.
         banks: Option<RelationsRequest> = object("bank", RelationsRequest::take) as Option<RelationsRequest>;
-        /// The cell in which its realms lie; the one with the fewest realms when absent.
-        cell: Option<u32> = optional("cell", integer(0, CELL_MAX)) as Option<u32> { minimum = 0, maximum = 15 };
     }
 }
 

@@ -22,6 +22,8 @@ use crate::http::respond::json;
 struct StatusBody {
     /// The program's version.
     version: &'static str,
+    /// The number of this service among the shards.
+    shard: u16,
     /// When the service started.
     started_at: String,
     uptime_seconds: u64,
@@ -153,6 +155,7 @@ pub async fn show(desk: web::Data<OperatorDesk>) -> Result<HttpResponse, ApiErro
     let ready = health::fit(&desk.door);
     let body = StatusBody {
         version: env!("CARGO_PKG_VERSION"),
+        shard: desk.door.keyring.shard().number(),
         started_at: desk.started_at.to_string(),
         uptime_seconds: desk.started.elapsed().as_secs(),
         ready: ready.is_ok(),

@@ -69,13 +69,12 @@ impl FiguresBody {
     }
 }
 
-/// Figures of all cells together, where there are several, but for `indexLag` and what is the number of a commit: those are
-/// of the first one.
+/// Figures of the journal and the index.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Journal)]
 struct JournalBody {
-    /// Whether writes are possible in every cell that no other node serves.
+    /// Whether writes are possible.
     writable: bool,
     #[serde(flatten)]
     figures: FiguresBody,
@@ -95,41 +94,6 @@ struct JournalBody {
     block_cache_bytes: u64,
     block_cache_bytes_max: u64,
     check: CheckBody,
-    /// Each cell, the first one first, where there are several; else none.
-    cells: Vec<CellJournalBody>,
-}
-
-/// Figures of a cell.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-#[schema(as = JournalOfCell)]
-struct CellJournalBody {
-    /// The number of the cell.
-    cell: u32,
-    #[serde(flatten)]
-    figures: FiguresBody,
-    /// How many rounds of the background check were ended, and how many findings there are.
-    check_rounds: u64,
-    check_findings: u64,
-}
-
-impl CellJournalBody {
-    /// All cells as they are now; empty where there is only one.
-    fn all(desk: &OperatorDesk) -> Vec<Self> {
-        let engine = &desk.door.engine;
-        let figures = engine.stats_of_cells();
-        if figures.len() < 2 {
-            return Vec::new();
-        }
-        let all = engine.cells().numbered().zip(figures);
-        all.map(|((cell, store), (stats, checks))| Self {
-            cell,
-            figures: FiguresBody::of(&stats, store.ready().err()),
-            check_rounds: checks.rounds,
-            check_findings: checks.found,
-        })
-        .collect()
-    }
 }
 
 /// The background check, which reads journal and index round after round, and what the start read.
@@ -221,7 +185,6 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         index_blocks_cached: stats.index_blocks_cached,
         block_cache_bytes: stats.block_cache_bytes,
         block_cache_bytes_max: stats.block_cache_bytes_max,
-        cells: CellJournalBody::all(&desk),
     };
     json(StatusCode::OK, &body)
 }

@@ -28,15 +28,11 @@ type Answer = Result<HttpResponse, ApiError>;
 /// # Errors
 /// When the store takes no writes.
 pub async fn create(door: &Door, new: NewTenant) -> Result<Tenant, ApiError> {
-    create_in(door, new, 0).await
-}
-
-/// Creates a tenant with its realms in `cell`.
-async fn create_in(door: &Door, new: NewTenant, cell: u32) -> Result<Tenant, ApiError> {
     let id = new.id.clone();
-    let order = PlatformOrder::CreateTenant(new, cell);
+    let shard = door.keyring.shard();
+    let order = PlatformOrder::CreateTenant(NewTenant { shard, ..new });
     let platform = door.engine.administer(order).await?;
-    tracing::info!(tenant = id, cell, "tenant created");
+    tracing::info!(tenant = id, "tenant created");
     Ok(platform.tenant(&id)?.clone())
 }
 
@@ -77,7 +73,10 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let sent = CreateTenant::read(sent)?;
     let none = BankRelations::default();
     let banks = sent.banks.map_or(none.clone(), |sent| sent.over(&none));
-    let (live, test) = desk.door.engine.platform().next_realms();
+    let (live, test) = {
+        let shard = desk.door.keyring.shard();
+        desk.door.engine.platform().next_realms(shard)
+    };
     for (mode, realm) in [(Mode::Live, live), (Mode::Test, test)] {
         let relation = Relation {
             tenant: String::new(),
@@ -94,6 +93,7 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
     let fees = sent.fees.map(rules).unwrap_or_default();
     can_be_charged(&desk.door, &[], &fees).await?;
     let new = NewTenant {
+        shard: desk.door.keyring.shard(),
         id: new_id(),
         name: sent.name,
         policy: sent
@@ -104,9 +104,7 @@ pub async fn post(desk: web::Data<OperatorDesk>, sent: Body) -> Answer {
         fees,
         banks,
     };
-    let emptiest = || desk.door.engine.platform().emptiest();
-    let cell = sent.cell.unwrap_or_else(emptiest);
-    let tenant = create_in(&desk.door, new, cell).await?;
+    let tenant = create(&desk.door, new).await?;
     let mut answer = json(StatusCode::CREATED, &TenantBody::of(&desk.door, &tenant));
     answer.extensions_mut().insert(Made(tenant.id));
     Ok(answer)

@@ -109,19 +109,13 @@ fn text(value: &Value) -> String {
 }
 
 const NOBODY: &str = "/admin/tenants/tnt_nobody";
-const PATHS: [(&str, &str); 28] = [
+const PATHS: [(&str, &str); 21] = [
     ("GET", "/admin/tenants"),
     ("POST", "/admin/tenants"),
     ("GET", NOBODY),
     ("PATCH", NOBODY),
     ("GET", "/admin/tenants/tnt_nobody/keys"),
     ("POST", "/admin/tenants/tnt_nobody/keys"),
-    ("GET", "/admin/tenants/tnt_nobody/restores"),
-    ("POST", "/admin/tenants/tnt_nobody/restores"),
-    ("POST", "/admin/tenants/tnt_nobody/restores/stop"),
-    ("POST", "/admin/tenants/tnt_nobody/restores/switch"),
-    ("POST", "/admin/tenants/tnt_nobody/restores/release"),
-    ("POST", "/admin/tenants/tnt_nobody/move"),
     ("POST", "/admin/keys/abc/rotate"),
     ("DELETE", "/admin/keys/abc"),
     ("GET", "/admin/platform"),
@@ -130,7 +124,6 @@ const PATHS: [(&str, &str); 28] = [
     ("GET", "/admin/webhooks"),
     ("GET", "/admin/journal"),
     ("GET", "/admin/memory"),
-    ("GET", "/admin/cells"),
     ("GET", "/admin/node"),
     ("POST", "/admin/node/hand-over"),
     ("GET", "/admin/backup"),
@@ -220,7 +213,7 @@ async fn a_tenant_is_created_changed_and_kept() {
     let policy = json!({
         "closeRequiresZeroBalance": true,
         "relaxedTestCuit": true,
-        "fourEyes": {"decisionsAbove": null, "limitRaises": false, "restores": false},
+        "fourEyes": {"decisionsAbove": null, "limitRaises": false},
     });
     assert_eq!(changed["policy"], policy);
     assert_eq!(changed["limits"]["dailyAmount"], Value::Null);

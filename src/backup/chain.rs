@@ -15,7 +15,7 @@ use caudal_storage::log::{Hash, LogId, Lying, Sealed, Tail};
 use super::BackupError;
 use super::depot::Depot;
 use super::end::BackupEnd;
-use super::names::{self, Cover, Named, Whose, hex};
+use super::names::{self, Cover, Named, hex};
 use super::object::{Unpacked, unpack};
 
 /// The point where a restore ends.
@@ -40,13 +40,11 @@ impl Until {
     }
 }
 
-/// A cell of a store as the depot has it.
+/// A store as the depot has it.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// The store that it belongs to.
+    /// Its id.
     pub history: LogId,
-    /// The number of the cell.
-    pub cell: u32,
     /// The objects that cover it, in order.
     pub cover: Cover,
     /// The number of its objects with records; `cover` leaves out those that another object replaces.
@@ -56,11 +54,10 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// A cell with these objects.
-    fn of(whose: Whose, all: Vec<Named>) -> Self {
+    /// A store with these objects.
+    fn of(history: LogId, all: Vec<Named>) -> Self {
         Self {
-            history: whose.history,
-            cell: whose.cell,
+            history,
             objects: all.len(),
             cover: Cover::of(all),
             end: None,
@@ -72,55 +69,14 @@ impl Kept {
         self.cover.end().map_or(0, |it| it.commit.0)
     }
 
-    /// The cell that the objects belong to.
-    pub fn whose(&self) -> Whose {
-        let (history, cell) = (self.history, self.cell);
-        Whose { history, cell }
-    }
-}
-
-/// A store in a depot, with all of its cells.
-#[derive(Clone, Debug)]
-pub struct Whole {
-    /// Its first cell.
-    pub first: Kept,
-    /// The other cells of which the depot has records.
-    pub others: Vec<Kept>,
-}
-
-impl Whole {
-    /// The cells of a store among these.
-    fn of(history: LogId, all: Vec<Kept>, end: Option<&BackupEnd>) -> Self {
-        let own = all.into_iter().filter(|it| it.history == history);
-        let ended = own.map(|it| Kept {
-            end: end.and_then(|end| end.cells.get(&it.cell).copied()),
-            ..it
-        });
-        let (first, others): (Vec<_>, Vec<_>) = ended.partition(|it| it.cell == 0);
-        let nothing = || Kept::of(Whose::first(history), Vec::new());
-        Self {
-            first: first.into_iter().next().unwrap_or_else(nothing),
-            others,
-        }
-    }
-
-    /// The depot's objects of a cell other than the first; possibly none.
-    ///
-    /// # Errors
-    /// When the depot cannot be read.
-    pub async fn there(&self, depot: &dyn Depot, cell: u32) -> Result<Kept, BackupError> {
-        let kept = self.other(cell);
-        if kept.objects > 0 {
-            return Ok(kept);
-        }
-        // A running service may have shipped the cell's first objects in between.
-        Ok(Kept::of(kept.whose(), own(depot, &kept.whose()).await?))
+    /// Bytes of its objects.
+    pub fn bytes(&self) -> u64 {
+        self.cover.bytes()
     }
 
     /// What is missing of what was shipped, if anything is.
     fn missing(&self, place: &str, end: Option<&BackupEnd>) -> Option<String> {
-        let store = self.first.history;
-        let name = BackupEnd::name_of(&store);
+        let name = BackupEnd::name_of(&self.history);
         let advice = "Bring the missing objects back from another copy of the backup. --accept-older uses what is there";
         let Some(end) = end else {
             return Some(format!(
@@ -128,36 +84,16 @@ impl Whole {
             ));
         };
         // A gap is reported when the objects are followed.
-        let kept = |cell| match cell {
-            0 => self.first.clone(),
-            cell => self.other(cell),
-        };
-        let mut cells = end
-            .cells
-            .iter()
-            .map(|(cell, end)| (kept(*cell), end.commit.0));
-        let (kept, last) =
-            cells.find(|(kept, last)| kept.last() < *last && kept.cover.missing.is_none())?;
-        let folder = kept.whose().folder();
-        Some(format!(
-            "{place} ({folder}) lacks its newest objects: it was shipped up to commit {last}, as {name} says, and ends \
-             with commit {}. {advice}",
-            kept.last()
-        ))
-    }
-
-    /// The listed objects of a cell other than the first; possibly none.
-    pub fn other(&self, cell: u32) -> Kept {
-        let known = self.others.iter().find(|it| it.cell == cell);
-        let history = self.first.history;
-        let nothing = || Kept::of(Whose { history, cell }, Vec::new());
-        known.cloned().unwrap_or_else(nothing)
-    }
-
-    /// Bytes of all its objects.
-    pub fn bytes(&self) -> u64 {
-        let others = self.others.iter().map(|it| it.cover.bytes());
-        others.fold(self.first.cover.bytes(), u64::strict_add)
+        let last = end.reached?.commit.0;
+        let lacks = self.last() < last && self.cover.missing.is_none();
+        lacks.then(|| {
+            format!(
+                "{place} ({}) lacks its newest objects: it was shipped up to commit {last}, as {name} says, and ends \
+                 with commit {}. {advice}",
+                hex(&self.history),
+                self.last()
+            )
+        })
     }
 }
 
@@ -180,68 +116,67 @@ pub struct Walked {
     pub hash: Hash,
 }
 
-/// All cells, of all stores, of which the depot has objects.
+/// All stores of which the depot has objects.
 ///
 /// # Errors
 /// When the depot cannot be read.
-async fn cells(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
+async fn stores(depot: &dyn Depot) -> Result<Vec<Kept>, BackupError> {
     let listed = depot.list("").await?;
-    let mut found: BTreeMap<Whose, Vec<Named>> = BTreeMap::new();
-    for whose in listed.iter().filter_map(names::parse_end) {
-        found.entry(whose).or_default();
+    let mut found: BTreeMap<LogId, Vec<Named>> = BTreeMap::new();
+    for store in listed.iter().filter_map(names::parse_end) {
+        found.entry(store).or_default();
     }
-    for (whose, named) in listed.iter().filter_map(names::parse) {
-        found.entry(whose).or_default().push(named);
+    for (store, named) in listed.iter().filter_map(names::parse) {
+        found.entry(store).or_default().push(named);
     }
-    let kept = found.into_iter().map(|(whose, all)| Kept::of(whose, all));
+    let kept = found.into_iter().map(|(store, all)| Kept::of(store, all));
     Ok(kept.collect())
 }
 
-/// The current objects of a cell.
+/// The current objects of a store.
 ///
 /// # Errors
 /// When the depot cannot be read.
-pub(super) async fn own(depot: &dyn Depot, whose: &Whose) -> Result<Vec<Named>, BackupError> {
-    let listed = depot.list(&whose.folder()).await?;
+pub(super) async fn own(depot: &dyn Depot, store: &LogId) -> Result<Vec<Named>, BackupError> {
+    let listed = depot.list(&hex(store)).await?;
     let all = listed.iter().filter_map(names::parse);
-    let own = all.filter(|(of, _)| of == whose);
+    let own = all.filter(|(of, _)| of == store);
     Ok(own.map(|(_, named)| named).collect())
 }
 
-/// The requested store of a depot, with all of its cells: the one whose id begins with `wanted`, or the only one. It has
-/// everything that was shipped, unless `older` is accepted.
+/// The requested store of a depot: the one whose id begins with `wanted`, or the only one. It has everything that was
+/// shipped, unless `older` is accepted.
 ///
 /// # Errors
 /// When no store matches, or several do; when objects are missing that were shipped.
-pub async fn whole(
+pub async fn kept(
     depot: &dyn Depot,
     wanted: Option<&str>,
     older: bool,
-) -> Result<Whole, BackupError> {
-    let all = cells(depot).await?;
-    let history = meant(depot, all.clone(), wanted)?.history;
-    let end = BackupEnd::read(depot, &history).await?;
-    let mut whole = Whole::of(history, all, end.as_ref());
-    if whole.missing(&depot.place(), end.as_ref()).is_some() {
+) -> Result<Kept, BackupError> {
+    let mut kept = meant(depot, stores(depot).await?, wanted)?;
+    let end = BackupEnd::read(depot, &kept.history).await?;
+    if kept.missing(&depot.place(), end.as_ref()).is_some() {
         // A running service may have shipped more in between.
-        whole = Whole::of(history, cells(depot).await?, end.as_ref());
+        kept = Kept::of(kept.history, own(depot, &kept.history).await?);
     }
-    if let Some(why) = whole.missing(&depot.place(), end.as_ref()) {
+    kept.end = end.as_ref().and_then(|end| end.reached);
+    if let Some(why) = kept.missing(&depot.place(), end.as_ref()) {
         if !older {
             return Err(BackupError::Incomplete(why));
         }
         tracing::warn!("{why}");
     }
-    if whole.first.objects == 0 {
+    if kept.objects == 0 {
         let place = depot.place();
         return Err(BackupError::Refused(format!("{place} holds no backup")));
     }
-    Ok(whole)
+    Ok(kept)
 }
 
 fn meant(depot: &dyn Depot, mut all: Vec<Kept>, wanted: Option<&str>) -> Result<Kept, BackupError> {
     let wanted = wanted.unwrap_or("");
-    all.retain(|it| it.cell == 0 && hex(&it.history).starts_with(wanted));
+    all.retain(|it| hex(&it.history).starts_with(wanted));
     let refused = |why: String| Err(BackupError::Refused(why));
     let place = depot.place();
     match (all.pop(), all.len()) {
@@ -314,7 +249,7 @@ pub async fn walk(
             }
             // A running service has replaced tails with a full object in between.
             gone = true;
-            let now = Cover::of(own(depot, &kept.whose()).await?);
+            let now = Cover::of(own(depot, &kept.history).await?);
             missing = now.missing.filter(|(from, _)| *from <= end.commit.0);
             let reached = chain.tail.commit;
             let wanted = |it: &Named| it.end.commit > reached && it.first <= end.commit.0;
@@ -343,7 +278,7 @@ pub async fn walk(
         return Ok(chain.walked);
     }
     if let Some((from, to)) = missing {
-        let name = format!("{} ({})", depot.place(), kept.whose().folder());
+        let name = format!("{} ({})", depot.place(), hex(&kept.history));
         let why = format!("commits {from} to {to} are missing, and there are later ones");
         return Err(BackupError::damaged(&name, 0, why));
     }
@@ -353,7 +288,7 @@ pub async fn walk(
             "{} ({}) was changed while it was read, and its objects no longer lead to commit {}, as they did at the \
              beginning. Run the same again",
             depot.place(),
-            kept.whose().folder(),
+            hex(&kept.history),
             end.commit.0
         )));
     }
@@ -515,11 +450,11 @@ mod tests {
             true
         };
         records.read(&records.beginning(), &mut keep).unwrap();
-        let (whose, log) = (Whose::first([9; 16]), records.log());
+        let (store_id, log) = ([9; 16], records.log());
         let object = |kind, first: usize, last: usize| {
             let run = all[first - 1..last].iter().map(|it| it.0.as_slice());
             let name = name_of(
-                &whose,
+                &store_id,
                 kind,
                 u64::try_from(first).unwrap(),
                 &all[last - 1].1,
@@ -534,7 +469,7 @@ mod tests {
             for (name, bytes) in &tails {
                 depot.put(name, bytes.clone()).await.unwrap();
             }
-            let kept = Kept::of(whose, own(depot.as_ref(), &whose).await.unwrap());
+            let kept = Kept::of(store_id, own(depot.as_ref(), &store_id).await.unwrap());
             let (full, bytes) = object(Kind::Full, 1, last);
             depot.put(&full, bytes).await.unwrap();
             for (name, _) in &tails {

@@ -1,13 +1,13 @@
 //! The object `STORE/end`: which backup this is, and how far it was shipped.
 //!
-//! **Shape.** Lines of text: an id that is drawn when the backup begins, and the last commit of each cell with the hash
-//! of its record.
+//! **Shape.** Lines of text: an id that is drawn when the backup begins, and the last commit with the hash of its
+//! record.
 //! ```text
 //! backup 5a0c3e…
-//! cell 0 104 9b71f0…
+//! end 104 9b71f0…
 //! ```
 //! A service notes the id in its data folder ([`Choice`]), and ships only to the backup with that id. Verification and
-//! restore compare the commits and hashes with the objects.
+//! restore compare commit and hash with the objects.
 //!
 //! **Order.** It is written before the first object of a backup, and replaced after each object. So it never names a
 //! commit that was not shipped; after an interruption it may name fewer commits than there are.
@@ -15,7 +15,6 @@
 //! **Failure.** If the object is missing or has another id, the destination is not the one that was chosen (a volume
 //! that is not mounted, another disk): nothing is written. So too if the newest objects are missing.
 
-use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use caudal_storage::log::{LogId, Tail};
 
 use super::BackupError;
 use super::depot::Depot;
-use super::names::{END, Whose, hex, unhex};
+use super::names::{END, hex, unhex};
 
 /// The id of a backup.
 pub type BackupId = [u8; 16];
@@ -51,8 +50,8 @@ pub trait Choice: Debug + Send + Sync {
 pub struct BackupEnd {
     /// The id of the backup.
     pub id: BackupId,
-    /// The last shipped commit of each cell that has one, with the hash of its record.
-    pub cells: BTreeMap<u32, Tail>,
+    /// The last shipped commit with the hash of its record; `None` if there is none.
+    pub reached: Option<Tail>,
 }
 
 impl BackupEnd {
@@ -60,13 +59,12 @@ impl BackupEnd {
         let mut id = [0; 16];
         let drawn = aws_lc_rs::rand::fill(&mut id);
         drawn.map_err(|_| BackupError::depot("beginning a backup", "no randomness"))?;
-        let cells = BTreeMap::new();
-        Ok(Self { id, cells })
+        Ok(Self { id, reached: None })
     }
 
     /// The name of a store's object.
     pub fn name_of(store: &LogId) -> String {
-        format!("{}/{END}", Whose::first(*store).folder())
+        format!("{}/{END}", hex(store))
     }
 
     /// Reads a store's object; `None` if there is none.
@@ -86,24 +84,26 @@ impl BackupEnd {
     fn parse(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let id = unhex(lines.next()?.strip_prefix("backup ")?)?;
-        let cell = |line: &str| {
-            let mut words = line.strip_prefix("cell ")?.split(' ');
-            let (cell, commit) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        let reached = |line: &str| {
+            let mut words = line.strip_prefix("end ")?.split(' ');
             let end = Tail {
-                commit: CommitNo(commit),
+                commit: CommitNo(words.next()?.parse().ok()?),
                 hash: unhex(words.next()?)?,
             };
-            words.next().is_none().then_some((cell, end))
+            words.next().is_none().then_some(end)
         };
-        let cells = lines.map(cell).collect::<Option<_>>()?;
-        Some(Self { id, cells })
+        let reached = match lines.next() {
+            Some(line) => Some(reached(line)?),
+            None => None,
+        };
+        lines.next().is_none().then_some(Self { id, reached })
     }
 
     fn text(&self) -> String {
         let mut text = format!("backup {}\n", hex(&self.id));
-        for (cell, Tail { commit, hash }) in &self.cells {
+        if let Some(Tail { commit, hash }) = &self.reached {
             // Writing to a String cannot fail.
-            writeln!(text, "cell {cell} {} {}", commit.0, hex(hash)).ok();
+            writeln!(text, "end {} {}", commit.0, hex(hash)).ok();
         }
         text
     }
@@ -168,10 +168,9 @@ impl Destination {
         })
     }
 
-    /// The commit of a cell up to which there have to be objects; `None` if anything is accepted.
-    pub(super) fn least(&self, cell: u32, shipped: Option<Tail>) -> Option<Tail> {
-        let written = self.written.cells.get(&cell).copied();
-        let least = written.into_iter().chain(shipped);
+    /// The commit up to which there have to be objects; `None` if anything is accepted.
+    pub(super) fn least(&self, shipped: Option<Tail>) -> Option<Tail> {
+        let least = self.written.reached.into_iter().chain(shipped);
         least.max_by_key(|it| it.commit).filter(|_| !self.new)
     }
 
@@ -184,31 +183,27 @@ impl Destination {
         found.await.map(drop)
     }
 
-    /// Replaces the object, if the cells have reached more than it says.
+    /// Replaces the object, if more was shipped than it says.
     ///
     /// # Errors
     /// When the destination is gone, or refuses the operation.
-    pub(super) async fn reached(
-        &mut self,
-        cells: impl Iterator<Item = (u32, Tail)>,
-    ) -> Result<(), BackupError> {
-        let mut end = self.written.clone();
-        for (cell, tail) in cells {
-            let known = end.cells.get(&cell).map_or(CommitNo(0), |it| it.commit);
-            if self.new && tail.commit < known {
-                let (had, has) = (known.0, tail.commit.0);
-                tracing::warn!(
-                    cell,
-                    had,
-                    has,
-                    "the backup had more than it has; the rest is shipped again"
-                );
-            }
-            if tail.commit > known || self.new {
-                end.cells.insert(cell, tail);
-            }
+    pub(super) async fn reached(&mut self, tail: Tail) -> Result<(), BackupError> {
+        let known = self.written.reached.map_or(CommitNo(0), |it| it.commit);
+        if self.new && tail.commit < known {
+            let (had, has) = (known.0, tail.commit.0);
+            tracing::warn!(
+                had,
+                has,
+                "the backup had more than it has; the rest is shipped again"
+            );
         }
-        end.cells.retain(|_, it| it.commit.0 > 0);
+        let news = tail.commit > known || self.new;
+        let end = BackupEnd {
+            id: self.written.id,
+            reached: Some(tail)
+                .filter(|it| news && it.commit.0 > 0)
+                .or(self.written.reached.filter(|_| !news)),
+        };
         if end != self.written {
             // If the destination went away while an object was written, that object is elsewhere.
             self.check().await?;
@@ -257,10 +252,9 @@ mod tests {
     use object_store::{ObjectStore, ObjectStoreExt as _};
 
     use super::*;
-    use crate::backup::fleet::{Fleet, Known};
-    use crate::backup::level::{Alone, Level};
     use crate::backup::ship::Cut;
-    use crate::backup::{chain, depot, verify};
+    use crate::backup::shipment::{Known, Shipment};
+    use crate::backup::{chain, depot};
 
     #[derive(Debug, Default)]
     struct Chosen(Mutex<Option<BackupId>>);
@@ -281,24 +275,22 @@ mod tests {
         depot: &Arc<dyn Depot>,
         records: &Records,
         chosen: &Chosen,
-        fleet: &mut Option<Fleet>,
+        shipment: &mut Option<Shipment>,
     ) -> Result<(), BackupError> {
-        let mut ships = match fleet.take() {
-            Some(fleet) => fleet,
+        let mut ships = match shipment.take() {
+            Some(shipment) => shipment,
             None => {
                 let known = Known {
                     pepper_check: None,
                     choice: chosen,
-                    shipped: Vec::new(),
+                    shipped: None,
                 };
-                let level: Arc<dyn Level> = Arc::new(Alone);
-                let cells = (std::slice::from_ref(records), level);
-                Fleet::begin(depot, cells, Cut::default(), known).await?
+                Shipment::begin(depot, records.clone(), Cut::default(), known).await?
             }
         };
         ships.begins_anew();
         while ships.step().await? {}
-        *fleet = Some(ships);
+        *shipment = Some(ships);
         Ok(())
     }
 
@@ -328,13 +320,15 @@ mod tests {
         };
         let (objects, chosen) = (Arc::new(InMemory::new()), Chosen::default());
         let depot = depot::over("memory", Arc::<InMemory>::clone(&objects));
-        let (records, mut fleet) = (store.records(), None);
+        let (records, mut shipment) = (store.records(), None);
         post();
-        ship(&depot, &records, &chosen, &mut fleet).await.unwrap();
+        ship(&depot, &records, &chosen, &mut shipment)
+            .await
+            .unwrap();
         let all = emptied(&objects).await;
         for _ in 0..2 {
             post();
-            let why = ship(&depot, &records, &chosen, &mut fleet)
+            let why = ship(&depot, &records, &chosen, &mut shipment)
                 .await
                 .unwrap_err();
             assert!(why.to_string().contains("Nothing was written"), "{why}");
@@ -346,16 +340,18 @@ mod tests {
             }
         };
         back("/end").await;
-        let why = ship(&depot, &records, &chosen, &mut fleet)
+        let why = ship(&depot, &records, &chosen, &mut shipment)
             .await
             .unwrap_err();
         assert!(why.to_string().contains("which was shipped"), "{why}");
         back("").await;
         let last = post();
-        ship(&depot, &records, &chosen, &mut fleet).await.unwrap();
-        let whole = chain::whole(depot.as_ref(), None, false).await.unwrap();
-        let found = verify::follow(depot.as_ref(), &whole, &mut |_| ()).await;
-        assert_eq!(found.unwrap()[0].1.commits, last.0);
+        ship(&depot, &records, &chosen, &mut shipment)
+            .await
+            .unwrap();
+        let kept = chain::kept(depot.as_ref(), None, false).await.unwrap();
+        let found = chain::walk(depot.as_ref(), &kept, &mut |_, _| Ok(true), &mut |_| ()).await;
+        assert_eq!(found.unwrap().commits, last.0);
         store.close().unwrap();
     }
 
@@ -363,13 +359,10 @@ mod tests {
     fn the_content_is_read_as_it_was_written_and_nothing_else_is() {
         let mut end = BackupEnd::drawn().unwrap();
         assert_eq!(BackupEnd::parse(&end.text()), Some(end.clone()));
-        for (cell, commit) in [(0, 104), (3, 7)] {
-            let tail = Tail {
-                commit: CommitNo(commit),
-                hash: [9; 32],
-            };
-            end.cells.insert(cell, tail);
-        }
+        end.reached = Some(Tail {
+            commit: CommitNo(104),
+            hash: [9; 32],
+        });
         let text = end.text();
         assert_eq!(BackupEnd::parse(&text), Some(end));
         let wrong = [
@@ -377,8 +370,9 @@ mod tests {
             text.replace("backup", "store"),
             text.replace("09", "0g"),
             text.replace(" 104", ""),
-            text.replace("\ncell 3", "\nelse 3"),
-            text.replace(" 7 ", " 7 7 "),
+            text.replace("\nend", "\nelse"),
+            text.replace(" 104 ", " 104 104 "),
+            format!("{text}end 1 09\n"),
         ];
         for text in wrong {
             assert_eq!(BackupEnd::parse(&text), None, "{text}");

@@ -14,32 +14,6 @@ pub const PEPPER_CHECK: &str = "pepper.check";
 /// The name of the object that says how far a store was shipped.
 pub const END: &str = "end";
 const ENDING: &str = ".zst";
-/// The folder, within a store's, of the cells other than the first, each under its number.
-const CELLS: &str = "cells";
-
-/// The cell whose records an object has.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Whose {
-    /// The store, by its id: that of its first cell.
-    pub history: LogId,
-    /// The number of the cell.
-    pub cell: u32,
-}
-
-impl Whose {
-    /// The first cell of a store.
-    pub fn first(history: LogId) -> Self {
-        Self { history, cell: 0 }
-    }
-
-    /// The folder of its objects.
-    pub fn folder(&self) -> String {
-        match self.cell {
-            0 => hex(&self.history),
-            cell => format!("{}/{CELLS}/{cell}", hex(&self.history)),
-        }
-    }
-}
 
 /// The kind of an object.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -95,10 +69,10 @@ pub(crate) fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 /// The name of an object with these records.
-pub fn name_of(whose: &Whose, kind: Kind, first: u64, end: &Tail) -> String {
+pub fn name_of(store: &LogId, kind: Kind, first: u64, end: &Tail) -> String {
     format!(
         "{}/{}/{first:020}-{:020}-{}{ENDING}",
-        whose.folder(),
+        hex(store),
         kind.word(),
         end.commit.0,
         hex(&end.hash)
@@ -106,21 +80,16 @@ pub fn name_of(whose: &Whose, kind: Kind, first: u64, end: &Tail) -> String {
 }
 
 /// The store of a listed name, if it is that of its object `end`.
-pub fn parse_end(listed: &Listed) -> Option<Whose> {
+pub fn parse_end(listed: &Listed) -> Option<LogId> {
     let (store, name) = listed.name.split_once('/')?;
-    let store = unhex(store).filter(|_| name == END)?;
-    Some(Whose::first(store))
+    unhex(store).filter(|_| name == END)
 }
 
-/// The cell and the object of a listed name; `None` if the name is of another form.
-pub fn parse(listed: &Listed) -> Option<(Whose, Named)> {
+/// The store and the object of a listed name; `None` if the name is of another form.
+pub fn parse(listed: &Listed) -> Option<(LogId, Named)> {
     let mut parts = listed.name.split('/');
-    let mut whose = Whose::first(unhex(parts.next()?)?);
-    let mut kind = parts.next()?;
-    if kind == CELLS {
-        whose.cell = parts.next()?.parse().ok().filter(|cell| *cell > 0)?;
-        kind = parts.next()?;
-    }
+    let store = unhex(parts.next()?)?;
+    let kind = parts.next()?;
     let all = [Kind::Tail, Kind::Full];
     let kind = all.into_iter().find(|it| it.word() == kind)?;
     let mut rest = parts.next()?.strip_suffix(ENDING)?.split('-');
@@ -138,9 +107,9 @@ pub fn parse(listed: &Listed) -> Option<(Whose, Named)> {
         end,
         size: listed.size,
     };
-    let whole = name_of(&whose, kind, first, &end) == listed.name;
+    let whole = name_of(&store, kind, first, &end) == listed.name;
     let whole = whole && first > 0 && (first..u64::MAX).contains(&last);
-    whole.then_some((whose, found))
+    whole.then_some((store, found))
 }
 
 /// A chain of objects from the first commit on.
@@ -202,7 +171,7 @@ mod tests {
             commit: CommitNo(last),
             hash: [7; 32],
         };
-        let name = name_of(&Whose::first([9; 16]), kind, first, &end);
+        let name = name_of(&[9; 16], kind, first, &end);
         let listed = Listed { name, size: 1 };
         parse(&listed).unwrap().1
     }
@@ -211,22 +180,7 @@ mod tests {
     fn a_name_says_what_it_said_and_others_are_passed_over() {
         let named = object(Kind::Full, 1, 20);
         assert_eq!((named.first, named.end.commit.0), (1, 20));
-        let (in_cell, end) = (
-            Whose {
-                history: [9; 16],
-                cell: 3,
-            },
-            named.end,
-        );
-        let name = name_of(&in_cell, Kind::Tail, 1, &end);
-        let listed = Listed { name, size: 1 };
-        let (whose, there) = parse(&listed).unwrap();
-        assert_eq!((whose, there.end), (in_cell, end));
-        assert!(listed.name.contains("/cells/3/tail/"), "{listed:?}");
         let wrong = [
-            listed.name.replace("cells/3", "cells/0"),
-            listed.name.replace("cells/3", "cells/03"),
-            listed.name.replace("cells/3", "cells"),
             named.name.replace("full", "half"),
             named.name.replace(".zst", ".zst#1"),
             named.name.replace("00001-", "1-"),

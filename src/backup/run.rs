@@ -1,32 +1,29 @@
-//! Ships a running service's journals, continuously, on a thread of its own.
+//! Ships a running service's journal, continuously, on a thread of its own.
 //!
-//! **Shape.** Every few seconds, and on request, ships all durable records that are not in the depot yet, of all cells
-//! in the order that [`super::fleet`] defines. With several nodes, the owner of the first cell ships ([`Level`]).
+//! **Shape.** Every few seconds, and on request, ships all durable records that are not in the depot yet. With several
+//! nodes, the owner of the log ships ([`Role`]).
 //!
-//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag of a cell is the age of its oldest record that
-//! is not shipped. It is counted from the start of the last round that shipped everything of the cell, so it is never
-//! too small. The lag of the service is the largest of its cells.
+//! **Bounds.** One object at a time, for [`PATIENCE`] at most. The lag is the age of the oldest record that is not
+//! shipped. It is counted from the start of the last round that shipped everything, so it is never too small.
 //!
-//! **Failure.** Posting never waits for a backup. A failed step is retried with growing pauses, and reported; meanwhile,
-//! cells that do not depend on the failing one are shipped as often as ever. Each round checks the destination, even if
-//! there is nothing to ship: while it is not what it was, the lag grows. After a panic all of it is begun again.
+//! **Failure.** Posting never waits for a backup. A failed round is tried again with growing pauses, and reported. Each
+//! round checks the destination, even if there is nothing to ship: while it is not what it was, the lag grows. After a
+//! panic all of it is begun again.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use caudal_actors::persist::persist;
-use caudal_storage::log::Tail;
-use caudal_storage::{Records, Spot, Store};
+use caudal_storage::{Records, Spot};
 use tokio::sync::{Notify, oneshot, watch};
 
 use super::BackupError;
 use super::depot::Depot;
 use super::end::Choice;
-use super::fleet::{Fleet, Known};
-use super::level::{FIRST, Level};
 use super::names::hex;
 use super::ship::{Cut, Shipped};
+use super::shipment::{Known, Shipment};
 
 /// How often the tail is shipped by default.
 pub const EVERY: Duration = Duration::from_secs(5);
@@ -50,32 +47,41 @@ pub struct Plan {
     pub cut: Cut,
 }
 
-/// The service's own view of its cells.
-#[derive(Clone)]
-pub struct Home {
-    /// The store of the first cell; the weak reference does not keep it open.
-    pub first: Weak<dyn Store>,
-    /// Which node ships, and how complete each cell is here.
-    pub level: Arc<dyn Level>,
-    /// The backups that the service chose.
-    pub choice: Arc<dyn Choice>,
+/// Which node ships.
+pub trait Role: std::fmt::Debug + Send + Sync {
+    /// Whether this service ships. Two nodes may believe so for a moment: what they write is consistent.
+    fn ships(&self) -> bool;
+    /// The name of the node that ships; `None` where there are no other nodes, or it is not known.
+    fn shipper(&self) -> Option<Arc<str>>;
 }
 
-/// The progress of a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct CellProgress {
-    /// The last commit in the depot; `None` until it is known.
-    pub commit: Option<u64>,
-    /// The age of the oldest record that is not in the depot; zero when everything is there.
-    pub lag: Duration,
-    /// The approximate number of journal bytes that are not in the depot.
-    pub lag_bytes: u64,
+/// A service without other nodes.
+#[derive(Clone, Copy, Debug)]
+pub struct Alone;
+
+impl Role for Alone {
+    fn ships(&self) -> bool {
+        true
+    }
+
+    fn shipper(&self) -> Option<Arc<str>> {
+        None
+    }
+}
+
+/// The service's own view of its backup.
+#[derive(Clone)]
+pub struct Home {
+    /// Which node ships.
+    pub role: Arc<dyn Role>,
+    /// The backups that the service chose.
+    pub choice: Arc<dyn Choice>,
 }
 
 /// The progress of shipping.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// Whether this service ships. If it does not, it does not know the depot's lag: commits are `None`, and lags zero.
+    /// Whether this service ships. If it does not, it does not know the depot's lag: the commit is `None`, and lags are zero.
     pub ships: bool,
     /// The name of the node that ships, where there are several and it is known.
     pub shipper: Option<String>,
@@ -85,14 +91,12 @@ pub struct Progress {
     pub store: String,
     /// The pause between two rounds.
     pub every: Duration,
-    /// The first cell's last commit in the depot; `None` until it is known.
+    /// The last commit in the depot; `None` until it is known.
     pub commit: Option<u64>,
-    /// The age of the oldest record of any cell that is not in the depot; zero when everything is there.
+    /// The age of the oldest record that is not in the depot; zero when everything is there.
     pub lag: Duration,
-    /// The approximate number of bytes of all journals that are not in the depot.
+    /// The approximate number of bytes of the journal that are not in the depot.
     pub lag_bytes: u64,
-    /// The progress of each cell, the first cell's first.
-    pub cells: Vec<CellProgress>,
     /// How long ago the depot had everything, if it had since the start.
     pub complete: Option<Duration>,
     /// What this service has written since the start.
@@ -103,23 +107,12 @@ pub struct Progress {
     pub error: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct CellState {
+#[derive(Debug)]
+struct State {
     reached: Option<Spot>,
     /// When the last round began that shipped everything; until there was one, the time of the start.
     complete: Instant,
     ever: bool,
-}
-
-impl CellState {
-    fn is_whole(&mut self, since: Instant) {
-        (self.complete, self.ever) = (since, true);
-    }
-}
-
-#[derive(Debug)]
-struct State {
-    cells: Vec<CellState>,
     /// Whether the last round found the destination as it was.
     there: bool,
     shipped: Shipped,
@@ -127,11 +120,16 @@ struct State {
     error: Option<String>,
 }
 
+impl State {
+    fn is_whole(&mut self, since: Instant) {
+        (self.complete, self.ever) = (since, true);
+    }
+}
+
 /// The state of a running backup, for those that watch it or ask for a round.
 pub struct Backup {
     plan: Plan,
-    /// The records of each cell, the first cell's first.
-    records: Vec<Records>,
+    records: Records,
     home: Home,
     state: Mutex<State>,
     ring: Notify,
@@ -158,23 +156,20 @@ pub struct Running {
     ended: oneshot::Receiver<()>,
 }
 
-/// Starts to ship all cells, the first one first, whenever this service is the one that ships.
+/// Starts to ship whenever this service is the one that ships.
 ///
 /// # Errors
 /// When the thread cannot be started.
 pub fn start(
     plan: Plan,
-    records: Vec<Records>,
+    records: Records,
     pepper_check: Option<Vec<u8>>,
     home: Home,
 ) -> std::io::Result<Running> {
-    let cell = CellState {
+    let state = State {
         reached: None,
         complete: Instant::now(),
         ever: false,
-    };
-    let state = State {
-        cells: vec![cell; records.len()],
         there: false,
         shipped: Shipped::default(),
         failures: 0,
@@ -248,49 +243,32 @@ impl Backup {
 
     /// The current progress.
     pub fn progress(&self) -> Progress {
-        let level = &self.home.level;
-        let ships = level.ships();
-        let shipper = level.shipper().map(|name| name.to_string());
+        let role = &self.home.role;
+        let ships = role.ships();
+        let shipper = role.shipper().map(|name| name.to_string());
         let state = self.state();
-        let cell = |(number, (cell, records)): (u32, (&CellState, &Records))| {
-            let reached = cell.reached.unwrap_or_else(|| records.beginning());
-            let lag_bytes = match ships {
-                true => records.behind(&reached),
-                false => 0,
-            };
-            // Records that are in the log but not in this node's copy are not in the depot either.
-            let all = level.age(number).filter(|_| lag_bytes == 0 && state.there);
-            CellProgress {
-                commit: cell.reached.filter(|_| ships).map(|it| it.tail().commit.0),
-                lag: match ships {
-                    true => all.unwrap_or_else(|| cell.complete.elapsed()),
-                    false => Duration::ZERO,
-                },
-                lag_bytes,
-            }
+        let reached = state.reached.unwrap_or_else(|| self.records.beginning());
+        let lag_bytes = match ships {
+            true => self.records.behind(&reached),
+            false => 0,
         };
-        let cells = state.cells.iter().zip(&self.records);
-        let cells: Vec<_> = (FIRST..).zip(cells).map(cell).collect();
-        let ever = state.cells.iter().all(|it| it.ever);
-        let since = state.cells.iter().map(|it| it.complete.elapsed()).max();
-        let lags = cells.iter().map(|it| it.lag);
+        let lag = match ships && !(lag_bytes == 0 && state.there) {
+            true => state.complete.elapsed(),
+            false => Duration::ZERO,
+        };
         Progress {
             ships,
             shipper,
             place: self.plan.depot.place(),
-            store: self
-                .records
-                .first()
-                .map_or_else(String::new, |it| hex(&it.history())),
+            store: hex(&self.records.history()),
             every: self.plan.every,
-            commit: cells.first().and_then(|it| it.commit),
-            lag: lags.fold(Duration::ZERO, Duration::max),
-            lag_bytes: cells.iter().map(|it| it.lag_bytes).sum(),
-            complete: since.filter(|_| ever),
+            commit: state.reached.filter(|_| ships).map(|it| it.tail().commit.0),
+            lag,
+            lag_bytes,
+            complete: Some(state.complete.elapsed()).filter(|_| state.ever),
             shipped: state.shipped,
             failures: state.failures,
             error: state.error.clone(),
-            cells,
         }
     }
 
@@ -305,11 +283,8 @@ impl Backup {
     }
 
     async fn run(&self, pepper_check: Option<&[u8]>, graceful: &AtomicBool) {
-        let mut fleet = None;
+        let mut shipment = None;
         let mut pause = FIRST_PAUSE;
-        // When to retry a cell that failed, while the other cells go on.
-        let mut again: Option<Instant> = None;
-        let mut served = 0;
         loop {
             let last = self.stopping.load(Ordering::Acquire);
             if last && !graceful.load(Ordering::Acquire) {
@@ -317,12 +292,7 @@ impl Backup {
             }
             let asked = self.asked.load(Ordering::Acquire);
             let began = Instant::now();
-            let due = |at: Instant| at <= began || asked != served || last;
-            if again.is_some_and(due) {
-                (fleet, again) = (None, None);
-            }
-            served = asked;
-            let round = self.round(&mut fleet, (pepper_check, began), last);
+            let round = self.round(&mut shipment, (pepper_check, began), last);
             let outcome =
                 match tokio::time::timeout(if last { LAST } else { Duration::MAX }, round).await {
                     Ok(outcome) => outcome,
@@ -330,23 +300,18 @@ impl Backup {
                 };
             let wait = match &outcome {
                 Ok(()) => {
-                    (pause, again) = (FIRST_PAUSE, None);
+                    pause = FIRST_PAUSE;
                     self.plan.every
                 }
                 Err(_) => {
+                    // After a failure the depot is listed again.
+                    shipment = None;
                     let wait = pause.max(self.plan.every.min(LONGEST_PAUSE));
-                    if again.is_none() {
-                        again = Some(Instant::now() + wait);
-                        pause = (pause * 2).min(LONGEST_PAUSE);
-                    }
-                    // Meanwhile the fleet kept from the round ships the other cells.
-                    match fleet.is_some() {
-                        true => wait.min(self.plan.every),
-                        false => wait,
-                    }
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    wait
                 }
             };
-            self.note(outcome, fleet.is_some());
+            self.note(outcome, shipment.is_some());
             self.answered.send_replace(asked);
             if last {
                 break;
@@ -362,37 +327,36 @@ impl Backup {
     /// Ships, if this service is the one that ships.
     async fn round(
         &self,
-        fleet: &mut Option<Fleet>,
+        shipment: &mut Option<Shipment>,
         begun: (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
-        let level = &self.home.level;
-        let done = match level.ships() {
-            true => self.shipped(fleet, begun, last).await,
+        let role = &self.home.role;
+        let done = match role.ships() {
+            true => self.shipped(shipment, begun, last).await,
             false => Ok(()),
         };
-        if level.ships() {
+        if role.ships() {
             return done;
         }
         // Another node ships or is about to, so the depot has to be listed again before this one ships.
-        *fleet = None;
-        for cell in &mut self.state().cells {
-            cell.reached = None;
-            cell.is_whole(begun.1);
-        }
+        *shipment = None;
+        let mut state = self.state();
+        state.reached = None;
+        state.is_whole(begun.1);
         Ok(())
     }
 
     /// Ships until nothing is left, or the service stops.
     async fn shipped(
         &self,
-        fleet: &mut Option<Fleet>,
+        shipment: &mut Option<Shipment>,
         (pepper_check, began): (Option<&[u8]>, Instant),
         last: bool,
     ) -> Result<(), BackupError> {
         let Plan { depot, cut, .. } = &self.plan;
         let late = |_| BackupError::depot(depot.place(), "it does not answer");
-        let mut ship = match fleet.take() {
+        let mut ship = match shipment.take() {
             Some(mut ship) => {
                 ship.begins_anew();
                 ship
@@ -401,10 +365,9 @@ impl Backup {
                 let known = Known {
                     pepper_check,
                     choice: self.home.choice.as_ref(),
-                    shipped: self.reached(),
+                    shipped: self.state().reached.map(|it| it.tail()),
                 };
-                let cells = (self.records.as_slice(), Arc::clone(&self.home.level));
-                let begin = Fleet::begin(depot, cells, *cut, known);
+                let begin = Shipment::begin(depot, self.records.clone(), *cut, known);
                 let begun = tokio::time::timeout(PATIENCE, begin).await;
                 begun.map_err(late)??
             }
@@ -414,39 +377,23 @@ impl Backup {
             let step = tokio::time::timeout(PATIENCE, ship.step()).await;
             // A failed step can be repeated; after an interrupted one, the depot has to be listed again.
             if !step.map_err(late)?? {
+                self.state().is_whole(began);
                 break;
             }
             let ends = !last && self.stopping.load(Ordering::Acquire);
-            if ends || !self.home.level.ships() {
+            if ends || !self.home.role.ships() {
                 break;
             }
         }
         self.shown(&ship);
-        for (cell, stand) in self.state().cells.iter_mut().zip(ship.stands()) {
-            if stand.whole {
-                cell.is_whole(began);
-            }
-        }
-        let failed = ship.failure();
-        if failed.is_none() || ship.leads_on() {
-            *fleet = Some(ship);
-        }
-        failed.map_or(Ok(()), Err)
+        *shipment = Some(ship);
+        Ok(())
     }
 
-    /// The end of what the depot has of each cell, as far as it is known.
-    fn reached(&self) -> Vec<Option<Tail>> {
-        let state = self.state();
-        let cells = state.cells.iter();
-        cells.map(|it| it.reached.map(|it| it.tail())).collect()
-    }
-
-    fn shown(&self, fleet: &Fleet) {
+    fn shown(&self, shipment: &Shipment) {
         let mut state = self.state();
-        state.shipped = fleet.shipped();
-        for (cell, stand) in state.cells.iter_mut().zip(fleet.stands()) {
-            cell.reached = stand.reached.or(cell.reached);
-        }
+        state.shipped = shipment.shipped();
+        state.reached = Some(shipment.reached());
     }
 
     fn note(&self, outcome: Result<(), BackupError>, there: bool) {

@@ -10,15 +10,14 @@
 
 use std::sync::Arc;
 
-use caudal_storage::log::{Sealed, Tail};
+use caudal_storage::log::{LogId, Sealed, Tail};
 use caudal_storage::{End, Records, Spot};
 
 use super::BackupError;
 use super::chain::own;
 use super::depot::Depot;
 use super::end::CHOSEN;
-use super::level::Level;
-use super::names::{Cover, Kind, Whose, name_of};
+use super::names::{Cover, Kind, hex, name_of};
 use super::object::pack;
 
 /// The sizes at which objects are cut.
@@ -48,14 +47,11 @@ pub struct Shipped {
     pub bytes: usize,
 }
 
-/// Whether a record is to be shipped now; the first that is not ends the step.
-pub(super) type Wants<'a> = &'a mut dyn FnMut(&Sealed<'_>) -> bool;
-
-/// Ships one cell of a store to one depot.
+/// Ships a store to one depot.
 #[derive(Debug)]
 pub struct Shipper {
     depot: Arc<dyn Depot>,
-    whose: Whose,
+    store: LogId,
     records: Records,
     cut: Cut,
     /// Where the full objects end.
@@ -70,23 +66,21 @@ pub struct Shipper {
 }
 
 impl Shipper {
-    /// Finds out how much of a cell the depot has, which has to have it up to `least`.
+    /// Finds out how much the depot has, which has to have everything up to `least`.
     ///
     /// # Errors
     /// When the depot has records that the journal lacks or lacks records up to `least`, or one of them cannot be read.
     pub(super) async fn begin(
-        whose: Whose,
         depot: Arc<dyn Depot>,
-        (records, level): (Records, &dyn Level),
+        records: Records,
         cut: Cut,
         least: Option<Tail>,
     ) -> Result<Self, BackupError> {
-        let all = own(depot.as_ref(), &whose).await?;
+        let store = records.history();
+        let all = own(depot.as_ref(), &store).await?;
         if let Some(least) = least.filter(|it| all.iter().all(|own| own.end.commit < it.commit)) {
-            return Err(lost(&depot.place(), &whose, least));
+            return Err(lost(&depot.place(), &store, least));
         }
-        // Another node may have shipped records that this one does not have yet.
-        level.level(whose.cell).await?;
         let fulls = all.iter().filter(|it| it.kind == Kind::Full).cloned();
         let (full, cover) = (Cover::of(fulls.collect()).end(), Cover::of(all));
         let place = |end: Option<Tail>| match end {
@@ -100,7 +94,7 @@ impl Shipper {
         let tails = tails.map(|it| it.name).collect();
         Ok(Self {
             depot,
-            whose,
+            store,
             records,
             cut,
             full,
@@ -121,7 +115,7 @@ impl Shipper {
         };
         match self.depot.has(last).await? {
             true => Ok(()),
-            false => Err(lost(&self.depot.place(), &self.whose, self.reached.tail())),
+            false => Err(lost(&self.depot.place(), &self.store, self.reached.tail())),
         }
     }
 
@@ -145,14 +139,13 @@ impl Shipper {
         self.records.end()
     }
 
-    /// Ships the next object of the records that were durable at `to`, up to the first record that is not wanted; false
-    /// when that point is reached. The bound lets a round end while others post.
+    /// Ships the next object of the records that were durable at `to`; false when that point is reached. The bound lets a round end while others post.
     ///
     /// # Errors
     /// When the journal cannot be read, or the depot refuses. The step can be repeated.
-    pub(super) async fn step_to(&mut self, to: End, wants: Wants<'_>) -> Result<bool, BackupError> {
+    pub(super) async fn step_to(&mut self, to: End) -> Result<bool, BackupError> {
         let from = self.reached;
-        let (run, end) = self.run(from, to, wants)?;
+        let (run, end) = self.run(from, to)?;
         if run.is_empty() {
             return Ok(false);
         }
@@ -195,11 +188,11 @@ impl Shipper {
         usize::try_from(self.cut.run_bytes).is_ok_and(|run| bytes >= run)
     }
 
-    /// The records from a place on, as far as they are wanted, up to a full run.
-    fn run(&self, from: Spot, to: End, wants: Wants<'_>) -> Result<(Vec<u8>, Spot), BackupError> {
+    /// The records from a place on, up to a full run.
+    fn run(&self, from: Spot, to: End) -> Result<(Vec<u8>, Spot), BackupError> {
         let mut run = Vec::new();
         let mut take = |record: &Sealed<'_>| {
-            let wanted = !self.is_full(run.len()) && wants(record);
+            let wanted = !self.is_full(run.len());
             if wanted {
                 run.extend_from_slice(record.bytes());
             }
@@ -230,7 +223,7 @@ impl Shipper {
         run: &[u8],
         end: &Spot,
     ) -> Result<String, BackupError> {
-        let name = name_of(&self.whose, kind, first, &end.tail());
+        let name = name_of(&self.store, kind, first, &end.tail());
         let object = pack(&self.records.log(), run)?;
         let bytes = object.len();
         self.depot.put(&name, object).await?;
@@ -240,12 +233,12 @@ impl Shipper {
     }
 }
 
-fn lost(place: &str, whose: &Whose, least: Tail) -> BackupError {
+fn lost(place: &str, store: &LogId, least: Tail) -> BackupError {
     BackupError::Incomplete(format!(
         "{place} ({}) lacks commit {}, which was shipped: its newest objects were removed, or it is an older copy. \
          Nothing was written. Bring them back, and shipping continues; to ship them again, remove {CHOSEN} from the data \
          folder",
-        whose.folder(),
+        hex(store),
         least.commit.0
     ))
 }

@@ -27,7 +27,6 @@ use caudal::server::{self, Running};
 use caudal::service::GRACE;
 use caudal::webhooks::{HttpSink, Reach, Sealer};
 use caudal_actors::banks::Relation;
-use caudal_actors::cells::Cells;
 use caudal_actors::engine::{Asker, Engine, EngineOptions, Outside};
 use caudal_actors::platform::{NewTenant, PlatformOrder};
 use caudal_actors::ports::BankGateway;
@@ -39,7 +38,7 @@ use caudal_ledger::accounts::Holder;
 use caudal_ledger::cuit::{Cuit, CuitError};
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::Registration;
-use caudal_ledger::ids::{AccountNo, RealmId};
+use caudal_ledger::ids::{AccountNo, RealmId, Shard};
 use caudal_ledger::kyc::Kyc;
 use caudal_ledger::money::Amount;
 use caudal_ledger::tenants::Mode;
@@ -129,8 +128,7 @@ pub fn open(folder: &Path, layout: Layout, measures: &Measures) -> anyhow::Resul
     let held = Outgoing::free().watch();
     let outside = Outside { banks, sink, held };
     let clock = Arc::new(GuardedClock::of_machine());
-    let cells = Cells::one(store);
-    let engine = Engine::timed(cells, clock, outside, options, measures.actors())?;
+    let engine = Engine::timed(store, clock, outside, options, measures.actors())?;
     Ok(Arc::new(engine))
 }
 
@@ -177,7 +175,7 @@ impl Site {
         let engine = open(folder, layout, &measures)?;
         let upkeep = measures.keep_up();
         let watch = memory.map(|plan| watch(&engine, plan, &Arc::default()));
-        let keyring = Arc::new(Keyring::new(PEPPER));
+        let keyring = Arc::new(Keyring::new(PEPPER, Shard::default()));
         let (realm, key) = tenant(&engine, &keyring, TENANT).await?;
         let cvus = register(&engine, realm, accounts).await?;
         let door = Door {
@@ -205,7 +203,7 @@ impl Site {
             unread: Arc::default(),
             backup: None,
             outgoing: Arc::new(Outgoing::free()),
-            logs: Arc::default(),
+            log: None,
             proxies: Arc::default(),
             node: None,
         };
@@ -305,7 +303,7 @@ async fn tenant(engine: &Engine, keyring: &Keyring, id: &str) -> anyhow::Result<
         name: "Bench".to_owned(),
         ..NewTenant::plain(id)
     };
-    let create = PlatformOrder::CreateTenant(new, 0);
+    let create = PlatformOrder::CreateTenant(new);
     engine.administer(create).await?;
     let issued = keyring.issue(id, Mode::Test, None)?;
     let issue = PlatformOrder::IssueKey(issued.record);

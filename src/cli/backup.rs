@@ -1,16 +1,13 @@
 //! `caudal backup`: ships a journal to a depot, and verifies the depot.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use caudal::backup::BackupError;
 use caudal::backup::chain::{self, Kept, Walked};
 use caudal::backup::depot::{self, Depot};
-use caudal::backup::fleet::{Fleet, Known, Stand};
-use caudal::backup::level::{Alone, Level};
 use caudal::backup::names::hex;
 use caudal::backup::ship::Cut;
-use caudal::backup::verify;
+use caudal::backup::shipment::{Known, Shipment};
 use caudal::service::{self, BackupChoice};
 use caudal_ledger::time::Timestamp;
 use clap::Subcommand;
@@ -62,7 +59,7 @@ struct Verify {
     /// Which store, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID")]
     store: Option<String>,
-    /// Fail if the backup ends before this commit of the first cell, such as the metric `caudal_backup_commit` showed
+    /// Fail if the backup ends before this commit, such as the metric `caudal_backup_commit` showed
     #[arg(long, value_name = "COMMIT")]
     at_least: Option<u64>,
     /// Verify what is there, even if newer objects were shipped and are missing
@@ -123,8 +120,6 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
     let depot = depot::open(to, true)?;
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
-    let records = std::iter::once(&stopped.records).chain(&stopped.further);
-    let records: Vec<_> = records.cloned().collect();
     line.finish_and_clear();
     let mark = service::pepper_mark(data)?;
     let history = hex(&stopped.records.history());
@@ -132,34 +127,26 @@ fn folder(data: &Path, to: &str) -> Result<Value, Exit> {
         let known = Known {
             pepper_check: mark.as_deref(),
             choice: &BackupChoice::of(data),
-            shipped: Vec::new(),
+            shipped: None,
         };
-        let level: Arc<dyn Level> = Arc::new(Alone);
-        let mut fleet = Fleet::begin(&depot, (&records, level), Cut::default(), known).await?;
-        let all = fleet.behind();
+        let records = stopped.records.clone();
+        let mut shipment = Shipment::begin(&depot, records, Cut::default(), known).await?;
+        let all = shipment.behind();
         let bar = terminal::bytes("shipping", all);
-        while fleet.step().await? {
-            bar.set_position(all - fleet.behind().min(all));
+        while shipment.step().await? {
+            bar.set_position(all - shipment.behind().min(all));
         }
         bar.finish_and_clear();
-        if let Some(why) = fleet.failure() {
-            return Err(why.into());
-        }
-        let shipped = fleet.shipped();
-        let stands = fleet.stands().into_iter().enumerate();
-        let told = |(cell, it): (usize, Stand)| {
-            json!({
-                "to": to,
-                "store": history,
-                "cell": cell,
-                "commit": it.reached.map(|it| it.tail().commit.0),
-                "objects": shipped.objects,
-                "bytes": shipped.bytes,
-            })
-        };
-        Ok(together(stands.map(told).collect()))
+        let shipped = shipment.shipped();
+        Ok(json!({
+            "to": to,
+            "store": history,
+            "commit": shipment.reached().tail().commit.0,
+            "objects": shipped.objects,
+            "bytes": shipped.bytes,
+        }))
     });
-    let closed = stopped.cells.close().map_err(Exit::failed);
+    let closed = stopped.store.close().map_err(Exit::failed);
     let done = done?;
     closed.map(|()| done)
 }
@@ -184,68 +171,44 @@ fn running(which: Which, json: bool) -> Result<(), Exit> {
     if done.get("lagSeconds").is_none_or(Value::is_null) {
         let by = shown(&done, "shippedBy");
         return Err(Exit::failed(format!(
-            "this node does not ship: the owner of cell 0 does ({by}). Ask that node"
+            "this node does not ship: the owner of the log does ({by}). Ask that node"
         )));
     }
     print(&done, json, "shipped up to commit")
 }
 
-/// Follows the chain of each cell with a progress bar, and compares the others with the first cell's facts about them.
+/// Follows the chain with a progress bar.
 async fn check(args: Verify) -> Result<(), Exit> {
     let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, args.store.as_deref(), args.accept_older).await?;
-    let last = whole.first.last();
+    let kept = chain::kept(depot, args.store.as_deref(), args.accept_older).await?;
+    let last = kept.last();
     if let Some(least) = args.at_least.filter(|least| last < *least) {
         let place = depot.place();
         return Err(Exit::failed(format!(
             "{place} ends with commit {last}, before commit {least}: newer objects are missing, or were not shipped there"
         )));
     }
-    let bar = terminal::bytes("verifying", whole.bytes());
-    let walked = verify::follow(depot, &whole, &mut |bytes| bar.set_position(bytes)).await;
+    let bar = terminal::bytes("verifying", kept.bytes());
+    let mut done = |bytes| bar.set_position(bytes);
+    let walked = chain::walk(depot, &kept, &mut |_, _| Ok(true), &mut done).await;
     bar.finish_and_clear();
-    let walked = walked?;
-    let cells: Vec<_> = walked
-        .iter()
-        .map(|(kept, it)| found(depot, kept, it))
-        .collect();
+    let found = found(depot, &kept, &walked?);
     if args.json {
-        let all = together(cells);
-        return say(&serde_json::to_string_pretty(&all).map_err(Exit::failed)?);
+        return say(&serde_json::to_string_pretty(&found).map_err(Exit::failed)?);
     }
-    let several = cells.len() > 1;
-    for found in &cells {
-        let part = |name| shown(found, name);
-        let cell = match several {
-            true => format!(" cell {}", part("cell")),
-            false => String::new(),
-        };
-        say(&format!(
-            "{}: store {}{cell} is whole: {} objects, commits 1 to {} in {} records, {} entries, the last of {}; chain {}",
-            part("from"),
-            part("store"),
-            part("objects"),
-            part("commit"),
-            part("records"),
-            part("entries"),
-            part("latest"),
-            part("chain"),
-        ))?;
-    }
-    match several {
-        true => say("The cells fit together."),
-        false => Ok(()),
-    }
-}
-
-/// The report on the first cell, with `cells` as the reports on all cells where there are several.
-pub fn together(cells: Vec<Value>) -> Value {
-    let mut told = cells.first().map_or(Value::Null, Value::clone);
-    if let Some(told) = told.as_object_mut().filter(|_| cells.len() > 1) {
-        told.insert("cells".to_owned(), cells.into());
-    }
-    told
+    let part = |name| shown(&found, name);
+    say(&format!(
+        "{}: store {} is whole: {} objects, commits 1 to {} in {} records, {} entries, the last of {}; chain {}",
+        part("from"),
+        part("store"),
+        part("objects"),
+        part("commit"),
+        part("records"),
+        part("entries"),
+        part("latest"),
+        part("chain"),
+    ))
 }
 
 /// The result of a walk, for a person or a program.
@@ -253,7 +216,6 @@ pub fn found(depot: &dyn Depot, kept: &Kept, walked: &Walked) -> Value {
     json!({
         "from": depot.place(),
         "store": hex(&kept.history),
-        "cell": kept.cell,
         "objects": walked.objects,
         "commit": walked.commits,
         "records": walked.records,

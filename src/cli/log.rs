@@ -1,6 +1,4 @@
-//! `caudal log`: the log level of a running service, with temporary changes; and the place of a stopped cell's log.
-
-mod moving;
+//! `caudal log`: the log level of a running service, with temporary changes.
 
 use clap::Subcommand;
 use reqwest::Method;
@@ -10,7 +8,7 @@ use super::Exit;
 use super::admin::Asking;
 use super::remote::shown;
 
-/// An errand about what a service logs, or about the log that its records are in.
+/// An errand about what a service logs.
 #[derive(Debug, Subcommand)]
 pub enum Log {
     /// Show how much is logged, and how long a change still lasts
@@ -36,9 +34,6 @@ pub enum Log {
         #[command(flatten)]
         asking: Asking,
     },
-    Move(moving::Move),
-    Compare(moving::Compare),
-    Heal(moving::Heal),
 }
 
 /// Runs the command.
@@ -57,9 +52,6 @@ pub fn run(errand: Log) -> Result<(), Exit> {
             }
             asking.run(Method::PUT, PATH, Some(body), page)
         }
-        Log::Move(args) => moving::run_move(&args),
-        Log::Compare(args) => moving::run_compare(&args),
-        Log::Heal(args) => moving::run_heal(&args),
         Log::Reset { asking } => asking.run(Method::PUT, PATH, Some(json!({})), page),
     }
 }

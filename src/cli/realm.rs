@@ -248,40 +248,27 @@ fn export(args: &Taken) -> Result<(), Exit> {
     ))
 }
 
-/// Writes a realm's file from its source, from the cell in which it turns out to be.
+/// Writes a realm's file from its source.
 fn extract(args: &Taken, to: &Path) -> Result<Checked, Exit> {
-    let mut cell = 0;
-    loop {
-        let until = args.at.unwrap_or(Until::End);
-        if cell > 0 && matches!(until, Until::Commit(_)) {
-            return Err(Exit::usage(format!(
-                "the realm lies in cell {cell}, and the number of a commit is that of one cell: name an instant"
-            )));
+    let wanted = Wanted {
+        tenant: args.tenant.clone(),
+        mode: args.mode.into(),
+        until: args.at.unwrap_or(Until::End),
+        frame_bytes: FRAME_BYTES,
+    };
+    let export = match (&args.data, &args.from) {
+        (Some(data), _) => from_folder(data, to, wanted)?,
+        (None, Some(from)) => {
+            let which = (args.store.as_deref(), args.accept_older);
+            wait(from_depot(from, which, to, wanted))?
         }
-        let wanted = Wanted {
-            tenant: args.tenant.clone(),
-            mode: args.mode.into(),
-            until,
-            cell,
-            frame_bytes: FRAME_BYTES,
-        };
-        let export = match (&args.data, &args.from) {
-            (Some(data), _) => from_folder(data, to, wanted)?,
-            (None, Some(from)) => {
-                let which = (args.store.as_deref(), args.accept_older);
-                wait(from_depot(from, which, to, wanted))?
-            }
-            (None, None) => {
-                return Err(Exit::usage(
-                    "name a folder with --data, or a backup with --from",
-                ));
-            }
-        };
-        if cell == export.cell() {
-            return Ok(export.finish()?);
+        (None, None) => {
+            return Err(Exit::usage(
+                "name a folder with --data, or a backup with --from",
+            ));
         }
-        cell = export.cell();
-    }
+    };
+    Ok(export.finish()?)
 }
 
 /// Passes each record after a place to `take`, until that wants no more.
@@ -313,23 +300,11 @@ fn from_folder(data: &Path, to: &Path, wanted: Wanted) -> Result<Export, Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::open(data, false, &line)?;
     line.finish_and_clear();
-    let cell = wanted.cell;
     let mut export = Export::begin(to, stopped.records.history(), wanted)?;
-    let mut exported = || {
-        let Some(before) = cell.checked_sub(1) else {
-            return each(&stopped.records, &mut |record, at| {
-                export.record(record, at)
-            });
-        };
-        each(&stopped.records, &mut |record, at| export.says(record, at))?;
-        let other = usize::try_from(before).ok();
-        match other.and_then(|nth| stopped.further.get(nth)) {
-            Some(records) => each(records, &mut |record, at| export.record(record, at)),
-            None => Err(BackupError::Refused(format!("cell {cell} is not here"))),
-        }
-    };
-    let exported = exported();
-    stopped.cells.close().map_err(Exit::failed)?;
+    let exported = each(&stopped.records, &mut |record, at| {
+        export.record(record, at)
+    });
+    stopped.store.close().map_err(Exit::failed)?;
     exported?;
     Ok(export)
 }
@@ -342,19 +317,10 @@ async fn from_depot(
 ) -> Result<Export, Exit> {
     let depot = depot::open(from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, store, older).await?;
-    let cell = wanted.cell;
-    let mut export = Export::begin(to, whole.first.history, wanted)?;
-    let bar = terminal::bytes("exporting", whole.bytes());
+    let kept = chain::kept(depot, store, older).await?;
+    let mut export = Export::begin(to, kept.history, wanted)?;
+    let bar = terminal::bytes("exporting", kept.bytes());
     let mut done = |it| bar.set_position(it);
-    let kept = match cell {
-        0 => whole.first.clone(),
-        cell => {
-            let take: Take<'_> = &mut |record, latest| export.says(record, latest);
-            chain::walk(depot, &whole.first, take, &mut done).await?;
-            whole.there(depot, cell).await?
-        }
-    };
     let take: Take<'_> = &mut |record, latest| export.record(record, latest);
     let walked = chain::walk(depot, &kept, take, &mut done).await;
     bar.finish_and_clear();
@@ -386,7 +352,7 @@ fn turn(which: &Which, open: bool) -> Result<(), Exit> {
     line.finish_and_clear();
     let mode = which.mode.into();
     let done = set(stopped.store.as_ref(), &which.tenant, mode, open);
-    stopped.cells.close().map_err(Exit::failed)?;
+    stopped.store.close().map_err(Exit::failed)?;
     done?;
     let word = if open { "open" } else { "closed" };
     say(&format!(

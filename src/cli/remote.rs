@@ -97,6 +97,12 @@ impl Remote {
         })
     }
 
+    /// Another service, called with the same key.
+    pub fn also(&self, url: &str) -> Result<Self, Exit> {
+        let wrong = |why| Exit::usage(format!("the admin URL {url:?}: {why}"));
+        Self::of(url.parse::<Url>().map_err(wrong)?, self.key.clone())
+    }
+
     /// The same connection, with a reason for every call.
     pub fn because(self, reason: Option<String>) -> Self {
         Self { reason, ..self }

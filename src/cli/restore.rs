@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use caudal::backup::BackupError;
 use caudal::backup::chain;
 use caudal::backup::depot;
 use caudal::backup::names::hex;
-use caudal::backup::restore::{self, Errand, Restored, Until};
+use caudal::backup::restore::{self, Errand, Until};
 use caudal::clock;
 use caudal::service::{self, Restoring};
 use caudal_ledger::time::Timestamp;
@@ -15,7 +14,7 @@ use caudal_storage::StoreOptions;
 use serde_json::{Value, json};
 
 use super::Exit;
-use super::backup::{found, together};
+use super::backup::found;
 use super::process;
 use super::terminal::{self, say, wait};
 use super::verify;
@@ -122,25 +121,21 @@ fn rate(many: u64, took: Duration) -> u128 {
     u128::from(many) * 1000 / took.as_millis().max(1)
 }
 
-/// Restores the journals from the backup. The folder is not finished then: it has to be verified.
+/// Restores the journal from the backup. The folder is not finished then: it has to be verified.
 async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
     let data = &args.data;
     let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
-    let whole = chain::whole(depot, args.store.as_deref(), args.accept_older).await?;
+    let kept = chain::kept(depot, args.store.as_deref(), args.accept_older).await?;
     let until = args.at.unwrap_or(Until::End);
-    restore::may(&whole, until)?;
-    let mark = restore::pepper_check(depot, &whole.first).await?;
+    restore::may(&kept, until)?;
+    let mark = restore::pepper_check(depot, &kept).await?;
     let restoring = Restoring::begin(data, mark.as_deref(), args.new_history)?;
-    let bar = terminal::bytes("restoring", whole.bytes());
-    let folder = |cell| {
-        let place = service::cell_for_restore(data, cell);
-        place.map_err(|why| BackupError::Refused(why.to_string()))
-    };
+    let bar = terminal::bytes("restoring", kept.bytes());
     let errand = Errand {
         depot,
-        whole: &whole,
-        folders: &folder,
+        kept: &kept,
+        store: &service::for_restore(data)?,
         options: &StoreOptions::default(),
         until,
         new_history: args.new_history,
@@ -151,22 +146,16 @@ async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
     if args.new_history {
         service::list_since(data, &since)?;
     }
-    let told = |it: &Restored| {
-        let other = (it.cell > 0).then(|| whole.other(it.cell));
-        let mut told = found(depot, other.as_ref().unwrap_or(&whole.first), &it.walked);
-        if let Some(told) = told.as_object_mut() {
-            told.insert("became".to_owned(), hex(&it.history).into());
-            told.insert("cut".to_owned(), it.cut.into());
+    let mut told = found(depot, &kept, &restored.walked);
+    if let Some(told) = told.as_object_mut() {
+        told.insert("became".to_owned(), hex(&restored.history).into());
+        told.insert("cut".to_owned(), restored.cut.into());
+        if args.new_history {
+            let since = serde_json::to_value(&since).map_err(Exit::failed)?;
+            told.insert("since".to_owned(), since);
         }
-        told
-    };
-    let cells: Vec<_> = restored.iter().map(told).collect();
-    let mut all = together(cells);
-    if let Some(all) = all.as_object_mut().filter(|_| args.new_history) {
-        let since = serde_json::to_value(&since).map_err(Exit::failed)?;
-        all.insert("since".to_owned(), since);
     }
-    Ok((all, restoring))
+    Ok((told, restoring))
 }
 
 fn show(args: &Args, done: &Value) -> Result<(), Exit> {
@@ -180,17 +169,6 @@ fn show(args: &Args, done: &Value) -> Result<(), Exit> {
     ))?;
     if args.at.is_some() && done.get("cut") == Some(&Value::Bool(false)) {
         say("The backup has nothing later than --at: all of it was restored.")?;
-    }
-    let cells = done.get("cells").and_then(Value::as_array);
-    for other in cells.into_iter().flatten().skip(1) {
-        let part = |name| super::remote::shown(other, name);
-        say(&format!(
-            "cell {}: up to commit {}, the last entry of {}; chain {}",
-            part("cell"),
-            part("commit"),
-            part("latest"),
-            part("chain"),
-        ))?;
     }
     if args.new_history {
         say(&format!(

@@ -1,10 +1,10 @@
 //! `caudal status`: the state of a running service, on one page.
 
 use reqwest::Method;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Exit;
-use super::remote::{Which, shown};
+use super::remote::{Remote, Which, shown};
 use super::terminal::{say, wait};
 
 /// Show how a running service is: version, whether it is ready and why not, realms, journal, memory, open cases, webhooks.
@@ -13,25 +13,54 @@ use super::terminal::{say, wait};
 pub struct Args {
     #[command(flatten)]
     which: Which,
-    /// Print the answer as JSON
+    /// The admin URL of a further service, such as another shard; with the same key
+    #[arg(long, value_name = "URL")]
+    also: Vec<String>,
+    /// Print the answer as JSON: with --also a list
     #[arg(long)]
     json: bool,
 }
 
-/// Shows the status.
+/// Shows the status of each service. One that does not answer keeps none of the others from being shown.
 pub fn run(args: Args) -> Result<(), Exit> {
     let remote = args.which.find()?;
-    let status = wait(remote.ask(Method::GET, "/admin/status", None))?;
-    if args.json {
-        say(&serde_json::to_string_pretty(&status).map_err(Exit::failed)?)?;
-    } else {
-        say(&page(&status))?;
+    let others = args.also.iter().map(|url| remote.also(url));
+    let others = others.collect::<Result<Vec<_>, _>>()?;
+    let ask = |remote: &Remote| wait(remote.ask(Method::GET, "/admin/status", None));
+    if others.is_empty() {
+        let status = ask(&remote)?;
+        return match args.json {
+            true => say(&serde_json::to_string_pretty(&status).map_err(Exit::failed)?),
+            false => say(&page(&status)),
+        }
+        .and_then(|()| ready(&status));
     }
+    let all: Vec<_> = std::iter::once(&remote).chain(&others).map(ask).collect();
+    if args.json {
+        let told = |it: &Result<Value, Exit>| match it {
+            Ok(status) => status.clone(),
+            Err(why) => json!({"ready": false, "reason": why.message}),
+        };
+        let told: Vec<_> = all.iter().map(told).collect();
+        say(&serde_json::to_string_pretty(&told).map_err(Exit::failed)?)?;
+    } else {
+        let shown = |it: &Result<Value, Exit>| match it {
+            Ok(status) => page(status),
+            Err(why) => format!("caudal    no answer: {}", why.message),
+        };
+        let pages: Vec<_> = all.iter().map(shown).collect();
+        say(&pages.join("\n\n"))?;
+    }
+    all.into_iter().try_for_each(|it| ready(&it?))
+}
+
+/// An error if a service is not ready.
+fn ready(status: &Value) -> Result<(), Exit> {
     match status.get("ready") {
         Some(Value::Bool(true)) => Ok(()),
         _ => Err(Exit::failed(format!(
             "not ready: {}",
-            shown(&status, "reason")
+            shown(status, "reason")
         ))),
     }
 }
@@ -99,7 +128,11 @@ fn page(status: &Value) -> String {
         some => format!(", {some} down"),
     };
     [
-        format!("caudal    {}, {ready}", figure("version")),
+        format!(
+            "caudal    {}, shard {}, {ready}",
+            figure("version"),
+            figure("shard")
+        ),
         format!(
             "started   {}, {} s ago",
             figure("startedAt"),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use caudal::memory::{self, count};
 use caudal::service;
-use caudal_actors::cells::Cells;
 use caudal_actors::records::projection::Rows;
 use caudal_storage::{Projection, Records, Store, StoreOptions};
 use indicatif::ProgressBar;
@@ -40,12 +39,8 @@ pub fn profiles() -> usize {
 pub struct Stopped {
     /// Its store.
     pub store: Arc<dyn Store>,
-    /// All of its cells; `store` is the first.
-    pub cells: Cells,
     /// The records of its journal.
     pub records: Records,
-    /// The records of the other cells' journals.
-    pub further: Vec<Records>,
     _held: File,
 }
 
@@ -55,7 +50,7 @@ impl Stopped {
         Self::watched(data, whole, (Arc::new(Rows), None), line)
     }
 
-    /// Opens it in the same way; `rows` builds the rows that the index of the first cell lacks. `held` is the lock of the
+    /// Opens it in the same way; `rows` builds the rows that the index lacks. `held` is the lock of the
     /// folder, if this process has it already.
     pub fn watched(
         data: &Path,
@@ -85,12 +80,10 @@ impl Stopped {
             progress: Some(terminal::watch_opening(line)),
             ..StoreOptions::default()
         };
-        let (cells, records, further) = service::open_cells(data, &options, rows)?;
+        let (store, records) = service::open_folder(data, options, rows)?;
         Ok(Self {
-            store: Arc::clone(cells.platform()),
-            cells,
+            store,
             records,
-            further,
             _held: held,
         })
     }
@@ -99,12 +92,11 @@ impl Stopped {
     /// log would not get the write.
     pub fn to_write(data: &Path, what: &str, line: &ProgressBar) -> Result<Self, Exit> {
         let stopped = Self::open(data, false, line)?;
-        // The folder is locked, so nobody moves its logs in between.
-        let Some((cell, place)) = service::copy_in(data)? else {
+        let Some(place) = service::place_of(data)? else {
             return Ok(stopped);
         };
         Err(Exit::usage(format!(
-            "the store of cell {cell} in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
+            "the store in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
              has more than the log. Nothing was done. Stop all nodes and run `caudal log move --to disk --data {0} --log URL`; \
              then this, and move the log back",
             data.display()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use caudal::admin::VerifyBody;
-use caudal_actors::verify::{self, Watch};
+use caudal_actors::verify::Watch;
 use reqwest::Method;
 use serde_json::Value;
 
@@ -67,22 +67,14 @@ pub(super) fn folder(data: &Path, held: Option<File>) -> Result<VerifyBody, Exit
     let watch = Watch::new(stopped::profiles());
     let stopped = Stopped::watched(data, true, (Arc::<Watch>::clone(&watch), held), &line)?;
     line.set_message("entries replayed:");
-    let mut report = verify::Report::default();
-    for (cell, store) in stopped.cells.numbered() {
-        let before = report.entries;
-        let mut seen = |entries: u64| line.set_position(before + entries);
-        let verified = match cell {
-            0 => watch.verified(store.as_ref(), &mut seen),
-            _ => verify::store(store.as_ref(), &mut seen),
-        };
-        let (found, _) = verified.map_err(|why| Exit {
-            code: 3,
-            message: why.to_string(),
-        })?;
-        report.takes(cell, found);
-    }
+    let mut seen = |entries: u64| line.set_position(entries);
+    let verified = watch.verified(stopped.store.as_ref(), &mut seen);
+    let (report, _) = verified.map_err(|why| Exit {
+        code: 3,
+        message: why.to_string(),
+    })?;
     line.finish_and_clear();
-    stopped.cells.close().map_err(Exit::failed)?;
+    stopped.store.close().map_err(Exit::failed)?;
     Ok(VerifyBody::from(report))
 }
 

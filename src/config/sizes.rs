@@ -34,8 +34,6 @@ impl Default for Actors {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Storage {
-    /// How many cells there are, each with a journal of its own.
-    pub(super) cells: u32,
     /// The size of a journal segment, in MiB.
     pub(super) segment_mib: u32,
     /// How much of the disk has to stay free for the store to take writes, in MiB; 0 is off.
@@ -58,7 +56,6 @@ pub(super) struct Storage {
 impl Default for Storage {
     fn default() -> Self {
         Self {
-            cells: 1,
             segment_mib: 64,
             free_space_floor_mib: 256,
             index_cache_mib: None,

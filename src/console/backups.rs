@@ -3,11 +3,10 @@
 use actix_web::HttpResponse;
 
 use super::acts::Act;
-use super::view::{Block, Cell, Form, Page, Part, Table, Tone};
+use super::view::{Block, Cell, Form, Page, Part, Tone};
 use super::visit::{Sent, Visit};
 use super::words::Word;
 use crate::admin::people::Power;
-use crate::backup::run::CellProgress;
 
 /// Shows the backup's progress.
 pub async fn page(visit: Visit) -> HttpResponse {
@@ -33,33 +32,6 @@ pub async fn ship(sent: Sent) -> HttpResponse {
         Ok(()) => sent.visit.done("/console/backups"),
         Err(why) => sent.visit.show(Err(why)),
     }
-}
-
-/// A table of the cells, where there are several.
-fn cells(visit: &Visit, progress: &[CellProgress]) -> Option<Block> {
-    if progress.len() < 2 {
-        return None;
-    }
-    let tongue = visit.tongue();
-    let columns = [
-        (Word::CellNumber, true),
-        (Word::CommitThere, true),
-        (Word::LastCommit, true),
-        (Word::Lag, true),
-        (Word::LagBytes, true),
-    ];
-    let stores = visit.engine().cells().numbered();
-    let rows = stores.zip(progress).map(|((cell, store), it)| {
-        vec![
-            tongue.count(u64::from(cell)),
-            tongue.maybe_count(it.commit),
-            tongue.count(store.applied().0),
-            tongue.lasting(it.lag.as_secs()),
-            tongue.bytes(it.lag_bytes),
-        ]
-    });
-    let table = Table::new(tongue, Word::Cells, Word::Cells, &columns);
-    Some(Block::Table(table.with(rows)))
 }
 
 fn made(visit: &Visit) -> Page {
@@ -113,7 +85,6 @@ fn made(visit: &Visit) -> Page {
                 (visit.say(Word::Failures), tongue.count(progress.failures)),
             ];
             blocks.push(Block::Facts(visit.say(Word::Backup).to_owned(), facts));
-            blocks.extend(cells(visit, &progress.cells));
             blocks.push(Block::Form(Form {
                 title: visit.say(Word::ShipNow).to_owned(),
                 action: "/console/backups".to_owned(),

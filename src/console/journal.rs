@@ -47,7 +47,6 @@ fn made(visit: &Visit, report: Option<&Report>) -> Page {
         blocks.push(Block::Note(Tone::Bad, text));
     }
     blocks.extend(figures(visit));
-    blocks.extend(cells(visit));
     blocks.extend(check(visit));
     blocks.push(Block::Form(Form {
         title: visit.say(Word::Verify).to_owned(),
@@ -121,43 +120,6 @@ fn figures(visit: &Visit) -> [Block; 2] {
         Block::Facts(visit.say(Word::Journal).to_owned(), journal(visit, &stats)),
         Block::Facts(visit.say(Word::Index).to_owned(), index),
     ]
-}
-
-/// A table of the cells, where there are several.
-fn cells(visit: &Visit) -> Option<Block> {
-    let tongue = visit.tongue();
-    let all = visit.engine().stats_of_cells();
-    if all.len() < 2 {
-        return None;
-    }
-    let columns = [
-        (Word::CellNumber, true),
-        (Word::LastCommit, true),
-        (Word::Commits, true),
-        (Word::Flushes, true),
-        (Word::LastFlush, true),
-        (Word::QueuedCommits, true),
-        (Word::IndexLag, true),
-        (Word::JournalOnDisk, true),
-        (Word::IndexOnDisk, true),
-        (Word::Findings, true),
-    ];
-    let rows = (0..).zip(all).map(|(cell, (stats, checks))| {
-        vec![
-            tongue.count(cell),
-            tongue.count(stats.last_commit),
-            tongue.count(stats.commits),
-            tongue.count(stats.flushes),
-            tongue.count(stats.last_flush_us),
-            tongue.count(stats.queued),
-            tongue.count(stats.index_lag()),
-            tongue.bytes(stats.journal_disk_bytes),
-            tongue.bytes(stats.index_disk_bytes),
-            tongue.count(checks.found),
-        ]
-    });
-    let table = Table::new(tongue, Word::Cells, Word::Cells, &columns);
-    Some(Block::Table(table.with(rows)))
 }
 
 fn journal(visit: &Visit, stats: &Stats) -> Vec<(&'static str, Cell)> {

@@ -94,8 +94,6 @@ texts! {
     NoRequests = "ninguna en el último minuto", "none in the last minute";
     CommitsASecond = "Confirmaciones por segundo", "Commits per second";
     LastCommit = "Última confirmación", "Last commit";
-    Cells = "Celdas", "Cells";
-    CellNumber = "Celda", "Cell";
     FlushMicros = "Escritura media (µs)", "Mean flush (µs)";
     LastFlush = "Última escritura (µs)", "Last flush (µs)";
     GroupSize = "Tamaño de grupo", "Group size";

@@ -217,9 +217,8 @@ rows! {
     sender_unknown Operators: "Nobody knows the CBU of the sender.", "Credit the money to a CVU.";
     tenant_not_found Operators: "There is no such tenant.", "List the tenants.";
     tenant_taken Operators: "A tenant with this id exists.", "Choose another id.";
-    too_many_tenants Operators: "No number is left for the realms of another tenant.", "Make it in another installation.";
+    too_many_tenants Operators: "No number is left in this shard for the realms of another tenant.", "Make it in another shard.";
     realm_importing Operators: "The realm is being filled from a file.", "Import that file to its end first.";
-    cell_not_found Operators: "There is no cell of that number.", "List the cells; `storage.cells` says how many there are.";
     key_not_found Operators: "There is no such key.", "List the keys of the tenant.";
     key_not_active Operators: "The key is revoked or has expired.", "Issue another.";
     too_many_keys Operators: "The tenant has as many active keys as it may have.", "Revoke one first.";

@@ -11,8 +11,8 @@
 //!
 //! **Failure.** A mistake in the query, or a failure of the first page, is an error as everywhere. Later the stream
 //! breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`), and for both
-//! JSON and CSV the transfer coding shows that they were cut. The stream also breaks off when the service stops, the
-//! key ends, or another generation of the realm is put into force: no stream mixes two.
+//! JSON and CSV the transfer coding shows that they were cut. The stream also breaks off when the service stops or
+//! the key ends.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, VARY};
 use actix_web::web::Bytes;

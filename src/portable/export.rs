@@ -1,9 +1,7 @@
 //! Extracts a realm from a chain of records.
 //!
-//! **Shape.** [`Export::record`] receives every record of a cell from the first one on, from its journal or from a
-//! depot. The platform's facts among them give the realm's number and the tenant's settings, and at the end the
-//! realm's cell: if it is another one than was read, the export is made again. Those facts are in the first cell, so for a realm in another one [`Export::says`] receives the first cell's records
-//! beforehand.
+//! **Shape.** [`Export::record`] receives every record from the first one on, from a journal or from a depot. The
+//! platform's facts among them give the realm's number and the tenant's settings.
 //!
 //! **Order.** The file has a temporary name until all of it is on disk, and never replaces another file.
 //!
@@ -35,8 +33,6 @@ pub struct Wanted {
     pub mode: Mode,
     /// The point to export up to.
     pub until: Until,
-    /// The cell of the realm.
-    pub cell: u32,
     /// A frame that has this many bytes takes no further commit: [`format::FRAME_BYTES`], or less in tests.
     pub frame_bytes: usize,
 }
@@ -127,24 +123,6 @@ impl Export {
         Ok(true)
     }
 
-    /// Takes the platform's facts from the first cell's next record, if the realm lies in another cell; false when no
-    /// more is wanted.
-    ///
-    /// # Errors
-    /// When the record cannot be read.
-    pub fn says(&mut self, record: &Sealed<'_>, latest: u64) -> Result<bool, BackupError> {
-        if self.wanted.until.is_before(record, latest) {
-            return Ok(false);
-        }
-        entries(record, &mut |entry| {
-            if entry.stream == PLATFORM_STREAM {
-                self.fact(entry)?;
-            }
-            Ok(())
-        })?;
-        Ok(true)
-    }
-
     fn fact(&mut self, entry: &Lying<'_>) -> Result<(), BackupError> {
         let fact: PlatformFact = decode(entry.body)?;
         self.platform.apply(&fact);
@@ -195,11 +173,6 @@ impl Export {
         written.map_err(|why| failed("writing", &self.paths.0, why))
     }
 
-    /// The cell of the realm, according to the records read so far.
-    pub fn cell(&self) -> u32 {
-        self.realm.map_or(0, |realm| self.platform.cell_of(realm))
-    }
-
     /// Completes the file, durably, after the last record.
     ///
     /// # Errors
@@ -222,14 +195,6 @@ impl Export {
         };
         let known = Tenant::clone(known);
         let realm = known.realm(mode);
-        let cell = self.platform.cell_of(realm);
-        if cell != self.wanted.cell {
-            std::fs::remove_file(&self.paths.0).ok();
-            return refused(format!(
-                "the realm lies in cell {cell}, and the records of cell {} were read",
-                self.wanted.cell
-            ));
-        }
         let head = Head {
             store: self.store,
             tenant,

@@ -18,10 +18,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
-use caudal_actors::records::{PLATFORM_STREAM, REALM, Tail, realm_stream};
+use caudal_actors::records::{PLATFORM_STREAM, Tail};
 use caudal_actors::verify;
 use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::ids::RealmId;
@@ -103,53 +102,6 @@ impl Drop for Scratch {
     }
 }
 
-/// The place of an imported realm.
-#[derive(Clone, Debug)]
-pub struct Place {
-    /// The number of its cell.
-    pub cell: u32,
-    /// The store of that cell.
-    pub store: Arc<dyn Store>,
-    /// The store with the platform's facts.
-    pub platform: Arc<dyn Store>,
-}
-
-impl Place {
-    /// The place of a file's realm among the cells of a stopped service: `wanted`, if the realm is new here.
-    ///
-    /// # Errors
-    /// When there is no such cell, when the realm lies in another one, or when a cell has entries of it that the platform
-    /// does not know.
-    pub fn of(cells: &Cells, checked: &Checked, wanted: Option<u32>) -> Result<Self, BackupError> {
-        let first = cells.platform();
-        let (platform, _) = PlatformActor::load(first.as_ref())?;
-        let (tenant, mode) = (&checked.ending.tenant, checked.head.mode);
-        let (realm, cell) = (
-            tenant.realm(mode),
-            platform.cell_for_import(tenant, mode, wanted)?,
-        );
-        let known = platform.tenants.contains_key(&tenant.id);
-        let own = known.then_some(cell);
-        for (other, store) in cells.numbered().filter(|(other, _)| Some(*other) != own) {
-            // every realm begins with an entry of this stream
-            if store.head(realm_stream(realm, REALM))?.is_some() {
-                return Err(BackupError::Refused(format!(
-                    "cell {other} has entries of realm {} that the first cell does not know: the first cell is an older \
-                     copy. Nothing was changed; bring back all cells of one moment",
-                    realm.0
-                )));
-            }
-        }
-        let store = cells.cell(cell).cloned();
-        let none = || BackupError::Refused(format!("cell {cell} is not here"));
-        Ok(Self {
-            cell,
-            store: store.ok_or_else(none)?,
-            platform: Arc::clone(first),
-        })
-    }
-}
-
 /// Imports a file into a temporary store in `folder`.
 ///
 /// # Errors
@@ -199,22 +151,22 @@ pub fn tally(store: &dyn Index, realm: RealmId) -> Result<Tally, BackupError> {
 /// # Errors
 /// When they are not, the realm cannot be filled here, or the store takes no writes.
 pub fn begin(
-    place: &Place,
+    store: &dyn Store,
     path: &Path,
     checked: &Checked,
     now: Timestamp,
 ) -> Result<(), BackupError> {
     let head = &checked.head;
-    let there = tally(place.store.as_ref(), head.realm)?;
+    let there = tally(store, head.realm)?;
     let source = RealmSource {
         file: checked.name,
         store: hex(&head.store),
         commit: head.commit,
         at: Timestamp::from_millis(head.latest),
     };
-    say(place.platform.as_ref(), now, |platform| {
+    say(store, now, |platform| {
         let of = (&checked.ending.tenant, head.mode);
-        let facts = platform.begin_import(of, &source, (place.cell, there.entries == 0))?;
+        let facts = platform.begin_import(of, &source, there.entries == 0)?;
         follows(&there, path, checked)?;
         Ok(facts)
     })

@@ -147,32 +147,10 @@ impl Book {
         }
     }
 
-    /// Enters the world of a collector account: accounts that were kept for its realm before there were worlds move
-    /// there.
+    /// Enters the world of a collector account.
     pub fn enter(&mut self, collector: &str, rail: Rail) -> Result<World, Trouble> {
         let world = World::for_login(collector, self.psp, rail)?;
-        if !self.worlds.insert(world) {
-            return Ok(world);
-        }
-        let Some((first, end)) = world.clients() else {
-            return Ok(world);
-        };
-        let theirs = (self.main, first)..(self.main, end);
-        let old = self.accounts.range(theirs);
-        let old: Vec<_> = old.filter(|(_, it)| it.collector.is_none()).collect();
-        let old: Vec<_> = old.into_iter().map(|(at, it)| (*at, it.clone())).collect();
-        if old.is_empty() {
-            return Ok(world);
-        }
-        let cvus: BTreeSet<_> = old.iter().map(|(_, it)| it.cvu).collect();
-        for (at, account) in old {
-            self.accounts.remove(&at);
-            self.places.insert(account.cvu, (world, account.client_id));
-            self.accounts.insert((world, account.client_id), account);
-        }
-        self.transfers
-            .move_to(world.collector, |cvu| cvus.contains(cvu));
-        self.claim_all();
+        self.worlds.insert(world);
         Ok(world)
     }
 

@@ -264,22 +264,6 @@ impl Transfers {
         self.all.get(self.by_origin.get(&key)?)
     }
 
-    /// Moves the transfers of some CVUs to another collector account.
-    pub fn move_to(&mut self, collector: Cbu, is_theirs: impl Fn(&Cvu) -> bool) {
-        let theirs: Vec<_> = self
-            .all
-            .values()
-            .filter(|it| it.cvu.as_ref().is_some_and(&is_theirs))
-            .cloned()
-            .collect();
-        for transfer in theirs {
-            self.put(Transfer {
-                collector: Some(collector),
-                ..transfer
-            });
-        }
-    }
-
     /// An incoming transfer by the rail's id.
     pub fn received(&self, coelsa_id: &str) -> Option<&Transfer> {
         self.all.get(self.received.get(coelsa_id)?)

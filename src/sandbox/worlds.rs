@@ -9,9 +9,6 @@
 //! **Rails.** The branch is the rail: worlds of one rail know each other's CVUs and aliases (an alias is taken once
 //! on a rail) and can pay each other, as PSPs can. The two rails know nothing of each other, and nothing passes
 //! between them. A login belongs to one rail: [`USERNAME`] to branch 1, [`LIVE_USERNAME`] to branch 2.
-//!
-//! **Before there were worlds**, all CVUs belonged to [`COLLECTOR`]. A realm's own world takes over the accounts that
-//! the sandbox kept for that realm then, as soon as it is used.
 
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::ids::RealmId;
@@ -89,14 +86,6 @@ impl World {
         let world = Self::of(collector, psp).filter(|world| world.rail == rail);
         world.ok_or_else(|| refusal("VW003").into())
     }
-
-    /// The first client id of the realm to which this world belongs, and the first id behind that realm's.
-    pub fn clients(&self) -> Option<(u64, u64)> {
-        let number: u64 = self.collector.as_str().get(8..21)?.parse().ok()?;
-        let realm = number.checked_sub(NUMBERS)?.checked_div(10_000)?;
-        let first = realm.checked_mul(RealmId::CLIENTS)?;
-        Some((first, first.saturating_add(RealmId::CLIENTS)))
-    }
 }
 
 /// The PSP code that the sandbox gives a realm.
@@ -131,15 +120,10 @@ mod tests {
             let world = World::of(&collector(realm), 999).unwrap();
             assert_eq!(world.psp, psp(realm));
             assert_eq!(world.rail.as_str(), realm.mode().as_str());
-            let first = u64::from(realm.0) * RealmId::CLIENTS;
-            assert_eq!(world.clients(), Some((first, first + RealmId::CLIENTS)));
             assert!(seen.insert(world.psp) && world.psp != 999);
         }
         let main = World::of(COLLECTOR, 999).unwrap();
-        assert_eq!(
-            (main.psp, main.rail, main.clients()),
-            (999, Rail::Test, None)
-        );
+        assert_eq!((main.psp, main.rail), (999, Rail::Test));
         for other in [
             "2850590940090418135201",
             "0000003100000000000001",

@@ -24,9 +24,7 @@ use super::catch_up;
 use super::listening::{listen, stop};
 use super::secrets::Secrets;
 use super::shipping::ship;
-use super::{
-    Banking, ServiceOptions, StartError, Started, cells, descriptors, folder, nodes, places,
-};
+use super::{Banking, ServiceOptions, StartError, Started, descriptors, folder, nodes};
 use crate::admin::OperatorDesk;
 use crate::backup::run;
 use crate::bank::{self, HttpGateway, MayCall};
@@ -65,7 +63,7 @@ struct Parts {
     upkeep: JoinHandle<()>,
     backup: Option<run::Running>,
     grace: Duration,
-    stores: Vec<Weak<dyn Store>>,
+    store: Weak<dyn Store>,
     /// The lock of the data folder.
     _held: File,
 }
@@ -77,23 +75,24 @@ pub(super) fn live(
     stop: oneshot::Receiver<()>,
 ) -> Result<(), Failure> {
     let system = System::new();
-    let (outcome, stores) = system.block_on(async {
+    let (outcome, store) = system.block_on(async {
         let parts = match Parts::start(options) {
             Ok(parts) => parts,
             Err(why) => {
                 tell.send(Err(why)).ok();
-                return (Ok(()), Vec::new());
+                return (Ok(()), None);
             }
         };
         tell.send(Ok(parts.started())).ok();
         let gracefully = stop.await.is_ok();
-        parts.end(gracefully).await
+        let (ended, store) = parts.end(gracefully).await;
+        (ended, Some(store))
     });
     System::current().stop();
     if let Err(why) = system.run() {
         tracing::error!(%why, "the actors' system did not end well");
     }
-    stores.iter().for_each(released);
+    store.iter().for_each(released);
     outcome
 }
 
@@ -136,15 +135,10 @@ fn can_listen(options: &ServiceOptions) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Makes the data folder, if it is missing, and locks it. A folder in which only some cells are copies of logs elsewhere
-/// is refused.
+/// Makes the data folder, if it is missing, and locks it.
 fn hold(options: &ServiceOptions) -> Result<File, StartError> {
     folder::prepare(&options.data)?;
-    let held = folder::hold(&options.data)?;
-    if options.cell.is_none() {
-        places::are_one(&options.data)?;
-    }
-    Ok(held)
+    folder::hold(&options.data)
 }
 
 /// Creates the metrics of the service, and hands the store its part.
@@ -193,16 +187,15 @@ fn serve(
 
 impl Parts {
     fn start(mut options: ServiceOptions) -> Result<Self, StartError> {
-        cells::check(&options)?;
-        let room = descriptors::raise(options.cells)?;
+        let room = descriptors::raise()?;
         let measures = count(&mut options)?;
         can_listen(&options)?;
         let held = hold(&options)?;
         let pepper = folder::pepper(&options.data, options.pepper.as_ref())?;
         let (opened, ahead) = nodes::open(&options)?;
-        let (cells, all) = (opened.cells, opened.records);
+        let (store, records) = (opened.store, opened.records);
         folder::remember(&options.data, &pepper)?;
-        let stores = cells.all().map(Arc::downgrade).collect();
+        let weak = Arc::downgrade(&store);
         let notices = folder::notice_secret(&pepper);
         let how = (Secrets::in_folder(options.secrets.clone()), opened.may_call);
         let (banks, sandbox) = banks(&options.banking, (&options.calendar, &notices), how)?;
@@ -210,13 +203,13 @@ impl Parts {
         let outgoing = leaving(&options.data)?;
         let outside = outside(&measures, (banks, sink), &outgoing);
         let actors = options.engine.resting(ahead.is_some());
-        let engine = Engine::timed(cells, options.clock, outside, actors, measures.actors())?;
-        let backup = ship(options.backup, all, &engine, &options.data, &opened.node)?;
+        let engine = Engine::timed(store, options.clock, outside, actors, measures.actors())?;
+        let backup = ship(options.backup, records, &options.data, &opened.node)?;
         let strangers = |connections| Arc::new(Strangers::new(options.wrong_keys, connections));
         let door = Door {
             root: root(&options.admin_key, options.admin_key_enabled, &engine)?,
             engine: Arc::new(engine),
-            keyring: Arc::new(Keyring::new(&pepper)),
+            keyring: Arc::new(Keyring::new(&pepper, options.shard)),
             gate: Arc::new(Gate::default()),
             room: Arc::new(batches()?),
             hooks: Arc::new(hooks),
@@ -231,7 +224,7 @@ impl Parts {
             measures: Arc::clone(&measures),
             outgoing,
             backup: backup.as_ref().map(|it| Arc::clone(&it.backup)),
-            logs: opened.logs,
+            log: opened.log,
             proxies: options.limits.proxies.as_slice().into(),
             node: opened.node,
         };
@@ -257,7 +250,7 @@ impl Parts {
             console,
             sandbox,
             grace: options.grace,
-            stores,
+            store: weak,
             _held: held,
         })
     }
@@ -272,7 +265,7 @@ impl Parts {
         }
     }
 
-    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Vec<Weak<dyn Store>>) {
+    async fn end(self, gracefully: bool) -> (Result<(), Failure>, Weak<dyn Store>) {
         if gracefully && let Some(nodes) = &self.nodes {
             nodes.leave(&self.door).await;
         }
@@ -300,7 +293,7 @@ impl Parts {
         {
             tracing::warn!(%why, "the sandbox bank did not end well");
         }
-        (closed, self.stores)
+        (closed, self.store)
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
             ..EngineOptions::default()
         };
         let engine = Engine::start(store, Arc::new(Noon), Arc::new(banks), options).unwrap();
-        let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_1"), 0);
+        let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_1"));
         engine.administer(create).await.unwrap();
         let reading = start(Arc::new(engine), Duration::from_secs(60));
         rt::time::sleep(Duration::from_secs(90)).await;

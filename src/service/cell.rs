@@ -1,6 +1,6 @@
 //! A store whose log is in a database: the folder holds a copy of the log, with an index of its own.
 //!
-//! **Order.** No node may start on the log of a reserved cell ([`super::moving`]). `log.place` says that the folder's
+//! **Order.** No node may start on the log of a reserved cell. `log.place` says that the folder's
 //! store is a copy; it is written before the store is created. So a folder with that file is never opened as if its own
 //! journal were the log: two histories would grow.
 //!
@@ -42,15 +42,6 @@ pub struct CellLog {
     pub url: Option<String>,
 }
 
-impl CellLog {
-    /// The same settings for another cell in the same database.
-    pub(super) fn of(&self, cell: u32) -> Self {
-        let mut of = self.clone();
-        of.log.cell = of.log.cell.strict_add(cell);
-        of
-    }
-}
-
 /// An opened store with its handles.
 pub(super) struct Opened {
     /// The store.
@@ -61,13 +52,10 @@ pub(super) struct Opened {
     pub(super) log: Option<Arc<Status>>,
     /// This node's part in the cell, if its log is in a database.
     pub(super) member: Option<Member>,
-    /// The store's id.
-    pub(super) id: Option<String>,
 }
 
 /// Opens the store of a folder: with its own journal as the log, or as a copy of the log in `cell`. In the second case,
-/// the result also has the figures of the log. If the id of the cell's store is already known, the opened store must
-/// have that id.
+/// the result also has the figures of the log.
 ///
 /// # Errors
 /// As [`folder::open`]; when the log cannot be reached, must not be used, or is another one; when another node owns the
@@ -76,7 +64,7 @@ pub(super) fn open(
     data: &Path,
     options: StoreOptions,
     cell: Option<CellLog>,
-    (member, known): (Option<&Membership>, Option<&str>),
+    member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
     let projection: Arc<dyn Projection> = Arc::new(Rows);
     let noted = place_of(data)?;
@@ -88,17 +76,15 @@ pub(super) fn open(
                 records,
                 log: None,
                 member: None,
-                id: folder::store_in(data)?,
             })
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
             "the store in {} is a copy of the log at {place}: set cell.log to it. `caudal log move --to disk` makes this \
-             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}, and the \
-             {PLACE} of every other cell",
+             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}",
             data.display(),
             data.join(PLACE).display()
         ))),
-        (Some(cell), _) => join(data, (options, projection), cell, (member, known)),
+        (Some(cell), _) => join(data, (options, projection), cell, member),
     }
 }
 
@@ -106,24 +92,17 @@ fn join(
     data: &Path,
     (options, projection): (StoreOptions, Arc<dyn Projection>),
     cell: CellLog,
-    (member, wanted): (Option<&Membership>, Option<&str>),
+    member: Option<&Membership>,
 ) -> Result<Opened, StartError> {
     let (place, number) = (cell.log.place(), cell.log.cell);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
-    // A folder with a store does not begin a log: it has one, or is a copy of one. Nor does a cell that is known
-    // already.
-    let log = match (&known, &there, wanted) {
-        (None, None, None) => PostgresLog::open(cell.log),
+    // A folder with a store does not begin a log: it has one, or is a copy of one.
+    let log = match (&known, &there) {
+        (None, None) => PostgresLog::open(cell.log),
         _ => PostgresLog::find(cell.log),
     };
     let log = log.map_err(|why| refused(data, &place, why))?;
     let id = same_store(data, &place, log.id())?;
-    if let Some(wanted) = wanted.filter(|wanted| *wanted != id) {
-        return Err(StartError::from(OpenError::NotAStore(format!(
-            "the log at {place} is {id}, and its cell has been {wanted}: it is another installation's, or was begun anew. \
-             Nothing was changed; bring back the right one"
-        ))));
-    }
     let standing = log.standing().map_err(OpenError::Log)?;
     if let Some(keeper) = Keeper::of(&standing) {
         return Err(reserved(&place, &keeper));
@@ -155,7 +134,6 @@ fn join(
         records: store.records(),
         log: Some(status),
         member: Some(store.member()),
-        id: Some(id),
         store,
     })
 }
@@ -187,11 +165,6 @@ pub(super) fn note(data: &Path, place: &str) -> Result<(), StartError> {
     folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())
 }
 
-/// Notes that the folder's store is its own log.
-pub(super) fn forget(data: &Path) -> Result<(), StartError> {
-    folder::remove(&data.join(PLACE))
-}
-
 /// The error for a log that cannot be opened.
 pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
     match why {
@@ -201,8 +174,7 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
         ),
         why @ Trouble::Absent => StartError::Setting(match place_of(data) {
             Ok(None) => format!(
-                "the log of {} at {place}: {why}. `caudal log move --to postgres://…` moves the log of a folder into an \
-                 empty database",
+                "the log of {} at {place}: {why}. The folder has its own log: cell.log stays unset for it",
                 data.display()
             ),
             // The log of which this folder is a copy is missing.

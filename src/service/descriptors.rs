@@ -26,8 +26,8 @@ pub const KEPT_BACK: usize = PROCESS + STORE + BANKS + WEBHOOKS + admin::CONNECT
 /// The fewest connections with which the service starts.
 pub const CONNECTIONS_MIN: usize = 32;
 
-/// Raises the limit as far as the process may, and returns how many connections that leaves next to this many stores.
-pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
+/// Raises the limit as far as the process may, and returns how many connections that leaves.
+pub(super) fn raise() -> Result<usize, StartError> {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some() && current != maximum {
         let raised = Rlimit {
@@ -38,14 +38,7 @@ pub(super) fn raise(stores: u32) -> Result<usize, StartError> {
             tracing::warn!(%why, "the limit of descriptors stays at the soft one");
         }
     }
-    left(getrlimit(Resource::Nofile).current, kept_back(stores))
-}
-
-/// Descriptors kept back with this many stores.
-fn kept_back(stores: u32) -> usize {
-    // `KEPT_BACK` includes the first store.
-    let further = (1..stores).map(|_| STORE).sum::<usize>();
-    KEPT_BACK.strict_add(further)
+    left(getrlimit(Resource::Nofile).current, KEPT_BACK)
 }
 
 /// The connections that a limit leaves after `kept` descriptors; `None` is no limit.
@@ -72,12 +65,8 @@ mod tests {
     fn what_is_left_is_less_than_the_limit_and_too_little_is_said() {
         assert_eq!(left(None, KEPT_BACK).unwrap(), usize::MAX - KEPT_BACK);
         assert_eq!(left(Some(1024), KEPT_BACK).unwrap(), 1024 - KEPT_BACK);
-        assert_eq!(
-            (kept_back(1), kept_back(3)),
-            (KEPT_BACK, KEPT_BACK + 2 * STORE)
-        );
         let few = left(Some(40), KEPT_BACK).unwrap_err().to_string();
         assert!(few.contains("40") && few.contains("LimitNOFILE"), "{few}");
-        assert!(raise(1).unwrap() >= CONNECTIONS_MIN);
+        assert!(raise().unwrap() >= CONNECTIONS_MIN);
     }
 }

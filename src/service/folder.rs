@@ -37,8 +37,6 @@ use crate::outgoing::Outgoing;
 
 /// The store's folder, inside the data folder.
 pub(super) const STORE: &str = "store";
-/// The cells other than the first, each in a folder named by its number.
-pub(super) const CELLS: &str = "cells";
 /// The folder of the embedded sandbox bank.
 pub const BANK: &str = "bank";
 /// The pepper, when no setting gives it.
@@ -129,25 +127,25 @@ pub fn is_restored(data: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Removes the service's data from its folder: the stores of all cells with the notes about them, the pepper, and the
+/// Removes the service's data from its folder: the store with the notes about it, the pepper, and the
 /// sandbox bank's accounts. Other files stay.
 ///
 /// # Errors
 /// `Busy` when a process uses the folder, `Io` when something cannot be removed.
 pub fn clear(data: &Path) -> Result<(), StartError> {
     let _held = hold(data)?;
-    without_stores(data)?;
+    without_store(data)?;
     remove(&data.join(PEPPER))
 }
 
-/// Removes the stores of all cells with the notes about them, and the sandbox bank's accounts; the pepper stays.
-fn without_stores(data: &Path) -> Result<(), StartError> {
+/// Removes the store with the notes about it, and the sandbox bank's accounts; the pepper stays.
+fn without_store(data: &Path) -> Result<(), StartError> {
     // Remove the files that record a store first, so that the remains of an interrupted removal do not count as a lost
     // store.
     for name in [STORE_ID, PEPPER_CHECK] {
         remove(&data.join(name))?;
     }
-    for name in [CELLS, STORE, BANK] {
+    for name in [STORE, BANK] {
         let path = data.join(name);
         match std::fs::remove_dir_all(&path) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => {
@@ -161,6 +159,15 @@ fn without_stores(data: &Path) -> Result<(), StartError> {
         remove(&data.join(name))?;
     }
     Ok(())
+}
+
+/// Prepares the folder for a store that is restored into it, and returns the store's path.
+///
+/// # Errors
+/// When the system refuses.
+pub fn for_restore(data: &Path) -> Result<PathBuf, StartError> {
+    prepare(data)?;
+    Ok(data.join(STORE))
 }
 
 /// Whether the folder has a store, or ever had one.
@@ -219,7 +226,7 @@ impl Restoring {
             &data.join(RESTORING),
             b"a restore into this folder has not finished\n",
         )?;
-        without_stores(data)?;
+        without_store(data)?;
         if let Some(mark) = mark {
             write(&data.join(PEPPER_CHECK), mark)?;
         }

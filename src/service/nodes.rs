@@ -18,16 +18,14 @@ use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
-use caudal_actors::cells::{Cells, FIRST};
 use caudal_actors::engine::Engine;
 use caudal_actors::failure::Failure;
 use caudal_actors::persist::persist;
 use caudal_postgres::Status;
-use caudal_storage::{Member, Records, StoreOptions, Turn};
+use caudal_storage::{Member, Records, Store, StoreOptions, Turn};
 use tokio::sync::mpsc;
 
-use super::cells::All;
-use super::{ServiceOptions, StartError, catch_up, cell, cells};
+use super::{ServiceOptions, StartError, catch_up, cell};
 use crate::bank::MayCall;
 use crate::http::Door;
 use crate::http::node::hand_over::NotGiven;
@@ -50,13 +48,12 @@ pub(super) struct Running {
     tasks: [JoinHandle<()>; 2],
 }
 
-/// The opened stores, with this node if there may be others.
+/// The opened store, with this node if there may be others.
 pub(super) struct Ground {
-    pub(super) cells: Cells,
-    /// The records of all cells, the first cell's first.
-    pub(super) records: Vec<Records>,
-    /// The figures of the logs of all cells, the first cell's first; empty where the logs are on this machine's disk.
-    pub(super) logs: Arc<[Arc<Status>]>,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) records: Records,
+    /// The figures of the log; none where it is on this machine's disk.
+    pub(super) log: Option<Arc<Status>>,
     pub(super) node: Option<Arc<Node>>,
     /// Whether banks may be called now.
     pub(super) may_call: MayCall,
@@ -68,10 +65,10 @@ pub(super) struct Ahead {
     turns: Turns,
 }
 
-/// Opens the stores.
+/// Opens the store.
 ///
 /// # Errors
-/// As [`cell::open`] and [`cells::open`].
+/// As [`cell::open`].
 pub(super) fn open(options: &ServiceOptions) -> Result<(Ground, Option<Ahead>), StartError> {
     let log = options.cell.as_ref();
     let membership = log.and_then(|log| {
@@ -81,23 +78,18 @@ pub(super) fn open(options: &ServiceOptions) -> Result<(Ground, Option<Ahead>), 
             lease: log.lease,
         })
     });
-    let mut storage = cells::share(&options.storage, options.cells);
+    let mut storage = options.storage.clone();
     let turns = membership.as_ref().map(|_| turns(&mut storage));
-    let among = (membership.as_ref(), None);
-    let opened = cell::open(&options.data, storage, options.cell.clone(), among)?;
-    let All {
-        cells,
-        records,
-        logs,
-    } = cells::open(options, opened.store)?;
+    let log = options.cell.clone();
+    let opened = cell::open(&options.data, storage, log, membership.as_ref())?;
     let node = membership.zip(opened.member.clone());
     let node = node.map(|(membership, member)| Arc::new(Node::new(membership, member)));
     let ground = Ground {
         may_call: may_call(opened.member),
         node: node.clone(),
-        cells,
-        records: std::iter::once(opened.records).chain(records).collect(),
-        logs: opened.log.into_iter().chain(logs).collect(),
+        store: opened.store,
+        records: opened.records,
+        log: opened.log,
     };
     let ahead = node.zip(turns);
     Ok((ground, ahead.map(|(node, turns)| Ahead { node, turns })))
@@ -268,7 +260,7 @@ impl Here {
         if !node.member().owns() {
             return Ok(());
         }
-        self.door.engine.wake(FIRST).await?;
+        self.door.engine.wake().await?;
         node.serve(true);
         Ok(())
     }
@@ -278,7 +270,7 @@ impl Here {
         let (door, node) = (&self.door, &self.node);
         node.serve(false);
         door.gate.interrupt();
-        while let Err(why) = door.engine.rest(FIRST).await {
+        while let Err(why) = door.engine.rest().await {
             tracing::error!(%why, "the realms do not come to rest");
             tokio::time::sleep(AGAIN).await;
         }

@@ -10,8 +10,7 @@
 //! others no more than batches do.
 //!
 //! **Failure.** A failed read is an error before the first byte. If it fails later, the answer breaks off before its
-//! end, as the client sees by the promised length. It also breaks off when another generation of the realm is put
-//! into force.
+//! end, as the client sees by the promised length.
 
 use std::sync::Arc;
 

@@ -2,7 +2,6 @@
 //! at the end.
 
 mod compare;
-mod places;
 mod work;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -91,8 +90,6 @@ pub struct Host {
 /// Nodes and their clients.
 pub struct Site {
     log: String,
-    /// Whether the log is in the database, and not in the folder of the only node.
-    elsewhere: bool,
     bank: Bank,
     /// Before `dir`: the logs of the processes are in that folder, which must go after them.
     nodes: Vec<Option<Process>>,
@@ -136,7 +133,6 @@ impl Site {
     fn empty(log: String, bank: Bank, hosts: Vec<Host>) -> Self {
         Self {
             log,
-            elsewhere: true,
             bank,
             dir: TempDir::new().unwrap(),
             nodes: hosts.iter().map(|_| None).collect(),
@@ -180,13 +176,6 @@ impl Site {
         self.compare().await
     }
 
-    /// Compares in between: the clients continue afterwards.
-    pub async fn check(&mut self) -> Counts {
-        let counts = self.compare().await;
-        self.work();
-        counts
-    }
-
     async fn compare(&mut self) -> Counts {
         self.rest().await;
         self.whole().await;
@@ -197,15 +186,6 @@ impl Site {
     /// The nodes that run.
     fn there(&self) -> impl Iterator<Item = usize> {
         (0..self.nodes.len()).filter(|n| self.nodes[*n].is_some())
-    }
-
-    /// Starts a node with an empty folder, which joins the others.
-    pub async fn join(&mut self, n: usize) {
-        let folder = self.dir.path().join(format!("node-{n}"));
-        if folder.exists() {
-            fs::remove_dir_all(folder).unwrap();
-        }
-        self.begin(n).await;
     }
 
     /// Has a node leave: clients stop using it, and then it is told to stop.
@@ -281,7 +261,6 @@ impl Site {
              {cell}[bank.test]\nbase_url = \"{bank}\"\nusername = \"{user}\"\npassword = \"{password}\"\n\
              collector = \"{collector}\"\nplain_http = true\n",
             data = self.dir.path().join(format!("node-{n}")).display(),
-            cell = if self.elsewhere { &cell } else { "" },
             bank = self.bank.client().url,
             user = sandbox::USERNAME,
             password = sandbox::PASSWORD,
@@ -391,9 +370,6 @@ impl Site {
     pub async fn whole(&self) {
         wait_until("all nodes are there", LONG, async || {
             let shown = self.node(self.there().next()?).await?;
-            if !self.elsewhere {
-                return (shown["owns"] == true).then_some(());
-            }
             let nodes = shown["nodes"].as_array()?.iter();
             let there = nodes.filter(|node| node["present"] == true);
             let all = there.count() == self.there().count();

@@ -10,7 +10,6 @@ use caudal::portable::export::{Export, Wanted};
 use caudal::portable::file::Checked;
 use caudal::portable::import;
 use caudal::portable::read;
-use caudal_actors::cells::Cells;
 use caudal_actors::platform::PlatformActor;
 use caudal_actors::records::projection::Rows;
 use caudal_ledger::ids::RealmId;
@@ -34,7 +33,6 @@ pub fn finely(data: &Path, to: &Path) -> Checked {
         tenant: OTHER.to_owned(),
         mode: Mode::Test,
         until: Until::End,
-        cell: 0,
         frame_bytes: 700,
     };
     let mut export = Export::begin(to, records.history(), wanted).unwrap();
@@ -59,9 +57,7 @@ fn life(data: &Path, file: &Path, checked: &Checked, nth: u64) -> Result<(), Str
     let store = store.map_err(|why| why.to_string())?;
     let now = Timestamp::from_millis(checked.head.latest + 1);
     let work = || -> Result<(), BackupError> {
-        let cells = Cells::one(Arc::<DurableStore>::clone(&store));
-        let place = import::Place::of(&cells, checked, None)?;
-        import::begin(&place, file, checked, now)?;
+        import::begin(store.as_ref(), file, checked, now)?;
         import::fill(store.as_ref(), file, checked, &mut |_| ())?;
         import::compare(store.as_ref(), file, checked)?;
         import::end(store.as_ref(), checked, now)

@@ -17,7 +17,7 @@ use caudal_actors::platform::{NewTenant, PlatformOrder, TenantChange};
 use caudal_actors::ports::Clock;
 use caudal_ledger::cvu::Cbu;
 use caudal_ledger::deliveries::Schedule;
-use caudal_ledger::ids::RealmId;
+use caudal_ledger::ids::{RealmId, Shard};
 use caudal_ledger::tenants::{BankRelation, BankRelations, Mode, Policy};
 use caudal_sandbox as sandbox;
 use tempfile::TempDir;
@@ -81,8 +81,6 @@ pub struct Setup {
     pub bank_reads: engine::BankReadLimits,
     /// How many rows one page of a list examines at most.
     pub list_rows: u64,
-    /// How many cells there are.
-    pub cells: u32,
     /// How many requests of a realm pass a second while other realms are active, too.
     pub pace: Option<u32>,
 }
@@ -111,7 +109,6 @@ impl Default for Setup {
                 ..engine::BankReadLimits::default()
             },
             list_rows: engine::EngineOptions::default().list_rows,
-            cells: 1,
             pace: None,
         }
     }
@@ -147,7 +144,6 @@ impl Setup {
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
-            cells: self.cells,
             ..ServiceOptions::for_tests(folder.path().join("data"))
         }
     }
@@ -362,20 +358,14 @@ impl TestService {
         std::fs::remove_dir_all(index).unwrap();
     }
 
-    /// Deletes the index of a cell other than the first one.
-    pub fn lose_index_of(&self, cell: u32) {
-        let cell = self.options.data.join("cells").join(cell.to_string());
-        std::fs::remove_dir_all(cell.join("store").join("index")).unwrap();
-    }
-
     /// The options that the service starts with.
     pub fn options(&self) -> ServiceOptions {
         self.options.clone()
     }
 
-    /// Has this many cells from the next start on.
-    pub fn cells(&mut self, cells: u32) {
-        self.options.cells = cells;
+    /// Is this shard from the next start on.
+    pub fn shard(&mut self, number: u16) {
+        self.options.shard = Shard::new(number).unwrap();
     }
 
     /// The data folder.

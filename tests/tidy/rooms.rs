@@ -48,7 +48,6 @@ const LEDGER: &[&str] = &[
     "voucher_types/of_realm",
     "tenants/platform",
     "tenants/moves",
-    "tenants/cells",
     "tenants/orders",
     "cases/suspense",
     "cases/unbooked",
@@ -93,7 +92,6 @@ const STORAGE: &[&str] = &[
 const ACTORS: &[&str] = &[
     "ports",
     "records",
-    "cells",
     "failure",
     "persist",
     "times",

@@ -185,8 +185,8 @@ impl Desk {
             had.extend(cvu.as_ref().and_then(client_in));
         }
         let client = Client {
-            realm: *realm,
             tenant: &settings.tenant,
+            mode: realm.mode(),
             cuit,
             mark,
         };

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, PoisonError};
 
-use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::Cvu;
 use caudal_ledger::facts::BankCall;
 use caudal_ledger::ids::{AccountNo, OriginId, RealmId};
@@ -38,22 +37,14 @@ impl Realms {
     pub(super) fn count_collectors(&self) {
         let here = self.supervisors.iter();
         let here = here.map(|known| (*known.key(), Arc::clone(&known.value().bank)));
-        let mut realms: BTreeMap<RealmId, Arc<RealmBank>> = here.collect();
-        for known in &self.elsewhere {
-            // A realm that is served here is known from its supervisor.
-            realms
-                .entry(*known.key())
-                .or_insert_with(|| Arc::clone(known.value()));
-        }
+        let realms: BTreeMap<RealmId, Arc<RealmBank>> = here.collect();
         let found = banks::collectors(realms.iter().map(|(realm, bank)| (*realm, bank.as_ref())));
-        let known = self.collectors.write();
-        *known.unwrap_or_else(PoisonError::into_inner) = Arc::new(found);
+        self.collectors.set(found);
     }
 
     /// The realms on each collector account, as of the last change of the platform.
     pub(super) fn collectors(&self) -> Arc<Collectors> {
-        let known = self.collectors.read();
-        Arc::clone(&known.unwrap_or_else(PoisonError::into_inner))
+        self.collectors.now()
     }
 
     /// Whether a realm has a supervisor, so it is not retired.
@@ -71,12 +62,10 @@ impl Realms {
         }
     }
 
-    /// The bank of a realm by its relation, whichever node serves the realm.
+    /// The bank of a realm by its relation, whether the realm is served or not.
     fn relation(&self, realm: RealmId) -> Option<Arc<RealmBank>> {
         let known = self.supervisors.get(&realm);
-        let here = known.map(|known| Arc::clone(&known.value().bank));
-        let elsewhere = || self.elsewhere.get(&realm).map(|it| Arc::clone(it.value()));
-        here.or_else(elsewhere)
+        known.map(|known| Arc::clone(&known.value().bank))
     }
 }
 
@@ -113,7 +102,7 @@ impl Engine {
         let before = known.now().map(|bank| bank.place());
         // A relation that can no longer be used may be corrected.
         if before.is_ok() && before != place.clone().map_err(Clone::clone) {
-            let totals = reads::totals(self.cells.of(relation.realm).as_ref(), relation.realm);
+            let totals = reads::totals(self.store.as_ref(), relation.realm);
             let totals = totals.map_err(|why| NotRelated::Failed(why.into()))?;
             if totals.census.everyone() > 0 {
                 return Err(match made {
@@ -138,15 +127,11 @@ impl Engine {
         Some(bank.collector().cbu)
     }
 
-    /// The realms whose bank has signed something, including those that another node serves; `fits` tells whether a
-    /// secret fits the signature.
+    /// The realms whose bank has signed something; `fits` tells whether a secret fits the signature.
     pub fn signers(&self, fits: &dyn Fn(&str) -> bool) -> Option<Voice> {
         let known = self.realms.supervisors.iter();
         let spoken = known.filter(|known| known.value().bank.has_signed(fits));
-        let mut realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
-        let known = self.realms.elsewhere.iter();
-        let spoken = known.filter(|known| known.value().has_signed(fits));
-        realms.extend(spoken.map(|known| *known.key()));
+        let realms: BTreeSet<_> = spoken.map(|known| *known.key()).collect();
         (!realms.is_empty()).then(|| realms.into())
     }
 
@@ -245,8 +230,10 @@ impl Books {
             sequence: 0,
         };
         Ok(match notice {
-            Notice::Received { cvu, .. } => self.home_of(voice, *cvu).map(|realm| (realm, nowhere)),
-            Notice::Left(left) => self.home_of(voice, left.cvu).map(|realm| (realm, nowhere)),
+            Notice::Received { cvu, .. } => {
+                self.home_of(voice, *cvu)?.map(|realm| (realm, nowhere))
+            }
+            Notice::Left(left) => self.home_of(voice, left.cvu)?.map(|realm| (realm, nowhere)),
             Notice::Returned { realm, .. } | Notice::Unreadable { realm, .. } => {
                 Some((*realm, nowhere))
             }
@@ -257,11 +244,9 @@ impl Books {
         })
     }
 
-    /// The place of the transfer or return with a reference, in any cell.
+    /// The place of the transfer or return with a reference.
     fn of_origin(&self, origin: OriginId) -> Result<Option<(RealmId, Place)>, Failure> {
-        Ok(self
-            .cells
-            .find(|store| reads::money::of_origin(store, origin))?)
+        Ok(reads::money::of_origin(self.store.as_ref(), origin)?)
     }
 
     /// The return of money in suspense that a reference names, with its realm and its number there.
@@ -269,9 +254,7 @@ impl Books {
         &self,
         origin: Option<OriginId>,
     ) -> Result<Option<(RealmId, u64)>, Failure> {
-        Ok(self
-            .cells
-            .find(|store| reads::cases::return_of(store, origin))?)
+        Ok(reads::cases::return_of(self.store.as_ref(), origin)?)
     }
 
     /// Whether a movement is a return of money in suspense that no realm here knows to have ordered.
@@ -290,8 +273,7 @@ impl Books {
             .collect();
         for (realm, settings) in spoken {
             let settings = Arc::clone(&settings.read().unwrap_or_else(PoisonError::into_inner));
-            let cell = self.cells.of(realm);
-            let store = cell.as_ref();
+            let store = self.store.as_ref();
             let found = lookout::returned(store, realm, &settings.tenant, movement)?;
             if let Some(notice) = found {
                 return Ok(Some((realm, notice)));
@@ -300,11 +282,25 @@ impl Books {
         Ok(None)
     }
 
-    /// The realm to which money for a CVU belongs: the realm of the client id in it.
-    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Option<RealmId> {
-        realm_in(&cvu)
-            .filter(|realm| voice.speaks_for(*realm))
-            // A realm that another node serves exists, too, although it has no supervisor here.
-            .filter(|it| self.realms.supervisors.contains_key(it) || self.realms.rests_for(*it))
+    /// The realm to which money for a CVU belongs: the one that has the CVU, among those for which the bank speaks. Money
+    /// for a CVU that none has belongs to the first realm on the collector account. A bank that speaks for several
+    /// collector accounts does not tell which one that is: its list does, which is read of one account at a time.
+    pub(super) fn home_of(&self, voice: &Voice, cvu: Cvu) -> Result<Option<RealmId>, Failure> {
+        let realms = reads::realms_of_cvu(self.store.as_ref(), cvu)?;
+        let spoken = realms.into_iter().filter(|realm| voice.speaks_for(*realm));
+        let mut spoken = spoken.filter(|it| self.realms.supervisors.contains_key(it));
+        if let Some(realm) = spoken.next() {
+            return Ok(Some(realm));
+        }
+        let collectors = self.realms.collectors();
+        let keepers = collectors.values().flat_map(|on| {
+            let spoken = on.realms.iter().find(|realm| voice.speaks_for(**realm));
+            spoken.and_then(|realm| on.keeper(realm.mode()))
+        });
+        let keepers: BTreeSet<RealmId> = keepers.collect();
+        Ok(match keepers.len() {
+            1 => keepers.first().copied(),
+            _ => None,
+        })
     }
 }

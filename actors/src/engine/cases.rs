@@ -13,12 +13,11 @@ use caudal_ledger::rejection::Rejection;
 use caudal_ledger::time::Timestamp;
 use caudal_ledger::transfers::Verdict;
 use caudal_ledger::treasury::Sum;
-use caudal_storage::StoreError;
+use caudal_storage::{Index, StoreError};
 
 use super::money::{TransferView, not_found, value};
 use super::read_slots::Cost;
 use super::{Asker, DEADLINE, Engine};
-use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::realms::{CaseMessage, Target, TransferMessage};
 use crate::records::projection::{CaseCounts, Place};
@@ -66,7 +65,12 @@ impl Engine {
     ) -> Result<(Vec<RealmCase>, u64), Failure> {
         // Under no realm: operators do not take turns from tenants.
         self.look(RealmId(0), Cost::Page, move |books| {
-            Ok(cases(&books.cells, &realms, &kinds, (offset, limit))?)
+            Ok(cases(
+                books.store.as_ref(),
+                &realms,
+                &kinds,
+                (offset, limit),
+            )?)
         })
         .await
     }
@@ -76,7 +80,7 @@ impl Engine {
     /// # Errors
     /// When there is no such case.
     pub fn suspense_case(&self, id: SuspenseId) -> Result<Parked, Failure> {
-        let found = reads::cases::parked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
+        let found = reads::cases::parked(self.store.as_ref(), id.realm, id.place)?;
         let found = found.filter(|parked| parked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -86,7 +90,7 @@ impl Engine {
     /// # Errors
     /// When there is no such case.
     pub fn unbooked_case(&self, id: UnbookedId) -> Result<Unbooked, Failure> {
-        let found = reads::cases::unbooked(self.cells.of(id.realm).as_ref(), id.realm, id.place)?;
+        let found = reads::cases::unbooked(self.store.as_ref(), id.realm, id.place)?;
         let found = found.filter(|unbooked| unbooked.id(id.realm) == id);
         Ok(found.ok_or(Rejection::CaseNotFound)?)
     }
@@ -129,7 +133,7 @@ impl Engine {
         let (view, calls) = self.transfer_of(realm, id).await?;
         let place = Place { account, sequence };
         let kind = CaseKind::Transfer;
-        let since = reads::cases::since(self.cells.of(realm).as_ref(), realm, kind, place)?;
+        let since = reads::cases::since(self.store.as_ref(), realm, kind, place)?;
         Ok((Case::Transfer(Box::new(view), since), calls))
     }
 
@@ -210,8 +214,7 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub fn case_figures(&self, realm: RealmId) -> Result<CaseFigures, Failure> {
-        let cell = self.cells.of(realm);
-        let store = cell.as_ref();
+        let store = self.store.as_ref();
         let oldest = |kind| {
             let first = reads::cases::open(store, realm, kind, 1)?;
             Ok::<_, Failure>(first.first().map(|(since, _)| *since))
@@ -227,7 +230,7 @@ impl Engine {
 }
 
 fn cases(
-    cells: &Cells,
+    store: &dyn Index,
     realms: &[RealmId],
     kinds: &[CaseKind],
     (offset, limit): (usize, usize),
@@ -235,8 +238,6 @@ fn cases(
     let (mut found, mut total) = (Vec::new(), 0_u64);
     let end = offset.saturating_add(limit);
     for realm in realms {
-        let store = cells.of(*realm);
-        let store = store.as_ref();
         let mut counts = reads::cases::counts(store, *realm)?;
         for kind in kinds {
             total += *counts.of(*kind);
@@ -250,8 +251,6 @@ fn cases(
     let mut cases = Vec::with_capacity(limit.min(64));
     for (since, realm, kind, place) in page {
         let Place { account, sequence } = place;
-        let store = cells.of(realm);
-        let store = store.as_ref();
         let case = match kind {
             CaseKind::Transfer => {
                 let transfer = reads::money::transfer(store, realm, place)?;

@@ -5,7 +5,6 @@ use caudal_ledger::cvu::Cvu;
 use caudal_ledger::ids::RealmId;
 use caudal_ledger::tenants::Mode;
 use caudal_ledger::time::BusinessDay;
-use caudal_storage::Index;
 
 use super::Engine;
 use super::money::Heard;
@@ -102,12 +101,8 @@ impl Books {
         first: RealmId,
         line: &UnreadableLine,
     ) -> Result<Option<RealmId>, Failure> {
-        let find = |store: &dyn Index| {
-            let named = lookout::named(store, line)?;
-            Ok(named.map(|realm| (realm, ())))
-        };
-        Ok(match self.cells.find(find)? {
-            Some((realm, ())) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
+        Ok(match lookout::named(self.store.as_ref(), line)? {
+            Some(realm) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
             None => Some(first),
         })
     }
@@ -124,14 +119,14 @@ impl Books {
         let realm = match self.return_of(movement.origin)? {
             Some((realm, _)) => Some(realm).filter(|realm| voice.speaks_for(*realm)),
             None => match Cvu::parse(&movement.cvu) {
-                Ok(cvu) => self.home_of(voice, cvu),
+                Ok(cvu) => self.home_of(voice, cvu)?,
                 Err(_) => None,
             },
         };
         let Some(realm) = realm else {
             return Ok(None);
         };
-        let notice = lookout::news(self.cells.of(realm).as_ref(), realm, movement)?;
+        let notice = lookout::news(self.store.as_ref(), realm, movement)?;
         Ok(notice.map(|notice| (realm, notice)))
     }
 }

@@ -6,10 +6,9 @@
 use caudal_ledger::facts::ClockWord;
 use caudal_ledger::tenants::Platform;
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{CommitNo, StoreError};
+use caudal_storage::{CommitNo, Store, StoreError};
 
 use super::Engine;
-use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::platform::PlatformOrder;
 use crate::ports::{Doubt, Known};
@@ -60,14 +59,11 @@ impl Engine {
     }
 }
 
-/// The times that the journals know.
-pub(super) fn known(cells: &Cells, platform: &Platform) -> Result<Known, StoreError> {
+/// The times that the journal knows.
+pub(super) fn known(store: &dyn Store, platform: &Platform) -> Result<Known, StoreError> {
     let mut newest = None;
-    for store in cells.all() {
-        let last = store.applied().0;
-        if last == 0 {
-            continue;
-        }
+    let last = store.applied().0;
+    if last > 0 {
         let from = last.saturating_sub(COMMITS).saturating_add(1);
         store.replay(CommitNo(from.max(1)), &mut |_, entry| {
             newest = newest.max(Some(Timestamp::from_millis(entry.at)));

@@ -101,12 +101,12 @@ impl Engine {
     /// # Errors
     /// When the store cannot be read.
     pub fn event_id(&self, realm: RealmId, number: u64) -> Result<Option<EventId>, Failure> {
-        Ok(id(self.cells.of(realm).as_ref(), realm, number)?)
+        Ok(id(self.store.as_ref(), realm, number)?)
     }
 
     /// The number of the last event of a realm; 0 when there is none.
     pub fn last_event(&self, realm: RealmId) -> Result<u64, Failure> {
-        Ok(reads::totals(self.cells.of(realm).as_ref(), realm)?.events)
+        Ok(reads::totals(self.store.as_ref(), realm)?.events)
     }
 
     /// Waits until a realm has an event after a number, with no time limit.

@@ -1,5 +1,4 @@
-//! How the supervisors of an engine follow the platform: new realms are started, the others get their settings. Of a
-//! realm whose cell rests only the bank is known, so that the realms on each collector account are known.
+//! How the supervisors of an engine follow the platform: new realms are started, the others get their settings.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
@@ -9,10 +8,8 @@ use caudal_ledger::tenants::Platform;
 
 use super::Realms;
 use super::starting::Ahead;
-use crate::banks::{RealmBank, Relation};
-use crate::cells::FIRST;
+use crate::banks::Relation;
 use crate::failure::Failure;
-use crate::hold::Hold;
 use crate::platform;
 use crate::realms::{self, RealmMessage};
 use crate::settings::Settings;
@@ -35,20 +32,15 @@ impl Realms {
         let all = platform::realms(platform).map(|(tenant, mode)| tenant.realm(mode));
         let open = all.filter(|realm| platform.is_open(*realm)).collect();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = open;
-        self.cells.follow(platform)?;
         let mut failed = Ok(());
         let resting = self.resting();
-        if resting.contains(&FIRST) && !self.are_parted() {
+        if *resting {
             return Ok(());
         }
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
             let relation = Relation::of(tenant, mode);
             let open = platform.is_open(realm);
-            if resting.contains(&platform.cell_of(realm)) {
-                self.follow_elsewhere(realm, relation);
-                continue;
-            }
             let settings = Settings::of(platform, tenant, mode);
             match self.supervisors.get(&realm) {
                 Some(known) => {
@@ -72,20 +64,15 @@ impl Realms {
         failed
     }
 
-    /// Loads the realms of a resting cell without letting them act, so that taking them up takes no time.
+    /// Loads the realms of a resting node without letting them act, so that taking them up takes no time.
     ///
     /// # Errors
     /// When a realm cannot be loaded.
-    pub(super) fn load_ahead(
-        &self,
-        platform: &Platform,
-        cell: u32,
-    ) -> Result<LoadedAhead, Failure> {
+    pub(super) fn load_ahead(&self, platform: &Platform) -> Result<LoadedAhead, Failure> {
         let mut ahead = BTreeMap::new();
         for (tenant, mode) in platform::realms(platform) {
             let realm = tenant.realm(mode);
-            let (lies, open) = (platform.cell_of(realm), platform.is_open(realm));
-            if lies != cell || !open || self.supervisors.contains_key(&realm) {
+            if !platform.is_open(realm) || self.supervisors.contains_key(&realm) {
                 continue;
             }
             let settings = Settings::of(platform, tenant, mode);
@@ -93,17 +80,6 @@ impl Realms {
             ahead.insert(realm, loaded);
         }
         Ok(ahead)
-    }
-
-    /// Keeps the bank of a realm that another node serves.
-    fn follow_elsewhere(&self, realm: RealmId, relation: Relation) {
-        let banks = &self.outside.banks;
-        if let Some(known) = self.elsewhere.get(&realm) {
-            return known.follow(banks, relation);
-        }
-        let hold = Arc::new(Hold::new(self.outside.held.clone()));
-        let bank = Arc::new(RealmBank::new(banks, relation, hold));
-        self.elsewhere.insert(realm, bank);
     }
 
     /// Puts a message into the mailbox of a realm's supervisor.

@@ -177,7 +177,6 @@ impl Realms {
             kept,
         };
         self.supervisors.insert(realm, known);
-        self.elsewhere.remove(&realm);
         done
     }
 }
@@ -325,9 +324,9 @@ impl Keeper {
     /// Loads the realm from the store, and directs orders to its new supervisor.
     fn start(&self) -> Result<Started, Failure> {
         let realms = self.realms.upgrade().ok_or(Failure::ShuttingDown)?;
-        // Held until the realm is started: its cell may be given to another node.
+        // Held until the realm is started: the log may be given to another node.
         let resting = realms.resting();
-        if resting.contains(&realms.cells.cell_of(self.realm)) {
+        if *resting {
             return Err(Failure::ShuttingDown);
         }
         let known = realms.supervisors.get(&self.realm);

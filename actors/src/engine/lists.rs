@@ -235,7 +235,7 @@ impl Engine {
                 first: 1,
                 last: head.sequence,
             };
-            let store = books.cells.of(realm);
+            let store = &books.store;
             let look = Look {
                 page: &page,
                 bound,
@@ -259,7 +259,7 @@ impl Engine {
         let cost = Cost::scan_if(!filter.is_everything(sort));
         let bound = self.list_rows;
         self.look(realm, cost, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             internal::list(store.as_ref(), realm, &filter, sort, (&page, bound))
         })
         .await
@@ -274,7 +274,7 @@ impl Engine {
     ) -> Result<Listing<Placed>, Failure> {
         let bound = self.list_rows;
         self.look(realm, Cost::Scan, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             realm::list(store.as_ref(), realm, &filter, (&page, bound))
         })
         .await
@@ -292,7 +292,7 @@ impl Engine {
         let cost = Cost::scan_if(filter.text.is_some() || skips);
         let bound = self.list_rows;
         self.look(realm, cost, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             accounts::accounts(store.as_ref(), realm, &filter, sort, (&page, bound))
         })
         .await

@@ -144,7 +144,7 @@ impl Engine {
         let now = self.balance(realm, target).await?;
         let bound = self.list_rows;
         self.look(realm, Cost::Scan, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             let look = Look {
                 page: &page,
                 bound,
@@ -238,7 +238,7 @@ impl Engine {
         let cost = Cost::scan_if(!point);
         let bound = self.list_rows;
         self.look(realm, cost, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             let look = Look {
                 page: &page,
                 bound,

@@ -19,7 +19,6 @@ use crate::failure::Failure;
 use crate::realms::{ActorsMessage, RealmReport, Target};
 use crate::records::projection::Place;
 use crate::records::reads;
-use caudal_ledger::clients::realm_in;
 
 /// How long the lanes may take to hand over their waiting commits when the store closes.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -27,23 +26,10 @@ const DRAIN: Duration = Duration::from_secs(2);
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 impl Engine {
-    /// The figures of all cells together. A commit number among them is the first cell's.
+    /// The store's figures, with the commits that wait in the lanes.
     pub fn stats(&self) -> Stats {
-        self.queued(self.cells.stats(), |_| true)
-    }
-
-    /// Figures of each cell, the first one first.
-    pub fn stats_of_cells(&self) -> Vec<(Stats, Checks)> {
-        let of = |(cell, store): (u32, &Arc<dyn Store>)| {
-            let lies = |realm| self.cells.cell_of(realm) == cell;
-            (self.queued(store.stats(), lies), store.checks())
-        };
-        self.cells.numbered().map(of).collect()
-    }
-
-    /// The same figures, with the commits that wait in the lanes of some realms.
-    fn queued(&self, stats: Stats, of: impl Fn(RealmId) -> bool) -> Stats {
-        let lanes = self.realms.supervisors.iter().filter(|it| of(*it.key()));
+        let stats = self.store.stats();
+        let lanes = self.realms.supervisors.iter();
         let waiting = lanes.map(|known| known.value().lane.waiting());
         let waiting = waiting.fold(0, usize::saturating_add);
         let queued = u64::try_from(waiting).unwrap_or(u64::MAX);
@@ -55,7 +41,7 @@ impl Engine {
 
     /// The state and findings of the store's background checks.
     pub fn checks(&self) -> Checks {
-        self.cells.checks()
+        self.store.checks()
     }
 
     /// Makes everything durable and stops the store. Later orders fail. Commits that still wait in a lane after
@@ -75,7 +61,7 @@ impl Engine {
         while let Some(left) = DRAIN.checked_sub(since.elapsed())
             && ended.recv_timeout(left).is_ok()
         {}
-        Ok(self.cells.close()?)
+        Ok(self.store.close()?)
     }
 
     /// Changes a tenant. A realm that is to be closed is retired before the closing fact is written, so that nothing of
@@ -97,7 +83,7 @@ impl Engine {
                 tenant.realm(*mode),
             );
             // A realm that another node serves is closed there when the fact reaches that node.
-            wanted && platform.is_open(realm) && !self.rests_for(realm)
+            wanted && platform.is_open(realm) && !self.is_at_rest()
         });
         let done = async {
             for mode in &closing {
@@ -117,7 +103,7 @@ impl Engine {
         if done.is_err() {
             // If the closing fact was written all the same, it closes the realm again.
             let all = closing.iter().map(|mode| tenant.realm(*mode));
-            let open = |realm: &RealmId| self.platform().is_open(*realm) && !self.rests_for(*realm);
+            let open = |realm: &RealmId| self.platform().is_open(*realm) && !self.is_at_rest();
             for realm in all.filter(open) {
                 // If the realm cannot be loaded, its keeper logs that and tries again.
                 drop(self.resume(realm).await);
@@ -193,7 +179,7 @@ impl Engine {
         account: AccountNo,
     ) -> Result<(Account, Vec<BankCall>), Failure> {
         self.look(realm, Cost::Scan, move |books| {
-            on_disk(books.cells.of(realm).as_ref(), realm, account)
+            on_disk(books.store.as_ref(), realm, account)
         })
         .await
     }
@@ -209,9 +195,11 @@ impl Engine {
 impl Books {
     /// The realm and account of a CVU, in whichever tenant.
     pub(super) fn locate(&self, cvu: Cvu) -> Result<(RealmId, AccountNo), Failure> {
-        let realm = realm_in(&cvu).ok_or(Rejection::AccountNotFound)?;
-        let found = reads::account_of_cvu(self.cells.of(realm).as_ref(), realm, cvu)?;
-        Ok((realm, found.ok_or(Rejection::AccountNotFound)?))
+        let store = self.store.as_ref();
+        let realms = reads::realms_of_cvu(store, cvu)?;
+        let realm = realms.first().ok_or(Rejection::AccountNotFound)?;
+        let found = reads::account_of_cvu(store, *realm, cvu)?;
+        Ok((*realm, found.ok_or(Rejection::AccountNotFound)?))
     }
 }
 

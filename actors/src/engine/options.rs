@@ -44,7 +44,7 @@ pub struct EngineOptions {
     /// How many requests of a realm pass in a second while other realms are active, too, and, four times as high, how
     /// many items of its batches; `None` lets everything pass. See [`crate::pace`].
     pub pace: Option<NonZeroU32>,
-    /// Whether the engine begins stopped, because another node owns the cell
+    /// Whether the engine begins stopped, because another node owns the log
     /// ([`Engine::wake`](crate::engine::Engine::wake)).
     pub rests: bool,
 }

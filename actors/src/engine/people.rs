@@ -11,11 +11,10 @@ use caudal_ledger::people::PeopleOrder;
 use caudal_ledger::people::approvals::ApprovalOrder;
 use caudal_ledger::people::audit::{AuditEntry, AuditFact, AuditFilter};
 use caudal_ledger::time::Timestamp;
-use caudal_storage::{Index, SortOrder, StoreError};
+use caudal_storage::{Index, SortOrder, Store, StoreError};
 
 use super::read_slots::Cost;
 use super::{DEADLINE, Engine, Realms, wait};
-use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::mailbox::{Mailbox, Waiting};
 use crate::people::{MAILBOX, Published, Staff, StaffActor, StaffMessage, StaffOrder, Written};
@@ -84,17 +83,17 @@ pub(super) struct Office {
 impl Realms {
     /// Loads the people and starts their actor.
     pub(super) fn office(&self) -> Result<Office, StoreError> {
-        Office::open(&self.cells, &self.clock, self.arbiters.first())
+        Office::open(&self.store, &self.clock, self.arbiters.first())
     }
 }
 
 impl Office {
     fn open(
-        cells: &Cells,
+        store: &Arc<dyn Store>,
         clock: &Arc<dyn Clock>,
         arbiter: Option<&ArbiterHandle>,
     ) -> Result<Self, StoreError> {
-        let actor = StaffActor::load(Arc::clone(cells.platform()), Arc::clone(clock))?;
+        let actor = StaffActor::load(Arc::clone(store), Arc::clone(clock))?;
         let known = actor.published();
         let addr = match arbiter {
             Some(arbiter) => StaffActor::start_in_arbiter(arbiter, move |_| actor),

@@ -8,13 +8,12 @@
 use std::sync::Arc;
 
 use caudal_ledger::ids::RealmId;
-use caudal_storage::{Index, StoreError};
+use caudal_storage::{Index, Store, StoreError};
 use dashmap::DashMap;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use super::{DEADLINE, Engine, Realms};
-use crate::cells::Cells;
 use crate::failure::Failure;
 use crate::pace::Pace;
 
@@ -93,8 +92,8 @@ impl ReadSlots {
 
 /// The data that a reader may use.
 pub(super) struct Books {
-    /// The stores that may be read.
-    pub cells: Cells,
+    /// The store.
+    pub store: Arc<dyn Store>,
     /// The realms of this process.
     pub realms: Arc<Realms>,
 }
@@ -112,10 +111,8 @@ impl Engine {
         cost: Cost,
         work: impl FnOnce(&dyn Index) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, Failure> {
-        self.look(realm, cost, move |books| {
-            Ok(work(books.cells.of(realm).as_ref())?)
-        })
-        .await
+        self.look(realm, cost, move |books| Ok(work(books.store.as_ref())?))
+            .await
     }
 
     /// Reads off the serving threads, when its turn comes.
@@ -127,7 +124,7 @@ impl Engine {
     ) -> Result<T, Failure> {
         let turn = self.read_slots.take(realm, cost).await?;
         let books = Books {
-            cells: self.cells.clone(),
+            store: Arc::clone(&self.store),
             realms: Arc::clone(&self.realms),
         };
         let done = tokio::task::spawn_blocking(move || {

@@ -212,7 +212,8 @@ impl Books {
         Ok(own)
     }
 
-    /// Whether a movement belongs to a realm: a return by its reference, any other by its CVU.
+    /// Whether a movement belongs to a realm: a return by its reference, any other by its CVU, or by its collector account
+    /// if nobody here has the CVU.
     fn is_of(&self, realm: RealmId, movement: &BankMovement) -> Result<bool, Failure> {
         if let Some((of, _)) = self.return_of(movement.origin)? {
             return Ok(of == realm);
@@ -220,8 +221,10 @@ impl Books {
         let Ok(cvu) = Cvu::parse(&movement.cvu) else {
             return Ok(false);
         };
-        let home = self.home_of(&Voice::Mode(realm.mode()), cvu);
-        Ok(home == Some(realm))
+        let on = self.realms.collectors.of(realm);
+        let beside = on.map(|on| on.realms_of(realm.mode()));
+        let voice = Voice::from(beside.unwrap_or_else(|| BTreeSet::from([realm])));
+        Ok(self.home_of(&voice, cvu)? == Some(realm))
     }
 
     /// Compares a listed movement with the ledger; `None` if no money moved at all.
@@ -284,7 +287,7 @@ impl Books {
         let Some(key) = key.filter(|_| differs) else {
             return Ok((judged, None));
         };
-        let found = reads::cases::said(self.cells.of(realm).as_ref(), realm, key)?;
+        let found = reads::cases::said(self.store.as_ref(), realm, key)?;
         let dismissed = found.as_ref().is_some_and(|it| it.decision().is_some());
         let judged = match dismissed {
             true => Agreement::Decided.into(),
@@ -300,7 +303,7 @@ impl Books {
         movement: BankMovement,
         number: u64,
     ) -> Result<Option<Reconciled>, Failure> {
-        let parked = reads::cases::returned(self.cells.of(realm).as_ref(), realm, number)?;
+        let parked = reads::cases::returned(self.store.as_ref(), realm, number)?;
         let ours = parked.as_ref();
         let ours = ours.map_or(Ours::Nothing, |parked| Ours::Return(parked, number));
         let judged = judge(&listed(&movement), &ours);
@@ -321,8 +324,7 @@ impl Books {
         movement: &BankMovement,
         returned: bool,
     ) -> Result<(Option<Placed>, Option<Parked>), Failure> {
-        let cell = self.cells.of(realm);
-        let store = cell.as_ref();
+        let store = self.store.as_ref();
         let landed = match &movement.coelsa_id {
             Some(id) => reads::money::landed(store, realm, rail_of(movement, returned), id)?,
             None => None,
@@ -355,8 +357,7 @@ impl Books {
         let Some(TransferView { account, transfer }) = transfer else {
             return Ok(None);
         };
-        let cell = self.cells.of(realm);
-        let store = cell.as_ref();
+        let store = self.store.as_ref();
         let left = reads::money::confirmed(store, realm, *account, transfer.sequence)?;
         match left {
             Some(sequence) => self.placed(realm, *account, sequence),
@@ -372,7 +373,7 @@ impl Books {
         sequence: u64,
     ) -> Result<Option<Placed>, Failure> {
         let place = Place { account, sequence };
-        let voucher = reads::voucher(self.cells.of(realm).as_ref(), realm, place)?;
+        let voucher = reads::voucher(self.store.as_ref(), realm, place)?;
         Ok(voucher.map(|voucher| Placed {
             account,
             voucher: Arc::new(voucher),
@@ -387,7 +388,7 @@ impl Books {
         let Some(origin) = origin else {
             return Ok(None);
         };
-        let found = reads::money::transfer_by_origin(self.cells.of(realm).as_ref(), origin)?;
+        let found = reads::money::transfer_by_origin(self.store.as_ref(), origin)?;
         let found = found.filter(|(of, ..)| *of == realm);
         Ok(found.map(|(_, account, transfer)| TransferView { account, transfer }))
     }
@@ -401,8 +402,7 @@ impl Books {
     ) -> Result<Vec<Reconciled>, Failure> {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let cell = self.cells.of(realm);
-            let store = cell.as_ref();
+            let store = self.store.as_ref();
             let places = reads::money::bank_day(store, realm, day, after, KEYS_PAGE)?;
             after = places.last().copied();
             for (account, sequence) in &places {
@@ -422,8 +422,7 @@ impl Books {
         realm: RealmId,
         (account, sequence): (AccountNo, u64),
     ) -> Result<Option<Reconciled>, Failure> {
-        let cell = self.cells.of(realm);
-        let store = cell.as_ref();
+        let store = self.store.as_ref();
         let alone = |voucher, transfer: Option<TransferView>, suspense| Reconciled {
             bank: None,
             judged: unlisted(transfer.as_ref().map(|view| &view.transfer)).into(),

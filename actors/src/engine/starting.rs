@@ -1,4 +1,4 @@
-//! Loads the supervisor of a realm, and starts it: in one step, or, when a cell wakes, in two.
+//! Loads the supervisor of a realm, and starts it: in one step, or, when this node takes the log over, in two.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -14,7 +14,7 @@ use super::Realms;
 use crate::banks::{RealmBank, Relation};
 use crate::failure::Failure;
 use crate::hold::Hold;
-use crate::lanes::{Lane, Traffic};
+use crate::lanes::Lane;
 use crate::life::{self, Gone};
 use crate::loads::Loads;
 use crate::lookout::Lookout;
@@ -93,17 +93,11 @@ impl Realms {
         Timestamp::from_millis(self.opened.load(Ordering::Acquire))
     }
 
-    /// The traffic of a realm's cell.
-    fn traffic(&self, realm: RealmId) -> Arc<Traffic> {
-        let cell = self.cells.cell_of(realm);
-        Arc::clone(&self.traffic.entry(cell).or_default())
-    }
-
     /// The way to the supervisor of a realm that has none.
     pub(super) fn nobody(&self, realm: RealmId) -> (Mailbox<RealmSupervisor>, Arc<Lane>) {
         let addr = Context::<RealmSupervisor>::new().address();
-        let store = self.cells.of(realm);
-        let lane = Lane::new(realm, store, self.traffic(realm));
+        let store = Arc::clone(&self.store);
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         (
             Mailbox::new(addr, Waiting::default(), realms::MAILBOX),
             lane,
@@ -130,9 +124,9 @@ impl Realms {
         bank: Arc<RealmBank>,
         published: Arc<Notify>,
     ) -> Result<Loaded, Failure> {
-        let store = self.cells.of(realm);
+        let store = Arc::clone(&self.store);
         let last = reads::events::last_at(store.as_ref(), realm)?;
-        let lane = Lane::new(realm, store, self.traffic(realm));
+        let lane = Lane::new(realm, store, Arc::clone(&self.traffic));
         let store: Arc<dyn Store> = Arc::<Lane>::clone(&lane);
         let (heart, life, gone) = life::begin();
         let at = usize::try_from(realm.0)
@@ -151,6 +145,7 @@ impl Realms {
             pace: Arc::clone(&self.pace),
             clock: Arc::clone(&self.clock),
             hold: Arc::clone(bank.hold()),
+            collectors: self.collectors.clone(),
             bank,
             bank_slots: Arc::new(Semaphore::new(realms::BANK_SLOTS)),
             lookout: Arc::new(Lookout::since(last)),

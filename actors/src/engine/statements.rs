@@ -88,10 +88,9 @@ impl Engine {
         let tenant = self.tenant_of(realm).ok_or(Rejection::TenantNotFound)?;
         self.look(realm, Cost::Scan, move |books| {
             let until = pin.period.end();
-            let platform = books.cells.platform();
-            let called = reads::statements::tenant_name_at(platform.as_ref(), &tenant.0, until)?;
+            let called = reads::statements::tenant_name_at(books.store.as_ref(), &tenant.0, until)?;
             let provider = called.unwrap_or(tenant.1);
-            let store = books.cells.of(realm);
+            let store = &books.store;
             let of = named(store.as_ref(), realm, pin, provider)?;
             Ok(recounted(store.as_ref(), realm, pin, of)?)
         })

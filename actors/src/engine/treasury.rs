@@ -98,7 +98,7 @@ impl Realms {
         Ok(Standing { bank, on })
     }
 
-    /// Starts a treasury over the same cells and banks.
+    /// Starts a treasury over the same store and banks.
     pub(super) fn treasury(self: &Arc<Self>) -> Mailbox<Treasury> {
         let realms = Arc::clone(self);
         let journal = Arc::new(move |realm: RealmId, calls| {
@@ -109,7 +109,7 @@ impl Realms {
         let realms = Arc::clone(self);
         let standings = Arc::new(move |realm| realms.standing(realm));
         let treasury = Treasury::new(
-            self.cells.clone(),
+            Arc::clone(&self.store),
             Arc::clone(&self.clock),
             standings,
             journal,
@@ -160,7 +160,7 @@ impl Engine {
             .treasury
             .write()
             .unwrap_or_else(PoisonError::into_inner);
-        if !known.connected() && self.cells.takes_any() {
+        if !known.connected() && self.store.ready().is_ok() {
             *known = self.realms.treasury();
         }
         known.clone()
@@ -176,7 +176,7 @@ impl Engine {
         let cost = Cost::scan_if(!filter.is_everyone());
         let bound = self.list_rows;
         self.look(realm, cost, move |books| {
-            let store = books.cells.of(realm);
+            let store = &books.store;
             positions(store.as_ref(), realm, &filter, (&page, bound))
         })
         .await
@@ -184,7 +184,7 @@ impl Engine {
 
     /// The position of a client.
     pub async fn position(&self, realm: RealmId, target: Target) -> Result<Position, Failure> {
-        let read = move |books: &Books| position(books.cells.of(realm).as_ref(), realm, target);
+        let read = move |books: &Books| position(books.store.as_ref(), realm, target);
         self.look(realm, Cost::Point, read).await
     }
 }

@@ -39,7 +39,7 @@ impl Engine {
     /// # Errors
     /// Those of every door.
     pub async fn voucher_types(&self, realm: RealmId) -> Result<VoucherTypes, Failure> {
-        if self.rests_for(realm) {
+        if self.is_at_rest() {
             return self
                 .scan(realm, Cost::Page, move |store| types(store, realm))
                 .await;

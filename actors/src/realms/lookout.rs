@@ -27,7 +27,6 @@ use std::time::Duration;
 use actix::WeakAddr;
 use caudal_ledger::alias::Alias;
 use caudal_ledger::cases::{Parked, ParkedState, RETURNS, UnreadableLine};
-use caudal_ledger::clients::realm_in;
 use caudal_ledger::cvu::{Cbu, Cvu};
 use caudal_ledger::ids::{OriginId, RealmId};
 use caudal_ledger::time::Timestamp;
@@ -103,10 +102,11 @@ async fn look(shared: &Shared, supervisor: &Home) -> Result<(), Failure> {
     }
     listed.sort_by_key(rank);
     let settings = shared.settings();
+    let keeps = shared.collectors.keeps(realm);
     for movement in listed {
         let notice = match returned(store, realm, &settings.tenant, &movement)? {
             Some(notice) => Some(notice),
-            None if is_of(store, realm, &movement)? => news(store, realm, movement)?,
+            None if is_of(store, (realm, keeps), &movement)? => news(store, realm, movement)?,
             None => None,
         };
         let Some(notice) = notice else {
@@ -161,20 +161,31 @@ pub(crate) fn named(
         .origin
         .map(|origin| reads::money::of_origin(store, origin));
     let by_origin = origin.transpose()?.flatten().map(|(realm, _)| realm);
-    Ok(by_origin.or_else(|| line.cvu.as_ref().and_then(realm_in)))
+    if by_origin.is_some() {
+        return Ok(by_origin);
+    }
+    let Some(cvu) = line.cvu else {
+        return Ok(None);
+    };
+    Ok(reads::realms_of_cvu(store, cvu)?.first().copied())
 }
 
 /// Whether a movement belongs to this realm: a return of money in suspense by its reference, any other movement by its
-/// CVU, which holds the client id and so the realm. Money that left the collector account itself and is no return of
-/// ours belongs to no realm, and nothing is booked for it.
-fn is_of(store: &dyn Index, realm: RealmId, movement: &BankMovement) -> Result<bool, StoreError> {
+/// CVU. A CVU that nobody here has is of the first realm on the collector account, which `keeps` says. Money that left
+/// the collector account itself and is no return of ours belongs to no realm, and nothing is booked for it.
+fn is_of(
+    store: &dyn Index,
+    (realm, keeps): (RealmId, bool),
+    movement: &BankMovement,
+) -> Result<bool, StoreError> {
     if let Some((of, _)) = reads::cases::return_of(store, movement.origin)? {
         return Ok(of == realm);
     }
     let Ok(cvu) = Cvu::parse(&movement.cvu) else {
         return Ok(false);
     };
-    Ok(realm_in(&cvu) == Some(realm))
+    let realms = reads::realms_of_cvu(store, cvu)?;
+    Ok(realms.contains(&realm) || realms.is_empty() && keeps)
 }
 
 /// The notice that a movement is a return of money in suspense, ordered in a past that is gone. It leaves the collector

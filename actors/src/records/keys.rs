@@ -110,9 +110,22 @@ pub fn after_prefix(prefix: &[u8]) -> Vec<u8> {
     vec![0xff; prefix.len().saturating_add(1)]
 }
 
-/// Realm, CVU → account.
+/// CVU, realm → account. The CVU is first, because whoever reports money knows no realm.
 pub fn cvu(realm: RealmId, cvu: Cvu) -> Vec<u8> {
-    key(CVU, realm, &[cvu.as_str().as_bytes()])
+    let mut key = cvus(cvu);
+    key.extend_from_slice(&realm.0.to_be_bytes());
+    key
+}
+
+/// The rows of a CVU: one in each realm that has it, which is one unless two banks gave the same.
+pub fn cvus(cvu: Cvu) -> Vec<u8> {
+    [&[CVU], cvu.as_str().as_bytes()].concat()
+}
+
+/// The realm of a row of a CVU.
+pub fn realm_of_cvu(key: &[u8]) -> Option<RealmId> {
+    let realm = key.last_chunk::<4>()?;
+    Some(RealmId(u32::from_be_bytes(*realm)))
 }
 
 /// Realm, alias → the account that has it or for which it is reserved. Between realms the bank decides.

@@ -34,6 +34,8 @@ use super::{ANSWER_PARTS, BANK, LEDGER, account_stream, decode, keys};
 
 pub use accounts::{Loaded, account, any_at_rest, load, load_in_full, profile, standing};
 
+/// How many realms with one CVU are found at most.
+const CVUS_MAX: usize = 64;
 /// How many entries are read at once while folding a stream.
 const FOLD_PAGE: usize = 512;
 
@@ -79,6 +81,15 @@ pub fn account_of_cvu(
 ) -> Result<Option<AccountNo>, StoreError> {
     let row = store.get(&keys::cvu(realm, cvu))?;
     row.as_deref().map(keys::account_of).transpose()
+}
+
+/// The realms that have a CVU.
+pub fn realms_of_cvu(store: &dyn Index, cvu: Cvu) -> Result<Vec<RealmId>, StoreError> {
+    let from = keys::cvus(cvu);
+    let to = keys::after_prefix(&from);
+    let found = store.scan(&from, &to, SortOrder::Ascending, CVUS_MAX)?;
+    let realms = found.iter().filter_map(|(key, _)| keys::realm_of_cvu(key));
+    Ok(realms.collect())
 }
 
 /// The account in a realm that has an alias or for which the alias is reserved.

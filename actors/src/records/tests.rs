@@ -5,7 +5,6 @@
 
 mod cases;
 mod money;
-mod moves;
 mod people;
 mod short;
 mod variants;
@@ -309,7 +308,6 @@ fn platform_facts() -> Vec<PlatformFact> {
         realm_is(RealmState::Open),
     ]
     .into_iter()
-    .chain(moves::facts())
     .collect()
 }
 

@@ -5,7 +5,6 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::RealmId;
 
 use crate::ports::obedient::{COLLECTOR, Call, ObedientBank, PSP};
 use crate::ports::{BankError, BankReply, Collector, LocalFuture};
@@ -53,7 +52,7 @@ impl ObedientBank for TestBank {
     }
 
     fn makes(&self, client_id: u64) -> Result<Cvu, BankError> {
-        let other = u64::from(self.strays.load(Ordering::SeqCst)) * RealmId::CLIENTS;
+        let other = u64::from(self.strays.load(Ordering::SeqCst)) * 10_000_000;
         Ok(Cvu::compose(PSP, client_id + other).unwrap())
     }
 

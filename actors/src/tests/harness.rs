@@ -306,8 +306,8 @@ pub fn client(account: u64) -> u64 {
         false => (Mark::Number(AccountNo(account)), 0),
     };
     let client = Client {
-        realm: REALM,
         tenant: TENANT,
+        mode: REALM.mode(),
         cuit: registration().holder.cuit,
         mark,
     };

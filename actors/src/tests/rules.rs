@@ -197,7 +197,7 @@ async fn other_rules_count_from_where_the_realm_took_them_up_and_never_before() 
         done.unwrap();
     }
     // A realm that begins under the later rules, too.
-    let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_new"), 0);
+    let create = PlatformOrder::CreateTenant(NewTenant::plain("tnt_new"));
     let platform = engine.administer(create).await;
     let new = platform.unwrap().tenants["tnt_new"].test;
     assert_eq!(taken_up(&store, new), [(1, 2)]);

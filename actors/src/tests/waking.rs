@@ -1,11 +1,10 @@
-//! A cell that wakes: no other cell waits for it, it comes to rest only after waking has ended, and a realm that could
-//! not be started is tried again.
+//! A node that wakes: it comes to rest only after waking has ended, and a realm that could not be started is tried
+//! again.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use caudal_ledger::facts::PlatformFact;
 use caudal_ledger::tenants::Mode;
 use caudal_storage::{
     Commit, CommitNo, Differing, Done, Entry, Head, Index, Pair, Position, SortOrder, Stats, Store,
@@ -14,9 +13,8 @@ use caudal_storage::{
 
 use super::harness::nap;
 use super::*;
-use crate::cells::Cells;
 use crate::engine::Outside;
-use crate::records::{PLATFORM_STREAM, REALM as OF_REALM, entry};
+use crate::records::REALM as OF_REALM;
 use crate::times::Times;
 
 /// No wait is longer, however slow the machine is: then the test fails.
@@ -32,9 +30,9 @@ enum Reading {
     Waits(Sender<()>, Receiver<()>),
 }
 
-/// Two cells; the reads of the second one follow the test's orders.
-struct Two {
-    stores: [Arc<dyn Store>; 2],
+/// A store with the orders that its reads follow.
+struct One {
+    store: Arc<dyn Store>,
     reading: Arc<Mutex<Reading>>,
 }
 
@@ -135,48 +133,23 @@ impl Store for Minded {
     }
 }
 
-fn store(seed: u64) -> Arc<FaultyStore> {
-    let store = FaultyStore::new(Arc::new(Rows), seed);
-    store.set_automatic(true);
-    store
-}
-
-impl Two {
+impl One {
     fn new() -> Self {
         let reading = Arc::<Mutex<Reading>>::default();
-        let second = Minded {
-            within: store(2),
+        let within = FaultyStore::new(Arc::new(Rows), 1);
+        within.set_automatic(true);
+        let store = Minded {
+            within,
             reading: Arc::clone(&reading),
         };
-        let first = store(1);
-        let added = PlatformFact::CellAdded {
-            cell: 1,
-            store: "the second".to_owned(),
-        };
-        let at = Timestamp::from_millis(1_700_000_000_000);
-        let commit = Commit {
-            entries: vec![entry(PLATFORM_STREAM, 1, at, &added).unwrap()],
-            hints: Vec::new(),
-            decided_on: Vec::new(),
-        };
-        first.submit(commit, Box::new(|done| assert!(done.is_ok())));
         Self {
-            stores: [first, Arc::new(second)],
+            store: Arc::new(store),
             reading,
         }
     }
 
-    /// Two nodes, each awake with the cell of its number.
-    async fn awake(&self) -> (Arc<Engine>, Arc<Engine>) {
-        let (first, second) = (self.node(), self.node());
-        first.wake(0).await.unwrap();
-        second.wake(1).await.unwrap();
-        (first, second)
-    }
-
     /// A node that rests at first.
     fn node(&self) -> Arc<Engine> {
-        let [first, second] = self.stores.clone();
         let banks = Arc::new(|_: &Relation| {
             let bank: Arc<dyn BankGateway> = Arc::<TestBank>::default();
             Ok(bank)
@@ -191,7 +164,7 @@ impl Two {
             ..EngineOptions::default()
         };
         let engine = Engine::timed(
-            Cells::several(first, vec![second]),
+            Arc::clone(&self.store),
             Arc::<TestClock>::default(),
             outside,
             options.resting(true),
@@ -205,9 +178,9 @@ impl Two {
     }
 }
 
-/// Makes a tenant in a cell. Returns its live realm.
-async fn tenant(engine: &Engine, id: &str, cell: u32) -> RealmId {
-    let order = PlatformOrder::CreateTenant(NewTenant::plain(id), cell);
+/// Makes a tenant. Returns its live realm.
+async fn tenant(engine: &Engine, id: &str) -> RealmId {
+    let order = PlatformOrder::CreateTenant(NewTenant::plain(id));
     let platform = engine.administer(order).await.unwrap();
     platform.tenant(id).unwrap().realm(Mode::Live)
 }
@@ -230,79 +203,36 @@ async fn serves(engine: &Engine, realm: RealmId) -> bool {
 }
 
 #[actix::test]
-async fn while_a_cell_wakes_the_others_are_served_and_it_rests_only_when_that_has_ended() {
-    let two = Two::new();
-    let node = two.node();
-    node.wake(0).await.unwrap();
-    let (here, there) = (tenant(&node, "t0", 0).await, tenant(&node, "t1", 1).await);
+async fn a_node_that_wakes_comes_to_rest_only_when_that_has_ended() {
+    let one = One::new();
+    let node = one.node();
+    node.wake().await.unwrap();
+    let realm = tenant(&node, "t0").await;
+    node.rest().await.unwrap();
     let ((begun, begins), (word, told)) = (channel(), channel());
-    two.reads(Reading::Waits(begun, told));
+    one.reads(Reading::Waits(begun, told));
     let waking = {
         let node = Arc::clone(&node);
-        actix::spawn(async move { node.wake(1).await })
+        actix::spawn(async move { node.wake().await })
     };
     let since = Instant::now();
     while begins.try_recv().is_err() {
         assert!(since.elapsed() < LONG, "it does not begin");
         nap().await;
     }
-    // Orders of another cell, and of the platform, go on.
-    assert!(serves(&node, here).await);
-    tenant(&node, "t2", 0).await;
-    assert!(!serves(&node, there).await, "nothing of it acts yet");
+    assert!(!serves(&node, realm).await, "nothing of it acts yet");
     let resting = {
         let node = Arc::clone(&node);
-        actix::spawn(async move { node.rest(1).await })
+        actix::spawn(async move { node.rest().await })
     };
     nap().await;
     assert!(!resting.is_finished() && !waking.is_finished());
     word.send(()).unwrap();
     waking.await.unwrap().unwrap();
     resting.await.unwrap().unwrap();
-    assert!(node.rests(1) && !serves(&node, there).await);
-    node.wake(1).await.unwrap();
-    assert!(serves(&node, there).await);
-    assert!(serves(&node, here).await);
-}
-
-#[actix::test]
-async fn a_realm_that_could_not_be_started_is_tried_again() {
-    let two = Two::new();
-    let (first, second) = two.awake().await;
-    two.reads(Reading::Fails);
-    let realm = tenant(&first, "t1", 1).await;
-    assert!(second.look_again().unwrap(), "it has seen the tenant");
-    falls(&second, realm).await;
-    two.reads(Reading::Goes);
-    let since = Instant::now();
-    while !serves(&second, realm).await {
-        assert!(since.elapsed() < LONG, "it is never tried again");
-        second.look_again().unwrap();
-        nap().await;
-    }
-    assert!(!second.look_again().unwrap(), "there is nothing new");
-}
-
-#[actix::test]
-async fn while_a_realm_is_started_its_clients_are_told_to_come_again() {
-    let two = Two::new();
-    let (first, second) = two.awake().await;
-    let realm = tenant(&first, "t1", 1).await;
-    let ((begun, begins), (word, told)) = (channel(), channel());
-    two.reads(Reading::Waits(begun, told));
-    let looks = {
-        let second = Arc::clone(&second);
-        std::thread::spawn(move || second.look_again())
-    };
-    let since = Instant::now();
-    while begins.try_recv().is_err() {
-        assert!(since.elapsed() < LONG, "it does not begin");
-        nap().await;
-    }
-    assert!(!serves(&second, realm).await, "it is not started yet");
-    word.send(()).unwrap();
-    assert!(looks.join().unwrap().unwrap(), "it has seen the tenant");
-    assert!(serves(&second, realm).await);
+    assert!(node.is_at_rest() && !serves(&node, realm).await);
+    node.wake().await.unwrap();
+    assert!(serves(&node, realm).await);
 }
 
 /// Checks that a realm that should be served cannot be loaded, and that clients and operators are told so.
@@ -318,23 +248,22 @@ async fn falls(engine: &Engine, realm: RealmId) {
 }
 
 #[actix::test]
-async fn a_realm_that_cannot_be_loaded_by_the_node_that_writes_the_platform_is_tried_again() {
-    let two = Two::new();
-    let node = two.node();
-    node.wake(0).await.unwrap();
-    node.wake(1).await.unwrap();
-    two.reads(Reading::Fails);
-    let realm = tenant(&node, "t1", 1).await;
+async fn a_realm_that_cannot_be_loaded_is_tried_again() {
+    let one = One::new();
+    let node = one.node();
+    node.wake().await.unwrap();
+    one.reads(Reading::Fails);
+    let realm = tenant(&node, "t1").await;
     falls(&node, realm).await;
     assert!(node.resume(realm).await.is_err());
-    two.reads(Reading::Goes);
+    one.reads(Reading::Goes);
     node.resume(realm).await.unwrap();
     assert!(serves(&node, realm).await);
     // Another one goes on although nobody asks for it.
-    two.reads(Reading::Fails);
-    let second = tenant(&node, "t2", 1).await;
+    one.reads(Reading::Fails);
+    let second = tenant(&node, "t2").await;
     falls(&node, second).await;
-    two.reads(Reading::Goes);
+    one.reads(Reading::Goes);
     wait_until(|| node.down().iter().all(|it| it.served)).await;
     assert!(serves(&node, second).await);
 }

@@ -64,8 +64,6 @@ pub(super) struct Reach {
     pub from: CommitNo,
     /// Up to this commit, which the index has: the journal of a running service is ahead of the index for a moment.
     pub to: CommitNo,
-    /// Only this realm, under the number by which it lies; `None` for all realms.
-    pub only: Option<RealmId>,
     /// Whether nobody writes to the store meanwhile, so that no difference can come from a write.
     pub stands: bool,
 }
@@ -76,16 +74,13 @@ impl Reach {
         Self {
             from: CommitNo(1),
             to: store.applied(),
-            only: None,
             stands,
         }
     }
+}
 
-    fn at(self, entry: &Entry) -> Option<At> {
-        let realm = RealmId(entry.stream.realm);
-        let wanted = self.only.is_none_or(|only| only == realm);
-        wanted.then_some((realm, AccountNo(entry.stream.number)))
-    }
+fn at(entry: &Entry) -> At {
+    (RealmId(entry.stream.realm), AccountNo(entry.stream.number))
 }
 
 /// Takes an entry in its turn.
@@ -106,9 +101,7 @@ pub(super) fn one(
         if commit > reach.to || !step() {
             return false;
         }
-        if let Some(at) = reach.at(entry) {
-            take(commit, at, Seen::of(entry));
-        }
+        take(commit, at(entry), Seen::of(entry));
         true
     })?;
     Ok(last.min(reach.to))
@@ -146,10 +139,7 @@ fn fill(store: &dyn Index, reach: Reach, sender: SyncSender<Part>) -> Result<Com
         if commit > reach.to {
             return false;
         }
-        let Some(at) = reach.at(entry) else {
-            return true;
-        };
-        part.push((commit, at, Seen::of(entry).into_owned()));
+        part.push((commit, at(entry), Seen::of(entry).into_owned()));
         bytes += entry.body.len();
         if part.len() < PART && bytes < PART_BYTES {
             return true;

@@ -239,12 +239,11 @@ impl Sums {
     }
 
     /// Compares the sums with the rows. A running service moves on meanwhile: only realms that have not changed can be
-    /// compared whole. `stands` tells that these realms have not, whatever others write.
+    /// compared whole.
     pub fn compare(
         &self,
         store: &dyn Index,
         realms: impl Iterator<Item = RealmId>,
-        stands: bool,
         report: &mut Report,
     ) -> Result<(), StoreError> {
         let realms: BTreeSet<_> = self.realms.keys().copied().chain(realms).collect();
@@ -285,7 +284,7 @@ impl Sums {
                 .map(|it| it.0)
                 .collect();
             // only after everything was read: what came meanwhile may be in what was read
-            if !differ.is_empty() && !stands && !ends(store, report.commit)? {
+            if !differ.is_empty() && !ends(store, report.commit)? {
                 differ.clear();
                 differ.extend(
                     (!moved_on).then_some("the sums of the index are not those of the journal"),

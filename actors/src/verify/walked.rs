@@ -142,7 +142,7 @@ impl Walked {
             ..Report::default()
         };
         let realms = self.histories.keys().map(|at| at.0);
-        self.sums.compare(store, realms, false, &mut report)?;
+        self.sums.compare(store, realms, &mut report)?;
         let doubts = Doubts {
             accounts: self.histories.keys().copied().collect(),
             rests: BTreeSet::new(),
@@ -164,11 +164,11 @@ impl Walked {
         store: &'w dyn Index,
         mut profiles: HashMap<At, Box<Account>>,
     ) -> Vec<Work<'w>> {
-        let Reach { from, only, .. } = self.reach;
+        let Reach { from, .. } = self.reach;
         let mut work: Vec<Work<'w>> = Vec::new();
         work.push(Work::of(self.report.entries, move |step| {
             let commits = (from, self.last);
-            let found = store.streams_differ(commits, only.map(|realm| realm.0), step)?;
+            let found = store.streams_differ(commits, None, step)?;
             Ok(Part {
                 streams: found.count > 0,
                 report: Report {
@@ -198,8 +198,7 @@ impl Walked {
                 ..Report::default()
             };
             let realms = self.histories.keys().map(|at| at.0);
-            self.sums
-                .compare(store, realms, only.is_some(), &mut report)?;
+            self.sums.compare(store, realms, &mut report)?;
             Ok(Part {
                 report,
                 ..Part::default()

@@ -8,9 +8,7 @@
 //! an imported one can be brought up to date until it is opened.
 //!
 //! **Order.** A realm keeps its number wherever it goes, because its CVUs, the published ids and the references at the
-//! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm. The commit
-//! that creates the tenant also says in which cell its realms lie. From then on a realm is filled where it is, because
-//! entries of one realm in two cells would be two histories.
+//! bank contain it. So an installation that has assigned the number to another tenant cannot accept the realm.
 
 use super::{Mode, Platform, Tenant};
 use crate::facts::PlatformFact;
@@ -63,17 +61,6 @@ pub enum NotMoved {
         /// Its test realm.
         test: RealmId,
     },
-    /// There is no such cell.
-    #[error(
-        "there is no cell {0} here: `caudal cell status` of a running service shows which there are"
-    )]
-    NoCell(u32),
-    /// The realm lies in another cell already, and is filled there.
-    #[error("the realm is in cell {cell} here already, and is filled there: leave --cell out")]
-    LiesIn {
-        /// The cell.
-        cell: u32,
-    },
     /// The realm is served and not empty.
     #[error(
         "the realm is open and has entries: a realm is filled before it is served, or once it was closed"
@@ -110,35 +97,8 @@ impl Platform {
         *self.state(realm) == RealmState::Open
     }
 
-    /// The cell in which a realm of `tenant` is filled: where it lies if the tenant is known here; otherwise the
-    /// `wanted` one, or the one with the fewest realms.
-    ///
-    /// # Errors
-    /// When there is no such cell, the number is another's, or the realm lies in another cell.
-    pub fn cell_for_import(
-        &self,
-        tenant: &Tenant,
-        mode: Mode,
-        wanted: Option<u32>,
-    ) -> Result<u32, NotMoved> {
-        if let Some(none) = wanted.filter(|cell| !self.has_cell(*cell)) {
-            return Err(NotMoved::NoCell(none));
-        }
-        match self.as_here(tenant)? {
-            None => Ok(wanted.unwrap_or_else(|| self.emptiest())),
-            Some(known) => {
-                let cell = self.cell_of(known.realm(mode));
-                match wanted {
-                    Some(wanted) if wanted != cell => Err(NotMoved::LiesIn { cell }),
-                    Some(_) | None => Ok(cell),
-                }
-            }
-        }
-    }
-
-    /// The facts that begin to fill a realm of `tenant` from `source`; none if that has begun. The realms of a tenant
-    /// that is new here lie in `cell`, the result of [`Self::cell_for_import`]. `empty` says whether the realm is
-    /// empty; the caller has to check that existing data is a prefix of the imported data.
+    /// The facts that begin to fill a realm of `tenant` from `source`; none if that has begun. `empty` says
+    /// whether the realm is empty; the caller has to check that existing data is a prefix of the imported data.
     ///
     /// # Errors
     /// When the number belongs to another tenant, or the realm is in use.
@@ -146,12 +106,11 @@ impl Platform {
         &self,
         (tenant, mode): (&Tenant, Mode),
         source: &RealmSource,
-        (cell, empty): (u32, bool),
+        empty: bool,
     ) -> Result<Vec<PlatformFact>, NotMoved> {
         let mut facts = Vec::new();
         if self.as_here(tenant)?.is_none() {
             facts.push(PlatformFact::TenantCreated(Box::new(tenant.clone())));
-            facts.extend(Self::placed(&tenant.id, cell));
         }
         match self.state(tenant.realm(mode)) {
             RealmState::Open if !empty => return Err(NotMoved::InUse),
@@ -262,12 +221,12 @@ fn can_be(tenant: &Tenant) -> Result<(), NotMoved> {
         test,
         ..
     } = tenant;
-    let pair =
-        !live.0.is_multiple_of(2) && live.0.checked_add(1) == Some(test.0) && test.0 <= REALM_MAX;
+    let pair = !live.0.is_multiple_of(2) && live.0.checked_add(1) == Some(test.0);
+    let numbered = test.shard().is_some() && (2..=REALM_MAX).contains(&test.number());
     let word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
     let named = (1..=ID_MAX).contains(&id.len()) && id.bytes().all(word);
     let titled = line(name, NAME_MAX).is_ok_and(|it| it == *name);
-    match pair && named && titled {
+    match pair && numbered && named && titled {
         true => Ok(()),
         false => Err(NotMoved::NoSuchTenant {
             id: id.clone(),
@@ -286,6 +245,7 @@ fn changed(tenant: &str, mode: Mode, state: RealmState) -> PlatformFact {
 mod tests {
     use super::*;
     use crate::chain::Digest;
+    use crate::ids::Shard;
     use crate::limits::{Limits, TotalLimits};
     use crate::rejection::Rejection;
     use crate::tenants::orders::{NewTenant, PlatformOrder};
@@ -325,14 +285,17 @@ mod tests {
         let mut platform = Platform::default();
         let five = tenant("five", 5);
         let begin = |platform: &Platform, file, empty| {
-            platform.begin_import((&five, Mode::Live), &source(file), (0, empty))
+            platform.begin_import((&five, Mode::Live), &source(file), empty)
         };
         let begun = begin(&platform, 1, true).unwrap();
         assert_eq!(begun.len(), 2);
         take(&mut platform, &begun);
         let open = |platform: &Platform, realm| platform.is_open(RealmId(realm));
         assert!(!open(&platform, 5) && open(&platform, 6));
-        assert_eq!(platform.next_realms(), (RealmId(7), RealmId(8)));
+        assert_eq!(
+            platform.next_realms(Shard::default()),
+            (RealmId(7), RealmId(8))
+        );
         assert_eq!(begin(&platform, 1, false), Ok(Vec::new()));
         let later = begin(&platform, 2, false).unwrap();
         assert_eq!(later.len(), 1, "the tenant is there");
@@ -358,51 +321,11 @@ mod tests {
     }
 
     #[test]
-    fn a_realm_is_filled_in_the_cell_that_is_named_or_is_emptiest_and_then_where_it_lies() {
-        let (five, seven) = (tenant("five", 5), tenant("seven", 7));
-        let mut platform = Platform::default();
-        let cells = [1, 2].map(|cell| platform.add_cell(cell, "aa").unwrap());
-        take(&mut platform, &cells);
-        let cell = |platform: &Platform, of: &Tenant, mode, wanted| {
-            platform.cell_for_import(of, mode, wanted)
-        };
-        for (wanted, found) in [
-            (None, Ok(0)),
-            (Some(0), Ok(0)),
-            (Some(2), Ok(2)),
-            (Some(3), Err(NotMoved::NoCell(3))),
-        ] {
-            assert_eq!(cell(&platform, &five, Mode::Live, wanted), found);
-        }
-        let begun = platform.begin_import((&five, Mode::Live), &source(1), (2, true));
-        let begun = begun.unwrap();
-        assert_eq!(
-            begun.len(),
-            4,
-            "the tenant, its two places, and that it is filled"
-        );
-        take(&mut platform, &begun);
-        for mode in [Mode::Live, Mode::Test] {
-            assert_eq!(platform.cell_of(five.realm(mode)), 2);
-            for (wanted, found) in [
-                (None, Ok(2)),
-                (Some(2), Ok(2)),
-                (Some(1), Err(NotMoved::LiesIn { cell: 2 })),
-            ] {
-                assert_eq!(cell(&platform, &five, mode, wanted), found);
-            }
-        }
-        let begun = platform.begin_import((&seven, Mode::Test), &source(1), (0, true));
-        take(&mut platform, &begun.unwrap());
-        assert_eq!(cell(&platform, &tenant("nine", 9), Mode::Live, None), Ok(1));
-    }
-
-    #[test]
     fn a_number_that_is_somebody_elses_is_refused() {
         let mut platform = Platform::default();
         let there = PlatformFact::TenantCreated(Box::new(tenant("there", 5)));
         take(&mut platform, &[there]);
-        let taken = platform.begin_import((&tenant("new", 5), Mode::Test), &source(1), (0, true));
+        let taken = platform.begin_import((&tenant("new", 5), Mode::Test), &source(1), true);
         let realm = RealmId(5);
         let tenant_id = "there".to_owned();
         assert_eq!(
@@ -412,15 +335,14 @@ mod tests {
                 tenant: tenant_id
             })
         );
-        let moved = platform.begin_import((&tenant("there", 7), Mode::Test), &source(1), (0, true));
+        let moved = platform.begin_import((&tenant("there", 7), Mode::Test), &source(1), true);
         assert!(matches!(moved, Err(NotMoved::OtherRealms { .. })));
     }
 
     #[test]
     fn a_tenant_that_nobody_can_have_made_is_refused() {
         let platform = Platform::default();
-        let begin =
-            |tenant: &Tenant| platform.begin_import((tenant, Mode::Live), &source(1), (0, true));
+        let begin = |tenant: &Tenant| platform.begin_import((tenant, Mode::Live), &source(1), true);
         let numbered = |live, test| Tenant {
             live: RealmId(live),
             test: RealmId(test),
@@ -439,6 +361,8 @@ mod tests {
             numbered(6, 7),
             numbered(u32::MAX, 0),
             numbered(REALM_MAX, REALM_MAX + 1),
+            numbered((1 << 17) - 1, 1 << 17),
+            numbered((4096 << 17) + 1, (4096 << 17) + 2),
             named("", "name"),
             named("a/b", "name"),
             named("a b", "name"),
@@ -455,6 +379,7 @@ mod tests {
         }
         for good in [
             numbered(REALM_MAX - 2, REALM_MAX - 1),
+            numbered((4095 << 17) + 1, (4095 << 17) + 2),
             named("tnt_first-1", "Una PSP"),
         ] {
             assert!(begin(&good).is_ok(), "{good:?}");
@@ -466,11 +391,11 @@ mod tests {
         let mut platform = Platform::default();
         let create = |platform: &Platform| {
             let new = NewTenant::plain("next");
-            platform.decide(PlatformOrder::CreateTenant(new, 0), Timestamp::default())
+            platform.decide(PlatformOrder::CreateTenant(new), Timestamp::default())
         };
         for (live, right) in [(REALM_MAX - 4, true), (REALM_MAX - 2, false)] {
             let last = tenant(&live.to_string(), live);
-            let begun = platform.begin_import((&last, Mode::Live), &source(1), (0, true));
+            let begun = platform.begin_import((&last, Mode::Live), &source(1), true);
             take(&mut platform, &begun.unwrap());
             let made = create(&platform);
             assert_eq!(made.is_ok(), right, "{made:?}");

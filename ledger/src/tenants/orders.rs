@@ -3,7 +3,7 @@
 use super::{ApiKey, BankRelation, BankRelations, Mode, Platform, Policy, Serving, Tenant};
 use crate::facts::{ClockWord, PlatformFact};
 use crate::fees::FeeRule;
-use crate::ids::REALM_MAX;
+use crate::ids::{REALM_MAX, Shard};
 use crate::limits::{Limits, TotalLimits};
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -44,6 +44,8 @@ impl TenantChange {
 /// The order to create a tenant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewTenant {
+    /// The shard of the service that creates it.
+    pub shard: Shard,
     /// Its id, unique among tenants.
     pub id: String,
     /// Its name for people.
@@ -65,6 +67,7 @@ impl NewTenant {
     pub fn plain(id: impl Into<String>) -> Self {
         let id = id.into();
         Self {
+            shard: Shard::default(),
             name: id.clone(),
             id,
             policy: Policy::default(),
@@ -79,8 +82,8 @@ impl NewTenant {
 /// An operator's order to the platform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PlatformOrder {
-    /// Create a tenant with a live and a test realm in the cell with this number.
-    CreateTenant(NewTenant, u32),
+    /// Create a tenant with a live and a test realm.
+    CreateTenant(NewTenant),
     /// Change the tenant with this id.
     ChangeTenant(String, TenantChange),
     /// Issue a key; only the door knows its secret. If the key has an end, that sets its lifetime.
@@ -112,7 +115,7 @@ impl Platform {
     /// Decides an order.
     ///
     /// # Errors
-    /// When a tenant to be created exists or another one does not exist, there are too many tenants or keys, a cell or
+    /// When a tenant to be created exists or another one does not exist, there are too many tenants or keys, a
     /// key does not exist, a key has ended, or a realm is incomplete.
     pub fn decide(
         &self,
@@ -120,7 +123,7 @@ impl Platform {
         now: Timestamp,
     ) -> Result<Vec<PlatformFact>, Rejection> {
         match order {
-            PlatformOrder::CreateTenant(new, cell) => self.create(new, cell, now),
+            PlatformOrder::CreateTenant(new) => self.create(new, now),
             PlatformOrder::ChangeTenant(id, change) => {
                 let mut facts = self.served(&id, &change)?;
                 facts.extend(changed(self.tenant(&id)?, change));
@@ -161,24 +164,17 @@ impl Platform {
         }
     }
 
-    /// Creates a tenant with its two realms in a cell.
-    fn create(
-        &self,
-        new: NewTenant,
-        cell: u32,
-        now: Timestamp,
-    ) -> Result<Vec<PlatformFact>, Rejection> {
-        if !self.has_cell(cell) {
-            return Err(Rejection::CellNotFound);
-        }
+    /// Creates a tenant with its two realms.
+    fn create(&self, new: NewTenant, now: Timestamp) -> Result<Vec<PlatformFact>, Rejection> {
         if self.tenants.contains_key(&new.id) {
             return Err(Rejection::TenantTaken);
         }
-        let (live, test) = self.next_realms();
-        if test.0 > REALM_MAX {
+        let (live, test) = self.next_realms(new.shard);
+        if test.number() > REALM_MAX {
             return Err(Rejection::TooManyTenants);
         }
         let NewTenant {
+            shard: _,
             id,
             name,
             policy,
@@ -199,10 +195,7 @@ impl Platform {
             banks,
             total_limits,
         };
-        let placed = Self::placed(&tenant.id, cell);
-        let mut facts = vec![PlatformFact::TenantCreated(Box::new(tenant))];
-        facts.extend(placed);
-        Ok(facts)
+        Ok(vec![PlatformFact::TenantCreated(Box::new(tenant))])
     }
 }
 
@@ -278,7 +271,7 @@ mod tests {
             name: "A tenant".to_owned(),
             ..NewTenant::plain(id)
         };
-        PlatformOrder::CreateTenant(new, 0)
+        PlatformOrder::CreateTenant(new)
     }
 
     fn key(id: &str, tenant: &str) -> ApiKey {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ApiKey, Mode, RealmState, Tenant};
 use crate::facts::PlatformFact;
 use crate::fees::FeeRule;
-use crate::ids::RealmId;
+use crate::ids::{RealmId, Shard};
 use crate::limits::Limits;
 use crate::rejection::Rejection;
 use crate::time::Timestamp;
@@ -24,23 +24,23 @@ pub struct Platform {
     /// The last confirmation of the clock by a person: the clock's time, and the time assumed until
     /// then.
     pub clock: Option<(Timestamp, Timestamp)>,
-    realms: u32,
     /// The states of realms for which a fact exists.
     pub(super) states: BTreeMap<RealmId, RealmState>,
-    /// The stores of the cells other than the first one.
-    pub(super) cells: BTreeMap<u32, String>,
-    /// The cells of realms that are not in the first cell.
-    pub(super) placed: BTreeMap<RealmId, u32>,
 }
 
 impl Platform {
     /// How many keys of one tenant and mode may work at a time.
     pub const KEYS_MAX: usize = 50;
 
-    /// The realms of the next tenant, live and test.
-    pub fn next_realms(&self) -> (RealmId, RealmId) {
-        let live = self.realms.saturating_add(1);
-        (RealmId(live), RealmId(live.saturating_add(1)))
+    /// The realms of the next tenant of a shard, live and test. Tenants of other shards, which were imported, do not
+    /// count.
+    pub fn next_realms(&self, shard: Shard) -> (RealmId, RealmId) {
+        let own = self.tenants.values().map(|tenant| tenant.test);
+        let own = own.filter(|realm| realm.shard() == Some(shard));
+        let last = own.map(RealmId::number).max().unwrap_or(0);
+        let live = last.saturating_add(1);
+        let test = live.saturating_add(1);
+        (RealmId::of(shard, live), RealmId::of(shard, test))
     }
 
     /// The tenant with an id.
@@ -104,7 +104,6 @@ impl Platform {
     pub fn apply(&mut self, fact: &PlatformFact) {
         match fact {
             PlatformFact::TenantCreated(tenant) => {
-                self.realms = self.realms.max(tenant.live.0).max(tenant.test.0);
                 self.tenants
                     .insert(tenant.id.clone(), Tenant::clone(tenant));
             }
@@ -148,14 +147,6 @@ impl Platform {
             PlatformFact::RealmChanged { id, mode, state } => {
                 if let Some(tenant) = self.tenants.get(id) {
                     self.states.insert(tenant.realm(*mode), state.clone());
-                }
-            }
-            PlatformFact::CellAdded { cell, store } => {
-                self.cells.insert(*cell, store.clone());
-            }
-            PlatformFact::RealmPlaced { id, mode, cell } => {
-                if let Some(tenant) = self.tenants.get(id) {
-                    self.placed.insert(tenant.realm(*mode), *cell);
                 }
             }
         }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use caudal_actors::banks::Relation;
-use caudal_actors::cells::Cells;
 use caudal_actors::engine::lists::{ListPage, SortOrder as Way};
 use caudal_actors::engine::money::{TransferFilter, TransferView};
 use caudal_actors::engine::{Engine, Outside};
@@ -75,9 +74,14 @@ fn start(
         sink: Arc::new(Nobody),
         held: held.subscribe(),
     };
-    let cells = Cells::one(Arc::<FaultyStore>::clone(store));
     let clock = Arc::<StillClock>::clone(clock);
-    let engine = Engine::timed(cells, clock, outside, pace.options(), Times::default());
+    let engine = Engine::timed(
+        Arc::<FaultyStore>::clone(store),
+        clock,
+        outside,
+        pace.options(),
+        Times::default(),
+    );
     Rc::new(engine.unwrap())
 }
 
@@ -135,7 +139,7 @@ impl Stage {
         let bank = Arc::new(Bank::new(Arc::clone(&clock)));
         let held = watch::Sender::new(false);
         let engine = start(pace, &store, &clock, &bank, &held);
-        let create = PlatformOrder::CreateTenant(tenant(), 0);
+        let create = PlatformOrder::CreateTenant(tenant());
         engine.administer(create).await.unwrap();
         for (code, sense) in [("IN", Sense::Credit), ("OUT", Sense::Debit)] {
             let order = CreateVoucherType {

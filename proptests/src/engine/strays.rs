@@ -5,8 +5,8 @@ use caudal_actors::engine::cases::Case;
 use caudal_actors::failure::Failure;
 use caudal_actors::ports::obedient::PSP;
 use caudal_ledger::cases::{CaseKind, Decision, Parked, ParkedState};
+use caudal_ledger::clients::DRAWS;
 use caudal_ledger::cvu::Cvu;
-use caudal_ledger::ids::RealmId;
 use caudal_ledger::time::Timestamp;
 
 use super::ACCOUNTS;
@@ -28,11 +28,9 @@ pub(super) fn decision() -> Decision {
     }
 }
 
-/// A CVU of the realm that nobody has; money that arrives for it and is not returned is credited to this account.
+/// A CVU that nobody has; money that arrives for it and is not returned is credited to this account.
 pub(super) fn nobodys(account: u64) -> Cvu {
-    let first = u64::from(REALM.0) * RealmId::CLIENTS;
-    let last = first + RealmId::CLIENTS - 1;
-    Cvu::compose(PSP, last - account).unwrap()
+    Cvu::compose(PSP, DRAWS - account).unwrap()
 }
 
 async fn undecided(engine: &Engine) -> Result<Vec<Parked>, Failure> {

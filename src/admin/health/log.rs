@@ -6,7 +6,7 @@ use super::{OperatorDesk, Page};
 use crate::admin::node::{GAUGES, NodesBody, counters};
 use crate::http::node::Node;
 
-/// A figure of the log of a cell: name, kind, help, value.
+/// A figure of the log: name, kind, help, value.
 type Figure = (
     &'static str,
     &'static str,
@@ -72,13 +72,13 @@ fn of_node(page: &mut Page, desk: &OperatorDesk, node: &Node) {
     }
 }
 
-/// The counters of this node and of its log handles; nothing where the logs are on this machine's disk.
+/// The counters of this node and of its log; nothing where the log is on this machine's disk.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     if let Some(node) = &desk.door.node {
         of_node(page, desk, node);
     }
-    let logs: Vec<_> = desk.door.logs.iter().map(|log| log.figures()).collect();
+    let log = desk.door.log.as_ref().map(|log| log.figures());
     for (name, kind, help, figure) in LOG {
-        page.of_cells((name, kind, help), logs.iter().map(|log| Some(figure(log))));
+        page.figure((name, kind, help), log.as_ref().map(figure));
     }
 }

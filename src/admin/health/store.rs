@@ -1,5 +1,4 @@
-//! Metrics of the store: journal, index, and the background check of both. Where there are several cells, every figure
-//! has the label `cell`; otherwise it has none.
+//! Metrics of the store: journal, index, and the background check of both.
 
 use caudal_actors::persist;
 use caudal_storage::{Checks, Stats};
@@ -7,7 +6,7 @@ use rust_decimal::Decimal;
 
 use super::{OperatorDesk, Page};
 
-/// A figure of a cell: name, kind, help, value.
+/// A figure: name, kind, help, value.
 type Figure = (
     &'static str,
     &'static str,
@@ -196,7 +195,7 @@ const CHECKS: [Figure; 7] = [
     ),
 ];
 
-/// The figures of journal, index and their check, of every cell.
+/// The figures of journal, index and their check.
 pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     page.counter(
         "log_dropped_lines_total",
@@ -212,33 +211,20 @@ pub(super) fn figures(page: &mut Page, desk: &OperatorDesk) {
     let ready = desk.door.gate.is_open() && desk.door.ready().is_ok();
     page.gauge(
         "ready",
-        "1 while requests are taken, and writes in every cell that no other node serves.",
+        "1 while requests and writes are taken.",
         u8::from(ready),
     );
-    let cells = engine.stats_of_cells();
-    let seconds =
-        |stats: &Stats| Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
-    page.of_cells(
+    let (stats, checks) = (engine.stats(), engine.checks());
+    let seconds = Decimal::from(stats.flush_us).checked_div(Decimal::from(1_000_000));
+    page.figure(
         (
             "journal_flush_seconds_total",
             "counter",
             "Time spent in flushes.",
         ),
-        cells.iter().map(|(stats, _)| seconds(stats)),
+        seconds,
     );
     for (name, kind, help, figure) in JOURNAL.iter().chain(&ON_DISK).chain(&CHECKS) {
-        let values = cells
-            .iter()
-            .map(|(stats, checks)| Some(figure(stats, checks)));
-        page.of_cells((name, kind, help), values);
-    }
-    if cells.len() > 1 {
-        let platform = engine.platform();
-        let cells = engine.cells().numbered();
-        let realms = cells.map(|(cell, _)| Some(platform.realms_in(cell)));
-        page.of_cells(
-            ("cells_realms", "gauge", "Realms that lie in a cell."),
-            realms,
-        );
+        page.figure((name, kind, help), Some(figure(&stats, &checks)));
     }
 }

@@ -14,7 +14,7 @@ pub(super) async fn wary() -> (House, String, [String; 3]) {
     });
     let (status, body) = house.patch(&path, change).await;
     assert_eq!(status, 200, "{body}");
-    let eyes = json!({"decisionsAbove": "50.00", "limitRaises": true, "restores": false});
+    let eyes = json!({"decisionsAbove": "50.00", "limitRaises": true});
     assert_eq!(body["policy"]["fourEyes"], eyes);
     let mut people = Vec::new();
     for (name, role) in [

@@ -1,14 +1,13 @@
-//! `caudal realm import`: a realm's file goes into the data folder of a stopped service, into one of its cells.
+//! `caudal realm import`: a realm's file goes into the data folder of a stopped service.
 
 use std::path::{Path, PathBuf};
 
 use caudal::backup::BackupError;
 use caudal::clock;
 use caudal::portable::file::Checked;
-use caudal::portable::import::{self, Place};
-use caudal_actors::cells::{Cells, FIRST};
+use caudal::portable::import;
 use caudal_actors::verify;
-use caudal_ledger::tenants::cells::CELLS_MAX;
+use caudal_storage::Store;
 
 use super::super::Exit;
 use super::super::stopped::Stopped;
@@ -30,9 +29,6 @@ pub struct Import {
     /// The data folder of a stopped service
     #[arg(long, value_name = "DIR")]
     data: PathBuf,
-    /// The cell into which the realms of a tenant that is new here go; the one with the fewest realms unless set
-    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(..i64::from(CELLS_MAX)))]
-    cell: Option<u32>,
     /// Serve it from the next start on. No other installation may serve it then
     #[arg(long)]
     open: bool,
@@ -47,18 +43,17 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
     let line = terminal::progress("opening");
     let stopped = Stopped::to_write(&args.data, "an import", &line)?;
     line.finish_and_clear();
-    let place = Place::of(&stopped.cells, &checked, args.cell)?;
-    let (store, platform) = (place.store.as_ref(), place.platform.as_ref());
+    let store = stopped.store.as_ref();
     let rehearsal = args.data.join(REHEARSAL);
     let bar = terminal::bytes("trying it", checked.bytes);
     let mut done = |bytes| bar.set_position(bytes);
     import::rehearse(file, &checked, &rehearsal, &mut done)?;
-    import::begin(&place, file, &checked, clock::now())?;
+    import::begin(store, file, &checked, clock::now())?;
     bar.set_message("importing");
     import::fill(store, file, &checked, &mut |bytes| bar.set_position(bytes))?;
     bar.finish_and_clear();
     import::compare(store, file, &checked)?;
-    let report = verified(&stopped.cells, place.cell)?;
+    let report = verified(store)?;
     if let Some(first) = report.differences.first() {
         return Err(Exit::failed(format!(
             "{} differences in the store, the first: {first}. The realm stays closed; look at `caudal verify --data {}`",
@@ -66,15 +61,14 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
             args.data.display()
         )));
     }
-    import::end(platform, &checked, clock::now())?;
+    import::end(store, &checked, clock::now())?;
     let (tenant, mode) = (&checked.head.tenant, checked.head.mode);
     if args.open {
-        set(platform, tenant, mode, true)?;
+        set(store, tenant, mode, true)?;
     }
-    stopped.cells.close().map_err(Exit::failed)?;
+    stopped.store.close().map_err(Exit::failed)?;
     let mut all = told(&checked);
     if let Some(all) = all.as_object_mut() {
-        all.insert("cell".to_owned(), place.cell.into());
         all.insert("opened".to_owned(), args.open.into());
         all.insert("differences".to_owned(), report.count.into());
     }
@@ -85,21 +79,13 @@ pub(super) fn put(args: &Import) -> Result<(), Exit> {
     }
 }
 
-/// Verifies the cells that were written to: that of the realm, and the first one.
-fn verified(cells: &Cells, cell: u32) -> Result<verify::Report, Exit> {
+/// Verifies the store.
+fn verified(store: &dyn Store) -> Result<verify::Report, Exit> {
     let line = terminal::progress("entries replayed:");
-    let mut report = verify::Report::default();
-    for (number, store) in cells.numbered() {
-        if number != FIRST && number != cell {
-            continue;
-        }
-        let before = report.entries;
-        let mut seen = |entries| line.set_position(before + entries);
-        let found = verify::store(store.as_ref(), &mut seen);
-        report.takes(number, found.map_err(BackupError::from)?.0);
-    }
+    let mut seen = |entries| line.set_position(entries);
+    let found = verify::store(store, &mut seen);
     line.finish_and_clear();
-    Ok(report)
+    Ok(found.map_err(BackupError::from)?.0)
 }
 
 /// What is to be done before a realm is served.

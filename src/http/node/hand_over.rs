@@ -15,7 +15,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use caudal_actors::cells::FIRST;
 use caudal_storage::StoreError;
 
 use super::{Node, Successor};
@@ -82,7 +81,7 @@ impl Node {
         next(&to, None);
         self.serve(false);
         let drained = tokio::time::timeout(DRAIN, self.drain(&door.gate)).await;
-        let rested = tokio::time::timeout(REST, door.engine.rest(FIRST)).await;
+        let rested = tokio::time::timeout(REST, door.engine.rest()).await;
         if drained.is_err() || !matches!(rested, Ok(Ok(()))) {
             tracing::warn!("the log is handed over before everything has ended");
         }

@@ -194,9 +194,8 @@ rules! {
     EnrolledOtherwise: CONFLICT, "La cuenta ya está adherida con otra cuenta comitente u otro fondo";
     TenantNotFound: NOT_FOUND, "El PSP no existe";
     TenantTaken: CONFLICT, "Ya existe un PSP con ese identificador";
-    TooManyTenants: CONFLICT, "No quedan números para los espacios de otro PSP; créelo en otra instalación";
+    TooManyTenants: CONFLICT, "No quedan números para los espacios de otro PSP; créelo en otro shard";
     RealmImporting: CONFLICT, "El espacio se está cargando desde un archivo; termine esa importación primero";
-    CellNotFound: NOT_FOUND, "No existe esa celda";
     KeyNotFound: NOT_FOUND, "La clave no existe";
     KeyNotActive: BAD_REQUEST, "La clave está revocada o vencida";
     TooManyKeys: BAD_REQUEST, "Se alcanzó la cantidad máxima de claves activas";

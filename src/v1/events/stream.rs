@@ -10,8 +10,8 @@
 //! client that does not read stops only its own stream. A client that goes away without closing is noticed when
 //! something is written: two heartbeats at most.
 //!
-//! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, another
-//! generation of the realm came into force, or the log cannot be read; the client comes back and misses nothing.
+//! **Failure.** A stream ends when the service stops or no longer owns the cell, the key no longer works, or
+//! the log cannot be read; the client comes back and misses nothing.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName};
 use actix_web::web::Bytes;

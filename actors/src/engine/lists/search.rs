@@ -53,7 +53,7 @@ impl Engine {
         self.look(RealmId(0), Cost::Scan, move |books| {
             let mut sizes = Vec::with_capacity(realms.len());
             for realm in realms {
-                let totals = reads::totals(books.cells.of(realm).as_ref(), realm)?;
+                let totals = reads::totals(books.store.as_ref(), realm)?;
                 let size = totals.census.everyone();
                 sizes.push((size, realm));
             }
@@ -61,7 +61,7 @@ impl Engine {
             let (mut left, mut found) = (bound, Vec::with_capacity(sizes.len()));
             for (rest, (size, realm)) in (1..=sizes.len()).rev().zip(sizes) {
                 let share = u64::try_from(rest).map_or(left, |rest| left.div_euclid(rest));
-                let store = books.cells.of(realm);
+                let store = &books.store;
                 let of = found_in(store.as_ref(), (realm, size), &text, (limit, share))?;
                 let spent = of.looked.checked_mul(ACCOUNT);
                 left = spent

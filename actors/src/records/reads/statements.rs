@@ -46,9 +46,7 @@ pub fn tenant_name_at(
             | PlatformFact::PlatformChanged { .. }
             | PlatformFact::BankRelated { .. }
             | PlatformFact::ClockConfirmed(_)
-            | PlatformFact::RealmChanged { .. }
-            | PlatformFact::CellAdded { .. }
-            | PlatformFact::RealmPlaced { .. } => None,
+            | PlatformFact::RealmChanged { .. } => None,
         };
         match named {
             Some((id, name)) if id == tenant && (at <= until || called.is_none()) => {
