@@ -118,6 +118,12 @@ impl Cvu {
         text_of(&self.0)
     }
 
+    /// The code of the PSP, 4 digits: the institution that keeps the account.
+    pub fn psp(&self) -> &str {
+        let (_, after) = self.as_str().split_at(3);
+        after.split_at(4).0
+    }
+
     /// The last four digits: all that a log line may show.
     pub fn last4(&self) -> &str {
         self.as_str().get(18..).unwrap_or_default()

@@ -13,6 +13,9 @@
 //! **Texts.** `RmtInf/Ustrd` is the description of a movement, in pieces of the length that the schema allows;
 //! `AddtlNtryInf` is the name of its type with the description, for readers that look there.
 //!
+//! **Who keeps the account.** `Svcr` is the payment service provider: its name, and its code as CVUs have it
+//! (`PSP`).
+//!
 //! **Of the schema.** Texts are cut to the lengths that it allows, and characters that XML cannot have are left out.
 //! An id has 35 characters there at most, so that of a voucher is written without its `cmp_`, and a longer
 //! `idExterno` is in `AddtlTxInf`.
@@ -210,7 +213,11 @@ impl Camt {
             xml.within("Ownr", |xml| xml.party(&of.holder, Some(&of.cuit)));
             xml.within("Svcr", |xml| {
                 xml.within("FinInstnId", |xml| {
-                    xml.text(&["Nm"], &of.provider, NAME_MAX)
+                    xml.text(&["Nm"], &of.provider, NAME_MAX);
+                    xml.within("Othr", |xml| {
+                        xml.text(&["Id"], of.cvu.psp(), ID_MAX);
+                        xml.text(&["SchmeNm", "Prtry"], "PSP", ID_MAX);
+                    });
                 });
             });
         });

@@ -28,7 +28,7 @@ const PUBLISHED: [(Format, &str); 4] = [
     ),
     (
         Format::Camt,
-        "a1e9370d5c7630558ec04d8ff13746a77453840f2d568d8fbaccf51ebd7232bd",
+        "0cfe1b49d18d05c5a62ecec07dd16c11aa912bdbd5f48151a146b2f7ed6f67b7",
     ),
     (
         Format::Pdf,

@@ -49,7 +49,8 @@ const TYPES: &[Element] = &[
     ("OrgId", &[("Othr:account", "*")], ""),
     ("PrvtId", &[("Othr:account", "*")], ""),
     ("Svcr", &[("FinInstnId", "1")], ""),
-    ("FinInstnId", &[("Nm", "?")], ""),
+    ("FinInstnId", &[("Nm", "?"), ("Othr:agent", "?")], ""),
+    ("Othr:agent", &[("Id:agent", "1"), ("SchmeNm", "?")], ""),
     (
         "Bal",
         &[
@@ -142,6 +143,7 @@ const TYPES: &[Element] = &[
     ("ToDtTm", &[], "instant"),
     ("Id:statement", &[], "35"),
     ("Id:text", &[], "34"),
+    ("Id:agent", &[], "35"),
     ("Prtry:text", &[], "35"),
     ("Cd:text", &[], "35"),
     ("Issr", &[], "35"),

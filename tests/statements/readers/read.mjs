@@ -1,19 +1,24 @@
-// Reads statements as camt.053 with a reader of npm, and compares what it finds with the same statements as JSON. It knows
-// days, signs and sums, but no unstructured texts.
+// Reads statements as camt.053 with a reader of npm, and compares what it finds with the same statements as JSON. It
+// knows the day on which an entry is booked, not its value date.
 //
 //   node read.mjs FOLDER TOOLS
 //
 // FOLDER has `NAME.xml` and `NAME.json` for each statement, TOOLS the reader.
 import assert from 'node:assert/strict';
 import { readFileSync, readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 
 const [folder, tools] = process.argv.slice(2);
-const { parseCamt053 } = createRequire(join(resolve(tools), 'package.json'))('camt-parser');
-const SIGNS = { credit: 1, debit: -1, confirm_hold: -1, CRDT: 1, DBIT: -1 };
-const centavos = (amount) => Math.round(Number(amount) * 100);
+const reader = join(resolve(tools), 'node_modules/iso20022.js/dist/index.mjs');
+const { CashManagementEndOfDayReport } = await import(pathToFileURL(reader));
+const SIGNS = { credit: 1, debit: -1, confirm_hold: -1 };
 const THREE_HOURS = 3 * 3600 * 1000;
+const centavos = (amount) => Math.round(Number(amount) * 100);
+const day = (date) => date.toISOString().slice(0, 10);
+const signed = (it) => SIGNS[it.creditDebitIndicator] * Math.round(it.amount);
+// Pieces of a long text are parted at spaces.
+const text = (entry) => [entry.transactions[0].remittanceInformation ?? ''].flat().join(' ');
 
 const files = readdirSync(folder).filter((name) => name.endsWith('.xml'));
 for (const name of files) {
@@ -21,17 +26,16 @@ for (const name of files) {
   const wanted = statement.lines
     .filter((line) => line.ledgerType in SIGNS)
     .map((line) => ({
-      day: new Date(Date.parse(line.createdAt) - THREE_HOURS).toISOString().slice(0, 10),
+      day: day(new Date(Date.parse(line.createdAt) - THREE_HOURS)),
       amount: SIGNS[line.ledgerType] * centavos(line.amount),
+      text: line.description ?? '',
     }));
-  const report = await parseCamt053(readFileSync(join(folder, name), 'utf8'));
-  const [read] = report.statements;
-  const found = read.transactions.map((entry) => {
-    assert.equal(entry.valueDate, entry.bookingDate, name);
-    return { day: entry.bookingDate, amount: SIGNS[entry.creditDebitIndicator] * centavos(entry.amount.value) };
-  });
+  const [read] = CashManagementEndOfDayReport.fromXML(readFileSync(join(folder, name), 'utf8')).statements;
+  const found = read.entries.map((it) => ({ day: day(it.bookingDate), amount: signed(it), text: text(it) }));
   assert.deepEqual(found, wanted, name);
-  const balance = (type) => centavos(read.balances.find((it) => it.type === type).amount.value);
+  // This reader takes codes of digits for numbers.
+  assert.equal(String(read.agent.routingNumber).padStart(4, '0'), statement.cvu.slice(3, 7), name);
+  const balance = (type) => signed(read.balances.find((it) => it.type === type));
   const closing = balance(statement.final ? 'CLBD' : 'ITBD');
   assert.equal(balance('OPBD'), centavos(statement.opening.total), name);
   assert.equal(closing, centavos(statement.closing.total), name);
