@@ -6,14 +6,21 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use tempfile::TempDir;
 
 use crate::strangers::process::Process;
 use crate::support::{SOON, Value, wait_until};
 
-/// Runs the machine's `curl` and notes the status of each request.
+/// Runs the machine's `curl` and notes the status of each request. Its keys are new in each run, as if those of the runs
+/// before were no longer kept.
 const CURL: &str = r#"#!/bin/sh
+for given; do
+  shift
+  case $given in "Idempotency-Key: "*) given=$given-$RUN_OF_KEYS ;; esac
+  set -- "$@" "$given"
+done
 exec REAL "$@" --write-out '%{stderr}answered %{http_code} %{method} %{url_effective}\n'
 "#;
 /// A shell in which a reader runs the commands.
@@ -64,6 +71,8 @@ impl Shell {
     }
 }
 
+/// How many times lines were run.
+static RUNS: AtomicU32 = AtomicU32::new(0);
 /// The receiver's address in the guide.
 const RECEIVER: &str = "127.0.0.1:9000";
 
@@ -145,6 +154,10 @@ impl Walk {
             .env(
                 "PATH",
                 format!("{}:{paths}", self.dir.path().join("bin").display()),
+            )
+            .env(
+                "RUN_OF_KEYS",
+                RUNS.fetch_add(1, Ordering::Relaxed).to_string(),
             )
             .stdin(fs::File::open(&script).unwrap())
             .stdout(fs::File::create(&out).unwrap())
