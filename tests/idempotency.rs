@@ -2,13 +2,16 @@
 
 mod spelling;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
+use caudal::config::Settings;
 use futures_util::future::join_all;
 
 use crate::support::client::fresh;
 use crate::support::service::opening;
-use crate::support::{Answer, TestClock, TestService, Value, cuit, json, named};
+use crate::support::{Answer, Setup, TestClock, TestService, Value, cuit, json, named};
 
 /// Every POST of the native family, with a body that works once.
 async fn posts(service: &TestService) -> Vec<(String, Value, u16)> {
@@ -409,43 +412,55 @@ async fn keys_are_visible_ascii_once_and_an_opening_needs_one() {
     );
 }
 
+/// How long keys are kept by a service with these settings besides those that it needs.
+fn kept(setting: &str) -> Duration {
+    let needed = "data = \"/d\"\nadmin_key = \"q3Jx9vT0bWz5LrM2cHn8YdKs7PfGa1Eu\"\n";
+    let bank = "[bank.live]\nbase_url = \"https://b.ar\"\nusername = \"u\"\npassword = \"p\"\n\
+                collector = \"3220001805007351350083\"\nnotice_secret = \"Zk4u8QmB1xYtV6rNc0LsHj3WgEaP9dFo\"\n";
+    let settings = format!("{needed}{setting}\n{bank}");
+    let settings = Settings::parse(&settings, HashMap::new()).unwrap();
+    settings.options().unwrap().engine.keys_kept
+}
+
 #[actix_web::test]
-async fn a_key_is_forgotten_after_seven_days() {
-    let clock = TestClock::at("2026-03-02T12:00:00Z");
-    let service = TestService::at(&clock).await;
-    let kind = |code: &str| json!({"code": code, "name": "Kind", "sense": "credit"});
-    service
-        .a
-        .post("/v1/voucher-types", &kind("ONE"))
-        .key("k")
-        .await
-        .is(201);
-    clock.set("2026-03-09T11:59:59.999Z");
-    assert!(
-        service
-            .a
-            .post("/v1/voucher-types", &kind("ONE"))
-            .key("k")
-            .await
-            .is(201)
-            .replayed()
-    );
-    service
-        .a
-        .post("/v1/voucher-types", &kind("TWO"))
-        .key("k")
-        .await
-        .refused(409, "idempotency_key_reused");
-    clock.set("2026-03-09T12:00:00.000Z");
-    assert!(
-        !service
-            .a
-            .post("/v1/voucher-types", &kind("TWO"))
-            .key("k")
-            .await
-            .is(201)
-            .replayed()
-    );
+async fn a_key_is_replayed_until_it_has_been_kept_as_the_settings_say_and_new_then() {
+    for (setting, before, after) in [
+        ("", "2026-03-09T11:59:59.999Z", "2026-03-09T12:00:00.000Z"),
+        (
+            "idempotency_days = 2",
+            "2026-03-04T11:59:59.999Z",
+            "2026-03-04T12:00:00.000Z",
+        ),
+        (
+            "idempotency_days = 30",
+            "2026-04-01T11:59:59.999Z",
+            "2026-04-01T12:00:00.000Z",
+        ),
+    ] {
+        let clock = TestClock::at("2026-03-02T12:00:00Z");
+        let mut service = TestService::with(Setup {
+            clock: Arc::<TestClock>::clone(&clock),
+            keys_kept: kept(setting),
+            ..Setup::default()
+        })
+        .await;
+        let kind = |code: &str| json!({"code": code, "name": "Kind", "sense": "credit"});
+        let post = async |service: &TestService, code| {
+            let call = service.a.post("/v1/voucher-types", &kind(code));
+            call.key("k").await
+        };
+        let first = post(&service, "ONE").await.is(201);
+        clock.set(before);
+        same(&first, &post(&service, "ONE").await);
+        let other = post(&service, "TWO").await;
+        other.refused(409, "idempotency_key_reused");
+        service.restart().await;
+        same(&first, &post(&service, "ONE").await);
+        clock.set(after);
+        let anew = post(&service, "TWO").await.is(201);
+        assert!(!anew.replayed(), "{setting}");
+        same(&anew, &post(&service, "TWO").await);
+    }
 }
 
 #[actix_web::test]

@@ -83,6 +83,8 @@ pub struct Setup {
     pub list_rows: u64,
     /// How many requests of a realm pass a second while other realms are active, too.
     pub pace: Option<u32>,
+    /// How long the answer to an `Idempotency-Key` is kept.
+    pub keys_kept: Duration,
 }
 
 impl Default for Setup {
@@ -110,6 +112,7 @@ impl Default for Setup {
             },
             list_rows: engine::EngineOptions::default().list_rows,
             pace: None,
+            keys_kept: engine::EngineOptions::default().keys_kept,
         }
     }
 }
@@ -141,6 +144,7 @@ impl Setup {
                 bank_reads: self.bank_reads,
                 list_rows: self.list_rows,
                 pace: self.pace.map(whole),
+                keys_kept: self.keys_kept,
                 ..engine::EngineOptions::default()
             },
             storage: caudal_storage::StoreOptions::small(),
