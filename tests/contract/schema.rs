@@ -1,5 +1,7 @@
 //! The OpenAPI document, and the check that a body matches it exactly.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 /// The document.
@@ -41,6 +43,18 @@ impl Document {
             .into_iter()
             .find(|(_, _, it)| it["operationId"] == id);
         found.unwrap().2
+    }
+
+    /// The words that a text may be by its schema; none where it may be anything.
+    pub fn allowed(&self, schema: &Value) -> BTreeSet<String> {
+        let schema = self.resolved(schema);
+        let words = schema["enum"].as_array().into_iter().flatten();
+        let words = words.filter_map(Value::as_str).map(str::to_owned);
+        let parts = ["oneOf", "anyOf", "allOf"].map(|kind| schema[kind].as_array());
+        let parts = parts.into_iter().flatten().flatten();
+        words
+            .chain(parts.flat_map(|part| self.allowed(part)))
+            .collect()
     }
 
     /// Checks that a value matches a schema, no less and no more.
