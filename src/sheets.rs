@@ -1,8 +1,6 @@
 //! Rows for spreadsheets: cells that no program takes for a formula, and rows of CSV.
 
 pub mod columns;
-#[cfg(feature = "parquet")]
-pub mod parquet;
 
 use std::borrow::Cow;
 

@@ -76,8 +76,8 @@ pub async fn list(
         }
     }
     if let Some(style) = rows::style(&request) {
-        let items: Vec<_> = items.iter().map(|item| serde_json::json!(item)).collect();
-        return rows::table((style, COLLECTORS), items);
+        let items = items.iter().map(|item| serde_json::json!(item));
+        return Ok(rows::table((style, COLLECTORS), items));
     }
     Ok(json(StatusCode::OK, &List::of(items)))
 }

@@ -74,14 +74,7 @@ fn forms(operation: &Operation) -> Vec<String> {
         RefOr::T(answer) => Some(answer.content.keys().cloned()),
         RefOr::Ref(_) => None,
     });
-    let forms = written.flatten().collect::<Vec<_>>();
-    #[cfg(feature = "parquet")]
-    let forms = {
-        let rows = forms.iter().any(|form| form == "application/x-ndjson");
-        let parquet = rows.then(|| crate::sheets::parquet::MEDIA.to_owned());
-        forms.into_iter().chain(parquet).collect()
-    };
-    forms
+    written.flatten().collect()
 }
 
 fn known(path: &str, item: &PathItem, shared: &Shared) -> Known {

@@ -1,13 +1,10 @@
-//! Lists as streams: all rows of a list in one answer, as CSV, as lines of JSON, or (with the feature `parquet`) as
-//! Parquet, where `Accept` asks for it.
+//! Lists as streams: all rows of a list in one answer, as CSV or as lines of JSON, where `Accept` asks for it.
 //!
 //! **Shape.** The stream walks the list page by page, each beginning where the last one ended, so it costs what its
 //! pages cost and takes its turns among other requests. A row is written as it is read.
 //!
-//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation, a group of Parquet, see `sheets::parquet`),
-//! [`ROWS_MAX`] in one stream, and a seat among the realm's streams. A client that does not read stops its own
-//! stream, and is disconnected as with any answer. Parquet is written off the worker that walks, among the works on
-//! batches (`http::bulk`), one of a realm at a time: a group takes long to pack.
+//! **Bounds.** [`PAGE`] rows in memory (a day of a reconciliation), [`ROWS_MAX`] in one stream, and a seat among the
+//! realm's streams. A client that does not read stops its own stream, and is disconnected as with any answer.
 //!
 //! **Failure.** A mistake in the query, or a failure of the first page, is an error as everywhere. Later the stream
 //! breaks off without its end: lines of JSON end with one that counts them (`{"summary":{"rows":n}}`), and for both
@@ -29,8 +26,6 @@ use super::errors::ApiError;
 use super::query::Query;
 use super::streams::Seat;
 use super::words::Mistake;
-#[cfg(feature = "parquet")]
-use crate::sheets::parquet;
 use crate::sheets::{Kind, cell, row};
 
 /// The most rows of one stream: about as many as a spreadsheet takes.
@@ -40,11 +35,7 @@ const PAGE: usize = 500;
 /// The parameters that ask for a page of a list.
 const OF_PAGES: [&str; 3] = ["limit", "offset", "cursor"];
 /// How a client asks for the whole list, as messages for people name it.
-#[cfg(not(feature = "parquet"))]
 const WHOLE: &str = "Accept: text/csv or application/x-ndjson";
-/// The same for a program that writes Parquet.
-#[cfg(feature = "parquet")]
-const WHOLE: &str = "Accept: text/csv, application/x-ndjson or application/vnd.apache.parquet";
 
 /// The start of a list that is walked in one order and has no pages of its own.
 pub const FIRST: ListPage = ListPage {
@@ -61,9 +52,6 @@ pub enum Style {
     Ndjson,
     /// A row of CSV.
     Csv,
-    /// A row of Parquet.
-    #[cfg(feature = "parquet")]
-    Parquet,
 }
 
 /// The forms of a list: pages of JSON, unless another is asked for.
@@ -71,8 +59,6 @@ const FORMS: &[(&str, Option<Style>)] = &[
     ("application/json", None),
     ("application/x-ndjson", Some(Style::Ndjson)),
     ("text/csv", Some(Style::Csv)),
-    #[cfg(feature = "parquet")]
-    (parquet::MEDIA, Some(Style::Parquet)),
 ];
 
 /// The style that `Accept` asks for; `None` for pages of JSON.
@@ -92,21 +78,10 @@ pub fn whole(request: &HttpRequest, query: &mut Query) -> Option<Style> {
 }
 
 impl Style {
-    /// Whether rows are gathered and packed, which takes the processor a long time.
-    const fn packs(self) -> bool {
-        match self {
-            Self::Ndjson | Self::Csv => false,
-            #[cfg(feature = "parquet")]
-            Self::Parquet => true,
-        }
-    }
-
     const fn content_type(self) -> &'static str {
         match self {
             Self::Ndjson => "application/x-ndjson",
             Self::Csv => "text/csv; charset=utf-8",
-            #[cfg(feature = "parquet")]
-            Self::Parquet => parquet::MEDIA,
         }
     }
 }
@@ -115,127 +90,52 @@ impl Style {
 enum Pen {
     Ndjson,
     Csv(Kind),
-    #[cfg(feature = "parquet")]
-    Parquet(Box<parquet::Table>),
-}
-
-/// Logs why rows were not written as Parquet: nobody but the operators can do anything about it.
-#[cfg(feature = "parquet")]
-fn broken(why: parquet::Broken) -> Failure {
-    tracing::error!(%why, "rows could not be written as Parquet");
-    Failure::Bug
 }
 
 impl Pen {
     /// The pen of a table; writes what comes before its rows.
-    fn begin(style: Style, kind: Kind, out: &mut Vec<u8>) -> Result<Self, Failure> {
-        Ok(match style {
+    fn begin(style: Style, kind: Kind, out: &mut Vec<u8>) -> Self {
+        match style {
             Style::Ndjson => Self::Ndjson,
             Style::Csv => {
                 out.extend(row(kind.columns));
                 Self::Csv(kind)
             }
-            #[cfg(feature = "parquet")]
-            Style::Parquet => {
-                let table = parquet::Table::new(kind).map_err(broken)?;
-                Self::Parquet(Box::new(table))
-            }
-        })
+        }
     }
 
-    fn put(&mut self, body: &Value, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn put(&self, body: &Value, out: &mut Vec<u8>) {
         match self {
             Self::Ndjson => out.extend(format!("{body}\n").into_bytes()),
             Self::Csv(kind) => out.extend(row(kind.columns.iter().map(|it| cell(body, it)))),
-            #[cfg(feature = "parquet")]
-            Self::Parquet(table) => table.put(body, out).map_err(broken)?,
         }
-        Ok(())
     }
 
-    fn end(&mut self, rows: u64, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn end(&self, rows: u64, out: &mut Vec<u8>) {
         match self {
             Self::Ndjson => {
                 let summary = json!({"summary": {"rows": rows}});
                 out.extend(format!("{summary}\n").into_bytes());
             }
             Self::Csv(_) => {}
-            #[cfg(feature = "parquet")]
-            Self::Parquet(table) => table.end(out).map_err(broken)?,
         }
-        Ok(())
     }
 }
 
-/// Rows to be written as bytes: with the pen, if one has begun, and the count of all rows if these are the last ones.
-struct Rows {
-    pen: Option<Pen>,
-    style: Style,
-    kind: Kind,
-    bodies: Vec<Value>,
-    ends: Option<u64>,
-}
-
-impl Rows {
-    fn written(self) -> Result<(Pen, Vec<u8>), Failure> {
-        let mut out = Vec::new();
-        let mut pen = match self.pen {
-            Some(pen) => pen,
-            None => Pen::begin(self.style, self.kind, &mut out)?,
-        };
-        for body in &self.bodies {
-            pen.put(body, &mut out)?;
-        }
-        if let Some(rows) = self.ends {
-            pen.end(rows, &mut out)?;
-        }
-        Ok((pen, out))
+/// An answer with rows that are already in memory.
+pub fn table(
+    (style, kind): (Style, Kind),
+    bodies: impl IntoIterator<Item = Value>,
+) -> HttpResponse {
+    let mut out = Vec::new();
+    let pen = Pen::begin(style, kind, &mut out);
+    let mut rows = 0;
+    for body in bodies {
+        pen.put(&body, &mut out);
+        rows += 1;
     }
-
-    /// Like [`Self::written`], off the thread that serves if the rows have to be packed.
-    async fn packed(self, caller: &Caller) -> Result<(Pen, Vec<u8>), Failure> {
-        match self.style.packs() {
-            true => {
-                let work = move || self.written();
-                caller.door.room.work(caller.realm(), work).await?
-            }
-            false => self.written(),
-        }
-    }
-
-    /// All rows of a table.
-    fn whole((style, kind): (Style, Kind), bodies: Vec<Value>) -> Result<Self, Failure> {
-        let rows = u64::try_from(bodies.len()).map_err(|_| Failure::PageTooFar)?;
-        Ok(Self {
-            pen: None,
-            style,
-            kind,
-            bodies,
-            ends: Some(rows),
-        })
-    }
-}
-
-/// An answer with a few rows that are already in memory.
-///
-/// # Errors
-/// When a row cannot be written in that style.
-pub fn table(form: (Style, Kind), bodies: Vec<Value>) -> Result<HttpResponse, ApiError> {
-    let (_, out) = Rows::whole(form, bodies)?.written()?;
-    Ok(answer(form.0, out))
-}
-
-/// Like [`table`], with many rows.
-///
-/// # Errors
-/// As [`table`]; 503 where their turn to be packed does not come.
-pub async fn long_table(
-    caller: &Caller,
-    form: (Style, Kind),
-    bodies: Vec<Value>,
-) -> Result<HttpResponse, ApiError> {
-    let (_, out) = Rows::whole(form, bodies)?.packed(caller).await?;
-    Ok(answer(form.0, out))
+    pen.end(rows, &mut out);
+    answer(style, out)
 }
 
 fn answer(style: Style, out: Vec<u8>) -> HttpResponse {
@@ -271,22 +171,17 @@ where
         let Some(listing) = self.read.take() else {
             return Ok(None);
         };
-        let mut bodies = Vec::with_capacity(listing.items.len());
+        let mut out = Vec::new();
+        let (style, kind) = (self.style, self.kind);
+        let pen = self
+            .pen
+            .get_or_insert_with(|| Pen::begin(style, kind, &mut out));
         for item in &listing.items {
-            bodies.push((self.render)(item));
+            pen.put(&(self.render)(item), &mut out);
             self.rows += 1;
         }
-        let ends = listing.next.is_none().then_some(self.rows);
-        let rows = Rows {
-            pen: self.pen.take(),
-            style: self.style,
-            kind: self.kind,
-            bodies,
-            ends,
-        };
-        let (pen, out) = rows.packed(&self.caller).await?;
-        self.pen = Some(pen);
-        if ends.is_some() {
+        if listing.next.is_none() {
+            pen.end(self.rows, &mut out);
             return Ok(Some(out));
         }
         if self.rows >= ROWS_MAX {

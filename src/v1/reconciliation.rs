@@ -452,7 +452,7 @@ pub async fn of_days(
     let answer = match style {
         Some(style) => {
             let items = body.items.iter().map(|item| serde_json::json!(item));
-            rows::long_table(&caller, (style, RECONCILED), items.collect()).await?
+            rows::table((style, RECONCILED), items)
         }
         None => json(StatusCode::OK, &body),
     };

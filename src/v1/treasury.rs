@@ -349,10 +349,10 @@ pub async fn cut_of(
 }
 
 /// A snapshot as JSON, or as a row if the client asks for one.
-fn formed(request: &HttpRequest, treasury: &Treasury) -> Result<HttpResponse, ApiError> {
+fn formed(request: &HttpRequest, treasury: &Treasury) -> HttpResponse {
     match rows::style(request) {
-        Some(style) => rows::table((style, TREASURY), vec![json!(treasury)]),
-        None => Ok(whole_json(StatusCode::OK, treasury)),
+        Some(style) => rows::table((style, TREASURY), [json!(treasury)]),
+        None => whole_json(StatusCode::OK, treasury),
     }
 }
 
@@ -379,10 +379,10 @@ pub async fn take(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
     if let Some(day) = day {
         let cut = engine.cut(realm, day.end()).await?;
         let past = Treasury::past(&cut, day, engine.collector(realm));
-        return formed(&request, &past);
+        return Ok(formed(&request, &past));
     }
     let snapshot = engine.treasury(realm, &caller.request_id).await?;
-    formed(&request, &Treasury::from(&snapshot))
+    Ok(formed(&request, &Treasury::from(&snapshot)))
 }
 
 /// Lists what clients have, the newest account first. Closed accounts are listed while they have
