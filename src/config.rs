@@ -371,10 +371,6 @@ impl Settings {
         if let Some(blocks) = storage.block_cache_mib {
             wrong.range("storage.block_cache_mib", blocks, 0, 65_536);
         }
-        let after = storage.compress_after_segments;
-        wrong.range("storage.compress_after_segments", after, 0, 1_000_000);
-        let frames = storage.frame_cache_mib;
-        wrong.range("storage.frame_cache_mib", frames, 0, 256);
         let floor = storage.free_space_floor_mib;
         wrong.range("storage.free_space_floor_mib", floor, 0, 1 << 30);
     }

@@ -79,12 +79,6 @@ struct JournalBody {
     #[serde(flatten)]
     figures: FiguresBody,
     index_runs: u64,
-    /// Full segments that are compressed (`storage.compress_after_segments`), and by how much they are smaller.
-    compressed_segments: u64,
-    compressed_saved_bytes: u64,
-    /// Bytes that unpacked pieces of them take now, and at most (`storage.frame_cache_mib`).
-    frame_cache_bytes: u64,
-    frame_cache_bytes_max: u64,
     /// Blocks of the index that were read from its files, and those that were found in the cache,
     /// since the start of this process.
     index_blocks_read: u64,
@@ -176,10 +170,6 @@ pub async fn journal(desk: web::Data<OperatorDesk>) -> HttpResponse {
         writable: ready.is_ok(),
         figures: FiguresBody::of(&stats, ready.err()),
         index_runs: stats.index_runs,
-        compressed_segments: stats.compressed_segments,
-        compressed_saved_bytes: stats.compressed_saved_bytes,
-        frame_cache_bytes: stats.frame_cache_bytes,
-        frame_cache_bytes_max: stats.frame_cache_bytes_max,
         check: desk.door.engine.checks().into(),
         index_blocks_read: stats.index_blocks_read,
         index_blocks_cached: stats.index_blocks_cached,

@@ -47,10 +47,6 @@ pub(super) struct Storage {
     /// The size of the cache of the index's blocks, in MiB; 0 keeps none; without it, a part of
     /// `memory_bytes`.
     pub(super) block_cache_mib: Option<u64>,
-    /// How many segments the index has to be ahead of a segment before it is compressed; 0 compresses none.
-    pub(super) compress_after_segments: u32,
-    /// The size of the cache of unpacked frames, in MiB.
-    pub(super) frame_cache_mib: u64,
 }
 
 impl Default for Storage {
@@ -62,8 +58,6 @@ impl Default for Storage {
             check_mib_per_second: 8,
             check_every_hours: 24,
             block_cache_mib: None,
-            compress_after_segments: 0,
-            frame_cache_mib: 8,
         }
     }
 }
@@ -76,8 +70,6 @@ impl Storage {
             free_space_floor: self.free_space_floor_mib.saturating_mul(MIB),
             check_bytes_per_second: u64::from(self.check_mib_per_second) * MIB,
             check_every: Duration::from_secs(u64::from(self.check_every_hours) * 3_600),
-            compress_after_segments: self.compress_after_segments,
-            frame_cache_bytes: self.frame_cache_mib * MIB,
             abort_on_poison: true,
             ..caudal_storage::StoreOptions::default()
         }

@@ -151,10 +151,6 @@ fn journal(visit: &Visit, stats: &Stats) -> Vec<(&'static str, Cell)> {
             tongue.bytes(stats.journal_disk_bytes),
         ),
         (
-            visit.say(Word::Compressed),
-            tongue.count(stats.compressed_segments),
-        ),
-        (
             visit.say(Word::WitnessCommit),
             tongue.count(stats.witness_commit),
         ),

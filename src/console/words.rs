@@ -348,7 +348,6 @@ texts! {
     Commits = "Confirmaciones desde el inicio", "Commits since the start";
     Entries = "Asientos", "Entries";
     Flushes = "Escrituras", "Flushes";
-    Compressed = "Segmentos comprimidos", "Compressed segments";
     WitnessCommit = "Confirmación testigo", "Witness commit";
     WitnessChain = "Cadena testigo", "Witness chain";
     Runs = "Tramos", "Runs";

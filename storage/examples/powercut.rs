@@ -91,8 +91,6 @@ fn options() -> StoreOptions {
         apart_keys: std::env::var(APART_KEYS).map_or(usual, |keys| keys.parse().unwrap()),
         segment_bytes: 256 << 10,
         table_bytes: 100_000,
-        // power cuts should meet each step of compressing
-        compress_after_segments: 1,
         check_bytes_per_second: 64 << 20,
         merge_fan_in: 3,
         free_space_floor: 0,
@@ -151,18 +149,6 @@ fn write(folder: &Path, acks: &Path) {
     });
 }
 
-/// Whether the power cut left a segment unfinished, or in both forms.
-fn half_compressed(folder: &Path) -> bool {
-    let Ok(names) = std::fs::read_dir(folder.join("journal")) else {
-        return false;
-    };
-    let names: Vec<_> = names.map(|item| item.unwrap().path()).collect();
-    names.iter().any(|path| {
-        let ends = |with: &str| path.extension().is_some_and(|e| e == with);
-        ends("packing") || ends("packed") && names.contains(&path.with_extension("segment"))
-    })
-}
-
 /// How many runs with files of their own the power cut left.
 fn runs_apart(folder: &Path) -> usize {
     let Ok(names) = std::fs::read_dir(folder.join("index")) else {
@@ -179,9 +165,8 @@ fn check(folder: &Path, acks: &Path) {
         println!("nothing was acknowledged");
         return;
     }
-    let (compressing, apart) = (half_compressed(folder), runs_apart(folder));
+    let apart = runs_apart(folder);
     let store = DurableStore::open(folder, options(), Arc::new(Rows)).unwrap();
-    let compressed = store.stats().compressed_segments;
     let last = store.stats().last_commit;
     let mut entries = 0;
     for line in text.lines() {
@@ -233,8 +218,7 @@ fn check(folder: &Path, acks: &Path) {
             .starts_with("index.damaged")
     });
     println!(
-        "{entries} of {all} entries, {compressed} segments compressed, {apart} runs apart{}{}",
-        if compressing { ", one half" } else { "" },
+        "{entries} of {all} entries, {apart} runs apart{}",
         if rebuilt { ", rebuilt" } else { "" }
     );
 }

@@ -429,7 +429,6 @@ impl Store for DurableStore {
     fn stats(&self) -> Stats {
         let c = &self.shared.counters;
         let witness = self.shared.witness.written();
-        let compressed = self.shared.journal.compressed();
         self.shared.index.figures(Stats {
             commits: c.commits.load(Ordering::Relaxed),
             entries: c.entries.load(Ordering::Relaxed),
@@ -438,10 +437,6 @@ impl Store for DurableStore {
             last_commit: c.last_commit.load(Ordering::Relaxed),
             indexed_commit: self.shared.index.indexed.load(Ordering::Relaxed),
             journal_disk_bytes: self.shared.journal.disk_bytes(),
-            compressed_segments: compressed.segments,
-            compressed_saved_bytes: compressed.saved,
-            frame_cache_bytes_max: compressed.frames.0,
-            frame_cache_bytes: compressed.frames.1,
             queued: u64_of(self.shared.queue.commits()),
             last_flush_us: c.last_flush_us.load(Ordering::Relaxed),
             flush_us: c.flush_us.load(Ordering::Relaxed),

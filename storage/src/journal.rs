@@ -3,8 +3,7 @@
 //!
 //! **Shape.** `<store>/journal/0000000001.segment` and so on, each written full of zeros before
 //! its first record (overwriting allocated space syncs in half the time of appending). One record
-//! holds one group of commits; see [`mod@format`] for the bytes. A segment that takes no more records may
-//! be compressed later, `0000000001.packed` in place of the file; see [`packed`].
+//! holds one group of commits; see [`mod@format`] for the bytes.
 //!
 //! **Bounds.** A segment is under 4 GiB, so a [`Position`] is segment and offset in 64 bits. A
 //! record that is larger than a segment gets a segment of its own size.
@@ -16,11 +15,8 @@
 
 pub(crate) mod check;
 pub(crate) mod format;
-mod frames;
 pub(crate) mod judged;
 pub(crate) mod names;
-pub(crate) mod packed;
-pub(crate) mod packing;
 pub(crate) mod prepare;
 pub(crate) mod reread;
 pub(crate) mod seal;
@@ -28,7 +24,9 @@ pub(crate) mod writer;
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -41,11 +39,9 @@ use crate::journal::check::Checked;
 use crate::journal::format::{
     EntryRef, FrameError, Hash, RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER,
 };
-use crate::journal::frames::Frames;
-use crate::journal::names::{find, place_of};
-use crate::journal::packed::Source;
+use crate::journal::names::{segment_name, segment_path};
 use crate::journal::seal::{Wrong, damaged};
-use crate::num::low32;
+use crate::num::{low32, u64_of};
 use crate::sync::{lock, read, write};
 
 /// The most segments kept open for reading.
@@ -62,25 +58,26 @@ pub(crate) struct SegmentInfo {
     pub(crate) size: u32,
     /// The number of the first commit in it; 0 while there is none.
     pub(crate) first_commit: u64,
-    /// The size of its file in bytes, if it is compressed.
-    pub(crate) packed: Option<u32>,
 }
 
-impl SegmentInfo {
-    /// The size of its file in bytes.
-    fn disk(&self) -> u32 {
-        self.packed.unwrap_or(self.size)
+/// Fills `into` from the bytes at `at` on; returns how many there were, which is fewer than asked for only at the end of
+/// the file.
+///
+/// # Errors
+/// `Refused` when the system cannot read.
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> Result<usize, Wrong> {
+    let mut done = 0;
+    while let Some(rest) = into.get_mut(done..)
+        && !rest.is_empty()
+    {
+        match file.read_at(rest, at + u64_of(done)) {
+            Ok(0) => break,
+            Ok(n) => done += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(Wrong::Refused(at, e)),
+        }
     }
-}
-
-/// The sizes of compressed segments and of their unpacked frames.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Compressed {
-    pub(crate) segments: u64,
-    /// Bytes that compressing has saved.
-    pub(crate) saved: u64,
-    /// Bytes of unpacked frames: the limit, and the current size.
-    pub(crate) frames: (u64, u64),
+    Ok(done)
 }
 
 /// Segment and offset as one number.
@@ -105,8 +102,7 @@ pub(crate) struct Journal {
     segments: RwLock<Vec<SegmentInfo>>,
     /// Where the durable records end.
     end: AtomicU64,
-    handles: Mutex<HashMap<u32, Arc<Source>>>,
-    frames: Frames,
+    handles: Mutex<HashMap<u32, Arc<File>>>,
 }
 
 impl Journal {
@@ -116,11 +112,9 @@ impl Journal {
         folder: Arc<Folder>,
         health: Arc<Health>,
         checked: &Checked,
-        frame_cache: u64,
     ) -> Self {
         Self {
             health,
-            frames: Frames::new(frame_cache),
             files: files.clone(),
             folder,
             segments: RwLock::new(checked.segments.clone()),
@@ -137,34 +131,7 @@ impl Journal {
     /// Bytes of all segments.
     pub(crate) fn disk_bytes(&self) -> u64 {
         let segments = read(&self.segments);
-        segments.iter().map(|s| u64::from(s.disk())).sum()
-    }
-
-    /// The figures of its compressed segments.
-    pub(crate) fn compressed(&self) -> Compressed {
-        let (mut segments, mut saved) = (0, 0);
-        for info in read(&self.segments).iter() {
-            if info.packed.is_some() {
-                segments += 1;
-                saved += u64::from(info.size) - u64::from(info.disk().min(info.size));
-            }
-        }
-        Compressed {
-            segments,
-            saved,
-            frames: self.frames.bytes(),
-        }
-    }
-
-    /// Notes that a segment is now compressed, in a file of this many bytes.
-    pub(crate) fn packed(&self, number: u32, bytes: u32) {
-        let mut segments = write(&self.segments);
-        if let Some(info) = segments.iter_mut().find(|s| s.number == number) {
-            info.packed = Some(bytes);
-        }
-        drop(segments);
-        // the space of a removed file becomes free only when nobody has it open
-        lock(&self.handles).remove(&number);
+        segments.iter().map(|s| u64::from(s.size)).sum()
     }
 
     /// Where the durable records end.
@@ -192,19 +159,21 @@ impl Journal {
         self.end.store(end.0, Ordering::Release);
     }
 
-    fn handle(&self, segment: u32) -> Result<Arc<Source>, StoreError> {
+    fn handle(&self, segment: u32) -> Result<Arc<File>, StoreError> {
         let mut handles = lock(&self.handles);
         if let Some(file) = handles.get(&segment) {
             return Ok(Arc::clone(file));
         }
-        let open = |name: &str| self.files.read(&self.folder, name);
-        let found = find(segment, open);
-        let found = found.map_err(|e| self.refused("opening", position(segment, 0), &e))?;
-        let file = Source::of(segment, found).map_err(|why| self.wrong(segment, 0, why))?;
+        let file = match self.files.read(&self.folder, &segment_name(segment)) {
+            Ok(file) => Arc::new(file),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(self.wrong(segment, 0, damaged(0, "the segment is missing")));
+            }
+            Err(e) => return Err(self.refused("opening", position(segment, 0), &e)),
+        };
         if handles.len() >= HANDLES_MAX {
             handles.clear();
         }
-        let file = Arc::new(file);
         handles.insert(segment, Arc::clone(&file));
         Ok(file)
     }
@@ -249,18 +218,8 @@ impl Journal {
     }
 
     /// Fills `into` from a segment; bytes beyond the end of the file stay zero.
-    fn fill(
-        &self,
-        file: &Source,
-        segment: u32,
-        into: &mut [u8],
-        at: u32,
-    ) -> Result<(), StoreError> {
-        let mut unpack = |nth| match file {
-            Source::Packed(packed) => self.frames.get(packed, nth),
-            Source::Plain(_) => Ok(Arc::default()),
-        };
-        let read = file.read(into, u64::from(at), &mut unpack);
+    fn fill(&self, file: &File, segment: u32, into: &mut [u8], at: u32) -> Result<(), StoreError> {
+        let read = read_at(file, into, u64::from(at));
         read.map(drop).map_err(|why| self.wrong(segment, at, why))
     }
 
@@ -273,9 +232,7 @@ impl Journal {
 
     /// The path of a segment's file, for messages.
     fn path(&self, segment: u32) -> PathBuf {
-        let segments = read(&self.segments);
-        let packed = |s: &SegmentInfo| s.number == segment && s.packed.is_some();
-        place_of(self.folder.path(), segment, segments.iter().any(packed))
+        segment_path(self.folder.path(), segment)
     }
 
     fn refused(&self, what: &str, at: Position, e: &io::Error) -> StoreError {

@@ -22,7 +22,6 @@ mod moving;
 mod nodes;
 mod notes;
 mod opening;
-mod packs;
 mod passing;
 mod reads;
 mod restoring;

@@ -71,7 +71,7 @@ const JOURNAL: [Figure; 8] = [
     ),
 ];
 
-const ON_DISK: [Figure; 13] = [
+const ON_DISK: [Figure; 9] = [
     (
         "index_rebuilt",
         "gauge",
@@ -83,30 +83,6 @@ const ON_DISK: [Figure; 13] = [
         "gauge",
         "Bytes of the journal on disk.",
         |it, _| it.journal_disk_bytes,
-    ),
-    (
-        "journal_compressed_segments",
-        "gauge",
-        "Full segments of the journal that are compressed.",
-        |it, _| it.compressed_segments,
-    ),
-    (
-        "journal_compressed_saved_bytes",
-        "gauge",
-        "Bytes by which they are smaller than they were.",
-        |it, _| it.compressed_saved_bytes,
-    ),
-    (
-        "journal_frame_cache_bytes",
-        "gauge",
-        "Bytes that unpacked pieces of them take.",
-        |it, _| it.frame_cache_bytes,
-    ),
-    (
-        "journal_frame_cache_bytes_max",
-        "gauge",
-        "Bytes that unpacked pieces of them take at most.",
-        |it, _| it.frame_cache_bytes_max,
     ),
     (
         "index_lag_commits",

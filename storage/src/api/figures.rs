@@ -17,14 +17,6 @@ pub struct Stats {
     pub indexed_commit: u64,
     /// Bytes of all journal segments on disk.
     pub journal_disk_bytes: u64,
-    /// Segments that are compressed.
-    pub compressed_segments: u64,
-    /// Bytes that compressing has saved in them.
-    pub compressed_saved_bytes: u64,
-    /// The most bytes that unpacked frames of compressed segments may take in memory.
-    pub frame_cache_bytes_max: u64,
-    /// Bytes that those frames take now.
-    pub frame_cache_bytes: u64,
     /// Bytes of the index on disk.
     pub index_disk_bytes: u64,
     /// How many runs the index has.

@@ -3,8 +3,7 @@
 //!
 //! **Shape.** A round reads, in order, each segment that takes no more records and each run of the index that existed
 //! when the round began. The note of each says in which round it was last read, so a round continues after a restart. A
-//! read at the start counts towards the round that is under way, or the next one. Between two pieces of a round the
-//! checker compresses segments that are old enough ([`pack`]).
+//! read at the start counts towards the round that is under way, or the next one.
 //!
 //! **Bounds.** [`StoreOptions::check_bytes_per_second`](crate::StoreOptions) is the rate, in pieces of about
 //! a megabyte; a round begins [`StoreOptions::check_every`](crate::StoreOptions) after the last one ended.
@@ -20,7 +19,6 @@
 //! store; a checkpoint that cannot be written does not. When a read meets damage in a segment, the whole segment is
 //! read at once, regardless of the rate; the result is a finding like any other.
 
-mod pack;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +26,6 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::api::Checks;
-use crate::durable::checker::pack::Packs;
 use crate::durable::checkpoint::{Checkpoint, Found, KnownIndex, KnownRun, Rounds, Slot};
 use crate::durable::seals::{Fresh, Seals};
 use crate::files::Files;
@@ -42,8 +39,7 @@ use crate::index::trouble::Trouble;
 use crate::journal::Journal;
 use crate::journal::check::Checked;
 use crate::journal::format::StoreId;
-use crate::journal::names::{find, segment_name};
-use crate::journal::packing::Packing;
+use crate::journal::names::segment_name;
 use crate::journal::reread::Reread;
 use crate::journal::seal::{Attested, Seal};
 use crate::sync::{lock, wait_for};
@@ -56,7 +52,6 @@ const LOOK_AGAIN: Duration = Duration::from_millis(250);
 enum Current {
     Segment(Reread),
     Run(Again),
-    Packing(Packing),
 }
 
 /// The checker's state, which only one caller at a time changes.
@@ -74,7 +69,6 @@ struct Work {
     /// Segments that could not be read in this round.
     refused: BTreeSet<u32>,
     index_done: bool,
-    packs: Packs,
 }
 
 /// The background check of one store.
@@ -91,8 +85,6 @@ pub(crate) struct Checker {
     every: Duration,
     /// The journal as readers see it.
     reader: Arc<Journal>,
-    compress_after: u32,
-    floor: u64,
     work: Mutex<Work>,
     shown: Mutex<Checks>,
 }
@@ -110,10 +102,6 @@ pub(crate) struct Parts {
     pub(crate) rate: u64,
     pub(crate) every: Duration,
     pub(crate) reader: Arc<Journal>,
-    /// See [`StoreOptions::compress_after_segments`](crate::StoreOptions).
-    pub(crate) compress_after: u32,
-    /// Bytes that must stay free on the disk after a segment was compressed.
-    pub(crate) floor: u64,
 }
 
 fn now_ms() -> u64 {
@@ -149,8 +137,6 @@ impl Checker {
             rate,
             every,
             reader,
-            compress_after,
-            floor,
         } = parts;
         let read: BTreeMap<u32, Fresh> = checked
             .read
@@ -174,7 +160,6 @@ impl Checker {
             current: None,
             refused: BTreeSet::new(),
             index_done: false,
-            packs: Packs::of(checked),
         };
         let known = found.slot.iter().flat_map(|s| s.index.runs.iter());
         work.runs.extend(known.map(|run| (run.id, run.round)));
@@ -199,8 +184,6 @@ impl Checker {
             rate,
             every,
             reader,
-            compress_after,
-            floor,
             work: Mutex::new(work),
             shown: Mutex::new(shown),
         };
@@ -293,7 +276,7 @@ impl Checker {
                 why,
                 by_index,
             } = suspect;
-            let name = self.file_of(number);
+            let name = segment_name(number);
             let known = lock(&self.shown).findings.iter().any(|it| it.place == name);
             // a wrong row is met again and again until the index is rebuilt
             if known || by_index && self.health.index_damaged().is_some() {
@@ -331,11 +314,9 @@ impl Checker {
         seal: Seal,
         before: Option<Stamp>,
     ) -> std::io::Result<Option<Attested>> {
-        let open = |name: &str| self.files.read(&self.journal, name);
-        let file = match find(seal.number, open) {
-            Ok((file, _)) => file,
-            // the watch reports files that are gone
-            Err(_) => return Ok(None),
+        // the watch reports files that are gone
+        let Ok(file) = self.files.read(&self.journal, &segment_name(seal.number)) else {
+            return Ok(None);
         };
         self.files.sync_all(&file)?;
         let stamp = Stamp::of(&file)?;
@@ -382,25 +363,15 @@ impl Checker {
         let mut work = lock(&self.work);
         let current = match work.current.take() {
             Some(current) => Some(current),
-            None => self.choose(&mut work),
+            None => self.to_read(&mut work),
         };
         let read = match current {
             Some(Current::Segment(reread)) => self.segment(&mut work, reread),
             Some(Current::Run(again)) => self.run_of_index(&mut work, again),
-            Some(Current::Packing(packing)) => self.pack(&mut work, packing),
             None => 0,
         };
         self.show(&work);
         read
-    }
-
-    /// Chooses the next step: compressing and reading alternate while there is work for both.
-    fn choose(&self, work: &mut Work) -> Option<Current> {
-        let pack = |work: &mut Work| self.to_pack(work).map(Current::Packing);
-        if std::mem::take(&mut work.packs.was_last) {
-            return self.to_read(work).or_else(|| pack(work));
-        }
-        pack(work).or_else(|| self.to_read(work))
     }
 
     /// Chooses what to read next. Begins a round when one is due, and ends one that has nothing left.

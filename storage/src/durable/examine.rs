@@ -63,13 +63,7 @@ impl Site {
     ) -> Result<(Checked, Arc<Journal>), OpenError> {
         let checked = check(&self.journal, &self.id, trust, &|p| options.report(p))?;
         let (folder, health) = (Arc::clone(&self.journal), Arc::clone(&self.health));
-        let journal = Journal::new(
-            &self.files,
-            folder,
-            health,
-            &checked,
-            options.frame_cache_bytes,
-        );
+        let journal = Journal::new(&self.files, folder, health, &checked);
         Ok((checked, Arc::new(journal)))
     }
 
@@ -118,8 +112,6 @@ impl Site {
             rate: options.check_bytes_per_second,
             every: options.check_every,
             reader: Arc::clone(reader),
-            compress_after: options.compress_after_segments,
-            floor: options.free_space_floor,
         }
     }
 }

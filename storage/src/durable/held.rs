@@ -25,7 +25,7 @@ use crate::error::OpenError;
 use crate::files::Files;
 use crate::folder::{Folder, Id};
 use crate::journal::check::segment_numbers;
-use crate::journal::names::{packed_name, segment_name};
+use crate::journal::names::segment_name;
 use crate::sync::lock;
 
 /// The file that exists only to be locked.
@@ -210,10 +210,10 @@ impl Held {
         let Ok(numbers) = segment_numbers(&self.journal) else {
             return Ok(());
         };
-        // a directory listing is not atomic: a segment that was compressed meanwhile may be missing from it
+        // a directory listing is not atomic: a segment that was just made may be missing from it
         let there = |n: u32| {
-            let is = |name: String| !matches!(self.journal.id(&name), Ok(None));
-            numbers.binary_search(&n).is_ok() || is(segment_name(n)) || is(packed_name(n))
+            let named = || !matches!(self.journal.id(&segment_name(n)), Ok(None));
+            numbers.binary_search(&n).is_ok() || named()
         };
         if let Some(gone) = (1..=segments).find(|n| !there(*n)) {
             return Err(gone_from(

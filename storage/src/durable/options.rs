@@ -100,11 +100,6 @@ pub struct StoreOptions {
     pub apart_keys: u64,
     /// Bytes of the cache of index blocks in their searchable form; 0 keeps none.
     pub block_cache_bytes: u64,
-    /// How many segments before the one in which the index ends stay as they were written; older ones are compressed in
-    /// the background, at the rate of the check. 0 compresses none.
-    pub compress_after_segments: u32,
-    /// Bytes of unpacked frames of compressed segments that are kept; one frame (32 KiB) is always kept.
-    pub frame_cache_bytes: u64,
     /// How many heads of streams the committer keeps in memory; also how many counters.
     pub heads_max: usize,
     /// Free bytes on the disk below which writes are refused (`Full`); 0 is off.
@@ -153,8 +148,6 @@ impl Default for StoreOptions {
             index_cache_bytes: 16 << 20,
             apart_keys: 1 << 15,
             block_cache_bytes: 64 << 20,
-            compress_after_segments: 0,
-            frame_cache_bytes: 8 << 20,
             heads_max: 1_000_000,
             free_space_floor: 256 << 20,
             reserve_bytes: 16 << 20,
@@ -185,7 +178,6 @@ impl StoreOptions {
             index_cache_bytes: 4 << 20,
             apart_keys: 1 << 10,
             block_cache_bytes: 1 << 20,
-            frame_cache_bytes: 256 << 10,
             heads_max: 64,
             free_space_floor: 0,
             reserve_bytes: 0,

@@ -1,7 +1,6 @@
 //! The records of a store as its journal holds them, for backups and exports.
 //!
-//! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the chain there. It
-//! stays valid when a segment is compressed.
+//! **Shape.** A [`Spot`] is a place between two records: where the next one begins, and the end of the chain there.
 //!
 //! **Order.** Only durable records are shown, in the order of the chain: a record that was copied cannot be lost here.
 //!

@@ -24,15 +24,14 @@ use crate::codec::all_zero;
 use crate::durable::options::Progress;
 use crate::error::OpenError;
 use crate::folder::{Folder, Stamp};
-use crate::journal::SegmentInfo;
 use crate::journal::format::{
     Hash, RECORD_HEADER, RECORD_MAGIC, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader,
     StoreId, genesis,
 };
 use crate::journal::judged::{Judged, judged, records};
-use crate::journal::names::{find, number_in, place_of, segment_path};
-use crate::journal::packed::Source;
+use crate::journal::names::{number_in, segment_name, segment_path};
 use crate::journal::seal::{Attested, Seal, Wrong};
+use crate::journal::{SegmentInfo, read_at};
 use crate::log::Tail;
 use crate::num::{u32_of, u64_of, usize_of, usize_of32};
 
@@ -69,18 +68,16 @@ pub(crate) struct Trust<'a> {
 }
 
 impl Trust<'_> {
-    /// The seal of an attested segment that may be trusted and whose file is unchanged, with the size of that file in
-    /// bytes if it is compressed.
-    fn seal(&self, folder: &Folder, number: u32) -> Option<(Seal, Option<u32>)> {
+    /// The seal of an attested segment that may be trusted and whose file is unchanged.
+    fn seal(&self, folder: &Folder, number: u32) -> Option<Seal> {
         if number >= self.before {
             return None;
         }
         let known = usize_of32(number).checked_sub(1);
         let known = self.attested.get(known?)?.as_ref()?;
-        let (file, packed) = find(number, |name| folder.read(name)).ok()?;
+        let file = folder.read(&segment_name(number)).ok()?;
         let same = Stamp::of(&file).is_ok_and(|stamp| stamp == known.stamp);
-        let bytes = packed.then(|| u32_of(usize_of(known.stamp.size())));
-        (same && known.seal.number == number).then_some((known.seal, bytes))
+        (same && known.seal.number == number).then_some(known.seal)
     }
 }
 
@@ -95,7 +92,7 @@ pub(crate) struct Torn {
     pub(crate) length: u32,
 }
 
-/// The numbers of the segments in a folder, compressed or not, ascending, without duplicates.
+/// The numbers of the segments in a folder, ascending.
 ///
 /// # Errors
 /// The system's error when it cannot list the folder.
@@ -103,8 +100,6 @@ pub(crate) fn segment_numbers(folder: &Folder) -> io::Result<Vec<u32>> {
     let number = |name: &OsString| number_in(name.to_str()?);
     let mut numbers: Vec<u32> = folder.names()?.iter().filter_map(number).collect();
     numbers.sort_unstable();
-    // a segment whose compressed file has just got its name has both names
-    numbers.dedup();
     Ok(numbers)
 }
 
@@ -132,12 +127,11 @@ pub(crate) fn check(
             return Err(OpenError::damaged(&path, 0, "the segment is missing"));
         }
         let sealed = trust.seal(folder, expected);
-        if sealed.is_some_and(|(seal, packed)| walk.skip(&seal, packed)) {
+        if sealed.is_some_and(|seal| walk.skip(&seal)) {
             continue;
         }
         let stamp = walk.load(expected)?;
         walk.segment(expected, stamp)?;
-        walk.as_it_says(expected)?;
         progress(Progress::Checking {
             segment: expected,
             of: u32_of(numbers.len()),
@@ -151,8 +145,6 @@ struct Walk<'a> {
     dir: &'a Path,
     id: &'a StoreId,
     data: Vec<u8>,
-    /// The seal in the header of the segment in `data`, if it is compressed.
-    packed: Option<Seal>,
     found: Checked,
     /// The first segment without a record after the last record found: if a broken record lies there, that is damage.
     ended: Option<u32>,
@@ -176,7 +168,6 @@ impl<'a> Walk<'a> {
             dir: folder.path(),
             id,
             data: Vec::new(),
-            packed: None,
             found,
             ended: None,
             broken: None,
@@ -184,7 +175,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Uses what is attested of a segment instead of reading it; false when it does not continue what was found so far.
-    fn skip(&mut self, seal: &Seal, packed: Option<u32>) -> bool {
+    fn skip(&mut self, seal: &Seal) -> bool {
         let here = self.tail();
         let found = &mut self.found;
         if self.broken.is_some() || found.torn.is_some() || seal.before != here {
@@ -203,23 +194,15 @@ impl<'a> Walk<'a> {
             number: seal.number,
             size: seal.size,
             first_commit: seal.first_commit,
-            packed,
         });
         true
     }
 
-    /// The path of the segment that is being checked.
-    fn place(&self, number: u32) -> PathBuf {
-        place_of(self.dir, number, self.packed.is_some())
-    }
-
     /// Reads a segment and checks its header; returns the stamp of its file from before.
     fn load(&mut self, number: u32) -> Result<Stamp, OpenError> {
-        self.packed = None;
         let path = segment_path(self.dir, number);
-        let found = find(number, |name| self.folder.read(name));
-        let (file, packed) = found.map_err(|e| OpenError::io("opening", &path, e))?;
-        let path = place_of(self.dir, number, packed);
+        let opened = self.folder.read(&segment_name(number));
+        let file = opened.map_err(|e| OpenError::io("opening", &path, e))?;
         let stamp = Stamp::of(&file).map_err(|e| OpenError::io("reading", &path, e))?;
         self.found.bytes += stamp.size();
         let wrong = |why| match why {
@@ -227,19 +210,12 @@ impl<'a> Walk<'a> {
             Wrong::Damaged { offset, why } => OpenError::damaged(&path, offset, &why),
         };
         let damaged = |why: &str| Err(OpenError::damaged(&path, 0, why));
-        let source = Source::of(number, (file, packed)).map_err(wrong)?;
-        let length = match &source {
-            Source::Plain(_) => stamp.size(),
-            Source::Packed(packed) => {
-                self.packed = Some(*packed.seal());
-                u64::from(packed.seal().size)
-            }
-        };
+        let length = stamp.size();
         if length < u64::from(SEGMENT_HEADER) || length > u64::from(u32::MAX) {
             return damaged("the file has a length that no segment has; it was cut or overwritten");
         }
         self.data.resize(usize_of(length), 0);
-        if source.read_once(&mut self.data, 0).map_err(wrong)? < self.data.len() {
+        if read_at(&file, &mut self.data, 0).map_err(wrong)? < self.data.len() {
             return damaged("the file was cut while it was read");
         }
         let block = self
@@ -253,18 +229,6 @@ impl<'a> Walk<'a> {
             Ok(h) if u64::from(h.size) != length => damaged("the file is not as long as it was"),
             Ok(_) => Ok(stamp),
         }
-    }
-
-    /// Refuses a compressed segment whose content contradicts its own header.
-    fn as_it_says(&self, number: u32) -> Result<(), OpenError> {
-        let (Some(says), Some((is, _))) = (self.packed, self.found.read.last()) else {
-            return Ok(());
-        };
-        if says == *is {
-            return Ok(());
-        }
-        let why = "the compressed segment does not hold what its header says";
-        Err(OpenError::damaged(&self.place(number), 0, why))
     }
 
     fn tail(&self) -> Tail {
@@ -283,7 +247,6 @@ impl<'a> Walk<'a> {
             number,
             size,
             first_commit: 0,
-            packed: self.packed.map(|_| u32_of(usize_of(stamp.size()))),
         };
         let data = std::mem::take(&mut self.data);
         let records = data.get(start..).map_or_else(Vec::new, records);
@@ -327,7 +290,7 @@ impl<'a> Walk<'a> {
         record: &Record<'_>,
         is: Judged,
     ) -> Result<(), OpenError> {
-        let path = self.place(number);
+        let path = segment_path(self.dir, number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
         if let Some((segment, offset, why)) = self.broken {
             let broken = segment_path(self.dir, segment);
@@ -356,14 +319,11 @@ impl<'a> Walk<'a> {
 
     /// Judges bytes that are neither a record nor zeros.
     fn broken_at(&mut self, number: u32, at: usize, rest: &[u8]) -> Result<(), OpenError> {
-        let path = self.place(number);
+        let path = segment_path(self.dir, number);
         let damaged = |why: &str| Err(OpenError::damaged(&path, u64_of(at), why));
         if let Some((segment, offset, why)) = self.broken {
             let broken = segment_path(self.dir, segment);
             return Err(OpenError::damaged(&broken, u64::from(offset), why));
-        }
-        if self.packed.is_some() {
-            return damaged("the record there is broken");
         }
         if self.ended.is_some() {
             return damaged("bytes that are no record stand where nothing was written");
@@ -387,14 +347,6 @@ impl<'a> Walk<'a> {
     }
 
     fn finish(mut self) -> Result<Checked, OpenError> {
-        let last = self.found.segments.iter().rev();
-        let mut last = last.filter(|s| s.number == self.found.segment);
-        if last.next().is_some_and(|s| s.packed.is_some()) {
-            let path = place_of(self.dir, self.found.segment, true);
-            let why = "the journal ends with a compressed segment; there was one behind it with \
-                       newer records, which is missing or was replaced";
-            return Err(OpenError::damaged(&path, u64::from(self.found.offset), why));
-        }
         // a torn first record of a segment lies one segment after the last good one; the tail
         // stays where the last good record ended, and the next record goes wherever it fits
         if self.found.last_commit == 0 {

@@ -5,6 +5,9 @@
 //! **Failure.** Bytes that differ from what was written are reported with their offset in the segment; nothing is
 //! changed.
 
+use std::fs::File;
+use std::io;
+
 use crate::api::CommitNo;
 use crate::codec::all_zero;
 use crate::files::Files;
@@ -12,7 +15,8 @@ use crate::folder::Folder;
 use crate::journal::format::{
     RECORD_HEADER, Record, RecordHeader, SEGMENT_HEADER, SegmentHeader, StoreId,
 };
-use crate::journal::packed::Source;
+use crate::journal::names::segment_name;
+use crate::journal::read_at;
 use crate::journal::seal::{Seal, Wrong, damaged};
 use crate::log::Tail;
 use crate::num::{u64_of, usize_of, usize_of32};
@@ -27,7 +31,7 @@ pub(crate) type Take<'a> = &'a mut dyn FnMut(&[u8]);
 #[derive(Debug)]
 pub(crate) struct Reread {
     seal: Seal,
-    source: Source,
+    file: File,
     /// Everything before this offset is known to be intact.
     offset: u64,
     tail: Tail,
@@ -38,48 +42,32 @@ impl Reread {
     /// Opens a segment and reads its header.
     ///
     /// # Errors
-    /// As [`Source::open`] and [`Self::over`].
+    /// `Damaged` when it is missing or another segment, or its file's length has changed; `Refused` when the system
+    /// cannot open or read it.
     pub(crate) fn open(
         files: &Files,
         folder: &Folder,
         id: &StoreId,
         seal: Seal,
     ) -> Result<Self, Wrong> {
-        let source = Source::open(seal.number, |name| files.read(folder, name))?;
-        Self::over(source, id, seal)
-    }
-
-    /// Reads the header of a segment that was opened.
-    ///
-    /// # Errors
-    /// `Damaged` when it is another segment, or its file's length has changed; `Refused` when the system cannot read
-    /// it.
-    pub(crate) fn over(source: Source, id: &StoreId, seal: Seal) -> Result<Self, Wrong> {
-        let another = || damaged(0, "the file is another segment under this name");
-        match &source {
-            Source::Packed(packed) if *packed.seal() != seal || packed.id() != id => {
-                return Err(another());
-            }
-            Source::Packed(_) => {}
-            Source::Plain(file) => {
-                let length = file.metadata().map_err(|e| Wrong::Refused(0, e))?.len();
-                if length != u64::from(seal.size) {
-                    return Err(damaged(0, "the file is not as long as it was"));
-                }
-                let mut head = vec![0; usize_of32(SEGMENT_HEADER)];
-                source.read_once(&mut head, 0)?;
-                match SegmentHeader::parse(&head) {
-                    Err(why) => return Err(damaged(0, why)),
-                    Ok(h) if h.number != seal.number || h.id != *id || h.size != seal.size => {
-                        return Err(another());
-                    }
-                    Ok(_) => {}
-                }
-            }
+        let opened = files.read(folder, &segment_name(seal.number));
+        let file = opened.map_err(|e| match e.kind() {
+            io::ErrorKind::NotFound => damaged(0, "the segment is missing"),
+            _ => Wrong::Refused(0, e),
+        })?;
+        let length = file.metadata().map_err(|e| Wrong::Refused(0, e))?.len();
+        if length != u64::from(seal.size) {
+            return Err(damaged(0, "the file is not as long as it was"));
+        }
+        let mut head = vec![0; usize_of32(SEGMENT_HEADER)];
+        read_at(&file, &mut head, 0)?;
+        let header = SegmentHeader::parse(&head).map_err(|why| damaged(0, why))?;
+        if header.number != seal.number || header.id != *id || header.size != seal.size {
+            return Err(damaged(0, "the file is another segment under this name"));
         }
         Ok(Self {
             seal,
-            source,
+            file,
             offset: u64::from(SEGMENT_HEADER),
             tail: seal.before,
             window: Vec::new(),
@@ -140,7 +128,7 @@ impl Reread {
 
     fn fill(&self, window: &mut Vec<u8>, bytes: usize) -> Result<(), Wrong> {
         window.resize(bytes, 0);
-        if self.source.read_once(window, self.offset)? < bytes {
+        if read_at(&self.file, window, self.offset)? < bytes {
             return Err(damaged(self.offset, "the file ends before its end"));
         }
         Ok(())

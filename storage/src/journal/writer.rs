@@ -15,7 +15,6 @@ use crate::health::Health;
 use crate::journal::check::{Checked, Torn};
 use crate::journal::format::{SEGMENT_HEADER, StoreId};
 use crate::journal::names::segment_name;
-use crate::journal::packing::tidy;
 use crate::journal::prepare::{NoSegment, Preparer, Segment, exhausted, prepare, stalled};
 use crate::journal::seal::Seal;
 use crate::journal::{Journal, SegmentInfo, position};
@@ -125,7 +124,6 @@ impl Writer {
         if let Some(torn) = checked.torn {
             cut(&files, &folder, torn)?;
         }
-        tidy(&files, &folder);
         let reopen = |info: &SegmentInfo| -> io::Result<Segment> {
             let file = files.open(&folder, &segment_name(info.number))?;
             Ok(Segment {
@@ -225,7 +223,6 @@ impl Writer {
                 number: self.active.number,
                 size: self.active.size,
                 first_commit: self.first_commit,
-                packed: None,
             },
             offset: self.offset,
             end: position(self.active.number, self.offset + length),

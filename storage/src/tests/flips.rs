@@ -8,7 +8,6 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::checkpoint::open_with;
-use super::packs;
 use super::support::{
     APART, History, Rng, contents, copy_dir, open, open_apart, runs_apart, segments, wait_until,
 };
@@ -146,42 +145,6 @@ fn a_flipped_bit_in_the_journal_is_named_and_refused() {
     }
     println!("journal: {refused} refused, {harmless} mended behind the end, 0 unseen");
     history.check(open(&origin).unwrap().as_ref());
-}
-
-#[test]
-fn a_flipped_bit_in_a_compressed_segment_is_named_and_refused() {
-    let base = tempfile::tempdir().unwrap();
-    let seed = number("CAUDAL_SEED", 1);
-    println!("CAUDAL_SEED={seed}");
-    let mut rng = Rng(seed + 2);
-    let (dir, history) = packs::filled(base.path(), 700);
-    let all = packs::packed(&dir);
-    let flips = number("CAUDAL_FLIPS", 60);
-    for n in 0..flips {
-        let name = all[rng.below(all.len() as u64) as usize].clone();
-        let length = fs::metadata(&name).unwrap().len();
-        // each part of the file gets its share: header, table, frames
-        let within = [256, 512, length][rng.below(3) as usize];
-        let (byte, bit) = (rng.below(within.min(length)), rng.below(8));
-        let place = format!("flip {n}: {} byte {byte} bit {bit}", name.display());
-        flip(&name, byte, bit);
-        let before = contents(&dir);
-        let refused = open_with(&dir, packs::packing()).map(drop).unwrap_err();
-        assert!(
-            matches!(refused, OpenError::Corrupt(_)),
-            "{place}: {refused}"
-        );
-        let text = refused.to_string();
-        let segment = name.file_name().unwrap().to_str().unwrap();
-        assert!(
-            text.contains(segment) && text.contains("offset"),
-            "{place}: {text}"
-        );
-        assert!(before == contents(&dir), "{place}: the folder was changed");
-        flip(&name, byte, bit);
-    }
-    println!("journal: {flips} refused in compressed segments, 0 unseen");
-    history.check(packs::open(&dir).as_ref());
 }
 
 #[test]

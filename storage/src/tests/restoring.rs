@@ -10,13 +10,9 @@ use crate::log::{Sealed, Tail};
 use crate::tests::support::{History, Rng, open, segments};
 use crate::{CommitNo, DurableStore, Index as _, OpenError, Records, Restore, Store, StoreOptions};
 
-/// A store with several segments, some of them compressed, and its history.
+/// A store with several segments, and its history.
 fn made(path: &Path) -> (Arc<DurableStore>, History) {
-    let options = StoreOptions {
-        compress_after_segments: 1,
-        ..StoreOptions::small()
-    };
-    let store = DurableStore::open(path, options, Arc::new(Words)).unwrap();
+    let store = DurableStore::open(path, StoreOptions::small(), Arc::new(Words)).unwrap();
     let (mut history, mut rng) = (History::default(), Rng(7));
     history.write(store.as_ref(), 3000, &mut rng);
     while store.check_step() {}
@@ -55,7 +51,6 @@ fn a_restored_store_is_the_same_record_by_record_and_goes_on() {
     let (path, to) = (dir.path().join("a"), dir.path().join("b"));
     let (store, mut history) = made(&path);
     assert!(segments(&path).len() > 1, "several segments");
-    assert!(store.stats().compressed_segments > 0, "and compressed ones");
     let tail = restored(&to, &store.records(), &StoreOptions::small()).unwrap();
     assert_eq!(tail.commit, CommitNo(history.commits));
     let (all, id) = (copied(&store.records()), store.id());

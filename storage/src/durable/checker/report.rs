@@ -4,7 +4,7 @@ use crate::api::Finding;
 use crate::durable::checker::{Checker, Current, Work, now_ms};
 use crate::durable::checkpoint::Rounds;
 use crate::index::again::bytes_of;
-use crate::journal::names::{find, packed_name, segment_name};
+use crate::journal::names::segment_name;
 use crate::journal::position;
 use crate::journal::prepare::exhausted;
 use crate::journal::seal::Wrong;
@@ -17,7 +17,7 @@ const FINDINGS_MAX: usize = 100;
 impl Checker {
     /// Reports what is wrong with a segment; false when it is to be tried again shortly.
     pub(super) fn found(&self, work: &mut Work, number: u32, wrong: Wrong) -> bool {
-        let name = self.file_of(number);
+        let name = segment_name(number);
         match wrong {
             Wrong::Refused(_, e) if exhausted(&e) => {
                 tracing::warn!(segment = name, error = %e, "the check of the journal waits");
@@ -40,14 +40,6 @@ impl Checker {
             }
         }
         true
-    }
-
-    /// The name of a segment's file, compressed or not.
-    pub(super) fn file_of(&self, number: u32) -> String {
-        match find(number, |name| self.journal.read(name)) {
-            Ok((_, true)) => packed_name(number),
-            _ => segment_name(number),
-        }
     }
 
     pub(super) fn keep(&self, place: &str, offset: Option<u64>, why: String) {
@@ -84,7 +76,7 @@ impl Checker {
         done += match &work.current {
             Some(Current::Segment(reread)) => reread.offset(),
             Some(Current::Run(again)) => again.bytes(),
-            Some(Current::Packing(_)) | None => 0,
+            None => 0,
         };
         let mut shown = lock(&self.shown);
         (shown.round, shown.rounds, shown.ended_at) = (begun, ended, ended_at);
