@@ -2,8 +2,7 @@
 //!
 //! **Shape.** A file ([`format`]) has one realm: its entries in the order of the journal, and nothing of other realms.
 //! [`export`] makes one from a journal or a depot, up to an instant if one is given; [`read`] reads it and trusts
-//! nothing in it; [`import`] appends its entries to another store; [`tables`] writes a realm as tables for people. A
-//! realm keeps its number (see [`caudal_ledger::tenants::moves`]), so every published id, CVU and reference keeps its
+//! nothing in it; [`import`] appends its entries to another store. A realm keeps its number (see [`caudal_ledger::tenants::moves`]), so every published id, CVU and reference keeps its
 //! meaning.
 //!
 //! **Bounds.** A file is read frame by frame, a frame being at most one commit of the store. Writing or reading one
@@ -23,5 +22,4 @@ pub mod file;
 pub mod format;
 pub mod import;
 pub mod read;
-pub mod tables;
 pub mod tally;

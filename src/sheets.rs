@@ -10,8 +10,6 @@ use serde_json::Value;
 /// A table, with its columns as CSV.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
-    /// Its name, without the ending of a format.
-    pub name: &'static str,
     /// The values of a row, in their order.
     pub columns: &'static [&'static str],
 }

@@ -2,7 +2,6 @@
 
 mod closed;
 pub mod dying;
-mod rows;
 mod shards;
 
 use std::fs;

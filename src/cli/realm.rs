@@ -13,9 +13,8 @@ use caudal::clock;
 use caudal::portable::export::{Export, Wanted};
 use caudal::portable::file::{Checked, count};
 use caudal::portable::format::FRAME_BYTES;
-use caudal::portable::import::{Scratch, say as write};
+use caudal::portable::import::say as write;
 use caudal::portable::read;
-use caudal::portable::tables::{self, Style};
 use caudal_ledger::ids::Mode;
 use caudal_ledger::tenants::moves::NotMoved;
 use caudal_ledger::time::Timestamp;
@@ -46,10 +45,9 @@ pub enum Realm {
     Close(Which),
 }
 
-/// Write a realm to a file that `caudal realm import` reads, or to a folder of tables for people
+/// Write a realm to a file that `caudal realm import` reads
 ///
 /// A backup (`--from`) can be read while the service runs; run `caudal backup` first to ship the newest records to it.
-/// The sums of the tables are compared with those of the ledger; if they differ, nothing is written.
 #[derive(Debug, clap::Args)]
 pub struct Taken {
     /// The data folder of a stopped service
@@ -78,26 +76,12 @@ pub struct Taken {
     /// Only what was committed up to this instant (2026-03-01T12:00:00Z), or the commit with this number
     #[arg(long, value_name = "INSTANT|COMMIT", value_parser = until)]
     at: Option<Until>,
-    /// As what
-    #[arg(long, value_enum, default_value = "file")]
-    format: Format,
-    /// The new file, or with --format ndjson or csv the new folder
+    /// The new file
     #[arg(long, value_name = "PATH")]
     to: PathBuf,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
-}
-
-/// As what a realm is exported.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
-enum Format {
-    /// One file with all of it, for `caudal realm import`
-    File,
-    /// Accounts, vouchers, holds and transfers as lines of JSON, as the API shows them
-    Ndjson,
-    /// The same as CSV, for spreadsheets
-    Csv,
 }
 
 /// Check a realm's file: every byte, every stream, and what it says of itself
@@ -190,62 +174,8 @@ fn check(file: &Path) -> Result<Checked, Exit> {
 }
 
 fn export(args: &Taken) -> Result<(), Exit> {
-    let style = match args.format {
-        Format::File => {
-            let made = extract(args, &args.to)?;
-            return print(&told(&made), args.json, "written");
-        }
-        Format::Ndjson => Style::Ndjson,
-        Format::Csv => Style::Csv,
-    };
-    // The rows are read from an index that is built of the realm alone.
-    if args.to.exists() {
-        let why = format!(
-            "{} is there already: nothing was written over it",
-            args.to.display()
-        );
-        return Err(Exit::usage(why));
-    }
-    let (file, folder) = (
-        tables::beside(&args.to, "realm"),
-        tables::beside(&args.to, "store"),
-    );
-    match std::fs::remove_file(&file) {
-        Err(why) if why.kind() != std::io::ErrorKind::NotFound => {
-            return Err(Exit::failed(format!("removing {}: {why}", file.display())));
-        }
-        Ok(()) | Err(_) => {}
-    }
-    let made = extract(args, &file)?;
-    let line = terminal::progress("indexing, bytes:");
-    let written = Scratch::of(&file, &made, &folder, &mut |it| line.set_position(it));
-    let written = written.and_then(|scratch| {
-        line.set_message("vouchers written:");
-        let from = (scratch.store(), made.head.realm);
-        tables::write(from, &args.to, style, &told(&made), &mut |it| {
-            line.set_position(it)
-        })
-    });
-    line.finish_and_clear();
-    std::fs::remove_file(&file).map_err(Exit::failed)?;
-    let done = written?.summary(&told(&made));
-    if args.json {
-        return print(&done, true, "");
-    }
-    let part = |name| shown(&done, name);
-    say(&format!(
-        "{}: {} accounts, {} vouchers, {} holds, {} transfers; {} available and {} held, as the ledger keeps them; \
-         up to commit {} of {}",
-        args.to.display(),
-        part("accounts"),
-        part("vouchers"),
-        part("holds"),
-        part("transfers"),
-        part("available"),
-        part("held"),
-        part("commit"),
-        part("latest"),
-    ))
+    let made = extract(args, &args.to)?;
+    print(&told(&made), args.json, "written")
 }
 
 /// Writes a realm's file from its source.

@@ -52,7 +52,7 @@ impl From<NotMoved> for BackupError {
 }
 
 /// A temporary store of one realm, which is removed with its folder.
-pub struct Scratch {
+struct Scratch {
     store: Arc<DurableStore>,
     folder: PathBuf,
 }
@@ -62,7 +62,7 @@ impl Scratch {
     ///
     /// # Errors
     /// When the file cannot be read, or its entries cannot be projected.
-    pub fn of(
+    fn of(
         path: &Path,
         checked: &Checked,
         folder: &Path,
@@ -83,11 +83,6 @@ impl Scratch {
         };
         fill(scratch.store.as_ref(), path, checked, done)?;
         Ok(scratch)
-    }
-
-    /// The store.
-    pub fn store(&self) -> &dyn Index {
-        self.store.as_ref()
     }
 }
 
@@ -113,8 +108,9 @@ pub fn rehearse(
     done: &mut dyn FnMut(u64),
 ) -> Result<(), BackupError> {
     let scratch = Scratch::of(path, checked, folder, done)?;
-    compare(scratch.store(), path, checked)?;
-    let (report, _) = verify::store(scratch.store(), &mut |_| {})?;
+    let store = scratch.store.as_ref();
+    compare(store, path, checked)?;
+    let (report, _) = verify::store(store, &mut |_| {})?;
     match report.differences.first() {
         None => Ok(()),
         Some(first) => Err(BackupError::Refused(format!(

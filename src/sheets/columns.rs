@@ -5,37 +5,8 @@
 
 use super::Kind;
 
-/// Accounts, with their balances.
-pub const ACCOUNTS: Kind = Kind {
-    name: "accounts",
-    columns: &[
-        "walletAccountId",
-        "cvu",
-        "alias",
-        "status",
-        "enabled",
-        "holder.cuit",
-        "holder.name",
-        "holder.personType",
-        "externalId",
-        "email",
-        "phone",
-        "metadata",
-        "balance.available",
-        "balance.held",
-        "balance.total",
-        "balance.sequence",
-        "createdAt",
-        "updatedAt",
-        "closedAt",
-        "createdAt.date",
-        "updatedAt.date",
-        "closedAt.date",
-    ],
-};
 /// Vouchers, with the number of their account.
 pub const VOUCHERS: Kind = Kind {
-    name: "vouchers",
     columns: &[
         "walletAccountId",
         "id",
@@ -62,7 +33,6 @@ pub const VOUCHERS: Kind = Kind {
 };
 /// Holds, with the number of their account.
 pub const HOLDS: Kind = Kind {
-    name: "holds",
     columns: &[
         "walletAccountId",
         "id",
@@ -81,7 +51,6 @@ pub const HOLDS: Kind = Kind {
 };
 /// Transfers, by the account that sends.
 pub const TRANSFERS: Kind = Kind {
-    name: "transfers",
     columns: &[
         "walletAccountId",
         "id",
@@ -110,9 +79,8 @@ pub const TRANSFERS: Kind = Kind {
         "updatedAt.date",
     ],
 };
-/// Accounts as lists show them: without their balances.
-pub const LISTED_ACCOUNTS: Kind = Kind {
-    name: "accounts",
+/// Accounts, without their balances.
+pub const ACCOUNTS: Kind = Kind {
     columns: &[
         "walletAccountId",
         "cvu",
@@ -136,7 +104,6 @@ pub const LISTED_ACCOUNTS: Kind = Kind {
 };
 /// The positions of clients.
 pub const POSITIONS: Kind = Kind {
-    name: "positions",
     columns: &[
         "walletAccountId",
         "cvu",
@@ -153,7 +120,6 @@ pub const POSITIONS: Kind = Kind {
 };
 /// Events; the data of each is a text of JSON.
 pub const EVENTS: Kind = Kind {
-    name: "events",
     columns: &[
         "id",
         "sequence",
@@ -165,7 +131,6 @@ pub const EVENTS: Kind = Kind {
 };
 /// A snapshot of the treasury.
 pub const TREASURY: Kind = Kind {
-    name: "treasury",
     columns: &[
         "asOf",
         "sequence",
@@ -190,7 +155,6 @@ pub const TREASURY: Kind = Kind {
 };
 /// Snapshots of collector accounts, each with the realms on it as a text of JSON.
 pub const COLLECTORS: Kind = Kind {
-    name: "collectors",
     columns: &[
         "treasury.asOf",
         "treasury.collector.cbu",
@@ -216,7 +180,6 @@ pub const COLLECTORS: Kind = Kind {
 };
 /// Movements of the bank beside those of the ledger.
 pub const RECONCILED: Kind = Kind {
-    name: "reconciliation",
     columns: &[
         "date",
         "result",
@@ -254,26 +217,13 @@ mod tests {
     #[test]
     fn each_instant_has_its_business_day() {
         for kind in [
-            ACCOUNTS,
-            VOUCHERS,
-            HOLDS,
-            TRANSFERS,
-            LISTED_ACCOUNTS,
-            POSITIONS,
-            EVENTS,
-            TREASURY,
-            COLLECTORS,
+            VOUCHERS, HOLDS, TRANSFERS, ACCOUNTS, POSITIONS, EVENTS, TREASURY, COLLECTORS,
             RECONCILED,
         ] {
             for name in kind.columns {
                 let day = format!("{name}.date");
                 let instant = name.ends_with("At") || name.ends_with("sOf") || *name == "timestamp";
-                assert_eq!(
-                    kind.columns.contains(&day.as_str()),
-                    instant,
-                    "{} {name}",
-                    kind.name
-                );
+                assert_eq!(kind.columns.contains(&day.as_str()), instant, "{name}");
             }
         }
     }

@@ -39,7 +39,7 @@ use crate::http::rows;
 use crate::http::text;
 use crate::http::words::{Mistake, Refusal};
 use crate::http::{caller::Caller, errors::ApiError};
-use crate::sheets::columns::LISTED_ACCOUNTS;
+use crate::sheets::columns::ACCOUNTS;
 
 /// The longest name of a holder, in characters.
 const NAME_MAX: usize = 100;
@@ -218,7 +218,7 @@ pub async fn list(request: HttpRequest, caller: Caller, mut query: Query) -> Ans
             engine.accounts(realm, filter.clone(), sort, page).await
         };
         let show = |account: &Account| serde_json::json!(AccountSummary::from(account));
-        return rows::stream(&caller, (style, LISTED_ACCOUNTS), page, fetch, show).await;
+        return rows::stream(&caller, (style, ACCOUNTS), page, fetch, show).await;
     }
     let listing = caller.engine().accounts(realm, filter, sort, page).await?;
     Ok(AccountsPage::answer(&listing, &page, |account| {
