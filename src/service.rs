@@ -55,10 +55,10 @@ use crate::webhooks::{AttemptLimits, Reach};
 use crate::{admin, backup, calendar, server};
 
 pub use banks::Usual;
-pub use cell::{CellLog, LEASE, place_of};
+pub use cell::{CellLog, LEASE, place_of, supersede};
 pub use folder::new_secret;
 pub use folder::{
-    BANK, BackupChoice, Restoring, clear, for_restore, hold, is_restored, knows_a_store,
+    BANK, BackupChoice, Restoring, clear, for_restore, hold, is_free, is_restored, knows_a_store,
     list_since, open as open_folder, pepper_mark,
 };
 pub use folder::{read as read_file, write as write_file};

@@ -172,7 +172,7 @@ pub fn restored(from: &Path, data: &Path, pepper: &Path, more: &[&str]) -> Value
         "restore",
         "--from",
         text(from),
-        "--data",
+        "--into",
         text(data),
         "--json",
     ];
@@ -385,7 +385,7 @@ async fn damage_is_named_and_nothing_is_restored_of_it() {
     let name = all[0].file_name().unwrap().to_str().unwrap();
     let new = dir.path().join("new");
     with_pepper(&new, service.data());
-    let restore = ["restore", "--from", text(&to), "--data", text(&new)];
+    let restore = ["restore", "--from", text(&to), "--into", text(&new)];
     let length = whole.len();
     for place in [3, 10, 20, 40, length / 3, length / 2, length - 2] {
         let mut flipped = whole.clone();

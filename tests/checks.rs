@@ -44,7 +44,6 @@ async fn journal(service: &Service) -> Value {
 /// A service with some full segments.
 struct Filled {
     service: Service,
-    key: String,
     client: Client,
     cvu: String,
 }
@@ -70,7 +69,6 @@ async fn filled(data: &Path, vouchers: usize) -> Filled {
     }
     Filled {
         service,
-        key,
         client,
         cvu,
     }
@@ -83,7 +81,6 @@ async fn operators_see_how_far_the_check_is_and_what_it_found() {
         service,
         client,
         cvu,
-        ..
     } = filled(dir.path(), 1_500).await;
     let sound = wait_until("two rounds over full segments", SOON, async || {
         let check = journal(&service).await["check"].clone();
@@ -140,18 +137,4 @@ async fn operators_see_how_far_the_check_is_and_what_it_found() {
         .to_string();
     assert!(why.contains("0000000002.segment at offset 4096"), "{why}");
     assert!(fs::read(&segment).unwrap() == rotten, "it was changed");
-}
-
-/// Every voucher of an account, read page by page.
-async fn vouchers(client: &Client, cvu: &str) -> Vec<Value> {
-    let (mut all, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let path = format!("/v1/accounts/{cvu}/comprobantes?limit=200{cursor}");
-        let page = client.get(&path).await.is(200);
-        all.extend(page.json.as_array().unwrap().iter().cloned());
-        match page.headers.get("x-next-cursor") {
-            Some(next) => cursor = format!("&cursor={}", next.to_str().unwrap()),
-            None => return all,
-        }
-    }
 }

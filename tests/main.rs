@@ -79,7 +79,6 @@ mod monitoring;
 #[cfg(test)]
 mod movements;
 #[cfg(test)]
-#[cfg(test)]
 mod nodes;
 #[cfg(test)]
 mod notices;
@@ -97,6 +96,8 @@ mod portable;
 mod postgres;
 #[cfg(test)]
 mod reconciliation;
+#[cfg(test)]
+mod refilled;
 #[cfg(test)]
 #[cfg(test)]
 mod statements;

@@ -1,6 +1,8 @@
-//! `caudal restore`: creates a data folder from a backup.
+//! `caudal restore`: fills an empty data folder or log from a backup, a folder or a log.
 
-use std::path::PathBuf;
+mod logs;
+
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use caudal::backup::chain;
@@ -19,18 +21,28 @@ use super::process;
 use super::terminal::{self, say, wait};
 use super::verify;
 
-/// Restore a backup into a new data folder, and verify it
+/// Restore a backup, a data folder or a log into a new data folder or an empty log, and verify it
 ///
 /// Records are written as they were, the index is rebuilt, and everything is verified as by `caudal verify`. An
-/// interrupted restore begins anew when the command runs again; until it has finished, nothing else uses the folder.
+/// interrupted restore begins anew, or continues, when the command runs again; until it has finished, nothing else uses
+/// the folder or the log. From a data folder or a log, the service has to be stopped: it is superseded, and no service
+/// starts on it any more. A password of a database comes from `cell.log_password` of the settings, or
+/// CAUDAL_CELL__LOG_PASSWORD.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Where the backup is: a folder, or s3://BUCKET/PREFIX
+    /// What is restored: a backup (a folder, or s3://BUCKET/PREFIX), the data folder of a stopped service, or a log
+    /// (postgres://USER@HOST:PORT/DATABASE)
     #[arg(long, value_name = "PLACE")]
     from: String,
-    /// The new data folder; it may hold the file `pepper`, and nothing else
-    #[arg(long, value_name = "DIR")]
-    data: PathBuf,
+    /// The new data folder, which may hold the file `pepper`, and nothing else; or an empty log (postgres://…)
+    #[arg(long, value_name = "DIR|URL")]
+    into: String,
+    /// Only read and verify what is restored, and say how long that took
+    #[arg(long)]
+    dry_run: bool,
+    /// The settings of the service, with the password and the authorities of the database in `cell`
+    #[arg(long, value_name = "FILE", env = "CAUDAL_CONFIG")]
+    config: Option<PathBuf>,
     /// Which store, by the beginning of its id, where there are several
     #[arg(long, value_name = "ID")]
     store: Option<String>,
@@ -80,7 +92,11 @@ pub fn run(args: &Args) -> Result<(), Exit> {
     // The index has to be built here, so a message about that is no news.
     let usual = "warn,caudal_storage::durable::open=error";
     terminal::log(caudal::log::LogFormat::Text, usual)?;
-    let data = &args.data;
+    let (from, into) = (args.from.as_str(), args.into.as_str());
+    if args.dry_run || logs::is_log(from) || logs::is_log(into) || logs::is_store(from)? {
+        return logs::run(args, from, into);
+    }
+    let data = Path::new(into);
     let began = Instant::now();
     let (done, restoring) = wait(store(args))?;
     let verified = verify::folder(data, Some(restoring.held()?))?;
@@ -123,7 +139,7 @@ fn rate(many: u64, took: Duration) -> u128 {
 
 /// Restores the journal from the backup. The folder is not finished then: it has to be verified.
 async fn store(args: &Args) -> Result<(Value, Restoring), Exit> {
-    let data = &args.data;
+    let data = Path::new(&args.into);
     let depot = depot::open(&args.from, false)?;
     let depot = depot.as_ref();
     let kept = chain::kept(depot, args.store.as_deref(), args.accept_older).await?;
@@ -162,7 +178,7 @@ fn show(args: &Args, done: &Value) -> Result<(), Exit> {
     let part = |name| super::remote::shown(done, name);
     say(&format!(
         "{}: restored up to commit {}, the last entry of {}; chain {}",
-        args.data.display(),
+        args.into,
         part("commit"),
         part("latest"),
         part("chain"),

@@ -96,9 +96,9 @@ impl Stopped {
             return Ok(stopped);
         };
         Err(Exit::usage(format!(
-            "the store in {0} is a copy of the log at {place}, and {what} would be in the copy alone: nodes refuse one that \
-             has more than the log. Nothing was done. Stop all nodes and run `caudal log move --to disk --data {0} --log URL`; \
-             then this, and move the log back",
+            "the store in {0} is a copy of the log at {place}, or was superseded by it, and {what} would be in {0} only: \
+             nodes refuse a folder that has more than the log. Nothing was done. Stop all nodes, restore that log into a \
+             folder (`caudal restore --from URL --into DIR`), do this there, and restore the folder into an empty database",
             data.display()
         )))
     }

@@ -1,8 +1,9 @@
 //! A store whose log is in a database: the folder holds a copy of the log, with an index of its own.
 //!
-//! **Order.** No node may start on the log of a reserved cell. `log.place` says that the folder's
-//! store is a copy; it is written before the store is created. So a folder with that file is never opened as if its own
-//! journal were the log: two histories would grow.
+//! **Order.** No node may start on a log that is being filled, or whose place another one has taken
+//! ([`caudal_storage::filling`]). `log.place` says that the folder's store is a copy, or that another log has taken its
+//! place; it is written before a copy is created. So a folder with that file is never opened as if its own journal were
+//! the log: two histories would grow.
 //!
 //! **Failure.** A folder with another store, or with commits that the log lacks, is refused and not changed. A folder
 //! whose store is gone is filled from the log.
@@ -13,8 +14,8 @@ use std::time::Duration;
 
 use caudal_actors::records::projection::Rows;
 use caudal_postgres::{PostgresLog, Settings, Status, Trouble};
+use caudal_storage::filling::Closed;
 use caudal_storage::log::{Log as _, LogId};
-use caudal_storage::moving::Keeper;
 use caudal_storage::{
     DurableStore, Member, OpenError, Part, Projection, Records, Store, StoreOptions,
 };
@@ -79,8 +80,10 @@ pub(super) fn open(
             })
         }
         (None, Some(place)) => Err(StartError::Setting(format!(
-            "the store in {} is a copy of the log at {place}: set cell.log to it. `caudal log move --to disk` makes this \
-             folder the log again. If that log is gone for good and this copy is to go on alone, remove {}",
+            "the store in {} is a copy of the log at {place}, or was superseded by it: set cell.log to it, or start the folder \
+             of that name. \
+             `caudal restore --from` that log `--into` a new folder brings it back to a disk. If that log is gone for good \
+             and this journal is to go on in its place, remove {}",
             data.display(),
             data.join(PLACE).display()
         ))),
@@ -104,8 +107,8 @@ fn join(
     let log = log.map_err(|why| refused(data, &place, why))?;
     let id = same_store(data, &place, log.id())?;
     let standing = log.standing().map_err(OpenError::Log)?;
-    if let Some(keeper) = Keeper::of(&standing) {
-        return Err(reserved(&place, &keeper));
+    if let Some(closed) = Closed::of(&standing) {
+        return Err(not_open(&place, &closed));
     }
     note(data, &place)?;
     let options = of_copy(data, options)?;
@@ -142,7 +145,7 @@ fn join(
 ///
 /// # Errors
 /// When the folder cannot be read.
-pub(super) fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions, StartError> {
+fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions, StartError> {
     Ok(StoreOptions {
         create: true,
         // A lost copy is created anew and has no witness yet; an existing copy has one.
@@ -151,7 +154,8 @@ pub(super) fn of_copy(data: &Path, options: StoreOptions) -> Result<StoreOptions
     })
 }
 
-/// The place of the log of which the folder's store is a copy; `None` if the store is its own log.
+/// The place of the log of which the folder's store is a copy, or by which it was superseded; `None` if the store is its
+/// own log.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -161,12 +165,12 @@ pub fn place_of(data: &Path) -> Result<Option<String>, StartError> {
 }
 
 /// Notes that the folder's store is a copy of the log at `place`.
-pub(super) fn note(data: &Path, place: &str) -> Result<(), StartError> {
+fn note(data: &Path, place: &str) -> Result<(), StartError> {
     folder::write(&data.join(PLACE), format!("{place}\n").as_bytes())
 }
 
 /// The error for a log that cannot be opened.
-pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
+fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
     match why {
         Trouble::Unreachable(why) => StartError::io(
             format!("opening the log at {place}"),
@@ -174,7 +178,8 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
         ),
         why @ Trouble::Absent => StartError::Setting(match place_of(data) {
             Ok(None) => format!(
-                "the log of {} at {place}: {why}. The folder has its own log: cell.log stays unset for it",
+                "the log of {} at {place}: {why}. `caudal restore --from` that folder `--into postgres://…` fills an \
+                 empty database from it",
                 data.display()
             ),
             // The log of which this folder is a copy is missing.
@@ -187,33 +192,39 @@ pub(super) fn refused(data: &Path, place: &str, why: Trouble) -> StartError {
 }
 
 /// The id of a log as text; an error if the folder has or had another store.
-pub(super) fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
+fn same_store(data: &Path, place: &str, id: LogId) -> Result<String, StartError> {
     let id = hex(&id);
     let (known, there) = (folder::known(data)?, folder::store_in(data)?);
     match there.iter().chain(&known).find(|other| **other != id) {
         None => Ok(id),
         Some(other) => Err(StartError::from(OpenError::NotAStore(format!(
             "{} has or had the store {other}, and the log at {place} is {id}. Nothing was changed: choose the \
-             folder that has the copy of this log, or an empty one, which is filled from it. `caudal log move --to \
-             postgres://…` moves the log of a folder into an empty database",
+             folder that has the copy of this log, or an empty one, which is filled from it. `caudal restore --from` that \
+             folder `--into postgres://…` fills an empty database from it",
             data.display()
         )))),
     }
 }
 
-/// The error for a cell that is reserved, with the way out.
-pub(super) fn reserved(place: &str, keeper: &Keeper) -> StartError {
-    let why = match keeper {
-        Keeper::Folder(_) => {
-            "the log is in a folder: it was moved there, or a move from there is not complete. Start that folder \
-             without cell.log, or run `caudal log move` for it again"
+/// The error for a log that no node may own, with the way out.
+fn not_open(place: &str, closed: &Closed) -> StartError {
+    let why = match closed {
+        Closed::Filling => {
+            "a restore into it has not finished. Run `caudal restore` with the same --from and --into again, which \
+             continues it"
+                .to_owned()
         }
-        Keeper::Healing(_) => {
-            "records that it has lost are being appended again, and not all are there. Run `caudal log heal --from-local` \
-             again for the folder that has them"
-        }
+        Closed::Superseded(by) => format!("the log at {by} has taken its place. Start the service there"),
     };
     StartError::from(OpenError::NotAStore(format!(
         "the log at {place} cannot be used: {why}. Nothing was changed"
     )))
+}
+
+/// Notes that the log at `by` has taken the place of the folder's store, which is then no log by itself.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn supersede(data: &Path, by: &str) -> Result<(), StartError> {
+    note(data, by)
 }

@@ -47,10 +47,8 @@ const PEPPER_CHECK: &str = "pepper.check";
 const STORE_ID: &str = "store.id";
 /// Present while outgoing calls are held.
 const OUTGOING_HELD: &str = "outgoing.held";
-/// The file that names the log of which the store is a copy.
+/// The file that names the log of which the store is a copy, or by which it was superseded.
 pub(super) const PLACE: &str = "log.place";
-/// The file of the marks of a log that is moved.
-pub(super) const MOVED: &str = "log.moved";
 /// The ending of a file that is being written.
 const HALF: &str = "half";
 /// Present while a store is being restored into the folder.
@@ -155,7 +153,7 @@ fn without_store(data: &Path) -> Result<(), StartError> {
         }
     }
     // Notes about a store that is gone would be taken for notes about the next store.
-    for name in [PLACE, MOVED, OUTGOING_HELD, CHOSEN] {
+    for name in [PLACE, OUTGOING_HELD, CHOSEN] {
         remove(&data.join(name))?;
     }
     Ok(())
@@ -256,7 +254,10 @@ impl Restoring {
 }
 
 /// Refuses a folder that holds anything other than a pepper and an interrupted restore.
-fn is_free(data: &Path) -> Result<(), StartError> {
+///
+/// # Errors
+/// When it does, or cannot be read.
+pub fn is_free(data: &Path) -> Result<(), StartError> {
     let failed = |why| StartError::io(format!("looking into {}", data.display()), why);
     let names = match std::fs::read_dir(data) {
         Ok(names) => names.collect::<io::Result<Vec<_>>>().map_err(failed)?,

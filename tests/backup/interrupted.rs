@@ -64,7 +64,7 @@ async fn a_restore_that_is_killed_begins_anew_and_nothing_uses_the_folder_before
         let killed = (0..TRIES).find_map(|nth| {
             let new = dir.path().join(format!("{name} {nth}"));
             with_pepper(&new, service.data());
-            let mut restore = caudal(&["restore", "--from", text(&to), "--data", text(&new)]);
+            let mut restore = caudal(&["restore", "--from", text(&to), "--into", text(&new)]);
             let restore = restore.stdout(Stdio::null()).stderr(Stdio::null());
             if killed_in(*phase, &new, restore.spawn().unwrap()) {
                 return Some(new);
@@ -90,7 +90,7 @@ async fn a_restore_that_is_killed_begins_anew_and_nothing_uses_the_folder_before
             "restore",
             "--from",
             text(&to),
-            "--data",
+            "--into",
             text(&new),
             "--json",
         ];
@@ -123,7 +123,7 @@ async fn what_an_interrupted_restore_to_the_past_held_is_not_held_after_another_
     assert!(busy.to_string().contains("another process"), "{busy}");
     drop(restoring);
     assert!(held.exists() && is_unfinished(&new));
-    let restore = ["restore", "--from", text(&to), "--data", text(&new)];
+    let restore = ["restore", "--from", text(&to), "--into", text(&new)];
     let (code, _, why) = command(&restore);
     assert_eq!(code, Some(0), "{why}");
     assert!(!held.exists() && !is_unfinished(&new));

@@ -64,7 +64,7 @@ async fn a_backup_without_its_newest_objects_is_refused_unless_an_older_one_is_a
     }
     let new = dir.path().join("new");
     with_pepper(&new, service.data());
-    let restore = ["restore", "--from", text(&to), "--data", text(&new)];
+    let restore = ["restore", "--from", text(&to), "--into", text(&new)];
     let lacks = |wanted: &str| {
         let export = ["realm", "export", "--tenant", TENANT, "--mode", "test"];
         let file = dir.path().join("realm");
@@ -127,7 +127,7 @@ async fn an_end_that_the_backup_does_not_have_is_refused() {
     let restore = |name: &str, at: &str| {
         let new = dir.path().join(name);
         with_pepper(&new, service.data());
-        let from = ["restore", "--from", text(&to), "--data", text(&new)];
+        let from = ["restore", "--from", text(&to), "--into", text(&new)];
         let how = ["--new-history", "--at", at];
         let ended = said(&caudal(&[&from[..], &how].concat()).output().unwrap());
         (ended, new)

@@ -35,7 +35,7 @@ async fn a_restore_to_the_past_is_a_history_of_its_own() {
     let from = ["--from", text(&to)];
     for (at, name) in [(then.as_str(), "by-commit"), (last.as_str(), "by-instant")] {
         let new = dir.path().join(name);
-        let plain = ["restore", "--data", text(&new), "--at", at];
+        let plain = ["restore", "--into", text(&new), "--at", at];
         let (code, _, why) = command(&[&plain[..], &from].concat());
         assert_eq!(code, Some(2), "{why}");
         assert!(why.contains("--new-history") && !new.exists(), "{why}");

@@ -83,7 +83,7 @@ const STORAGE: &[&str] = &[
     "journal/writer",
     "log/disk",
     "durable",
-    "moving",
+    "filling",
     "memory",
     "faulty",
     "conformance",

@@ -17,7 +17,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::api::CommitNo;
 use crate::codec::all_zero;

@@ -7,7 +7,6 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::open_with;
 use super::support::{
     APART, History, Rng, contents, copy_dir, open, open_apart, runs_apart, segments, wait_until,
 };
